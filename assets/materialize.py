@@ -33,8 +33,8 @@ _CHECKS = {
     "complete": ("Everything that was requested came, and no fewer rows than the service counts.", dg.AssetCheckSeverity.ERROR),
     "shrink": ("No listing was refused because it lost too many of its rows.", dg.AssetCheckSeverity.ERROR),
     "readable": ("No record was set aside.", dg.AssetCheckSeverity.WARN),
-    "known_fields": (
-        "The service sent no field for the first time that the table has no column for; it would be kept in `extra`.",
+    "same_schema": (
+        "The service's responses have the fields, types and words that they had before; what no column holds is kept in `extra`.",
         dg.AssetCheckSeverity.WARN,
     ),
 }
@@ -185,16 +185,17 @@ def _days_metadata(reader: Prefetcher, table: Table, results: list[AccountResult
 
 def _check_results(warehouse: Warehouse, table: Table, results: list[AccountResult]) -> Iterator[dg.AssetCheckResult]:
     """One for each of `_CHECKS`."""
-    duplicates, rejected, fields = warehouse.duplicate_keys(table), warehouse.rejected_count(table), warehouse.new_fields(table)
+    duplicates, rejected = warehouse.duplicate_keys(table), warehouse.rejected_count(table)
     missing = [f"{result.account}: {problem}" for result in results for problem in result.problems] + warehouse.incomplete(table)
     reports = [report for result in results for report in result.reports if table.name in report.tables]
     shrunk = [reason for report in reports for reason in report.tables[table.name].refused]
+    drift = [line for report in reports for line in report.tables[table.name].drift]
     verdicts = {
         "unique_keys": (not duplicates, f"{duplicates} keys occur more than once"),
         "complete": (not missing, "; ".join(missing) or "all that was requested came"),
         "shrink": (not shrunk, "; ".join(shrunk) or "no listing lost too many rows"),
         "readable": (not rejected, f"{rejected} records in sync.rejected_records"),
-        "known_fields": (not fields, f"new in extra: {', '.join(fields)}" if fields else "none"),
+        "same_schema": (not drift, "; ".join(drift) or "the same as before"),
     }
     for name, (passed, text) in verdicts.items():
         severity = _CHECKS[name][1]

@@ -3,7 +3,7 @@
 Not here: writing them (`warehouse.publish`, `pipelines.report`), settings (`pipelines`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,11 @@ Metadata = dict[str, Any]
 PUBLISHED, REPORT, LAKE = dg.AssetKey("published"), dg.AssetKey("report"), dg.AssetKey("lake")
 
 
-def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
-    """The step that publishes once everything in `after` is made and its blocking checks have passed."""
+def published_asset(publish: Publish, breaking_of: Callable[[Any], Sequence[str]], after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
+    """The step that publishes once everything in `after` is made and its blocking checks have passed.
+
+    `breaking_of`: what readers of the copy before can no longer count on, a line each.
+    """
 
     def published(context: dg.AssetExecutionContext) -> Metadata:
         context.resources.reader.note(context)  # the copy is to hold the run that writes it
@@ -38,6 +41,7 @@ def published_asset(publish: Publish, after: Iterable[dg.AssetKey]) -> dg.Assets
             "tables": done.table_count,
             "personal data": str(done.personal_data),
             "published at": dg.MetadataValue.timestamp(done.published_at),
+            **({"breaking changes": "\n".join(breaking)} if (breaking := breaking_of(context.resources.settings)) else {}),
             **({"data as of": dg.MetadataValue.timestamp(done.data_as_of)} if done.data_as_of else {}),
         }
 

@@ -9,31 +9,38 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from marketing_api.envelope import collection, decode, part, parts_or_none, read_envelope
+from marketing_api.envelope import collection, decode, first_letter, part, parts, parts_or_none, read_envelope
 from marketing_api.exchange import Response
 from marketing_api.records.fields import Record, Unread
 from marketing_api.records.shapes import content_hash, objects
-from marketing_api.records.values import read_int, read_or_none
+from marketing_api.records.values import is_nothing, read_int, read_or_none
 
 log = logging.getLogger(__name__)
 
 #: Records in one batch. 20,000 took a third more time (a million contacts), since Python's collector walks what is alive.
 BATCH = 1_000
+#: A batch's sample: its first entries and first rejected ones, and one of so many.
+_FIRST, _EACH = 3, 250
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A batch of records of one type, the entries that could not become one, and collections of them that were missing."""
+    """A batch of records of one type, the entries that could not become one, and collections of them that were missing.
+
+    `sample` are some of the entries as they came, those that could not become a record included.
+    """
 
     record: type[Record]
     records: list[Record] = field(default_factory=list)
     rejected: list[Unread] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    sample: list[Any] = field(default_factory=list)
 
 
 def parse_rows(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
@@ -110,11 +117,11 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
     """All at once, which is fastest; one by one when an entry among them cannot be read."""
     if "observed_on" in record.model_fields:
         raws = [{**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws]
-    context = {"zone": zone}
+    context, sample = {"zone": zone}, raws[:_FIRST] + raws[_FIRST::_EACH]
     try:
-        return Rows(record, _adapter(record).validate_python(raws, context=context))
+        return Rows(record, _adapter(record).validate_python(raws, context=context), sample=sample)
     except ValidationError:
-        rows = Rows(record)
+        rows = Rows(record, sample=sample)
     for raw in raws:
         if isinstance(raw, Unread):
             if raw.is_entry:
@@ -126,6 +133,7 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
             rows.records.append(record.model_validate(raw, context=context))
         except ValidationError as problem:
             rows.rejected.append(Unread(raw, _reason(problem)))
+    rows.sample.extend(entry.raw for entry in rows.rejected[:_FIRST])
     return rows
 
 
@@ -195,3 +203,34 @@ def timeline_extent(response: Response) -> tuple[int, int]:
     served = 0 if data is None else len(collection(data))
     total = part(wrapper, "total")
     return served, max(served, 0 if total is None else read_or_none(lambda raw: read_int(decode(raw)), total) or 0)
+
+
+#: By the first letter of a value; what begins otherwise is a number.
+_KINDS = {b"{": "object", b"[": "list", b'"': "text", b"t": "true/false", b"f": "true/false", b"n": "null"}
+_WRAPPED = frozenset({"items", "data"})
+
+
+def parts_served(response: Response) -> dict[str, str]:
+    """The parts of a response around its entries: their paths in the body → the type of what stands there. None of a huge one."""
+    try:
+        members = {} if isinstance(response.body, Path) else read_envelope(response.body).members or {}
+        opened = {name: parts_or_none(raw) or {} for name, raw in members.items()}
+    except ValueError:
+        return {}
+    found = {f"response.data.{name}": _kind(raw) for name, raw in members.items()}
+    inner = {name: each for name, each in opened.items() if not _WRAPPED.isdisjoint(map(str.lower, each))}
+    return found | {f"response.data.{name}.{each}": _kind(raw) for name, wrapper in inner.items() for each, raw in wrapper.items()}
+
+
+def _kind(raw: msgspec.Raw) -> str:
+    """An object keyed by number is a list (api-observed row 16), what is empty is null."""
+    kind = _KINDS.get(first_letter(raw), "number")
+    if kind not in ("object", "list", "text"):
+        return kind
+    if len(memoryview(raw)) <= _EMPTY and is_nothing(decode(raw)):
+        return "null"
+    return "list" if kind == "object" and all(map(str.isdecimal, parts(raw))) else kind
+
+
+#: Characters of the longest text that stands for nothing.
+_EMPTY = 10

@@ -22,7 +22,7 @@ from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.logs import start_logging
-from pipelines.publishing import MODELS_STEP, Lake, Models, model_settings, publish_home
+from pipelines.publishing import MODELS_STEP, Lake, Models, breaking_changes, model_settings, publish_home
 from pipelines.report.mail import Reports
 from pipelines.resources import RunReader, reader_resource, settings_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags, shard_tags
@@ -46,7 +46,7 @@ class Following:
 
     def assets(self, settings: Settings) -> list[dg.AssetsDefinition]:
         made = model_assets(MODELS_STEP, self.models.build, model_settings(settings).nodes())
-        published = published_asset(publish_home, [key for key in made.keys if key.path[0] != "staging"])
+        published = published_asset(publish_home, breaking_changes, [key for key in made.keys if key.path[0] != "staging"])
         assets = [made, published, report_asset(self.reports.make), *([lake_asset(self.lake.export)] if settings.lake_url else [])]
         return [*assets, self.activations.asset(made.keys)] if settings.activations else assets
 

@@ -70,6 +70,19 @@ class Rejected(Struct):
     records: int
 
 
+class SchemaChange(Struct):
+    """How the service's responses, or the published file, differed from what they were before."""
+
+    account: Annotated[str | None, Meta(description="null: the published file, which holds all of them")]
+    noticed_at: dt.datetime
+    table: str
+    field: str | None
+    change: str
+    before: str | None
+    after: str | None
+    sample: Annotated[str | None, Meta(description="what the value is like, never the value")]
+
+
 class Published(Struct):
     """The copy for analysts."""
 
@@ -89,6 +102,7 @@ class Status(Struct):
     plans: list[LastPlan] = []
     runs: list[Run] = []
     rejected: list[Rejected] = []
+    schema_changes: Annotated[list[SchemaChange], Meta(description="the last ones, the newest first")] = []
     published: Published | None = None
     notices: Annotated[list[str], Meta(description="what a person should know first; empty while all is well")] = []
 
@@ -281,6 +295,7 @@ class Publication(Struct):
     published: Published
     report: str
     parquet: Export | None
+    breaking: Annotated[list[str], Meta(description="what readers of the copy before can no longer count on")] = []
 
 
 #: What stands in docs/json-output.md, in this order.

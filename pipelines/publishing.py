@@ -10,6 +10,7 @@ from contextvars import Context
 from dataclasses import replace
 
 from marketing_api.clock import utc_now
+from marketing_api.redaction import plain
 from pipelines import output
 from pipelines.freshness import ago
 from pipelines.progress import advance, report_waiting, stage
@@ -22,7 +23,7 @@ from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
 from warehouse.own_models import own_problem
 from warehouse.personal_data import PersonalData
-from warehouse.publish import Published, facts, publish, published_path
+from warehouse.publish import BREAKING, Published, facts, publish, published_path, schema_changes
 from warehouse.schema import ensure_schema
 from warehouse.storage import Storage
 from warehouse.tables import TABLES
@@ -116,6 +117,11 @@ def _note(settings: Settings, run: Run) -> None:
         with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
             ensure_schema(connection, TABLES.values())
             write_run(connection, run)
+
+
+def breaking_changes(settings: Settings) -> list[str]:
+    """What readers of the copy before can no longer count on in the current one, a line each."""
+    return [plain(line) for _, _, line in schema_changes(published_path(settings.home), BREAKING)]
 
 
 def is_published_since(settings: Settings, moment: dt.datetime) -> bool:

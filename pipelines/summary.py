@@ -23,7 +23,7 @@ from assets.result import AccountResult, share_read
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from pipelines.progress import clock
-from pipelines.publishing import is_published_since, what_is_published
+from pipelines.publishing import breaking_changes, is_published_since, what_is_published
 from pipelines.settings import Settings
 from warehouse.models import BuildReport, Status
 from warehouse.publish import published_path
@@ -53,12 +53,20 @@ def print_summary(reader: Prefetcher, settings: Settings, models: BuildReport | 
         models,
         what_is_published(settings, reader.now()),
         is_published,
+        _schema_changes(reader, settings, is_published=is_published),
         settings.home,
         reports,
         program,
         first_query(published_path(settings.home) if is_published else settings.warehouse_path),
     )
     console.print(text, end="", emoji=False)
+
+
+def _schema_changes(reader: Prefetcher, settings: Settings, *, is_published: bool) -> list[str]:
+    """How the service's responses, and the tables of a copy that was just published, differ from what they were."""
+    breaking = breaking_changes(settings) if is_published else []
+    reports = [report for result in reader.results.values() for loaded in result.reports for report in loaded.tables.values()]
+    return [line for report in reports for line in report.drift] + [f"published file, {line}" for line in breaking]
 
 
 def print_activations(activations: AudienceSyncs) -> None:

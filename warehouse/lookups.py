@@ -164,14 +164,6 @@ class Lookups(ABC):
         """Entries set aside because they could not be read."""
         return int(self._column("select count(*) from sync.rejected_records where table_name = $table", table=table.name)[0])
 
-    def new_fields(self, table: Table) -> list[str]:
-        """Fields without a column that first came in the day before the table's last reading."""
-        last = "(select max(as_of) - interval 1 day from sync.coverage where table_name = $table)"
-        return self._column(
-            f"select distinct field from sync.unknown_fields where table_name = $table and first_seen_at >= {last} order by 1",
-            table=table.name,
-        )
-
     def incomplete(self, table: Table) -> list[str]:
         """Scopes that were not read completely, or have fewer rows than the service counts: one line each.
 

@@ -22,8 +22,10 @@ from warehouse.archive.disk import create, exclusive, make_folder, move_into_pla
 from warehouse.dbt_project import OWN
 from warehouse.errors import WarehouseError
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
+from warehouse.schema import UNDECLARED
 from warehouse.sql import quoted, rows
 from warehouse.sync_tables import ALL_TABLES
+from warehouse.tables import TABLES
 
 #: Written by `python -m warehouse.lineage`.
 LINEAGE = Path(__file__).with_name("lineage.json")
@@ -35,6 +37,8 @@ ColumnSources = Mapping[str, Mapping[str, Sequence[str]]]
 
 def is_personal(schema: str, table: str, column: str, own: Mapping[str, Mapping[str, Sequence[str]]] = {}) -> bool:
     """Whether the column names, reaches or quotes a person. `own`: what is known of models of the user's."""
+    if schema == UNDECLARED and column in ("account", *TABLES[table].key):
+        schema = "source"
     if schema in ("source", "sync"):
         return _DECLARED.get((f"{schema}.{table}", column), True)
     columns = own if schema == OWN else lineage()["columns"]

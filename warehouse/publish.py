@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -26,8 +26,8 @@ from warehouse.masking import ColumnSources, Masking, is_personal, small_groups
 from warehouse.own_models import own_columns
 from warehouse.personal_data import GROUP_MIN, PersonalData
 from warehouse.schema import SCHEMAS, comments, statements
-from warehouse.sql import literal, quoted, rows, transaction, value
-from warehouse.sync_tables import ALL_TABLES, FACTS, SYNC_TABLES
+from warehouse.sql import literal, query, quoted, rows, transaction, value
+from warehouse.sync_tables import ALL_TABLES, FACTS, IN_WORDS, SCHEMA_CHANGES, SYNC_TABLES
 
 #: Analysts' tools lag behind: DuckDB 1.5 is supported until March 2027.
 STORAGE_VERSION = "v1.5.0"
@@ -76,10 +76,48 @@ def publish(
             rows(connection, "use warehouse")
             if found := list(check(connection)):
                 raise NotPublished(_not_published(home, found))
+            _attach_before(connection, published_path(home))
             counts = _write(connection, temporary, masking)
         published = _checked(temporary, counts)
         put_in_place(temporary, home, masking.personal_data, masking.group_min)
+        if schema_changes(published_path(home), "origin = 'published'"):
+            _note_in_warehouse(home, deadline_s, on_wait)
     return published
+
+
+def _attach_before(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Attach what is published as `before`, where there is something that can be read."""
+    with suppress(duckdb.Error):  # another program writes to it, or it is damaged
+        if path.exists():
+            rows(connection, f"attach {literal(str(path))} as before (read_only)")
+
+
+def _note_changes(connection: duckdb.DuckDBPyConnection, now: dt.datetime) -> int:
+    """List in the new file what readers of the one before can no longer count on, and what that one listed; the number of rows.
+
+    It has what a process listed that was killed before the warehouse knew.
+    """
+    tables = {
+        name for (name,) in rows(connection, "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'before'")
+    }
+    if not tables:
+        return 0
+    found = [f"select $now as noticed_at, 'published' as origin, * from ({query('breaking_changes')})"]
+    found += [_LACKING.format("before")] if SCHEMA_CHANGES.qualified in tables else []
+    return int(value(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {' union all by name '.join(found)}", {"now": now}))
+
+
+#: The published file's changes that another database lists and this one does not.
+_LACKING = f"""select * from {{}}.{SCHEMA_CHANGES.qualified} o where origin = 'published' and not exists (
+    from {SCHEMA_CHANGES.qualified} c where c.origin = o.origin and c.noticed_at = o.noticed_at
+        and c.table_name = o.table_name and c.field is not distinct from o.field)"""
+
+
+def _note_in_warehouse(home: Path, deadline_s: float, on_wait: OnWait | None) -> None:
+    with connect(home / "warehouse.duckdb", deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait) as connection:
+        rows(connection, f"attach {literal(str(published_path(home)))} as published (read_only)")
+        rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {_LACKING.format('published')}")
+        rows(connection, "detach published")
 
 
 def _not_published(home: Path, blockers: Sequence[str]) -> str:
@@ -132,6 +170,8 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
         for statement in (*commented, *statements(FACTS)):
             rows(connection, statement)
         now = utc_now()
+        if _SCHEMA_CHANGES in counts:
+            counts[_SCHEMA_CHANGES] += _note_changes(connection, now)
         facts = Published(now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values()))
         rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": asdict(facts)})
     rows(connection, "use warehouse")
@@ -182,6 +222,28 @@ def _checked(path: Path, counts: dict[str, int]) -> Published:
 #: Where archive files stand, and the loading's own notes.
 INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal} | {"sync.meta"}
 INTERNAL_COLUMNS = {(table.qualified, column.name) for table in ALL_TABLES for column in table.columns if column.is_internal}
+
+
+#: As `_Relation.qualified` has it.
+_SCHEMA_CHANGES = ".".join(map(quoted, SCHEMA_CHANGES.qualified.split(".")))
+
+
+def schema_changes(path: Path, where: str) -> list[tuple[str | None, dt.datetime, str]]:
+    """Those of a published file, oldest first: the account (None: the file itself), when it was noticed, and what, in words.
+
+    None of a file of before they were listed.
+    """
+    with (
+        suppress(duckdb.CatalogException),
+        duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection,
+    ):
+        rows(connection, "set timezone = 'UTC'")
+        return rows(connection, f"select account, noticed_at, {IN_WORDS} from {SCHEMA_CHANGES.qualified} where {where} order by all")
+    return []
+
+
+#: Of a file: what its publishing found.
+BREAKING = f"origin = 'published' and noticed_at = (select published_at from {FACTS.qualified})"
 
 
 #: How many earlier files stay to go back to.

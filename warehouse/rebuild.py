@@ -20,7 +20,7 @@ from warehouse.errors import ArchiveGone, WarehouseDamaged, WarehouseError
 from warehouse.loads.load import APPLIED, Load, repair_log
 from warehouse.personal_data import PersonalData
 from warehouse.publish import earlier, facts, published_path
-from warehouse.schema import comments
+from warehouse.schema import UNDECLARED, comments
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import KEPT, SYNC_TABLES, WRITEBACKS
 from warehouse.tables import TABLES
@@ -34,6 +34,7 @@ _LOSS = (
 )
 _OWN = "database_name = current_database()"
 #: Made anew; everything else is taken over.
+_KEPT_ROWS = {("sync", table.name): table.kept for table in KEPT}
 _DERIVED = {table.name for table in SYNC_TABLES if table not in KEPT} | {"meta"}
 
 
@@ -119,7 +120,10 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Copy what cannot be made anew into the new file."""
     own = value(connection, "select current_database()")
     tables = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all")
-    views = [sql for (sql,) in rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal")]
+    views = [
+        sql
+        for (sql,) in rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'")
+    ]
     kept = [(schema, name) for schema, name in tables if schema != "source" and not (schema == "sync" and name in _DERIVED)]
     commented = [statement for schema, name in kept for statement in comments(connection, schema, name)]
     rows(connection, f"attach {literal(str(path))} as rebuilt")
@@ -128,7 +132,7 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         with transaction(connection):
             rows(connection, f"create schema if not exists rebuilt.{quoted(schema)}")
             rows(connection, f"create table if not exists rebuilt.{table} as from {table} limit 0")
-            rows(connection, f"insert into rebuilt.{table} by name from {table}")
+            rows(connection, f"insert into rebuilt.{table} by name from {table} where {_KEPT_ROWS.get((schema, name), 'true')}")
     rows(connection, "use rebuilt")
     for statement in commented:
         rows(connection, statement)
@@ -163,8 +167,9 @@ def salvage(warehouse: Warehouse, sources: Iterable[Path]) -> tuple[str, ...]:
         wanted |= {(schema, name) for schema, name in names if schema == "history"}
         for schema, name in sorted(wanted & names - found):
             table = f"{quoted(schema)}.{quoted(name)}"
+            kept = _KEPT_ROWS.get((schema, name), "true")
             make = f"create table if not exists {table} as from damaged.{table} limit 0"
-            if _read_from(warehouse, source, make, f"insert into {table} by name from damaged.{table}") is not None:
+            if _read_from(warehouse, source, make, f"insert into {table} by name from damaged.{table} where {kept}") is not None:
                 found.add((schema, name))
     return tuple(sorted(".".join(name) for name in wanted - found))
 

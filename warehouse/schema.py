@@ -18,8 +18,10 @@ from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
 from warehouse.tables import Table
 
+#: Views of the fields that the service sends and no column holds, which come and go with what it sends (`loads.drift`).
+UNDECLARED = "extra"
 #: Typed mirror of the service, its changes over time, the marts made from both, and what is known about the reading.
-SCHEMAS = ("source", "history", "marts", "sync")
+SCHEMAS = ("source", "history", "marts", "sync", UNDECLARED)
 _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 
 
@@ -50,6 +52,9 @@ def _upgrading(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | S
     existing = columns_of(connection)
     for table in tables:
         yield from statements(table, existing.get(table.qualified))
+        if isinstance(table, SyncTable) and table.formerly and (before := f"sync.{table.formerly[0]}") in existing:
+            yield f"insert into {table.qualified} by name select {table.formerly[1]} from {before}"
+            yield f"drop table {before}"
 
 
 def is_current(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> bool:

@@ -16,13 +16,19 @@ from warehouse.tables import TABLES, Column, Table
 
 @dataclass(frozen=True, slots=True)
 class SyncTable:
-    """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not published."""
+    """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not published.
+
+    `kept`: which of its rows a rebuild takes over, when it is among `KEPT`. `formerly`: the table of earlier versions that it replaces,
+    and the columns that are taken over of it.
+    """
 
     name: str
     key: tuple[str, ...]
     doc: str
     columns: tuple[Column, ...]
     is_internal: bool = False
+    kept: str = "true"
+    formerly: tuple[str, ...] = ()
 
     @property
     def qualified(self) -> str:
@@ -53,7 +59,15 @@ def _declared() -> Mapping[str, SyncTable]:
             Column(column, sql_type, comment, "personal" in marks, "internal" in marks)
             for column, (sql_type, comment, *marks) in table["columns"].items()
         )
-        found[name] = SyncTable(name, tuple(table.get("key", ())), table["doc"], columns, table.get("internal", False))
+        found[name] = SyncTable(
+            name,
+            tuple(table.get("key", ())),
+            table["doc"],
+            columns,
+            table.get("internal", False),
+            table.get("kept", "true"),
+            tuple(table.get("formerly", ())),
+        )
     return found
 
 
@@ -65,8 +79,11 @@ SYNC_TABLES = (REQUESTS, *_BY_NAME.values())
 #: Every table that is declared: what the models make follows from these.
 ALL_TABLES: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
 
-COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS = (
-    _BY_NAME[name] for name in ("coverage", "readings", "contact_coverage", "rejected_records", "writebacks")
+COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS, SCHEMA_CHANGES = (
+    _BY_NAME[name] for name in ("coverage", "readings", "contact_coverage", "rejected_records", "writebacks", "schema_changes")
 )
+#: SQL of a row of `sync.schema_changes` in words.
+IN_WORDS = """concat_ws(' ', table_name || ':', change, field,
+    '(' || if(after is null, coalesce(sample, before), concat_ws(' → ', before, after)) || ')')"""
 #: Those that a rebuild cannot make anew from the archive.
-KEPT = (_BY_NAME["runs"], _BY_NAME["plans"], WRITEBACKS)
+KEPT = (_BY_NAME["runs"], _BY_NAME["plans"], WRITEBACKS, SCHEMA_CHANGES)

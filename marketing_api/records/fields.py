@@ -82,6 +82,11 @@ def is_personal(info: FieldInfo) -> bool:
     return info.json_schema_extra == _PERSONAL
 
 
+def is_word(info: FieldInfo) -> bool:
+    """Whether the field was declared to hold words of an open set."""
+    return _WORD in info.metadata
+
+
 def _names(wire: tuple[str, ...]) -> AliasChoices | None:
     """The machine-readable description spells some names in lower case (variant notes of the specification)."""
     spellings = dict.fromkeys(spelling for name in wire for spelling in (name, name.lower()))
@@ -154,6 +159,9 @@ def _maybe(read: Callable[[Any], Any]) -> PlainValidator:
     return _read(read_or_nothing)
 
 
+#: Marks types whose values are words of an open set, of which the service may send new ones.
+_WORD = "word"
+
 ApiInt = Annotated[int, _read(read_int)]
 MaybeInt = Annotated[int | None, _maybe(read_int)]
 MaybeFloat = Annotated[float | None, _maybe(lambda value: float(read_decimal(value)))]
@@ -165,9 +173,11 @@ MaybeText = Annotated[str | None, _read(read_text)]
 #: Any value as text, structures as JSON.
 RawText = Annotated[str | None, _read(as_text)]
 #: A word of an open set in lower case.
-ApiWord = Annotated[str, _read(read_word)]
-MaybeWord = Annotated[str | None, _maybe(read_word)]
-Network = Annotated[str, _read(read_network)]
+ApiWord = Annotated[str, _read(read_word), _WORD]
+MaybeWord = Annotated[str | None, _maybe(read_word), _WORD]
+Network = Annotated[str, _read(read_network), _WORD]
+#: A word of an open set as the service writes it.
+AsWorded = Annotated[str | None, _read(read_text), _WORD]
 #: Texts in any shape of a collection; a single text stands for a list of one.
 MaybeTexts = Annotated[list[str] | None, _read(_texts)]
 AccountTime = Annotated[dt.datetime | None, PlainValidator(_moment)]

@@ -4,7 +4,19 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from marketing_api.records.fields import ApiInt, MaybeBool, MaybeDecimal, MaybeInt, MaybeText, MaybeTexts, Record, Rows, field, key
+from marketing_api.records.fields import (
+    ApiInt,
+    AsWorded,
+    MaybeBool,
+    MaybeDecimal,
+    MaybeInt,
+    MaybeText,
+    MaybeTexts,
+    Record,
+    Rows,
+    field,
+    key,
+)
 from marketing_api.records.shapes import each, items_of, lift, objects
 
 
@@ -14,10 +26,10 @@ class Goal(Record):
     goal_id: ApiInt = key("The service's id of the goal.", "id")
     domain_id: MaybeInt = field("Tracked domain, where the goal was listed by domain.", "domainid")
     name: MaybeText = field("Name of the goal.")
-    value_type: MaybeText = field("How its value is set, e.g. Fixed.")
+    value_type: AsWorded = field("How its value is set, e.g. Fixed.")
     value: MaybeDecimal = field("Value of one conversion.")
-    type: MaybeText = field("What reaches it, e.g. Event Triggered.")
-    event_type: MaybeText = field("Which event, e.g. Link(s) Clicked.")
+    type: AsWorded = field("What reaches it, e.g. Event Triggered.")
+    event_type: AsWorded = field("Which event, e.g. Link(s) Clicked.")
     event_link_rule: MaybeText = field("How many of the links have to be clicked, in words.")
     links: MaybeTexts = field("The links that count.")
     has_action: MaybeBool = field("Whether an action follows.")

@@ -14,6 +14,7 @@ from marketing_api.records.fields import (
     ApiInt,
     ApiText,
     ApiWord,
+    AsWorded,
     KeyDate,
     MaybeFloat,
     MaybeInt,
@@ -39,7 +40,7 @@ class DirectReview(Record):
     reviewed_at: AccountTime = field("When it was left, UTC.")
     inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
     notes: MaybeText = field("Notes on the review, may be empty.", personal=True)
-    rating: MaybeText = field("Good or Bad, as the service words it.")
+    rating: AsWorded = field("Good or Bad, as the service words it.")
 
 
 class OnlineReview(Record):

@@ -8,6 +8,7 @@ from marketing_api.records.fields import (
     ApiInt,
     ApiText,
     ApiWord,
+    AsWorded,
     KeyDate,
     MaybeInt,
     MaybeText,
@@ -38,7 +39,7 @@ class SocialPost(Record):
 
     post_id: ApiInt = key("The service's id of the post.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
-    channel_type: MaybeText = field("What it is posted to: page, profile, company, board or another word.")
+    channel_type: AsWorded = field("What it is posted to: page, profile, company, board or another word.")
     channel_id: MaybeText = field("The network's id of the page or profile, as in social_profiles.profile_id.")
     channel_name: MaybeText = field("Name of the page or profile.", personal=True)
     scheduled_at: AccountTime = field("When it is or was to be published, UTC.")
@@ -55,7 +56,7 @@ class SocialPostDetail(Record):
     title: MaybeText = field("Title of the post.")
     posted_at: AccountTime = field("When it was published, UTC.", "datetime")
     uid: MaybeText = field("The network's id of the post.")
-    type: MaybeText = field("Channel of the post, as the service words it.")
+    type: AsWorded = field("Channel of the post, as the service words it.")
     image_url: MaybeText = field("Picture of the post.", "image")
     profile: MaybeText = field("Profile that posted it.", personal=True)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from marketing_api.records.fields import AccountTime, ApiInt, ApiText, Json, MaybeText, Record, Rows, field, key
+from marketing_api.records.fields import AccountTime, ApiInt, ApiText, AsWorded, Json, MaybeText, Record, Rows, field, key
 from marketing_api.records.shapes import entries, is_full, is_numbered, is_scalar, keyed, lift, member
 from marketing_api.records.values import is_no_moment
 
@@ -13,7 +13,7 @@ class TimelineEvent(Record):
 
     contact_id: ApiInt = key("The contact.")
     event_key: ApiText = key("Hash of kind, text and time, and an occurrence number: the service gives no id.")
-    key: MaybeText = field("Kind of event, e.g. email-campaign-sent; an open set.")
+    key: AsWorded = field("Kind of event, e.g. email-campaign-sent; an open set.")
     snippet: MaybeText = field("The event in words.", personal=True)
     occurred_at: AccountTime = field("When it happened, UTC.")
     details: Json = field("Details as the service lists them: key, label, value.", personal=True)
@@ -39,7 +39,7 @@ class TimelineAutomation(Record):
     contact_id: ApiInt = key("The contact.")
     automation_key: ApiText = key("Hash of name, type and time, and an occurrence number: the service gives no id.")
     name: MaybeText = field("Name of the automation.")
-    type: MaybeText = field("What it sent, e.g. sms or email.")
+    type: AsWorded = field("What it sent, e.g. sms or email.")
     triggered_at: AccountTime = field("When it was triggered, UTC.")
     details: Json = field("Details as the service lists them: key, value.", personal=True)
 

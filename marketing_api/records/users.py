@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import ApiInt, MaybeText, Record, Rows, field, key, missing
+from marketing_api.records.fields import ApiInt, AsWorded, MaybeText, Record, Rows, field, key, missing
 from marketing_api.records.shapes import is_collection, is_whole, items_of, mapping
 
 
@@ -15,7 +15,7 @@ class User(Record):
     full_name: MaybeText = field("Full name.", "fullname", personal=True)
     username: MaybeText = field("Name to log in with.", personal=True)
     user_group: MaybeText = field("Group of the user, when there is one.", "group")
-    status: MaybeText = field("Status as the service words it, e.g. Active.")
+    status: AsWorded = field("Status as the service words it, e.g. Active.")
 
 
 class Manager(Record):
@@ -24,7 +24,7 @@ class Manager(Record):
     manager_id: ApiInt = key("The service's id of the manager.", "id")
     full_name: MaybeText = field("Full name.", "fullname", personal=True)
     email: MaybeText = field("E-mail address.", personal=True)
-    status: MaybeText = field("Status as the service words it, e.g. Active.")
+    status: AsWorded = field("Status as the service words it, e.g. Active.")
 
 
 class UserGroup(Record):
@@ -32,7 +32,7 @@ class UserGroup(Record):
 
     group_id: ApiInt = key("The service's id of the group.", "id")
     name: MaybeText = field("Name of the group.")
-    status: MaybeText = field("Status as the service words it, e.g. Active.")
+    status: AsWorded = field("Status as the service words it, e.g. Active.")
 
 
 def users(payload: Any, params: Mapping[str, str]) -> Rows:

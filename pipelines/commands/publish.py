@@ -14,7 +14,7 @@ from pipelines.home import prepare_home
 from pipelines.options import JSON, Option
 from pipelines.output import emit
 from pipelines.progress import report_waiting
-from pipelines.publishing import Lake, in_words, noted, own_models_problem, publish_home, published_document
+from pipelines.publishing import Lake, breaking_changes, in_words, noted, own_models_problem, publish_home, published_document
 from pipelines.report.mail import Reports
 from pipelines.report.render import write_report
 from pipelines.settings import Settings
@@ -49,6 +49,8 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         emit(_document(settings, published, path, export))
         return exits.DONE
     print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
+    for line in breaking_changes(settings):
+        print(f"  changed for its readers: {line}")
     print(f"{path}: the report of it{f'; {mailed}' if mailed else ''}")
     if not arguments.rollback and (problem := own_models_problem(settings)):
         print(f"models of your own are published as they were when they could last be built: {problem}", file=sys.stderr)
@@ -61,7 +63,7 @@ def _document(settings: Settings, published: Published, report: Path, export: Ex
     made = published_document(settings, published)
     assert made is not None
     files = output.Export(str(export.folder), export.tables, export.files, export.bytes) if export else None
-    return output.Publication(made, str(report), files)
+    return output.Publication(made, str(report), files, breaking_changes(settings))
 
 
 @command()

@@ -6,9 +6,11 @@ from pathlib import Path
 import duckdb
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as Grid
 
 from marketing_api.clock import utc_now
+from marketing_api.redaction import plain
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
@@ -103,6 +105,8 @@ def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
         for rejected in found.rejected:
             table.add_row(rejected.account, rejected.table, f"{rejected.records:,}", rejected.reason)
     console.print(table if found.rejected else "no rejected records")
+    if found.schema_changes:
+        console.print(_change_grid(found.schema_changes))
     console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
 
 
@@ -153,6 +157,15 @@ def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
         f"account {found.account}: {found.contacts:,} contacts, timelines of {share(found.timelines)}{oldest}{cut}, "
         f"coupons of {share(found.coupons)}\n"
     )
+
+
+def _change_grid(changes: list[output.SchemaChange]) -> Grid:
+    table = grid("schema changes", "noticed", "account", "table", "change", "field", "before", "after", "like")
+    for each in changes:
+        noticed = f"{each.noticed_at:%Y-%m-%d %H:%M} UTC"
+        cells = (each.account, each.table, each.change, each.field, each.before, each.after, each.sample)
+        table.add_row(noticed, *(escape(plain(cell or "")) for cell in cells))
+    return table
 
 
 def _run_grid(runs: list[output.Run]) -> Grid:

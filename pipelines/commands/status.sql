@@ -16,6 +16,10 @@ from contacts p left join sync.contact_coverage c using (account, contact_id) gr
 select account, table_name as "table", reason, count(*) as records
 from sync.rejected_records group by all order by records desc, "table" limit 20;
 
+-- schema_changes
+select account, noticed_at, table_name as "table", field, change, before, after, sample
+from sync.schema_changes order by noticed_at desc, rowid desc limit 20;
+
 -- The last plan of each account, by kind of request.
 -- plans
 with runs as (select account, question, arg_max(run_id, planned_at) as run_id from sync.plans group by all),

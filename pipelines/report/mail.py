@@ -9,7 +9,7 @@ import logging
 import os
 import smtplib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from email.message import EmailMessage
 from email.utils import format_datetime, make_msgid
@@ -25,13 +25,14 @@ from pipelines.report.queries import ReportData, impersonal
 from pipelines.report.render import environment, preview, readable, render, write_report
 from pipelines.settings import WEEKDAYS, Settings
 from warehouse.archive.disk import create
+from warehouse.publish import published_path, schema_changes
 
 log = logging.getLogger(__name__)
 
 #: How long each step of the conversation may take; the ports of its kinds; what the file is called that notes the night of a mail.
 _STEP_S, _PORTS, _MARK = 20.0, {"tls": 465, "starttls": 587, "off": 25}, "mailed-"
-#: The same of an unusual day that was posted, and how old one may be that is new.
-_UNUSUAL, _RECENT = "unusual-", dt.timedelta(days=3)
+#: The same of an unusual day and of a schema change that was posted, and how old one may be that is new.
+_UNUSUAL, _CHANGED, _RECENT = "unusual-", "changed-", dt.timedelta(days=3)
 #: The server said that it does not take the mail; after other errors it may have.
 _REFUSED = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError)
 
@@ -45,7 +46,9 @@ class Reports:
     def make(self, settings: Settings) -> tuple[Path, str, str]:
         """Where the report stands, a preview in Markdown, and `mailed`. Raises NothingPublished."""
         path, report = write_report(settings.home)
-        _post_unusual_days(settings, report, path.parent)
+        if settings.alert_url:
+            _post_unusual_days(settings, report, path.parent)
+            _post_schema_changes(settings, path.parent)
         try:
             self.mailed = _mail(settings, report, path.parent) if settings.mail_host else ""
         except Exception as problem:  # whatever it is, the report is made
@@ -55,21 +58,40 @@ class Reports:
 
 
 def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> None:
-    """Post the anomalies of the last days to the alert address, each once, all in one message. Marks are set before, as of mails."""
-    new: dict[Path, str] = {}
-    for account in report.accounts:
-        for row in account.rows["anomalies"] if settings.alert_url else ():
-            if account.today - row["day_on"] <= _RECENT:
-                which = hashlib.blake2b(f"{account.name}\0{row['figure']}".encode(), digest_size=8).hexdigest()
-                with suppress(FileExistsError):
-                    os.close(create(mark := folder / f"{_UNUSUAL}{row['day_on']}-{which}"))
-                    new[mark] = f"{account.name}: {row['sentence']}"
-    if new and not try_to_post(settings, {"text": "\n".join(["marketing-sync: unusual days", *new.values()])}):
+    """The anomalies of the last days."""
+    found = [
+        (row["day_on"], f"{account.name}\0{row['figure']}", f"{account.name}: {row['sentence']}")
+        for account in report.accounts
+        for row in account.rows["anomalies"]
+        if account.today - row["day_on"] <= _RECENT
+    ]
+    oldest = min((account.today for account in report.accounts), default=dt.date.min + _RECENT) - _RECENT
+    _post_once(settings, folder, (_UNUSUAL, "unusual days"), found, oldest)
+
+
+def _post_schema_changes(settings: Settings, folder: Path) -> None:
+    """How the service's responses, and what is published, differed in the last days from what they were before."""
+    oldest = utc_now().date() - _RECENT
+    changes = schema_changes(published_path(settings.home), f"noticed_at >= date '{oldest}'")
+    found = [(at.date(), line, f"{f'account {account}' if account else 'published file'}, {line}") for account, at, line in changes]
+    _post_once(settings, folder, (_CHANGED, "schema changes"), found, oldest)
+
+
+def _post_once(settings: Settings, folder: Path, what: tuple[str, str], found: Sequence[tuple[dt.date, str, str]], oldest: dt.date) -> None:
+    """Post (day, what tells it from others of the day, sentence) to the alert address, each once, all in one message.
+
+    `what`: how their marks begin, and what the message is headed by. Marks are set before, as of mails; those from before `oldest` go.
+    """
+    (prefix, title), new = what, dict[Path, str]()
+    for day_on, key, sentence in found:
+        with suppress(FileExistsError):
+            os.close(create(mark := folder / f"{prefix}{day_on}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}"))
+            new[mark] = sentence
+    if new and not try_to_post(settings, {"text": "\n".join([f"marketing-sync: {title}", *new.values()])}):
         for mark in new:
             mark.unlink(missing_ok=True)
-    oldest = min((account.today for account in report.accounts), default=dt.date.min + _RECENT) - _RECENT
-    for mark in folder.glob(f"{_UNUSUAL}*"):
-        if mark.name < f"{_UNUSUAL}{oldest}":
+    for mark in folder.glob(f"{prefix}*"):
+        if mark.name < f"{prefix}{oldest}":
             mark.unlink(missing_ok=True)
 
 

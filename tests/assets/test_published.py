@@ -34,7 +34,7 @@ def run(publish: Publish, report: Path, notes: Notes | None = None) -> dg.Execut
 
     steps = [
         mart,
-        published_asset(publish, [mart.key]),
+        published_asset(publish, lambda settings: ["marts.a: table dropped"], [mart.key]),
         report_asset(lambda _: (report, "**12** people", "the report was mailed to 2 addresses")),
     ]
     with dg.DagsterInstance.ephemeral() as instance:
@@ -54,6 +54,7 @@ def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> 
     told = {event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()}
     assert told[PUBLISHED]["dagster/row_count"].value == 20196
     assert told[PUBLISHED]["personal data"].value == "hash"
+    assert told[PUBLISHED]["breaking changes"].value == "marts.a: table dropped"
     assert told[REPORT]["preview"].value == "**12** people"
     assert told[REPORT]["mail"].value == "the report was mailed to 2 addresses"
     assert told[REPORT]["file"].value == f"{report.parent.name}/index.html of the home"

@@ -78,5 +78,6 @@ class Home:
 def contents(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables that follow from log and archive."""
     names = [table.qualified for table in TABLES.values()]
-    names += [f"sync.{name}" for name in ("coverage", "readings", "contact_coverage", "rejected_records", "unknown_fields", "loads")]
+    kept = ("coverage", "readings", "contact_coverage", "rejected_records", "schema_changes", "known_shapes", "loads")
+    names += [f"sync.{name}" for name in kept]
     return {name: rows(connection, f"from {name} order by all") for name in names}

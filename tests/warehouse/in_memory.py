@@ -57,9 +57,10 @@ class Tables:
         apply_tables(self.connection, load, staged)
 
     def contents(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Without the number of the newest request, which depends on how an answer was cut into pages."""
+        """Without the numbers of requests, which depend on how an answer was cut into pages."""
         coverage = rows(self.connection, "select * exclude (last_request) from sync.coverage order by all")
-        return contents(self.connection) | {"sync.coverage": coverage}
+        shapes = rows(self.connection, "select * exclude (first_request) from sync.known_shapes order by all")
+        return contents(self.connection) | {"sync.coverage": coverage, "sync.known_shapes": shapes}
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return rows(self.connection, sql)

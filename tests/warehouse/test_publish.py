@@ -19,7 +19,19 @@ from warehouse.connection import connect
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, personal_key
 from warehouse.personal_data import PersonalData
-from warehouse.publish import INTERNAL_COLUMNS, INTERNAL_TABLES, KEPT, STORAGE_VERSION, earlier, facts, publish, published_path, roll_back
+from warehouse.publish import (
+    BREAKING,
+    INTERNAL_COLUMNS,
+    INTERNAL_TABLES,
+    KEPT,
+    STORAGE_VERSION,
+    earlier,
+    facts,
+    publish,
+    published_path,
+    roll_back,
+    schema_changes,
+)
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES
 
@@ -314,3 +326,53 @@ def test_what_a_killed_attempt_left_is_removed_by_the_next_one(filled: Path) -> 
         leftover.touch()
     publish(filled)
     assert not any(leftover.exists() for leftover in leftovers)
+
+
+def test_what_readers_can_no_longer_count_on_is_listed_once(filled: Path) -> None:
+    publish(filled)
+    with connect(filled / "warehouse.duckdb") as connection:
+        for statement in (
+            "alter table source.lists rename column name to title",
+            "alter table source.lists drop column reply_to",
+            "alter table marts.sizes alter column contact_count set data type varchar",
+            "drop view marts.sizes_again",
+        ):
+            connection.execute(statement)
+    publish(filled)
+    expected = [
+        "marts.sizes: column type changed contact_count (BIGINT → VARCHAR)",
+        "marts.sizes_again: table dropped",
+        "source.lists: column dropped reply_to (VARCHAR)",
+        "source.lists: column renamed name (name → title)",
+    ]
+    assert [words for _, _, words in schema_changes(published_path(filled), BREAKING)] == expected
+    assert len(ask(filled / "warehouse.duckdb", "from sync.schema_changes where origin = 'published'")) == len(expected)
+    publish(filled)
+    assert schema_changes(published_path(filled), BREAKING) == []
+    assert len(schema_changes(published_path(filled), "true")) == len(expected)
+
+
+def test_a_change_of_the_published_file_is_not_lost_when_the_warehouse_could_not_be_told(filled: Path) -> None:
+    publish(filled)
+    with connect(filled / "warehouse.duckdb") as connection:
+        connection.execute("drop view marts.sizes_again")
+    publish(filled)
+    with connect(filled / "warehouse.duckdb") as connection:
+        connection.execute("delete from sync.schema_changes")
+    publish(filled)
+    assert ask(filled / "warehouse.duckdb", "select table_name, change from sync.schema_changes") == [
+        ("marts.sizes_again", "table dropped")
+    ]
+
+
+def test_fields_without_a_column_are_published_as_personal(filled: Path) -> None:
+    with connect(filled / "warehouse.duckdb") as connection:
+        connection.execute('update source.contacts set extra = \'{"shoe": "42"}\' where contact_id = 1')
+        connection.execute(
+            "create view extra.contacts as select account, list_id, contact_id, extra ->> '$.shoe' as shoe "
+            "from source.contacts where extra is not null"
+        )
+    publish(filled)
+    assert ask(published_path(filled), "from extra.contacts") == [("main", 7, 1, "42")]
+    publish(filled, Masking(PersonalData.DROP))
+    assert ask(published_path(filled), "from extra.contacts") == [("main", 7, 1, None)]

@@ -195,7 +195,7 @@ def test_nothing_is_half_applied_when_a_table_fails(home: Home, monkeypatch: pyt
         raise RuntimeError
 
     with monkeypatch.context() as patch:
-        patch.setattr("warehouse.loads.coverage.write_unknown_fields", fail)
+        patch.setattr("warehouse.loads.drift.note", fail)
         with pytest.raises(RuntimeError):
             home.load([listing], tables.LISTS, tables.LIST_FIELDS)
     assert home.rows(tables.LISTS) == home.rows("sync.coverage") == []

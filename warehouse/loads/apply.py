@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
-from warehouse.loads import coverage
+from warehouse.loads import coverage, drift
 from warehouse.loads.arrow import PART, RESPONSE
 from warehouse.loads.listing import ALL, load_listing, mark_deleted, take_entry_hashes
 from warehouse.loads.load import Load
@@ -29,8 +29,7 @@ def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Stag
     results = [(target, result) for target in targets for result in _fill(target, load, staged)]
     coverage.write_coverage(results, due_at=load.due_at, service_count=load.service_count, zone=load.zone)
     coverage.write_rejected(targets, load.scope)
-    for target in targets:
-        coverage.write_unknown_fields(target)
+    drift.note(targets, staged.shapes, load.asset)
     for target in targets:
         _take_along(target, targets)
     coverage.note_contacts(targets, staged)

@@ -1,8 +1,8 @@
-"""Writes what is known about the reading: `sync.coverage`, `sync.readings`, `sync.rejected_records`, `sync.unknown_fields`, and per
-contact `sync.contact_coverage`.
+"""Writes what is known about the reading: `sync.coverage`, `sync.readings`, `sync.rejected_records`, and per contact
+`sync.contact_coverage`.
 
 Everything follows from the load and its responses, so that a rebuild writes the same. Not here: the plan of what to fetch next, which
-is made from this (`assets.planning`).
+is made from this (`assets.planning`), what responses are like (`drift`).
 """
 
 import datetime as dt
@@ -168,14 +168,6 @@ def _scope_label(target: Target, head: ResponseHead, scope: Mapping[str, Any]) -
     if "id" in head.params and target.table.key:
         return label_of(target.table.key[:1], [head.params["id"]])
     return ALL
-
-
-def write_unknown_fields(target: Target) -> None:
-    """Note fields that no column holds, the first time a response has them."""
-    if not target.has_extra:
-        return
-    terms = {"account": target.account, "table": literal(target.table.name), "as_of": target.as_of, "source": target.source}
-    target.run(query("unknown_fields").format(**terms))
 
 
 # ---- single contacts: when the timeline and the coupons of each were requested, and whether that brought something new

@@ -30,6 +30,7 @@ from marketing_api.records.fields import Record
 from warehouse import sql
 from warehouse.archive.row import payload_of
 from warehouse.loads.arrow import UNFIT, Converter, json_text
+from warehouse.loads.shapes import Shapes
 from warehouse.tables import EXTRA, Table
 
 #: Records are converted as soon as so many wait: the fewer objects are alive, the less there is for the garbage collector to
@@ -76,6 +77,7 @@ class Staged:
     rejects: list[Reject] = field(default_factory=list)
     left_open: list[tuple[str, int]] = field(default_factory=list)  # (table, response) for each collection that a response leaves open
     flaws: dict[int, str] = field(default_factory=dict)  # why a response, by index, is not whole after all
+    shapes: dict[str, Shapes] = field(default_factory=dict)  # what the entries of each table are like
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
     extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of responses about one contact, by index: (served, total) entries
     digests: dict[int, str | None] = field(default_factory=dict)  # of the same, by contact; None: the next one has to be read
@@ -142,6 +144,9 @@ def stage(
             continue
         if may_remove and (short := parsing.shortage(response)):
             staged.flaws[index] = short
+        if parts := parsing.parts_served(response):
+            filled = next(each for record in call.operation.records for each in by_record.get(record, ()))
+            filled.shapes.look_around(head.operation, head.request_id, parts)
         for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             for table_stage in by_record.get(rows.record, ()):
                 table_stage.add(head, rows)
@@ -179,6 +184,7 @@ class _TableStage:
 
     def __init__(self, table: Table, staged: Staged, file: Callable[[str], Path]) -> None:
         self.table = table
+        self.shapes = staged.shapes[table.name] = Shapes(table)
         self._staged = staged
         self._new_file = file
         self._converter = Converter(table)
@@ -192,6 +198,7 @@ class _TableStage:
         head.entries[self.table.name] += len(rows.records) + len(rows.rejected)
         self._staged.left_open += [(self.table.name, head.index)] * len(rows.missing)
         self._staged.rejects += [Reject(self.table.name, head.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
+        self.shapes.look(head.operation, head.request_id, rows.sample)
         self._waiting += [(record, head.index) for record in rows.records]
         if len(self._waiting) >= BATCH:
             self._convert()
@@ -220,6 +227,7 @@ class _TableStage:
             self._staged.rejects += [Reject(name, response, reason, _kept(record.model_dump())) for record, response, reason in bad]
             batch = self._batch(chunk)
         self._staged.counts[self.table.name] += batch.num_rows
+        self.shapes.read_words(batch, [self._staged.responses[response].request_id for _, response in chunk])
         if batch[EXTRA.name].null_count < batch.num_rows:
             self._staged.with_extra.add(self.table.name)
         self._batches.append(batch)

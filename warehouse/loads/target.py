@@ -43,6 +43,7 @@ class TableReport:
     rejected: int = 0
     refused: list[str] = field(default_factory=list)
     unproven: list[str] = field(default_factory=list)  # why rows that were not listed are kept
+    drift: list[str] = field(default_factory=list)  # how its responses differ from those before, a line each
     stale: list[str] = field(default_factory=list)  # scopes of which a newer response was loaded before
 
 

@@ -81,9 +81,10 @@ def test_unknown_fields_are_noted_when_they_first_come(home: Home) -> None:
 
     listing(0, colour="red")
     listing(60, colour="blue", size=3)
-    rows = home.rows("sync.unknown_fields", "field, first_seen_at")
-    assert [(row["field"], (row["first_seen_at"] - START).seconds) for row in rows] == [("colour", 0), ("size", 3600)]
+    rows = home.rows("sync.schema_changes", "field, change, sample, noticed_at")
+    assert [(row["field"], row["change"], row["sample"], (row["noticed_at"] - START).seconds) for row in rows] == [
+        ("colour", "new field", "text of 3 characters", 0),
+        ("size", "new field", "number", 3600),
+    ]
     assert home.values(tables.AUDIENCES, "extra") == ['{"colour":"blue","size":3}']
-    assert home.warehouse.new_fields(tables.AUDIENCES) == ["colour", "size"]
-    listing(3 * 24 * 60, colour="blue", size=3)
-    assert home.warehouse.new_fields(tables.AUDIENCES) == []
+    assert home.rows("extra.audiences") == [{"account": "main", "audience_id": 1, "colour": "blue", "size": "3"}]

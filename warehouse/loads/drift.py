@@ -1,0 +1,99 @@
+"""Schema drift: what the service's responses hold that none before them held, and what they no longer hold.
+
+What a load's responses are like (`shapes`) is compared with `sync.known_shapes`, in its transaction; what differs is listed once in
+`sync.schema_changes`. What an asset's first whole reading brings is learnt and not listed, but for fields without a column. All of it
+follows from the loads in their order, so that a rebuild lists the same. Not here: the published file (`publish`).
+"""
+
+import datetime as dt
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from marketing_api.redaction import MASK
+from warehouse.loads.arrow import PART, RESPONSE
+from warehouse.loads.shapes import ALWAYS, MOST_WORDS, Shapes, sample_of, type_of
+from warehouse.loads.target import Target
+from warehouse.schema import UNDECLARED
+from warehouse.sql import literal, quoted, statements
+from warehouse.sync_tables import IN_WORDS
+from warehouse.tables import EXTRA, TABLES, Table
+
+_SQL = statements(Path(__file__).with_suffix(".sql"))
+#: More members of an object are no fields but a map; and how long is learnt at most what was never read whole, in request ids.
+_LIMITS = {"most_words": MOST_WORDS, "most_members": 50, "learning": int(dt.timedelta(days=7).total_seconds()) * 1_000_000 * 1024}
+_ADDRESS = r"\S+(@|%40)\S+"
+
+#: Table, field, kind, what; what it was found by, and a sample.
+Fact = tuple[str, str, str, str]
+Facts = dict[Fact, tuple[int, str]]
+
+
+def note(targets: Sequence[Target], shapes: Mapping[str, Shapes], asset: str) -> None:
+    """Compare what was staged with what is known, list what differs, and learn it."""
+    if not targets or not targets[0].responses:
+        return
+    first, names = targets[0], ", ".join(literal(target.table.name) for target in targets)
+    known = first.rows(
+        f"select table_name, field, kind, what from sync.known_shapes where account = {first.account} and table_name in ({names})"
+    )
+    found = {fact: seen for target in targets for fact, seen in _differing(target, shapes[target.table.name], set(known))}
+    if not found:
+        return
+    columns = zip(*((*fact, *seen) for fact, seen in found.items()), strict=True)
+    first.connection.register("arrow_facts", pa.table(dict(zip(_COLUMNS, map(list, columns), strict=True)), _FACTS))
+    texts = {"asset": literal(asset), "address": literal(_ADDRESS), "mask": literal(MASK), "line": IN_WORDS}
+    terms = {"account": first.account, "last": first.last_request, "as_of": first.as_of, **texts, **_LIMITS}
+    first.run(_SQL["drifted"].format(**terms))
+    first.connection.unregister("arrow_facts")
+    reports = {target.table.name: target.report for target in targets}
+    for name, line in first.rows(_SQL["changes"].format(**terms)):
+        reports[name].drift.append(line)
+    first.run(_SQL["known"].format(**terms))
+    first.run(_SQL["gone"].format(**terms))
+    for name, fields in first.rows(_SQL["fields"]):
+        _make_view(first, TABLES[name], fields)
+
+
+_COLUMNS = ("table_name", "field", "kind", "what", "request_id", "sample")
+_FACTS = pa.schema([(name, pa.int64() if name == "request_id" else pa.string()) for name in _COLUMNS])
+
+
+def _differing(target: Target, shapes: Shapes, known: Collection[Fact]) -> Iterator[tuple[Fact, tuple[int, str]]]:
+    """Facts that are not known, known ones that no longer hold, and fields that no column holds."""
+    table = target.table.name
+    for (name, kind, what), seen in shapes.facts.items():
+        if (table, name, kind, what) not in known:
+            yield (table, name, kind, what), seen
+    for operation in {operation for operation, _ in shapes.names}:
+        names = {each: request for (of, each), request in shapes.names.items() if of == operation}
+        always = {name for of, name, kind, what in known if (of, kind, what) == (table, ALWAYS, operation)}
+        for name in () if always else frozenset.intersection(*names):
+            yield (table, name, ALWAYS, operation), (min(names.values()), "")
+        for name in always:
+            if lacking := [request for each, request in names.items() if name not in each]:
+                yield (table, name, "missing", operation), (min(lacking), "")
+    terms = {"account": target.account, "table": literal(table), "source": target.source, "part": PART, "response": RESPONSE}
+    for name, response, raw in target.rows(_SQL["extras"].format(**terms)) if target.has_extra else ():
+        value = json.loads(raw)
+        yield (table, name, "extra", ""), (target.responses[response].request_id, sample_of(type_of(value), value))
+
+
+def _make_view(target: Target, table: Table, fields: Sequence[str]) -> None:
+    """A column for each field that has none of its own, as text; names that differ in nothing but case are one to SQL."""
+    own = ["account", *table.key]
+    free = {field.casefold(): field for field in reversed(fields) if field and field.casefold() not in own}
+    shown = [f"json_extract_string({EXTRA.name}, {_pointer(field)}) as {quoted(field)}" for field in reversed(free.values())]
+    rows = f"from {table.qualified} where {table.is_there} and {EXTRA.name} is not null"
+    view = f"{UNDECLARED}.{table.name}"
+    target.run(f"create or replace view {view} as select {', '.join([*map(quoted, own), *shown])} {rows}")
+    target.run(f"comment on view {view} is {literal(_VIEW.format(table=table.qualified))}")
+
+
+def _pointer(name: str) -> str:
+    return literal("/" + name.replace("~", "~0").replace("/", "~1"))
+
+
+_VIEW = "Fields that the service sends and {table} has no column for, as texts; one row per row there that has any of them."

@@ -1,0 +1,92 @@
+"""What the entries of responses are like, looked at while they are parsed: their fields, types and words.
+
+Values in, facts out that hold nothing of a person. Not here: what is made of them (`drift`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from marketing_api.records.fields import is_personal, is_word
+from marketing_api.records.shapes import entries, is_numbered
+from marketing_api.records.values import is_nothing
+from warehouse.tables import Table
+
+#: Kinds of facts about a field: a type that it came with, a word that it came with, an operation whose responses always have it.
+TYPE, WORD, ALWAYS = "type", "word", "always"
+#: More words than that are no enumeration.
+MOST_WORDS = 200
+#: Entries of a list that are looked into, and how deep.
+_ENTRIES, _DEPTH = 3, 3
+_KINDS = {bool: "true/false", int: "number", float: "number", str: "text", list: "list", dict: "object"}
+_SAMPLES = {"text": "text of {} characters", "list": "list of {}", "object": "object of {} fields"}
+
+
+@dataclass
+class Shapes:
+    """Of one table: each fact (field, kind, what) with the first request that showed it and a sample; and the sets of names that the
+    responses of each operation had, with the first request of each.
+    """
+
+    table: Table
+    facts: dict[tuple[str, str, str], tuple[int, str]] = field(default_factory=dict)
+    names: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        fields = self.table.record.model_fields.items()
+        self._words: dict[str, set[str]] = {name: set() for name, info in fields if is_word(info) and not is_personal(info)}
+
+    def look(self, operation: str, request_id: int, sample: Iterable[Any]) -> None:
+        """At some entries of a response."""
+        names: set[str] = set()
+        for entry in sample:
+            if isinstance(entry, dict):
+                names |= entry.keys()
+                for name, value in entry.items():
+                    self._look(name, value, request_id, _DEPTH)
+        if names:
+            self.names.setdefault((operation, frozenset(names)), request_id)
+
+    def look_around(self, operation: str, request_id: int, parts: Mapping[str, str]) -> None:
+        """At what stands around the entries of a response: its path in the body → its type."""
+        for path, kind in parts.items():
+            self.facts.setdefault((path, TYPE, kind), (request_id, kind))
+        if parts:
+            self.names.setdefault((f"response of {operation}", frozenset(parts)), request_id)
+
+    def read_words(self, batch: pa.RecordBatch, request_ids: list[int]) -> None:
+        """Every word of the columns that hold words; `request_ids` are those of the rows."""
+        for name, found in self._words.items():
+            for word in batch[name].unique().to_pylist() if len(found) <= MOST_WORDS else ():
+                if word is not None and word not in found:
+                    found.add(word)
+                    self.facts[name, WORD, word] = (request_ids[pc.index(batch[name], word).as_py()], word)
+
+    def _look(self, path: str, value: Any, request_id: int, depth: int) -> None:
+        kind = type_of(value)
+        if (path, TYPE, kind) not in self.facts:
+            self.facts[path, TYPE, kind] = (request_id, sample_of(kind, value))
+        if kind in _NESTED and depth > 1:
+            for each in (value,) if kind == "object" else islice(entries(value), _ENTRIES):
+                if isinstance(each, dict):
+                    for name, inner in each.items():
+                        self._look(f"{path}.{name}", inner, request_id, depth - 1)
+
+
+_NESTED = frozenset({"list", "object"})
+
+
+def type_of(value: Any) -> str:
+    """The JSON type; null of what stands for nothing, list of an object that stands for one."""
+    if is_nothing(value):
+        return "null"
+    return "list" if is_numbered(value) else _KINDS.get(type(value), "null")
+
+
+def sample_of(kind: str, value: Any) -> str:
+    """What a value is like, without anything of it."""
+    return _SAMPLES.get(kind, kind).format(len(value) if kind in _SAMPLES else 0)

@@ -72,19 +72,23 @@ _COUNTED, _TITLES = {"send-date", "open-date", "click-date", "links-clicked"}, {
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Who is forgotten, by fingerprints made with `key`. `titles`: subjects of campaigns in lower case, which are about nobody."""
+    """Who is forgotten, by fingerprints made with `key`. `titles`: subjects of campaigns in lower case, which are about nobody. `likely`: a
+    pattern (RE2) of what may name those who were included by name; None where everything has to be looked at."""
 
     key: bytes = field(repr=False)
     fingerprints: frozenset[str] = field(default=frozenset(), repr=False)
     titles: Collection[str] = field(default=frozenset(), repr=False)
+    likely: str | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.fingerprints)
 
     def including(self, addresses: Iterable[str], contacts: Iterable[tuple[str, int]]) -> Self:
         """With these people, contacts as (account, id)."""
-        added = {*map(self.of_address, addresses), *(self.of_contact(account, contact_id) for account, contact_id in contacts)}
-        return replace(self, fingerprints=self.fingerprints | added)
+        names, ids = list(addresses), list(contacts)
+        added = {*map(self.of_address, names), *(self.of_contact(account, contact_id) for account, contact_id in ids)}
+        likely = "|".join({*map(_likely, names), *(rf'id"\s*:\s*"?{contact_id}\b' for _, contact_id in ids)})
+        return replace(self, fingerprints=self.fingerprints | added, likely=f"(?is){likely}" if likely else None)
 
     def fingerprint(self, *parts: str) -> str:
         """32 hex digits."""
@@ -215,6 +219,12 @@ class Forgotten:
                     yield at.start() - begin, end, self.address(address)
                     behind = end
                     break
+
+
+def _likely(address: str) -> str:
+    """What an address is like however it is escaped: letters and digits stay, each other character takes up to 16 bytes."""
+    runs = re.split("([^a-z0-9]+)", address.strip().lower())
+    return "".join(run if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
 
 
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:

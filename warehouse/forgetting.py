@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
@@ -29,16 +30,19 @@ from marketing_api.records.fields import is_personal
 DOMAIN = "forgotten.invalid"
 Buffer = bytes | mmap.mmap
 
-# An address may be escaped, as in links and in JSON, also several times: `%40`, `%2540`, `\u0040`, `\\u0040`.
-_ESCAPE = rb"%(?:25)*[0-9A-Fa-f]{2}|\\+u[0-9A-Fa-f]{4}"
-_AT = re.compile(rb"@|%(?:25)*40|\\+u0040")
-#: What no address goes across; behind what else one may begin; what a domain is made of, and before what it may end.
-_SEPARATORS = tuple(bytes([each]) for each in b'"@ \t\n<>,;(')
-_BEGINS = re.compile(rb"\A|" + _ESCAPE + rb"|\\+[^u]|[^\w.+%\\\x80-\xff-]")
-_DOMAIN = re.compile(rb"(?:[\w.\x80-\xff-]|" + _ESCAPE + rb"){1,300}")
-_ENDS = re.compile(rb"(?=[.%\\])|\Z")
-_LONGEST, _MOST_BEGINS, _MOST_ENDS = 320, 24, 12
-_UNICODE = re.compile(r"\\+u([0-9A-Fa-f]{4})")
+#: Texts are read character by character where an address is not just in quotes: each may be escaped, as in links and JSON, also several
+#: times (`%40`, `%2540`, `\\u0040`).
+_PERCENT = rb"%(?:25)*"
+_CHARACTER = re.compile(
+    rb"%s[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*|%s[0-7][0-9A-Fa-f]" % (_PERCENT, _PERCENT, _PERCENT)
+    + rb"|\\+u[0-9A-Fa-f]{4}|\\+[^u]|[\xc0-\xff][\x80-\xbf]*|.",
+    re.DOTALL,
+)
+_AT, _BARE_AT = re.compile(rb"@|%s40|\\+u0040" % _PERCENT), re.compile(b"@")
+_PLAIN = re.compile(rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)*")
+#: What an address does not go across, what one may begin behind unless it is part of it, and what its domain is made of.
+_SEPARATOR, _INNER, _OF_DOMAIN = re.compile(r'[\s"<>,;:(){}\[\]|@]'), re.compile(r"[\w.+-]"), re.compile(r"[\w.-]")
+_LONGEST, _MOST_BEGINS = 320, 24
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
 _IDS = ("id", "contactid", "contact_id")
 _LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
@@ -191,13 +195,14 @@ class Forgotten:
     def _pieces(self, account: str, operation: Operation, params: Mapping[str, str], body: Buffer) -> Sequence[bytes | memoryview] | None:
         """What the body is put together of; None when it stays as it is."""
         reading, is_about = _Reading(self, account, operation), self.is_about(account, operation.name, params)
-        is_wide = b"\0" in bytes(body[:4])  # UTF-16
-        if not is_wide and not is_about and not reading.places(body):
+        is_wide = b"\0" in bytes(body[:16])  # UTF-16
+        if not (places := reading.places(body)) and not is_about and not is_wide:
             return None
         try:
             envelope = read_envelope(memoryview(body))
-            body = envelope.text if isinstance(envelope.text, bytes) else body  # mended
-            if operation.is_streamed and not is_about and (pieces := reading.pieces(body, envelope)) is not None:
+            if isinstance(envelope.text, bytes):  # mended
+                body, places = envelope.text, reading.places(envelope.text)
+            if operation.is_streamed and not is_about and (pieces := reading.pieces(body, places, envelope)) is not None:
                 return pieces if len(pieces) > 1 else None
             document = decode(envelope.text)
             after = reading.entry(document) if is_about else reading.value(document)
@@ -208,17 +213,46 @@ class Forgotten:
     def _named(self, text: Buffer) -> Iterator[tuple[int, int, str]]:
         """Where forgotten addresses stand: (begin, end, pseudonym), in order, none in another."""
         behind = 0
-        for at in _AT.finditer(text):
-            before = bytes(text[max(behind, at.start() - _LONGEST) : at.start()])
-            local = before[max(map(before.rfind, _SEPARATORS)) + 1 :]
-            if not local or (domain := _DOMAIN.match(text, at.end())) is None:
-                continue
-            for begin, end in _extents(before, local, text, domain):
-                found = bytes(text[at.start() - begin : end])
-                if address := next(filter(self.is_address, _spellings(found)), None):
-                    yield at.start() - begin, end, self.address(address)
+        is_escaped = any(text.find(each) >= 0 for each in (b"%40", b"2540", b"u0040"))
+        for at in (_AT if is_escaped else _BARE_AT).finditer(text):
+            for begin, end, address in _addresses(text, at, behind):
+                if self.is_address(address):
+                    yield begin, end, self.address(address)
                     behind = end
                     break
+
+
+def _addresses(text: Buffer, at: re.Match[bytes], behind: int) -> Iterable[tuple[int, int, str]]:
+    """What may be an address around its `@`, the longest first: (begin, end, address)."""
+    begin, end = text.rfind(b'"', max(behind, at.start() - _LONGEST), at.start()) + 1, text.find(b'"', at.end(), at.end() + _LONGEST)
+    if begin and end > 0 and _PLAIN.fullmatch(whole := bytes(text[begin:end])):  # as nearly all are
+        return [(begin, end, whole.decode())]
+    behind_at = _characters(bytes(text[at.end() : at.end() + _LONGEST]))
+    domain = list(takewhile(lambda each: _OF_DOMAIN.match(each[1]), behind_at))
+    while domain and domain[-1][1] in ".-":
+        del domain[-1]
+    end, name = at.end() + sum(size for size, _ in domain), "".join(char for _, char in domain)
+    found, place, local = list[tuple[int, int, str]](), at.start(), ""
+    for size, char in reversed(_characters(bytes(text[max(behind, at.start() - _LONGEST) : at.start()]))):
+        if _SEPARATOR.match(char):
+            break
+        if not _INNER.match(char) and local:
+            found.append((place, end, f"{local}@{name}"))
+        place, local = place - size, char + local
+    return [(place, end, f"{local}@{name}"), *reversed(found[:_MOST_BEGINS])] if domain and local else []
+
+
+def _characters(raw: bytes) -> list[tuple[int, str]]:
+    """The characters of a text as they are meant, each with its size in bytes as it stands there."""
+    return [(len(each), _meant(each.decode("utf-8", "replace"))) for each in _CHARACTER.findall(raw)]
+
+
+def _meant(character: str) -> str:
+    if character[0] == "%":
+        return unquote(re.sub("%(?:25)+(?=[0-9A-Fa-f]{2})", "%", character))
+    if character[0] == "\\" and len(character) > 1:
+        return chr(int(character[-4:], 16)) if "u" in character else " "
+    return character
 
 
 def _likely(address: str) -> str:
@@ -230,26 +264,6 @@ def _likely(address: str) -> str:
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:
     """Whether an address, or a contact's id, is that of somebody who was forgotten."""
     return text is not None and (text.endswith(f"@{DOMAIN}") or (is_id and text.startswith("-") and text[1:].isdecimal()))
-
-
-def _extents(before: bytes, local: bytes, text: Buffer, domain: re.Match[bytes]) -> Iterable[tuple[int, int]]:
-    """Where an address may begin, in bytes before its `@`, and end: the longest first."""
-    if before.endswith(b'"' + local) and bytes(text[domain.end() : domain.end() + 1]) == b'"' and b"\\" not in local:
-        return [(len(local), domain.end())]  # what stands in quotes, as nearly all do
-    begins = [len(local) - each.end() for each in _BEGINS.finditer(local)][-_MOST_BEGINS:]
-    ends = [domain.start() + each.start() for each in _ENDS.finditer(domain[0])][:_MOST_ENDS]
-    return [(begin, end) for begin in begins for end in reversed(ends)]
-
-
-def _spellings(raw: bytes) -> Iterator[str]:
-    """What an address may be that is escaped up to three times."""
-    text = raw.decode("utf-8", "replace")
-    yield text
-    for _ in range(3):
-        plain = _UNICODE.sub(lambda escape: chr(int(escape[1], 16)), unquote(text))
-        if plain == text:
-            return
-        yield (text := plain)
 
 
 @cache
@@ -278,9 +292,9 @@ class _Reading:
             found += (each.start() for each in _ID.finditer(body) if self._is_contact(each[1].decode()))
         return sorted(found)
 
-    def pieces(self, body: Buffer, envelope: Envelope) -> list[bytes | memoryview] | None:
+    def pieces(self, body: Buffer, places: list[int], envelope: Envelope) -> list[bytes | memoryview] | None:
         """Of a listing that may be huge: only entries that name somebody are decoded. None when somebody is named elsewhere."""
-        places, pieces, whole, last, seen = self.places(body), list[bytes | memoryview](), memoryview(body), 0, 0
+        pieces, whole, last, seen = list[bytes | memoryview](), memoryview(body), 0, 0
         for begin, raw in _entries(body, envelope.payload(self.operation)):
             first, seen = seen, bisect_left(places, begin + len(raw), seen)
             if first == seen:

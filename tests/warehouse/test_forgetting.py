@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from marketing_api import validation
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
 from marketing_api.operations import contacts, find, reputation
 from marketing_api.operations.campaigns import STATS
+from marketing_api.parsing import pairs
+from marketing_api.records.campaigns import CampaignClicker
 from tests.warehouse.exchanges import envelope, exchange
 from warehouse.forgetting import Forgotten, is_pseudonym
 
@@ -224,9 +231,7 @@ def test_a_timeline_keeps_when_and_what_was_sent_to_many() -> None:
     assert not validation.flaw(exchange_of(after, contacts.TIMELINE.name, kept))
 
 
-def exchange_of(body: bytes, operation: str, params: dict[str, str]) -> Any:
-    from marketing_api.exchange import Response
-    from marketing_api.operation import Call
+def exchange_of(body: bytes, operation: str, params: dict[str, str]) -> Response:
 
     one = exchange(body)
     return Response(one.request_id, one.account, Call(find(operation), params), one.requested_at, body)
@@ -248,9 +253,6 @@ def exchange_of(body: bytes, operation: str, params: dict[str, str]) -> Any:
 )
 def test_no_response_names_them(operation: Any, params: dict[str, str], payload: Any) -> None:
     one = exchange(envelope(payload), error=f"refused {ANN}")
-    from dataclasses import replace
-
-    from marketing_api.operation import Call
 
     kept = FORGOTTEN.exchange(replace(one, call=Call(operation, params)))
     assert isinstance(kept.body, bytes)
@@ -272,8 +274,6 @@ def test_no_response_names_them(operation: Any, params: dict[str, str], payload:
     ],
 )
 def test_clicks_are_still_counted(clickers: Any) -> None:
-    from marketing_api.parsing import pairs
-    from marketing_api.records.campaigns import CampaignClicker
 
     stats = {"campaign": {"stats": {"open": "2 (10%)"}, "clicks": [{"url": "https://shop.example", "clickers": clickers}]}}
     after = FORGOTTEN.body("main", STATS, {"id": "4", "type": "standard"}, envelope(stats))
@@ -298,8 +298,6 @@ def test_a_body_in_a_file_is_written_anew_in_its_place(tmp_path: Path) -> None:
 @given(addresses, words, words, escapes)
 def test_what_names_somebody_is_likely_to(address: str, before: str, behind: str, ways: list[Any]) -> None:
     """The archive is searched by a pattern first: it must find all that is looked at closely then."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
 
     who = Forgotten(b"k").including([address], [("main", 7)])
     text = escaped(f"{before} {address} {behind}", ways)

@@ -52,23 +52,9 @@ _OF_CONTACT = {"email", "registration_date", "registered_at", "timeline"}
 _OF_NOBODY = {"listid", "sourceid", "campaignid", "include", "limit", "page", "status"}
 #: What holds an entry's parts, and what its records are made of under other names.
 _STRUCTURE = {
-    *(
-        "response",
-        "data",
-        "items",
-        "timeline",
-        "utm",
-        "automated",
-        "count",
-        "total",
-        "details",
-        "email",
-        "clicks",
-        "header",
-        "errorcode",
-        *_IDS,
-    ),
+    *("response", "header", "errorcode", "data", "items", "timeline", "utm", "automated", "count", "total", "clicks", "details", "email"),
     *("key", "label", "date", "time", "datetime", "timestamp", "source", "medium", "campaign", "term", "content", "registration_date"),
+    *_IDS,
 }
 #: Details of a timeline's entry that say when and how often, and those that name what was sent.
 _COUNTED, _TITLES = {"send-date", "open-date", "click-date", "links-clicked"}, {"subject", "message"}
@@ -91,8 +77,8 @@ class Forgotten:
         """With these people, contacts as (account, id)."""
         names, ids = list(addresses), list(contacts)
         added = {*map(self.of_address, names), *(self.of_contact(account, contact_id) for account, contact_id in ids)}
-        likely = "|".join({*map(_likely, names), *(rf'id"\s*:\s*"?{contact_id}\b' for _, contact_id in ids)})
-        return replace(self, fingerprints=self.fingerprints | added, likely=f"(?is){likely}" if likely else None)
+        likely = {*filter(None, [self.likely]), *map(_likely, names), *(rf'(?i)id"\s*:\s*"?{contact_id}\b' for _, contact_id in ids)}
+        return replace(self, fingerprints=self.fingerprints | added, likely="|".join(sorted(likely)) or None)
 
     def fingerprint(self, *parts: str) -> str:
         """32 hex digits."""
@@ -104,15 +90,18 @@ class Forgotten:
     def of_contact(self, account: str, contact_id: int | str) -> str:
         return self.fingerprint("contact", account, str(contact_id))
 
-    def is_address(self, text: str) -> bool:
-        return self.of_address(text) in self.fingerprints
+    def is_address(self, value: Any) -> bool:
+        return isinstance(value, str) and "@" in value and self.of_address(value) in self.fingerprints
 
     def is_contact(self, account: str, contact_id: int | str) -> bool:
         return self.of_contact(account, contact_id) in self.fingerprints
 
     def is_named(self, account: str, text: str, *, is_id: bool) -> bool:
         """Whether a cell of a table is a forgotten person's address, or, where it `is_id` of a contact, theirs."""
-        return ("@" in text and self.is_address(text)) or (is_id and text.isdecimal() and self.is_contact(account, text))
+        return self.is_address(text) or (is_id and text.isdecimal() and self.is_contact(account, text))
+
+    def is_title(self, value: Any) -> bool:
+        return isinstance(value, str) and value.strip().lower() in self.titles
 
     def address(self, address: str) -> str:
         """The pseudonym of an address; of a pseudonym itself."""
@@ -134,10 +123,8 @@ class Forgotten:
 
     def is_about(self, account: str, operation: str, params: Mapping[str, str]) -> bool:
         """Whether a call names a forgotten person."""
-        if any("@" in value and self.is_address(value) for value in params.values()):
-            return True
-        ids = [value for name, value in params.items() if name.lower() in _IDS and value.isdecimal()]
-        return operation in _OF_CONTACTS and any(self.is_contact(account, each) for each in ids)
+        is_id = operation in _OF_CONTACTS
+        return any(self.is_named(account, value, is_id=is_id and name.lower() in _IDS) for name, value in params.items())
 
     def params(self, account: str, operation: str, params: Mapping[str, str], *, is_about: bool = False) -> dict[str, str]:
         """Those of a call without what they say of forgotten people; `is_about`: of whom it is known that the call is about them."""
@@ -145,7 +132,7 @@ class Forgotten:
             return {name: self.text(value) for name, value in params.items()}
         kept = {}
         for name, value in params.items():
-            if "@" in value and self.is_address(value):
+            if self.is_address(value):
                 kept[name] = self.address(value)
             elif name.lower() in _IDS and value.isdecimal():
                 kept[name] = str(self.contact(account, value)) if operation in _OF_CONTACTS else value
@@ -212,8 +199,7 @@ class Forgotten:
 
     def _named(self, text: Buffer) -> Iterator[tuple[int, int, str]]:
         """Where forgotten addresses stand: (begin, end, pseudonym), in order, none in another."""
-        behind = 0
-        is_escaped = any(text.find(each) >= 0 for each in (b"%40", b"2540", b"u0040"))
+        behind, is_escaped = 0, any(text.find(each) >= 0 for each in (b"%40", b"2540", b"u0040"))
         for at in (_AT if is_escaped else _BARE_AT).finditer(text):
             for begin, end, address in _addresses(text, at, behind):
                 if self.is_address(address):
@@ -258,7 +244,7 @@ def _meant(character: str) -> str:
 def _likely(address: str) -> str:
     """What an address is like however it is escaped: letters and digits stay, each other character takes up to 16 bytes."""
     runs = re.split("([^a-z0-9]+)", address.strip().lower())
-    return "".join(run if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
+    return "(?is)" + "".join(run if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
 
 
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:
@@ -316,11 +302,10 @@ class _Reading:
         return self.forgotten.text(value) if isinstance(value, str) else value
 
     def _is_of_forgotten(self, entry: Mapping[str, Any]) -> bool:
-        if any(map(self._is_address, entry.values())):
+        if any(map(self.forgotten.is_address, entry.values())):
             return True
-        if self.operation.name not in _OF_CONTACTS or not _OF_CONTACT.intersection(map(str.lower, entry)):
-            return False
-        return any(name.lower() in _IDS and self._is_contact(value) for name, value in entry.items())
+        is_of_contact = self.operation.name in _OF_CONTACTS and _OF_CONTACT.intersection(map(str.lower, entry))
+        return bool(is_of_contact) and any(name.lower() in _IDS and self._is_contact(value) for name, value in entry.items())
 
     def _is_contact(self, value: Any, *, is_certain: bool = False) -> bool:
         """Whether it is the id of a forgotten contact; `is_certain`: of an entry that is about one."""
@@ -333,20 +318,15 @@ class _Reading:
         if isinstance(entry, list):
             return [self.entry(each) for each in entry]
         if isinstance(entry, dict):
-            kept = _kept_names(self.operation)
-            folded = {name: name.lower() for name in entry}
-            return {
-                name: self._member(folded[name], each)
-                for name, each in entry.items()
-                if folded[name] in kept
-                or name.isdecimal()
-                or self._is_address(each)
-                or (folded[name] == "snippet" and self._is_title(each))
-            }
+            return {name: self._member(name.lower(), each) for name, each in entry.items() if self._stays(name.lower(), each)}
         if isinstance(entry, str):
             link = _LINK.match(entry)
             return self.forgotten.text("".join(link.groups()) if link else entry)
         return entry
+
+    def _stays(self, name: str, value: Any) -> bool:
+        is_known = name in _kept_names(self.operation) or name.isdecimal()
+        return is_known or self.forgotten.is_address(value) or (name == "snippet" and self.forgotten.is_title(value))
 
     def _member(self, name: str, value: Any) -> Any:
         if name == "email" and isinstance(value, str) and "@" in value:
@@ -356,12 +336,6 @@ class _Reading:
         if name == "header":
             return self.value(value)
         return details(value, self.forgotten) if name == "details" else self.entry(value)
-
-    def _is_address(self, value: Any) -> bool:
-        return isinstance(value, str) and "@" in value and self.forgotten.is_address(value)
-
-    def _is_title(self, value: Any) -> bool:
-        return isinstance(value, str) and value.strip().lower() in self.forgotten.titles
 
 
 def _entries(body: Buffer, payload: msgspec.Raw | None) -> Iterator[tuple[int, bytes]]:
@@ -387,5 +361,5 @@ def details(value: Any, forgotten: Forgotten) -> Any:
 def _stays(detail: Any, forgotten: Forgotten) -> bool:
     if not isinstance(detail, dict):
         return False
-    key, text = str(detail.get("key", "")).lower(), str(detail.get("value", "")).strip().lower()
-    return key in _COUNTED or (key in _TITLES and text in forgotten.titles)
+    key = str(detail.get("key", "")).lower()
+    return key in _COUNTED or (key in _TITLES and forgotten.is_title(detail.get("value")))

@@ -31,6 +31,7 @@ _MANIFEST, _LOG, _OUTBOX, _KEPT = "manifest.json", "archive/loads.jsonl", "outbo
 _SEALED = ("archive/requests/*/*.parquet", "archive/bodies/*/*", "pushes/*/rows.parquet")
 _CHANGING = (
     "archive/unfinished/*.json",
+    "archive/forgotten.json",
     "archive/journals/*.journal",
     "personal.key",
     "sandbox.jsonl",

@@ -76,6 +76,10 @@ class Manifest(msgspec.Struct):
         return {f"{self.folder}/{table.file}": table.bytes for table in self.tables}
 
 
+#: Made once, ahead of the threads that use it: msgspec learning a type in several at once has crashed.
+_decode = msgspec.json.Decoder(Manifest).decode
+
+
 def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = None) -> Manifest:
     """Export what `home` has published; a version that is current already is not sent again, nor a file that got there before a failure.
 
@@ -128,7 +132,7 @@ def _earlier(before: Manifest | None, version: str, published: Published, now: d
 def manifest(storage: Storage, shard: str) -> Manifest | None:
     """None when the shard has none, or one that cannot be read: its next export writes another."""
     try:
-        return msgspec.json.decode(storage.read(f"{_SHARDS}/{shard}/{_MANIFEST}"), type=Manifest)
+        return _decode(storage.read(f"{_SHARDS}/{shard}/{_MANIFEST}"))
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 

@@ -24,6 +24,10 @@ class _List(msgspec.Struct):
     fingerprints: list[str]
 
 
+#: Made once, ahead of the threads that use it: msgspec learning a type in several at once has crashed.
+_decode = msgspec.json.Decoder(_List).decode
+
+
 class Suppression:
     """The list of the archive at `root` as it stands: read again when it has changed. Safe for several threads."""
 
@@ -50,7 +54,7 @@ def load(root: Path) -> Forgotten:
     """
     path = root / NAME
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=_List)
+        kept = _decode(path.read_bytes())
         return Forgotten(bytes.fromhex(kept.key), frozenset(kept.fingerprints))
     except FileNotFoundError:
         return Forgotten(secrets.token_bytes(_KEY_BYTES))

@@ -198,7 +198,7 @@ class _TableStage:
         head.entries[self.table.name] += len(rows.records) + len(rows.rejected)
         self._staged.left_open += [(self.table.name, head.index)] * len(rows.missing)
         self._staged.rejects += [Reject(self.table.name, head.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
-        self.shapes.look(head.operation, head.request_id, rows.sample)
+        self.shapes.look(head.operation, head.request_id, rows)
         self._waiting += [(record, head.index) for record in rows.records]
         if len(self._waiting) >= BATCH:
             self._convert()

@@ -120,8 +120,8 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
     if "observed_on" in record.model_fields:
         raws = [{**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws]
     context, sample = {"zone": zone}, raws[:_FIRST] + raws[_FIRST::_EACH]
-    members = [raw for raw in raws if isinstance(raw, dict)] or [{}]
-    names = frozenset(members[0]).intersection(*members), frozenset[str]().union(*members)
+    members = {tuple(raw) for raw in raws if isinstance(raw, dict)} or {()}  # a few: most entries have the same
+    names = frozenset.intersection(*map(frozenset, members)), frozenset[str]().union(*members)
     try:
         return Rows(record, _adapter(record).validate_python(raws, context=context), sample=sample, names=names)
     except ValidationError:

@@ -3,7 +3,7 @@
 Values in, facts out that hold nothing of a person. Not here: what is made of them (`drift`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -57,13 +57,13 @@ class Shapes:
         if parts:
             self.names.setdefault((f"response of {operation}", frozenset(parts), frozenset(parts)), request_id)
 
-    def read_words(self, batch: pa.RecordBatch, request_ids: list[int]) -> None:
-        """Every word of the columns that hold words; `request_ids` are those of the rows."""
+    def read_words(self, batch: pa.RecordBatch, request_of: Callable[[int], int]) -> None:
+        """Every word of the columns that hold words; `request_of` gives the request of a row by its place."""
         for name, found in self._words.items():
             for word in batch[name].unique().to_pylist() if len(found) <= MOST_WORDS else ():
                 if word not in found and not is_nothing(word):
                     found.add(word)
-                    self.facts[name, WORD, word] = (request_ids[pc.index(batch[name], word).as_py()], word)
+                    self.facts[name, WORD, word] = (request_of(pc.index(batch[name], word).as_py()), word)
 
     def _look(self, path: str, value: Any, request_id: int, depth: int) -> None:
         kind = type_of(value)

@@ -36,7 +36,7 @@ EXTRA_FIELD, MISSING, NOT_ALWAYS = "extra", "missing", "not always"
 
 def note(targets: Sequence[Target], shapes: Mapping[str, Shapes], asset: str) -> None:
     """Compare what was staged with what is known, list what differs, and learn it."""
-    if not targets or not targets[0].responses:
+    if not targets or not shapes or not targets[0].responses:
         return
     first, names = targets[0], ", ".join(literal(target.table.name) for target in targets)
     known = first.rows(

@@ -33,7 +33,8 @@ _FIRST, _EACH = 3, 250
 class Rows:
     """A batch of records of one type, the entries that could not become one, and collections of them that were missing.
 
-    `sample` are some of the entries as they came, those that could not become a record included.
+    `sample` are some of the entries as they came, those that could not become a record included; `names` are those of the members that
+    every entry had, and that any had.
     """
 
     record: type[Record]
@@ -41,6 +42,7 @@ class Rows:
     rejected: list[Unread] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     sample: list[Any] = field(default_factory=list)
+    names: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 
 def parse_rows(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
@@ -118,10 +120,12 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
     if "observed_on" in record.model_fields:
         raws = [{**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws]
     context, sample = {"zone": zone}, raws[:_FIRST] + raws[_FIRST::_EACH]
+    members = {tuple(raw) for raw in raws if isinstance(raw, dict)} or {()}  # a few: most entries have the same
+    names = frozenset.intersection(*map(frozenset, members)), frozenset[str]().union(*members)
     try:
-        return Rows(record, _adapter(record).validate_python(raws, context=context), sample=sample)
+        return Rows(record, _adapter(record).validate_python(raws, context=context), sample=sample, names=names)
     except ValidationError:
-        rows = Rows(record, sample=sample)
+        rows = Rows(record, sample=sample, names=names)
     for raw in raws:
         if isinstance(raw, Unread):
             if raw.is_entry:

@@ -131,7 +131,9 @@ def _(account, con, fresh):
         [account.value],
     ).df()
     unknown = con.execute(
-        "select table_name, field, first_seen_at from sync.unknown_fields where account = ? order by 1, 2", [account.value]
+        "select table_name, field, noticed_at as first_seen_at from sync.schema_changes "
+        "where account = ? and change = 'new field' order by 1, 2",
+        [account.value],
     ).df()
     entries = int(rejected["entries"].sum())
     unread = f"{published.plural(entries, 'entry', 'entries')} could not be read" if entries else "Every entry could be read"

@@ -231,10 +231,10 @@ _SCHEMA_CHANGES = ".".join(map(quoted, SCHEMA_CHANGES.qualified.split(".")))
 def schema_changes(path: Path, where: str) -> list[tuple[str | None, dt.datetime, str]]:
     """Those of a published file, oldest first: the account (None: the file itself), when it was noticed, and what, in words.
 
-    None of a file of before they were listed.
+    None of a file that is not there, or from before they were listed.
     """
     with (
-        suppress(duckdb.CatalogException),
+        suppress(duckdb.CatalogException, duckdb.IOException),
         duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection,
     ):
         rows(connection, "set timezone = 'UTC'")

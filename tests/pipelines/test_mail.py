@@ -269,6 +269,20 @@ def test_unusual_days_are_posted_once_in_one_message(settings: Settings, alerts:
     assert second["text"] == "marketing-sync: unusual days\nmain: Visits: 60 on the 19."
 
 
+def test_schema_changes_of_the_last_days_are_posted_once_in_one_message(
+    settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
+    now = dt.datetime.now(dt.UTC)
+    changes = [("main", now, "lists: new field colour"), (None, now, "marts.sizes: table dropped")]
+    for found in (changes[:1], changes, changes):
+        monkeypatch.setattr("pipelines.report.mail.schema_changes", lambda path, where, found=found: found)
+        make(monkeypatch, told, report_of(NIGHT, account(anomalies=[])))
+    first, second = alerts.bodies
+    assert first["text"] == "marketing-sync: schema changes\naccount main, lists: new field colour"
+    assert second["text"] == "marketing-sync: schema changes\npublished file, marts.sizes: table dropped"
+
+
 def test_unusual_days_that_were_refused_are_posted_again(settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch) -> None:
     told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
     monkeypatch.setattr(alerts, "status", 500)

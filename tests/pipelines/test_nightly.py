@@ -157,7 +157,7 @@ def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> Non
         "complete",
         "shrink",
         "readable",
-        "known_fields",
+        "same_schema",
     }
 
 

@@ -8,6 +8,7 @@ follows from the loads in their order, so that a rebuild lists the same. Not her
 import datetime as dt
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,20 +27,25 @@ _SQL = statements(Path(__file__).with_suffix(".sql"))
 _LIMITS = {"most_words": MOST_WORDS, "most_members": 50, "learning": int(dt.timedelta(days=7).total_seconds()) * 1_000_000 * 1024}
 _ADDRESS = r"\S+(@|%40)\S+"
 
-#: Table, field, kind, what; what it was found by, and a sample.
+#: Table, field, kind, what; the first request that showed it, and a sample.
 Fact = tuple[str, str, str, str]
-Facts = dict[Fact, tuple[int, str]]
+Seen = tuple[int, str | None]
+#: Beside the kinds of `shapes`: what no column holds; and what was always there, and is in no entry of a batch, or not in all.
+EXTRA_FIELD, MISSING, NOT_ALWAYS = "extra", "missing", "not always"
 
 
 def note(targets: Sequence[Target], shapes: Mapping[str, Shapes], asset: str) -> None:
     """Compare what was staged with what is known, list what differs, and learn it."""
-    if not targets or not targets[0].responses:
+    if not targets or not shapes or not targets[0].responses:
         return
     first, names = targets[0], ", ".join(literal(target.table.name) for target in targets)
     known = first.rows(
         f"select table_name, field, kind, what from sync.known_shapes where account = {first.account} and table_name in ({names})"
     )
-    found = {fact: seen for target in targets for fact, seen in _differing(target, shapes[target.table.name], set(known))}
+    found: dict[Fact, Seen] = {}
+    for target in targets:
+        for fact, seen in _differing(target, shapes[target.table.name], set(known)):
+            found.setdefault(fact, seen)
     if not found:
         return
     columns = zip(*((*fact, *seen) for fact, seen in found.items()), strict=True)
@@ -61,24 +67,41 @@ _COLUMNS = ("table_name", "field", "kind", "what", "request_id", "sample")
 _FACTS = pa.schema([(name, pa.int64() if name == "request_id" else pa.string()) for name in _COLUMNS])
 
 
-def _differing(target: Target, shapes: Shapes, known: Collection[Fact]) -> Iterator[tuple[Fact, tuple[int, str]]]:
+def _differing(target: Target, shapes: Shapes, known: Collection[Fact]) -> Iterator[tuple[Fact, Seen]]:
     """Facts that are not known, known ones that no longer hold, and fields that no column holds."""
     table = target.table.name
     for (name, kind, what), seen in shapes.facts.items():
         if (table, name, kind, what) not in known:
             yield (table, name, kind, what), seen
-    for operation in {operation for operation, _ in shapes.names}:
-        names = {each: request for (of, each), request in shapes.names.items() if of == operation}
+    for operation in {operation for operation, *_ in shapes.names}:
+        batches = [(every, ever, request) for (of, every, ever), request in shapes.names.items() if of == operation]
         always = {name for of, name, kind, what in known if (of, kind, what) == (table, ALWAYS, operation)}
-        for name in () if always else frozenset.intersection(*names):
-            yield (table, name, ALWAYS, operation), (min(names.values()), "")
-        for name in always:
-            if lacking := [request for each, request in names.items() if name not in each]:
-                yield (table, name, "missing", operation), (min(lacking), "")
+        for name, kind, request in _lacking(always, batches) if always else _constant(batches):
+            yield (table, name, kind, operation), (request, None)
+    yield from _without_column(target) if target.has_extra else ()
+
+
+#: Of a batch of entries, or of what stands around them: the names that each has, the names that any has, the request.
+_Batch = tuple[frozenset[str], frozenset[str], int]
+
+
+def _constant(batches: Sequence[_Batch]) -> Iterator[tuple[str, str, int]]:
+    for name in frozenset.intersection(*(every for every, *_ in batches)):
+        yield name, ALWAYS, batches[0][2]
+
+
+def _lacking(always: Collection[str], batches: Sequence[_Batch]) -> Iterator[tuple[str, str, int]]:
+    for name, (every, ever, request) in product(always, batches):
+        if name not in every:
+            yield name, NOT_ALWAYS if name in ever else MISSING, request
+
+
+def _without_column(target: Target) -> Iterator[tuple[Fact, Seen]]:
+    table = target.table.name
     terms = {"account": target.account, "table": literal(table), "source": target.source, "part": PART, "response": RESPONSE}
-    for name, response, raw in target.rows(_SQL["extras"].format(**terms)) if target.has_extra else ():
+    for name, response, raw in target.rows(_SQL["extras"].format(**terms)):
         value = json.loads(raw)
-        yield (table, name, "extra", ""), (target.responses[response].request_id, sample_of(type_of(value), value))
+        yield (table, name, EXTRA_FIELD, ""), (target.responses[response].request_id, sample_of(type_of(value), value))
 
 
 def _make_view(target: Target, table: Table, fields: Sequence[str]) -> None:

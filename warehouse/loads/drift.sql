@@ -1,6 +1,6 @@
 -- Schema drift: what differs in the responses of a load is classified and listed.
 --
--- `arrow_facts`: what is new (kind type, word, always), no longer holds (missing) or no column holds (extra): table_name, field, kind,
+-- `arrow_facts`: what is new (kind type, word, always), no longer holds (missing, not always) or no column holds (extra): table_name, field, kind,
 -- what, request_id, sample.
 
 -- One row per fact; `change` says how it is listed, NULL: it is only learnt.
@@ -34,7 +34,7 @@ judged as (
         when f.kind = 'word' and w.words is not null then 'new value'
         when f.kind <> 'type' or f.what = 'null' then null
         when t.types is not null then 'new type'
-        when t.table_name is null and contains(f.field, '.') and (f.parent = 'response.data' or p.table_name is not null) then 'new field'
+        when t.table_name is null and contains(f.field, '.') and (f.parent = 'response.data' or regexp_matches(p.types, 'object|list')) then 'new field'
     end as change
     from facts f left join types t using (table_name, field) left join words w using (table_name, field)
     left join types p on p.table_name = f.table_name and p.field = f.parent
@@ -55,6 +55,7 @@ from drifted d where change is not null and not exists (
     from sync.schema_changes s where s.account = {account} and s.table_name = d.table_name and s.change = d.change and s.field = d.field
         and s.after is not distinct from d.after
 )
+qualify row_number() over (partition by table_name, field, change, after order by request_id) = 1
 returning table_name, {line};
 
 -- known
@@ -63,7 +64,7 @@ select {account} as account, table_name, field, kind, what, request_id as first_
 
 -- gone
 delete from sync.known_shapes k where account = {account} and kind = 'always' and exists (
-    from drifted d where d.kind = 'missing' and d.table_name = k.table_name and d.field = k.field and d.what = k.what
+    from drifted d where d.kind in ('missing', 'not always') and d.table_name = k.table_name and d.field = k.field and d.what = k.what
 );
 
 -- Of tables with new unknown fields: every such field of theirs, the first ones first; a view of more would serve nobody.

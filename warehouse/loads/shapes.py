@@ -3,7 +3,7 @@
 Values in, facts out that hold nothing of a person. Not here: what is made of them (`drift`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from marketing_api.parsing import Rows
 from marketing_api.records.fields import is_personal, is_word
 from marketing_api.records.shapes import entries, is_numbered
 from marketing_api.records.values import is_nothing
@@ -28,43 +29,41 @@ _SAMPLES = {"text": "text of {} characters", "list": "list of {}", "object": "ob
 
 @dataclass
 class Shapes:
-    """Of one table: each fact (field, kind, what) with the first request that showed it and a sample; and the sets of names that the
-    responses of each operation had, with the first request of each.
+    """Of one table: each fact (field, kind, what) with the first request that showed it and a sample; and the names that every entry of
+    a batch had, and those that any had, by operation, with the first request of each.
     """
 
     table: Table
     facts: dict[tuple[str, str, str], tuple[int, str]] = field(default_factory=dict)
-    names: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
+    names: dict[tuple[str, frozenset[str], frozenset[str]], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         fields = self.table.record.model_fields.items()
         self._words: dict[str, set[str]] = {name: set() for name, info in fields if is_word(info) and not is_personal(info)}
 
-    def look(self, operation: str, request_id: int, sample: Iterable[Any]) -> None:
+    def look(self, operation: str, request_id: int, rows: Rows) -> None:
         """At some entries of a response."""
-        names: set[str] = set()
-        for entry in sample:
+        for entry in rows.sample:
             if isinstance(entry, dict):
-                names |= entry.keys()
                 for name, value in entry.items():
                     self._look(name, value, request_id, _DEPTH)
-        if names:
-            self.names.setdefault((operation, frozenset(names)), request_id)
+        if rows.names[1]:
+            self.names.setdefault((operation, *rows.names), request_id)
 
     def look_around(self, operation: str, request_id: int, parts: Mapping[str, str]) -> None:
         """At what stands around the entries of a response: its path in the body → its type."""
         for path, kind in parts.items():
             self.facts.setdefault((path, TYPE, kind), (request_id, kind))
         if parts:
-            self.names.setdefault((f"response of {operation}", frozenset(parts)), request_id)
+            self.names.setdefault((f"response of {operation}", frozenset(parts), frozenset(parts)), request_id)
 
-    def read_words(self, batch: pa.RecordBatch, request_ids: list[int]) -> None:
-        """Every word of the columns that hold words; `request_ids` are those of the rows."""
+    def read_words(self, batch: pa.RecordBatch, request_of: Callable[[int], int]) -> None:
+        """Every word of the columns that hold words; `request_of` gives the request of a row by its place."""
         for name, found in self._words.items():
             for word in batch[name].unique().to_pylist() if len(found) <= MOST_WORDS else ():
-                if word is not None and word not in found:
+                if word not in found and not is_nothing(word):
                     found.add(word)
-                    self.facts[name, WORD, word] = (request_ids[pc.index(batch[name], word).as_py()], word)
+                    self.facts[name, WORD, word] = (request_of(pc.index(batch[name], word).as_py()), word)
 
     def _look(self, path: str, value: Any, request_id: int, depth: int) -> None:
         kind = type_of(value)

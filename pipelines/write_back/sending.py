@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,9 @@ class Sending:
                 pass
         except BaseException:
             self._halt("an error")
+            while self._under_way:  # what was sent is settled as far as that goes
+                with suppress(Exception):
+                    self._take_results(_LOOK_S)
             raise
         finally:
             self._pool.shutdown(wait=True)

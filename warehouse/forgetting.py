@@ -18,6 +18,8 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import AliasChoices
 
 from marketing_api.envelope import Envelope, collection, decode, part, parts_or_none, read_envelope
@@ -43,6 +45,8 @@ _PLAIN = re.compile(rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)*")
 #: What an address does not go across, what one may begin behind unless it is part of it, and what its domain is made of.
 _SEPARATOR, _INNER, _OF_DOMAIN = re.compile(r'[\s"<>,;:(){}\[\]|@]'), re.compile(r"[\w.+-]"), re.compile(r"[\w.-]")
 _LONGEST, _MOST_BEGINS = 320, 24
+#: A large body is searched by these bytes, and as many more before and behind as a name may take that is escaped.
+_REGION, _OVERLAP = 1 << 18, 4096
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
 _IDS = ("id", "contactid", "contact_id")
 _LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
@@ -197,10 +201,21 @@ class Forgotten:
         except (ValueError, msgspec.MsgspecError, RecursionError):
             return []
 
+    def regions(self, body: Buffer) -> Iterator[tuple[int, int]]:
+        """Where in a large body somebody may be named, as far as that is known: begin and end."""
+        if self.likely is None or len(body) <= _REGION:
+            yield 0, len(body)
+            return
+        for begin in range(0, len(body), _REGION):
+            part = body[max(0, begin - _OVERLAP) : begin + _REGION + _OVERLAP]
+            if pc.match_substring_regex(pa.scalar(part, pa.binary()), self.likely).as_py():
+                yield begin, begin + _REGION
+
     def _named(self, text: Buffer) -> Iterator[tuple[int, int, str]]:
         """Where forgotten addresses stand: (begin, end, pseudonym), in order, none in another."""
         behind, is_escaped = 0, any(text.find(each) >= 0 for each in (b"%40", b"2540", b"u0040"))
-        for at in (_AT if is_escaped else _BARE_AT).finditer(text):
+        pattern = _AT if is_escaped else _BARE_AT
+        for at in (each for region in self.regions(text) for each in pattern.finditer(text, *region)):
             for begin, end, address in _addresses(text, at, behind):
                 if self.is_address(address):
                     yield begin, end, self.address(address)
@@ -275,8 +290,9 @@ class _Reading:
         """Where it may name somebody, in order."""
         found = [begin for begin, *_ in self.forgotten._named(body)]
         if self.operation.name in _OF_CONTACTS:
-            found += (each.start() for each in _ID.finditer(body) if self._is_contact(each[1].decode()))
-        return sorted(found)
+            ids = (each for begin, end in self.forgotten.regions(body) for each in _ID.finditer(body, max(0, begin - _OVERLAP), end))
+            found += (each.start() for each in ids if self._is_contact(each[1].decode()))
+        return sorted(set(found))
 
     def pieces(self, body: Buffer, places: list[int], envelope: Envelope) -> list[bytes | memoryview] | None:
         """Of a listing that may be huge: only entries that name somebody are decoded. None when somebody is named elsewhere."""

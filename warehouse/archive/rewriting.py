@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from marketing_api.exchange import Exchange, Outcome
 from warehouse.archive import disk, sealed
 from warehouse.archive.archive import Archive
+from warehouse.archive.index import Index
 from warehouse.archive.journal import journals_in
 from warehouse.archive.load_log import Event, LoadLog
 from warehouse.archive.row import Digests, Row, response_of, row_of
@@ -55,6 +56,7 @@ def forget_in_archive(root: Path, forgotten: Forgotten, *, apply: bool) -> Mappi
 class _Rewriting:
     def __init__(self, root: Path, forgotten: Forgotten, workspace: disk.Workspace) -> None:
         self._root, self._forgotten, self._workspace = root, forgotten, workspace
+        self._index = Index(root / "index.sqlite", root / "requests")
         self._counts = Counter({REQUESTS: 0, BODIES: 0, LOAD_LOG: 0})
 
     def all(self, *, apply: bool) -> Mapping[str, int]:
@@ -95,7 +97,7 @@ class _Rewriting:
         before = b""
         with contextlib.suppress(FileNotFoundError), sealed.unpacked(self._root / body_file) as source:
             while chunk := source.read(_CHUNK):
-                if self._matches(pa.chunked_array([[before + chunk]], pa.binary())).to_pylist() == [True]:
+                if self._matches(pa.chunked_array([[before + chunk]], pa.binary()))[0].as_py():
                     return True
                 before = chunk[-_OVERLAP:]
         return False
@@ -142,7 +144,7 @@ class _Rewriting:
         return path
 
     def _write(self, path: Path, changed: Mapping[int, tuple[Row, bytes]]) -> None:
-        """The file anew, with these rows in the place of theirs. The index is made of what was there: it is built again."""
+        """The file anew, with these rows in the place of theirs."""
         bodies: dict[int, bytes] = {}
 
         def rows() -> Iterator[Row]:
@@ -150,12 +152,12 @@ class _Rewriting:
                 row, bodies[row.request_id] = changed.get(row.request_id, (row, body))
                 yield row
 
-        for suffix in ("", "-wal", "-shm"):
-            (self._root / f"index.sqlite{suffix}").unlink(missing_ok=True)
         temporary = self._workspace.file(path.name)
         with disk.room_for(path):
             sealed.write(temporary, rows(), lambda row: bodies[row.request_id])
+            self._index.forget(f"{path.parent.name}/{path.name}", changed)
             disk.move_into_place(temporary, path)
+            self._index.add(f"{path.parent.name}/{path.name}")
 
     def _forget_in_log(self, *, apply: bool) -> None:
         log = LoadLog(self._root / "loads.jsonl")

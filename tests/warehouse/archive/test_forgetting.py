@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -143,6 +145,22 @@ def test_responses_are_whole_and_equal_ones_stored_once(full: Path, forgotten: F
     with Archive(full) as archive:
         assert rows(archive)[again.request_id]["body_ref"] in about
     assert sum(row["body_file"] is not None for row in listings) == len(list((full / "bodies").glob("*/*")))
+
+
+def index(root: Path) -> list[list[tuple[Any, ...]]]:
+    with contextlib.closing(sqlite3.connect(root / "index.sqlite")) as db:
+        return [db.execute(f"select * from {table} order by 1, 2").fetchall() for table in ("files", "answers")]
+
+
+def test_the_index_is_as_if_it_were_built_anew(full: Path, forgotten: Forgotten) -> None:
+    with Archive(full):
+        before = index(full)
+    forget_in_archive(full, forgotten, apply=True)
+    after = index(full)
+    assert after != before
+    (full / "index.sqlite").unlink()
+    with Archive(full):
+        assert index(full) == after
 
 
 def test_without_their_names_they_are_found_too(full: Path, forgotten: Forgotten, tmp_path: Path) -> None:

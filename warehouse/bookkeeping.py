@@ -18,13 +18,16 @@ from warehouse.sync_tables import WRITEBACKS
 
 
 def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
-    """Add the requests of files that are not shown yet; a file and its requests commit together. Returns how many came."""
+    """Add the requests of files that are not shown yet; a file and its requests commit together. Returns how many they have.
+
+    A file of a past month is made of others, whose requests are shown already.
+    """
     loaded = {row[0] for row in rows(connection, "select archive_file from sync.archive_files")}
     added = 0
     for name, exchanges in archive.exchanges(exclude=loaded):
         connection.register("arrow_requests", exchanges)
         with transaction(connection):
-            rows(connection, "insert into sync.requests by name from arrow_requests")
+            rows(connection, query("requests"))
             rows(connection, "insert into sync.archive_files values (?, ?)", [name, exchanges.num_rows])
         connection.unregister("arrow_requests")
         added += exchanges.num_rows

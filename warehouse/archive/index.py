@@ -10,7 +10,7 @@ import logging
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -81,8 +81,10 @@ class Index:
         self._run(lambda db: None)
 
     def names(self) -> list[str]:
-        """The sealed files that exist, oldest first."""
-        return sorted(f"{path.parent.name}/{path.name}" for path in self._requests.glob("date=*/*.parquet"))
+        """The sealed files that exist, month by month, oldest first."""
+        return sorted(
+            (f"{path.parent.name}/{path.name}" for path in self._requests.glob("*=*/*.parquet")), key=lambda name: name.split("=")[1]
+        )
 
     def catch_up(self) -> None:
         """Take in the files that a process sealed and did not live to index; begin anew when indexed files are gone."""
@@ -91,6 +93,26 @@ class Index:
     def add(self, name: str) -> None:
         """Take in a file that was sealed just now."""
         self._run(lambda db: self._add(db, name))
+
+    def replace(self, names: Iterable[str], name: str | None) -> None:
+        """Take in the file in whose rows are those of others, which go; None: no row is left."""
+
+        def work(db: sqlite3.Connection) -> None:
+            db.executemany("delete from files where name = ?", [(old,) for old in names])
+            if name:
+                self._add(db, name)
+
+        self._run(work)
+
+    def forget(self, before: int, kept: Container[int]) -> None:
+        """Let no later response refer to bodies of requests before that one, but for those `kept`."""
+
+        def work(db: sqlite3.Connection) -> None:
+            found = db.execute("select question_key, account, body_id from answers where body_id < ?", [before]).fetchall()
+            gone = [(key, account) for key, account, body_id in found if body_id not in kept]
+            db.executemany("delete from answers where question_key = ? and account = ?", gone)
+
+        self._run(work)
 
     def files(self) -> list[Extent]:
         """All indexed files, in the order of their smallest ids."""
@@ -165,6 +187,11 @@ class Index:
             for key, account, request_id, content, ref in zip(*columns, strict=True)
         )
         db.executemany(_UPSERT, answers)
+
+
+def month_of(name: str) -> str:
+    """Of a sealed file, like 2026-11."""
+    return name.partition("=")[2][:7]
 
 
 def _checked(*values: Any) -> tuple[Any, ...]:

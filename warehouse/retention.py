@@ -1,0 +1,105 @@
+"""Lets go of what a home keeps no longer: bodies of responses (tables as of then stand in for them), old requests, rows of tables.
+
+Everything can be killed at any moment and is then done by the next run. Not here: how long what is kept (settings), how files of the
+archive are written anew (`archive.compaction`).
+"""
+
+import datetime as dt
+import logging
+from collections.abc import Container, Iterator, Mapping
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import duckdb
+
+from marketing_api.exchange import id_at
+from warehouse.archive import Archive
+from warehouse.archive.disk import Workspace, exclusive, move_into_place, new_name
+from warehouse.connection import connect
+from warehouse.loads.load import APPLIED, Load
+from warehouse.rebuild import begin, checkpoint_of, day_of
+from warehouse.sql import rows
+from warehouse.tables import TABLES, Table
+from warehouse.warehouse import Warehouse
+
+log = logging.getLogger(__name__)
+
+#: Days for which each is kept; None: for ever.
+Kept = Mapping[str, int | None]
+#: Whatever began in a month is in the archive then.
+_SETTLED_DAYS = 2
+
+
+def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
+    """Merge the archive's files of past months, and drop whole months of bodies, which a checkpoint covers: the tables as of the first
+    month that is kept, made by replaying the loads before it. So a rebuild still reads anew what is kept.
+    """
+    with exclusive(home / ".backup"), ExitStack() as stack:
+        archive = stack.enter_context(Archive(home / "archive"))
+        dropping = home / "archive" / "dropping"  # until it is done
+        before, found = first_day(now, kept["bodies"]), checkpoint_of(archive)
+        is_due = before is not None and "" < archive.first_month < f"{before:%Y-%m}" and (found is None or day_of(found) < before)
+        if before is not None and is_due:
+            dropping.touch(mode=0o600)
+            workspace = stack.enter_context(closing(Workspace(home / "tmp" / "checkpoint")))
+            found = _make_checkpoint(home, archive, workspace, before) or found
+        if found is None or not dropping.exists():
+            archive.compact(now)
+        else:
+            of_rows, of_bodies = (id_on(day) if day else 0 for day in (first_day(now, kept["requests"]), day_of(found)))
+            needed = [id_ for load in _not_in(archive, _applied(found)) for id_ in load.request_ids if id_ < of_bodies]
+            archive.compact(now, bodies_before=of_bodies, rows_before=min(of_rows, of_bodies), needed=needed)
+            archive.retire(*(earlier for earlier in archive.checkpoints.glob("*.duckdb") if earlier != found))
+        dropping.unlink(missing_ok=True)
+
+
+def first_day(now: dt.datetime, days: int | None) -> dt.date | None:
+    """Of the first month that is kept; None: all are."""
+    return None if days is None else (now.astimezone(dt.UTC) - dt.timedelta(max(days, _SETTLED_DAYS))).date().replace(day=1)
+
+
+def id_on(day: dt.date) -> int:
+    """About the first request of the day, UTC."""
+    return id_at(dt.datetime.combine(day, dt.time(), dt.UTC))
+
+
+def _make_checkpoint(home: Path, archive: Archive, workspace: Workspace, before: dt.date) -> Path | None:
+    """From the one before it, by replaying the loads since. None when something that the warehouse has cannot be made again."""
+    new = Warehouse(home, archive, file_name=str(workspace.file("checkpoint.duckdb")))
+    begin(new)
+    with new.writing() as connection:
+        covered = [load for load in _not_in(archive, ()) if load.last_request < id_on(before)]
+        for _ in new.replay(connection, covered):
+            pass
+        rows(connection, "delete from sync.loads where outcome <> ?", [APPLIED])  # a rebuild tries them again
+        rows(connection, "checkpoint")
+    if lacking := (_applied(home / "warehouse.duckdb") & {load.load_id for load in covered}) - _applied(new.path):
+        log.warning("bodies are kept for now: %d loads cannot be made again, see `marketing-sync rebuild`", len(lacking))
+        return None
+    made = archive.checkpoints / f"{before}-{new_name()}.duckdb"
+    move_into_place(new.path, made)
+    return made
+
+
+def _applied(path: Path) -> set[str]:
+    if not path.exists():
+        return set()
+    with connect(path, read_only=True) as connection:
+        return {load_id for (load_id,) in rows(connection, "select load_id from sync.loads where outcome = ?", [APPLIED])}
+
+
+def _not_in(archive: Archive, applied: Container[str]) -> Iterator[Load]:
+    return (load for load in map(Load.from_event, archive.load_log.read()) if load.load_id not in applied)
+
+
+def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) -> None:
+    """Delete rows of tables that are kept no longer: requests, and entries of timelines."""
+    moments = {"sync.requests": ("requests", "requested_at")}
+    moments |= {table.qualified: ("timelines", _moment_of(table)) for table in TABLES.values() if table.load.contact_parameter}
+    for table, (kind, column) in moments.items():
+        if (days := kept[kind]) is not None:
+            rows(connection, f"delete from {table} where {column} < ?", [now - dt.timedelta(days)])
+
+
+def _moment_of(table: Table) -> str:
+    return next(column.name for column in table.record_columns if column.sql_type == "TIMESTAMPTZ")

@@ -17,6 +17,7 @@ from marketing_api.clock import utc_now
 from pipelines import output
 from pipelines.freshness import ago
 from pipelines.progress import advance, report_waiting, stage
+from pipelines.retention import let_go_of_rows
 from pipelines.settings import Settings, SettingsError
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
@@ -59,6 +60,7 @@ class Models:
     def build(self, select: Sequence[str] = ()) -> BuildReport:
         """Build and test them, see `warehouse.models.build`."""
         with stage("models and tests"):
+            let_go_of_rows(self._settings)
             self.report = build(
                 self._settings.warehouse_path,
                 self._model_settings,

@@ -1,13 +1,14 @@
 """Lets go of what a home keeps no longer: bodies of responses (tables as of then stand in for them), old requests, rows of tables.
 
-Everything can be killed at any moment and is then done by the next run. Not here: how long what is kept (settings), how files of the
+Everything can be killed at any moment and is then done by the next run. Not here: how long what is kept (`kept`), how files of the
 archive are written anew (`archive.compaction`).
 """
 
 import datetime as dt
 import logging
-from collections.abc import Container, Iterator, Mapping
-from contextlib import ExitStack, closing
+from collections import Counter
+from collections.abc import Container, Iterator
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import duckdb
@@ -16,6 +17,7 @@ from marketing_api.exchange import id_at
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace, exclusive, move_into_place, new_name
 from warehouse.connection import connect
+from warehouse.kept import Kept
 from warehouse.loads.load import APPLIED, Load
 from warehouse.rebuild import begin, checkpoint_of, day_of
 from warehouse.sql import rows
@@ -24,8 +26,6 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Days for which each is kept; None: for ever.
-Kept = Mapping[str, int | None]
 #: Whatever began in a month is in the archive then.
 _SETTLED_DAYS = 2
 
@@ -37,7 +37,7 @@ def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
     with exclusive(home / ".backup"), ExitStack() as stack:
         archive = stack.enter_context(Archive(home / "archive"))
         dropping = home / "archive" / "dropping"  # until it is done
-        before, found = first_day(now, kept["bodies"]), checkpoint_of(archive)
+        before, found = first_day(now, kept.bodies), checkpoint_of(archive)
         is_due = before is not None and "" < archive.first_month < f"{before:%Y-%m}" and (found is None or day_of(found) < before)
         if before is not None and is_due:
             dropping.touch(mode=0o600)
@@ -46,7 +46,7 @@ def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
         if found is None or not dropping.exists():
             archive.compact(now)
         else:
-            of_rows, of_bodies = (id_on(day) if day else 0 for day in (first_day(now, kept["requests"]), day_of(found)))
+            of_rows, of_bodies = (id_on(day) if day else 0 for day in (first_day(now, kept.requests), day_of(found)))
             needed = [id_ for load in _not_in(archive, _applied(found)) for id_ in load.request_ids if id_ < of_bodies]
             archive.compact(now, bodies_before=of_bodies, rows_before=min(of_rows, of_bodies), needed=needed)
             archive.retire(*(earlier for earlier in archive.checkpoints.glob("*.duckdb") if earlier != found))
@@ -93,13 +93,28 @@ def _not_in(archive: Archive, applied: Container[str]) -> Iterator[Load]:
 
 
 def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) -> None:
-    """Delete rows of tables that are kept no longer: requests, and entries of timelines."""
-    moments = {"sync.requests": ("requests", "requested_at")}
-    moments |= {table.qualified: ("timelines", _moment_of(table)) for table in TABLES.values() if table.load.contact_parameter}
-    for table, (kind, column) in moments.items():
-        if (days := kept[kind]) is not None:
-            rows(connection, f"delete from {table} where {column} < ?", [now - dt.timedelta(days)])
+    """Delete rows of tables that are kept no longer: requests, entries of timelines, and rows of pushes with nothing to send."""
+    old = [("sync.requests", kept.requests, "requested_at"), ("sync.writebacks", kept.skipped, "state = 'skipped' and planned_at")]
+    old += [(table.qualified, kept.timelines, _moment_of(table)) for table in TABLES.values() if table.load.contact_parameter]
+    for table, days, is_before in old:
+        if days is not None:
+            rows(connection, f"delete from {table} where {is_before} < ?", [now - dt.timedelta(days)])
 
 
 def _moment_of(table: Table) -> str:
     return next(column.name for column in table.record_columns if column.sql_type == "TIMESTAMPTZ")
+
+
+def sizes(home: Path) -> dict[str, int]:
+    """Bytes of the home's files and folders, by their names up to a dot; what has none before it is `other`."""
+    found: Counter[str] = Counter()
+    for path in home.rglob("*"):
+        with suppress(OSError):  # removed meanwhile
+            found[path.relative_to(home).parts[0].partition(".")[0] or "other"] += path.stat().st_size * path.is_file()
+    return dict(found)
+
+
+def note_sizes(connection: duckdb.DuckDBPyConnection, home: Path, now: dt.datetime) -> None:
+    """Write down how large the parts are, for telling how they grow."""
+    for part, size in sizes(home).items():
+        rows(connection, "insert into sync.home_sizes values (?, ?, ?)", [now, part, size])

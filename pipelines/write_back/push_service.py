@@ -354,7 +354,7 @@ def conclude(settings: Settings, outbox: Outbox, push_id: int, ran: Ran) -> Resu
     )
     for each in earlier_pushes:
         write_rejections(settings.home, outbox, each)
-    outbox.prune()
+    outbox.prune(settings.kept.skipped)
     from pipelines.write_back.writebacks_export import export_run  # what it needs, a plan does without
 
     if settings.alert_url and result.needs_person:

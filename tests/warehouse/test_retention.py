@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,12 @@ from warehouse.archive import Archive
 from warehouse.archive.index import Index
 from warehouse.bookkeeping import load_requests
 from warehouse.errors import ArchiveDamaged
+from warehouse.kept import Kept
 from warehouse.rebuild import rebuild
 from warehouse.retention import compact, let_go
 from warehouse.sql import rows
 
-KEPT = {"bodies": 400, "requests": None, "timelines": None}
+KEPT = Kept(requests=None)
 MONTH = 31 * 24 * 60
 
 
@@ -56,7 +58,7 @@ def ids(home: Home) -> list[int]:
 def test_files_of_a_month_become_one_and_say_the_same(years: Home) -> None:
     before, asked = years.contents(), ids(years)
     bodies = [response.body for response in years.archive.responses(asked)]
-    compact(years.path, KEPT | {"bodies": None}, later(100))
+    compact(years.path, replace(KEPT, bodies=None), later(100))
     assert [name.rpartition("/")[0] for name in files(years.path)] == ["requests/date=2026-05-03", "requests/month=2026-03"]
     with Archive(years.path / "archive") as archive:
         assert [response.body for response in archive.responses(asked)] == bodies
@@ -64,7 +66,7 @@ def test_files_of_a_month_become_one_and_say_the_same(years: Home) -> None:
     rebuild(years.path)
     assert years.contents() == before
     names = files(years.path)
-    compact(years.path, KEPT | {"bodies": None}, later(100))
+    compact(years.path, replace(KEPT, bodies=None), later(100))
     assert files(years.path) == names
 
 
@@ -119,7 +121,7 @@ def test_bodies_stay_while_something_cannot_be_made_again(years: Home, caplog: p
 
 def test_old_requests_go_from_table_and_archive(years: Home) -> None:
     asked = ids(years)
-    kept = KEPT | {"requests": 430}
+    kept = replace(KEPT, requests=430)
     compact(years.path, kept, later(31 + 430))
     with years.warehouse.writing() as connection:
         let_go(connection, kept, later(31 + 430))
@@ -134,7 +136,7 @@ def test_entries_of_timelines_go(years: Home) -> None:
     with years.warehouse.writing() as connection:
         moments = [moment for (moment,) in rows(connection, "select occurred_at from source.timeline_events order by 1")]
         now = moments[2] + dt.timedelta(days=30)
-        let_go(connection, KEPT | {"timelines": 30}, now)
+        let_go(connection, replace(KEPT, timelines=30), now)
         assert [moment for (moment,) in rows(connection, "select occurred_at from source.timeline_events order by 1")] == [
             moment for moment in moments if moment >= now - dt.timedelta(days=30)
         ]

@@ -252,7 +252,7 @@ class Archive:
         rows = sorted((entry.row for entry in view.entries.values()), key=lambda row: (row.requested_at.date(), row.request_id))
         for day, own in ((day, list(group)) for day, group in itertools.groupby(rows, key=lambda row: row.requested_at.date())):
             name = f"date={day}/{journal.stem}.parquet"
-            with disk.exclusive(self._root / "sealing.lock"):
+            with disk.exclusive(disk.make_folder(self._root / "requests")):  # see Compaction
                 self._write(self._root / "requests" / name, own, view)
                 self._index.add(name)
             if any(row.body_file for row in own):

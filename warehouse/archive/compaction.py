@@ -56,7 +56,7 @@ class Compaction:
     def run(self) -> int:
         """How many files were replaced."""
         if self.bodies_before:
-            with disk.exclusive(self.root / "sealing.lock"):  # from here on nothing sealed refers to a body that goes
+            with disk.exclusive(disk.make_folder(self.root / "requests")):  # from here on nothing sealed refers to a body that goes
                 self._kept = self._find_kept()
                 self.index.forget(self.bodies_before, self._kept)
         replaced = 0

@@ -50,13 +50,15 @@ from warehouse.models import build
 from warehouse.publish import publish
 from warehouse.rebuild import rebuild
 from warehouse.retention import compact, let_go, note_sizes, sizes
-from warehouse.tables import Table
 from warehouse.warehouse import Warehouse
 
 _FIRST = dt.datetime(2024, 1, 1, 2, tzinfo=dt.UTC)
 _LISTS = 2
 _CHANGED, _TURN, _SHOWN = 0.02, 7, 40
-_TIMELINES = (tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS)
+_TABLES = (
+    *(tables.LISTS, tables.CONTACTS, tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS),
+    *(tables.CAMPAIGNS, tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS),
+)
 
 
 @dataclass
@@ -142,18 +144,19 @@ class Nights:
     # -- reading
 
     def _read(self, changed: list[int]) -> None:
+        """All in one load: of so few contacts a load is opening and closing."""
         status = self.service.status
         items = [{"id": number, "name": f"List {number}"} for number in range(1, _LISTS + 1)]
-        self._load([self._ask(lists.GETLISTS, {"lists": {"items": items}}, limit=100_000, page=1)], tables.LISTS)
+        asked = [self._ask(lists.GETLISTS, {"lists": {"items": items}}, limit=100_000, page=1)]
         for number in range(1, _LISTS + 1):
             members = [self._contact(contact) for contact in status if contact % _LISTS == number % _LISTS]
-            page = self._ask(contacts.GETCONTACTS, {"contacts": {"items": members}}, listid=number, limit=100_000, page=1)
-            self._load([page], tables.CONTACTS, shrink_limit=0.5)
+            asked.append(self._ask(contacts.GETCONTACTS, {"contacts": {"items": members}}, listid=number, limit=100_000, page=1))
         turn = [contact for contact in status if contact % _TURN == self.number % _TURN]
-        asked = [self._timeline(contact) for contact in dict.fromkeys([*changed, *turn])]
-        for start in range(0, len(asked), 500):
-            self._load(asked[start : start + 500], *_TIMELINES)
-        self._read_campaigns()
+        asked += [self._timeline(contact) for contact in dict.fromkeys([*changed, *turn])]
+        names = tuple(table.name for table in _TABLES)
+        asked += self._campaigns()
+        at = self.now + dt.timedelta(milliseconds=70 * self._requests + 1)
+        self.warehouse.apply(Load("main", "all", names, tuple(asked), "UTC", logged_at=at, due_at=at + dt.timedelta(days=1)))
         self.archive.seal()
         with self.warehouse.writing() as connection:
             load_requests(connection, self.archive)
@@ -178,22 +181,18 @@ class Nights:
         data = {"id": contact, "timeline": {"data": events, "count": len(events), "total": len(events)}, "utm": empty, "automated": empty}
         return self._ask(contacts.TIMELINE, data, id=contact, include="utm,automated")
 
-    def _read_campaigns(self) -> None:
+    def _campaigns(self) -> Iterator[int]:
         sent = self.service.campaigns
         items = [
             {"id": number, "name": f"Campaign {number}", "type": "standard", "send_date": f"{at:%m/%d/%Y %I:%M %p}"}
             for number, at in sent.items()
         ]
-        self._load([self._ask(campaigns.CAMPAIGNS, {"campaigns": {"items": items}}, filter="all", limit=100_000, page=1)], tables.CAMPAIGNS)
-        recent = [number for number, at in sent.items() if self.now - at < dt.timedelta(days=30)]
-        stats = []
-        for number in recent:
+        yield self._ask(campaigns.CAMPAIGNS, {"campaigns": {"items": items}}, filter="all", limit=100_000, page=1)
+        for number in [number for number, at in sent.items() if self.now - at < dt.timedelta(days=30)]:
             age = (self.now - sent[number]).days
             clicks = [{"url": f"https://shop.example.com/{n}", "clicks": 50 + age, "clickers": 20 + age} for n in range(4)]
             payload = {"campaign": {"stats": {"open": f"{400 + 9 * age} (20%)", "unopen": f"{1600 - 9 * age} (80%)"}, "clicks": clicks}}
-            stats.append(self._ask(campaigns.STATS, payload, id=number, type="standard"))
-        if stats:
-            self._load(stats, tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
+            yield self._ask(campaigns.STATS, payload, id=number, type="standard")
 
     def _ask(self, operation: Operation, data: Any, **params: Any) -> int:
         self._requests += 1
@@ -202,11 +201,6 @@ class Nights:
         body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}, "rate-limit": limit}).encode()
         self.archive.record(Exchange(id_at(at), "main", operation.bind(**params), at, 3, 120, 200, Outcome.OK, None, body))
         return id_at(at)
-
-    def _load(self, ids: list[int], *filled: Table, **options: Any) -> None:
-        names = tuple(table.name for table in filled)
-        at = self.now + dt.timedelta(milliseconds=70 * self._requests + 1)
-        self.warehouse.apply(Load("main", names[0], names, tuple(ids), "UTC", logged_at=at, due_at=at + dt.timedelta(days=1), **options))
 
     # -- what else a night does
 

@@ -127,7 +127,7 @@ def prune_runs(before: dt.datetime) -> int:
         events = instance.event_log_storage
         for run in runs:  # events first: a run whose events are gone is found again
             events.delete_events(run.run_id)
-            instance.delete_run(run.run_id)
+            instance.run_storage.delete_run(run.run_id)
         if runs and isinstance(events, SqlEventLogStorage):
             checks = AssetCheckExecutionsTable
             with events.index_connection() as connection:
@@ -202,6 +202,7 @@ class KeptOpenEventLog(SqliteEventLogStorage):
     def delete_events(self, run_id: str) -> None:
         """The run's file goes, too: Dagster empties it."""
         super().delete_events(run_id)
+        self._initialized_dbs.discard(run_id)
         if engine := self._engines.pop(run_id, None):
             engine.dispose()
         for suffix in ("", "-wal", "-shm"):

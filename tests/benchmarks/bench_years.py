@@ -1,13 +1,13 @@
 """Years of nights in hours: how large each part of a home gets, and how long what is done with it takes.
 
-    python -m tests.benchmarks.bench_years --home FOLDER --log FILE.jsonl [--contacts 2000] [--nights 1000] [--every 100]
+    python -m tests.benchmarks.bench_years --home FOLDER --log FILE.jsonl [--contacts 2000] [--nights 1000] [--days 1] [--every 100]
         [--rebuild-every 250] [--keep off] [--dagster FOLDER] [--until HH:MM]
     python -m tests.benchmarks.bench_years --draw PICTURE.svg before.jsonl after.jsonl
 
 What is real: recording and sealing, loading, the warehouse, a push's outbox, tidying up (`--keep on`), and on every `--every`th night
 planning, models, publishing and what the UI's first page reads of its storage; on every `--rebuild-every`th a rebuild. What stands in:
 responses are made here instead of requested, 2 % of the contacts change each night, a seventh of all timelines and those that changed are
-requested, a campaign a week; nights follow one another at once with dates a day apart; and the runs of the UI are copies of one that was
+requested, a campaign a week; nights follow one another at once with dates `--days` apart; and the runs of the UI are copies of one that was
 recorded (`--dagster`: that folder of a home after one `marketing-sync sync`), with their own ids and times. Each night is a line of the
 log. No goal: the figures are compared with those of the other runs.
 """
@@ -76,26 +76,26 @@ class Service:
             self.latest += 1
             self.status[self.latest], self.events[self.latest] = 1, [int(now.timestamp()) - self.draw.randrange(86_400)]
 
-    def live(self, number: int, now: dt.datetime) -> list[int]:
-        """A day: those whose timeline changed. A tenth of a percent are new, half as many leave."""
+    def live(self, days: int, now: dt.datetime) -> list[int]:
+        """So many days: those whose timeline changed. A tenth of a percent a day are new, half as many leave."""
         people = list(self.status)
-        changed = self.draw.sample(people, round(_CHANGED * len(people)))
+        changed = self.draw.sample(people, round(days * _CHANGED * len(people)))
         for contact in changed:
             self.status[contact] = self.draw.choice((1, 1, 1, 2))
             self.events[contact].append(int(now.timestamp()) - self.draw.randrange(86_400))
-        for contact in self.draw.sample(people, round(0.0005 * len(people))):
+        for contact in self.draw.sample(people, round(days * 0.0005 * len(people))):
             del self.status[contact]
-        self.register(round(0.001 * len(people)), now)
-        if number % 7 == 0:
-            self.campaigns[number // 7 + 1] = now
+        self.register(round(days * 0.001 * len(people)), now)
+        if (week := (now - _FIRST).days // 7 + 1) not in self.campaigns:
+            self.campaigns[week] = now
         return [contact for contact in changed if contact in self.status]
 
 
 class Nights:
     """Lives through them; every `timed` part of a night is in `took`, in seconds."""
 
-    def __init__(self, home: Path, count: int, keep: Kept | None, recorded: Path | None) -> None:
-        self.home, self.keep = home, keep
+    def __init__(self, home: Path, count: int, days: int, keep: Kept | None, recorded: Path | None) -> None:
+        self.home, self.days, self.keep = home, days, keep
         self.draw = random.Random(17)
         self.service = Service(self.draw)
         self.service.register(count, _FIRST)
@@ -106,8 +106,8 @@ class Nights:
         self._runs = Runs(home / "dagster", recorded) if recorded else None
 
     def night(self, *, is_measured: bool, is_rebuilt: bool) -> dict[str, Any]:
-        self.now, self.took, self._requests = _FIRST + dt.timedelta(days=self.number), {}, 0
-        changed = self.service.live(self.number, self.now) if self.number else list(self.service.status)
+        self.now, self.took, self._requests = _FIRST + dt.timedelta(days=self.days * self.number), {}, 0
+        changed = self.service.live(self.days, self.now) if self.number else list(self.service.status)
         with self.timed("night"), Archive(self.home / "archive") as self.archive:
             self.warehouse = Warehouse(self.home, self.archive)
             with self.timed("reading"):
@@ -127,6 +127,7 @@ class Nights:
         self.number += 1
         return {
             "night": self.number,
+            "day": (self.now - _FIRST).days,
             "requests": self._requests,
             "took": self.took,
             "files": sum(1 for _ in self.home.rglob("*.parquet")),
@@ -328,7 +329,7 @@ def draw(picture: Path, logs: list[Path]) -> None:
                 found["Parquet files"] = line["files"]
             found |= {f"{_TIMES[name]}, s": seconds for name, seconds in line["took"].items() if name in _TIMES}
             for name, value in found.items():
-                curves.setdefault(name, {}).setdefault(log.stem, []).append((line["night"], value))
+                curves.setdefault(name, {}).setdefault(log.stem, []).append((line["day"], value))
     names = sorted(curves, key=lambda name: (", s" in name, name != "whole home, MB", name))
     picture.write_text(_svg([(name, curves[name]) for name in names]))
     print(f"| | {' | '.join(f'{log.stem}: first, middle, last' for log in logs)} |\n|---|{'---|' * len(logs)}")
@@ -369,7 +370,7 @@ def _svg(charts: list[tuple[str, dict[str, list[tuple[int, float]]]]]) -> str:
         most_y = max(point[1] for points in lines.values() for point in points) or 1
         parts.append(f'<text x="{x}" y="{y - 8}">{name}: up to {most_y:,.4g}</text>')
         parts.append(f'<path d="M{x} {y}v{_H}h{_W}" fill="none" stroke="#999"/>')
-        parts.append(f'<text x="{x + _W}" y="{y + _H + 13}" text-anchor="end" fill="#666">night {most_x:,}</text>')
+        parts.append(f'<text x="{x + _W}" y="{y + _H + 13}" text-anchor="end" fill="#666">day {most_x:,}</text>')
         for place, points in enumerate(lines.values()):
             path = " ".join(f"{x + _W * night / most_x:.1f},{y + _H - _H * value / most_y:.1f}" for night, value in points)
             parts.append(f'<polyline points="{path}" fill="none" stroke="{_COLORS[place]}" stroke-width="1.3"/>')
@@ -382,6 +383,7 @@ def main() -> int:
     parser.add_argument("--log", type=Path, default=Path("years.jsonl"))
     parser.add_argument("--contacts", type=int, default=2_000)
     parser.add_argument("--nights", type=int, default=1_000)
+    parser.add_argument("--days", type=int, default=1, help="from one night to the next")
     parser.add_argument("--every", type=int, default=100)
     parser.add_argument("--rebuild-every", type=int, default=250)
     parser.add_argument("--keep", default="", help="off, or as MARKETING_KEEP")
@@ -396,7 +398,7 @@ def main() -> int:
     keep = None if chosen.keep == "off" else Kept.of(chosen.keep) if chosen.keep else Kept()
     shutil.rmtree(chosen.home, ignore_errors=True)
     chosen.home.mkdir(parents=True)
-    nights = Nights(chosen.home, chosen.contacts, keep, chosen.dagster)
+    nights = Nights(chosen.home, chosen.contacts, chosen.days, keep, chosen.dagster)
     with chosen.log.open("w") as log:
         for number in range(1, chosen.nights + 1):
             found = nights.night(is_measured=number % chosen.every == 0, is_rebuilt=number % chosen.rebuild_every == 0)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from marketing_api.exchange import Exchange, Outcome, id_at
 from marketing_api.operations import contacts
 from tests.warehouse.answering import START, Home
 from tests.warehouse.test_rebuild import fill
@@ -17,12 +19,14 @@ from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
 from warehouse.archive import Archive
 from warehouse.archive.index import Index
+from warehouse.backup import back_up, kept_tables, restore
 from warehouse.bookkeeping import load_requests
 from warehouse.errors import ArchiveDamaged
 from warehouse.kept import Kept
 from warehouse.rebuild import rebuild
-from warehouse.retention import compact, let_go
+from warehouse.retention import compact, let_go, sizes
 from warehouse.sql import rows
+from warehouse.storage import Storage
 
 KEPT = Kept(requests=None)
 MONTH = 31 * 24 * 60
@@ -31,7 +35,7 @@ MONTH = 31 * 24 * 60
 @pytest.fixture
 def years(tmp_path: Path) -> Iterator[Home]:
     """Nights of everything in March, and one timeline in May that says what it said in March."""
-    home = Home(tmp_path)
+    home = Home(tmp_path / "home")
     fill(home, 2)
     load(home, timeline(home, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=2 * MONTH))
     page = home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": 9, "email": "c9@x.com"}]}}, 2 * MONTH, listid=2)
@@ -46,7 +50,7 @@ def later(days: int) -> dt.datetime:
 
 
 def files(home: Path) -> list[str]:
-    return sorted(path.relative_to(home / "archive").as_posix() for path in home.rglob("archive/requests/*/*.parquet"))
+    return sorted(path.relative_to(home / "archive").as_posix() for path in home.glob("archive/requests/*/*.parquet"))
 
 
 def ids(home: Home) -> list[int]:
@@ -142,7 +146,7 @@ def test_entries_of_timelines_go(years: Home) -> None:
         ]
 
 
-@pytest.mark.parametrize("moment", range(12))
+@pytest.mark.parametrize("moment", range(10))
 def test_a_pass_that_is_cut_short_is_done_by_the_next(years: Home, monkeypatch: pytest.MonkeyPatch, moment: int) -> None:
     """Wherever it ends: whatever can be interrupted goes through these."""
     before, asked, steps = years.contents(), ids(years), iter(range(100))
@@ -182,3 +186,62 @@ def test_a_response_without_its_body_says_so(years: Home) -> None:
     compact(years.path, KEPT, later(600))
     with Archive(years.path / "archive") as archive, pytest.raises(ArchiveDamaged, match="kept no longer"):
         list(archive.responses(asked[:1]))
+
+
+def test_a_backup_brings_back_what_is_kept_and_the_checkpoint(years: Home, tmp_path: Path) -> None:
+    before, asked, storage = years.contents(), ids(years), Storage(str(tmp_path / "backup"))
+    years.archive.seal()
+    back_up(years.path, storage)
+    compact(years.path, KEPT, later(31 + 400))
+    back_up(years.path, storage)
+    home = tmp_path / "restored"
+    restore(home, storage)
+    assert files(home) == files(years.path)
+    report = rebuild(home, kept=[kept_tables(home, tmp_path / "kept.duckdb")])
+    assert report.since == dt.date(2026, 4, 1)
+    restored = Home(home)
+    assert restored.contents() == before
+    assert len(restored.archive.readable(asked)) < len(asked) / 5
+    restored.close()
+
+
+def test_a_backup_of_files_that_were_all_merged_is_that_of_the_same_home(years: Home, tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path / "backup"))
+    back_up(years.path, storage)
+    compact(years.path, KEPT, later(700))
+    assert back_up(years.path, storage).sent
+
+
+def test_sizes_are_those_of_the_parts(tmp_path: Path) -> None:
+    for name in ("archive/requests/a.parquet", "archive/b", "warehouse.duckdb", "warehouse.duckdb.wal", ".machine"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"12345")
+    assert sizes(tmp_path) == {"archive": 10, "warehouse": 10, "other": 5}
+
+
+def test_another_process_that_reads_finds_what_was_merged_meanwhile(years: Home) -> None:
+    asked = ids(years)
+    with Archive(years.path / "archive") as reading:
+        some = list(reading.responses(asked[:3]))
+        compact(years.path, replace(KEPT, bodies=None), later(100))
+        assert [one.request_id for one in reading.responses(asked)] == asked
+        assert [one.body for one in reading.responses(asked[:3])] == [one.body for one in some]
+
+
+def test_large_bodies_go_with_their_files(tmp_path: Path) -> None:
+    home, spool = Home(tmp_path / "home"), tmp_path / "spool.json"
+    large = []
+    for month in (0, 1, 2):
+        spool.write_text(json.dumps({"response": {"data": {"month": month // 2}}}))
+        at = START + dt.timedelta(days=31 * month)
+        request_id = id_at(at)
+        home.archive.record(Exchange(request_id, "main", contacts.TIMELINE.bind(id=1), at, 0, 1, 200, Outcome.OK, None, spool))
+        large.append(request_id)
+    home.archive.seal()
+    assert len(list(home.path.rglob("*.zst"))) == 2, "the second is that of the first"
+    home.close()
+    for days, left in ((45, large), (76, large[2:])):
+        compact(home.path, KEPT, START + dt.timedelta(days=days + 400))
+        with Archive(home.path / "archive") as archive:
+            assert archive.readable(large) == left
+    assert [path.name.split(".")[0] for path in home.path.rglob("*.zst")] == [str(large[2])]

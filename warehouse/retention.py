@@ -8,7 +8,7 @@ import datetime as dt
 import logging
 from collections import Counter
 from collections.abc import Container, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import duckdb
@@ -20,8 +20,8 @@ from warehouse.connection import connect
 from warehouse.kept import Kept
 from warehouse.loads.load import APPLIED, Load
 from warehouse.rebuild import begin, checkpoint_of, day_of
-from warehouse.sql import rows
-from warehouse.tables import TABLES, Table
+from warehouse.sql import quoted, rows, transaction
+from warehouse.tables import COUPONS, TABLES, Table
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -34,15 +34,10 @@ def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
     """Merge the archive's files of past months, and drop whole months of bodies, which a checkpoint covers: the tables as of the first
     month that is kept, made by replaying the loads before it. So a rebuild still reads anew what is kept.
     """
-    with exclusive(home / ".backup"), ExitStack() as stack:
-        archive = stack.enter_context(Archive(home / "archive"))
+    with exclusive(home / ".backup"), Archive(home / "archive") as archive:
         dropping = home / "archive" / "dropping"  # until it is done
-        before, found = first_day(now, kept.bodies), checkpoint_of(archive)
-        is_due = before is not None and "" < archive.first_month < f"{before:%Y-%m}" and (found is None or day_of(found) < before)
-        if before is not None and is_due:
-            dropping.touch(mode=0o600)
-            workspace = stack.enter_context(closing(Workspace(home / "tmp" / "checkpoint")))
-            found = _make_checkpoint(home, archive, workspace, before) or found
+        before = first_day(now, kept.bodies)
+        found = _advance(home, archive, before, dropping) if before else checkpoint_of(archive)
         if found is None or not dropping.exists():
             archive.compact(now)
         else:
@@ -51,6 +46,22 @@ def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
             archive.compact(now, bodies_before=of_bodies, rows_before=min(of_rows, of_bodies), needed=needed)
             archive.retire(*(earlier for earlier in archive.checkpoints.glob("*.duckdb") if earlier != found))
         dropping.unlink(missing_ok=True)
+
+
+def _advance(home: Path, archive: Archive, before: dt.date, dropping: Path) -> Path | None:
+    """The checkpoint as of that day, or how far it could be made: month by month, so that the years before need not go in one night."""
+    found = checkpoint_of(archive)
+    first = archive.first_month
+    begins = day_of(found) if found else dt.date.fromisoformat(f"{first}-01") if first else before
+    with closing(Workspace(home / "tmp" / "checkpoint")) as workspace:
+        while begins < before:
+            dropping.touch(mode=0o600)
+            begins = (begins + dt.timedelta(31)).replace(day=1)
+            if (made := _make_checkpoint(home, archive, workspace, begins)) is None:
+                break
+            archive.retire(*filter(None, [found]))
+            found = made
+    return found
 
 
 def first_day(now: dt.datetime, days: int | None) -> dt.date | None:
@@ -93,12 +104,32 @@ def _not_in(archive: Archive, applied: Container[str]) -> Iterator[Load]:
 
 
 def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) -> None:
-    """Delete rows of tables that are kept no longer: requests, entries of timelines, and rows of pushes with nothing to send."""
+    """Delete rows of tables that are kept no longer: requests, entries of timelines, rows of pushes with nothing to send, contacts that
+    are gone at the service, with everything under their numbers.
+    """
     old = [("sync.requests", kept.requests, "requested_at"), ("sync.writebacks", kept.skipped, "state = 'skipped' and planned_at")]
     old += [(table.qualified, kept.timelines, _moment_of(table)) for table in TABLES.values() if table.load.contact_parameter]
-    for table, days, is_before in old:
-        if days is not None:
-            rows(connection, f"delete from {table} where {is_before} < ?", [now - dt.timedelta(days)])
+    with transaction(connection):
+        for table, days, is_before in [*old, (COUPONS.qualified, kept.deleted, "_deleted_at")]:
+            if days is not None:
+                rows(connection, f"delete from {table} where {is_before} < ?", [now - dt.timedelta(days)])
+        if kept.deleted is not None:
+            rows(connection, _GONE, [now - dt.timedelta(kept.deleted)])
+            for schema, name in rows(connection, _OF_CONTACTS):
+                rows(connection, f"delete from {quoted(schema)}.{quoted(name)} where (account, contact_id) in (from gone)")
+            rows(connection, "drop table gone")
+
+
+_GONE = """
+    create or replace temp table gone as select account, contact_id from source.contacts
+    group by all having bool_and(coalesce(_deleted_at < ?, false))
+"""
+#: What was pushed to them is the outbox's.
+_OF_CONTACTS = """
+    select schema_name, table_name from duckdb_columns() semi join duckdb_tables() using (database_name, schema_name, table_name)
+    where database_name = current_database() and schema_name in ('source', 'history', 'sync') and table_name <> 'writebacks'
+    group by all having count(*) filter (column_name in ('account', 'contact_id')) = 2
+"""
 
 
 def _moment_of(table: Table) -> str:

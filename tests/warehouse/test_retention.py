@@ -146,6 +146,30 @@ def test_entries_of_timelines_go(years: Home) -> None:
         ]
 
 
+def test_contacts_that_are_gone_at_the_service_go_with_all_that_is_known_of_them(years: Home) -> None:
+    def people() -> dict[str, set[int]]:
+        names = ("source.contacts", "source.timeline_events", "sync.contact_coverage", "history.contacts")
+        return {name: set(years.values(name, "contact_id")) for name in names}
+
+    for list_id in (1, 2):
+        few = {"contacts": {"items": [{"id": 1, "email": "c1@x.com"}]}}
+        years.load([years.answer(contacts.GETCONTACTS, few, 3 * MONTH, listid=list_id)], tables.CONTACTS)
+    with years.warehouse.writing() as connection:
+        rows(connection, "create table history.contacts as select account, contact_id, email from source.contacts")
+        gone = {id_ for (id_,) in rows(connection, "select contact_id from source.contacts where _deleted_at is not null")}
+        gone -= {id_ for (id_,) in rows(connection, "select contact_id from source.contacts where _deleted_at is null")}
+    before = people()
+    assert gone
+    assert all(gone & found for found in before.values())
+    for days, left in ((400, before), (30, {name: found - gone for name, found in before.items()})):
+        with years.warehouse.writing() as connection:
+            let_go(connection, replace(KEPT, deleted=days), later(200))
+        assert people() == left
+    with years.warehouse.writing() as connection:
+        let_go(connection, replace(KEPT, deleted=30), later(201))
+    assert people() == left
+
+
 @pytest.mark.parametrize("moment", range(10))
 def test_a_pass_that_is_cut_short_is_done_by_the_next(years: Home, monkeypatch: pytest.MonkeyPatch, moment: int) -> None:
     """Wherever it ends: whatever can be interrupted goes through these."""

@@ -83,7 +83,7 @@ class Compaction:
         needed = pc.is_in(found["request_id"], pa.array(self.needed, pa.int64()))
         wanted = found.filter(pc.or_(needed, pc.greater_equal(found["request_id"], self.bodies_before)))
         sources = pc.unique(pc.coalesce(wanted["body_ref"], wanted["request_id"]))
-        return set(sources.filter(pc.less(sources, self.bodies_before)).to_pylist())
+        return set(sources.filter(pc.less(sources, self.bodies_before)).to_pylist()) - {DROPPED}
 
     def _groups(self) -> Iterator[tuple[str, list[str]]]:
         """Files of months that are over, as they belong together."""

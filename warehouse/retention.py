@@ -15,6 +15,7 @@ import duckdb
 
 from marketing_api.exchange import id_at
 from warehouse.archive import Archive
+from warehouse.archive.compaction import retire
 from warehouse.archive.disk import Workspace, exclusive, move_into_place, new_name
 from warehouse.connection import connect
 from warehouse.kept import Kept
@@ -44,7 +45,7 @@ def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
             of_rows, of_bodies = (id_on(day) if day else 0 for day in (first_day(now, kept.requests), day_of(found)))
             needed = [id_ for load in _not_in(archive, _applied(found)) for id_ in load.request_ids if id_ < of_bodies]
             archive.compact(now, bodies_before=of_bodies, rows_before=min(of_rows, of_bodies), needed=needed)
-            archive.retire(*(earlier for earlier in archive.checkpoints.glob("*.duckdb") if earlier != found))
+            retire(home / "archive", *(earlier for earlier in archive.checkpoints.glob("*.duckdb") if earlier != found))
         dropping.unlink(missing_ok=True)
 
 
@@ -59,7 +60,7 @@ def _advance(home: Path, archive: Archive, before: dt.date, dropping: Path) -> P
             begins = (begins + dt.timedelta(31)).replace(day=1)
             if (made := _make_checkpoint(home, archive, workspace, begins)) is None:
                 break
-            archive.retire(*filter(None, [found]))
+            retire(home / "archive", *filter(None, [found]))
             found = made
     return found
 

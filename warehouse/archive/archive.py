@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from marketing_api.exchange import Exchange, Response, exceed_request_id
 from warehouse.archive import disk, sealed
-from warehouse.archive.compaction import Compaction, retire
+from warehouse.archive.compaction import Compaction
 from warehouse.archive.index import AccountCall, Index, Last, month_of
 from warehouse.archive.journal import Journal, JournalView, frame_of, journals_in
 from warehouse.archive.load_log import LoadLog
@@ -158,20 +158,16 @@ class Archive:
             reusable.take_in(newest)
         return reusable
 
-    def compact(self, now: dt.datetime, *, bodies_before: int = 0, rows_before: int = 0, needed: Collection[int] = ()) -> int:
+    def compact(self, now: dt.datetime, *, bodies_before: int = 0, rows_before: int = 0, needed: Collection[int] = ()) -> None:
         """See `Compaction`. The caller sees to it that no other process does it, nor reads the files one by one."""
-        replaced = Compaction(self._root, self._index, self._workspace, now, bodies_before, rows_before, needed).run()
+        body_of = self._reader.body_of
+        Compaction(self._root, self._index, self._workspace, body_of, now, bodies_before, rows_before, needed).run()
         self._reader.forget_files()
-        return replaced
 
     @property
     def first_month(self) -> str:
         """Of the oldest sealed file, like 2025-11; empty without one."""
         return month_of(next(iter(self._index.names()), ""))
-
-    def retire(self, *paths: Path) -> None:
-        """Remove files, so that no backup brings them back."""
-        retire(self._root, *paths)
 
     def exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
         """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and rows without bodies."""

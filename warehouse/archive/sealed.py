@@ -105,9 +105,9 @@ class SealedFile:
         metadata, column = self._file.metadata, self._file.schema_arrow.get_field_index("request_id")
         self._firsts = [metadata.row_group(group).column(column).statistics.min for group in range(metadata.num_row_groups)]
 
-    @property
-    def group_count(self) -> int:
-        return len(self._firsts)
+    def rows(self) -> Iterator[Row]:
+        """All of them, in their order."""
+        return (row for group in range(len(self._firsts)) for _, row in self.heads(group).values())
 
     def group_of(self, request_id: int) -> int:
         """The group in which the row stands if it is in this file at all; negative when it cannot be."""

@@ -6,18 +6,22 @@ written for, and fails when a part of it has moved.
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 import os
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from dagster._core.remote_origin import RemoteRepositoryOrigin
-from dagster._core.storage.event_log import SqliteEventLogStorage
+from dagster._core.storage.dagster_run import FINISHED_STATUSES
+from dagster._core.storage.event_log import SqlEventLogStorage, SqliteEventLogStorage
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable
+from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
 from dagster._core.workspace.load import location_origin_from_module_name
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -36,6 +40,7 @@ DAEMON = ("dagster._daemon", "run")
 
 _KEPT_FILES = 8  # a file per run, and the index
 _BUSY_S = 60
+_MOST_PRUNED = 500  # at a time
 
 #: As Dagster names what `marketing-sync ui` loads; the timeline, a job's list of runs and the failure alert look for runs of it.
 _CODE_LOCATION = RemoteRepositoryOrigin(location_origin_from_module_name("pipelines.definitions", None, None), "__repository__")
@@ -98,6 +103,36 @@ def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
         yield instance
 
 
+def prune_runs(before: dt.datetime) -> int:
+    """Delete our runs that ended, and were begun before then, with all that they logged; how many.
+
+    Dagster has no such setting for runs, keeps the results of checks for ever, and gives no room back.
+    """
+    with dg.DagsterInstance.get() as instance:
+        ours = {REPOSITORY_LABEL_TAG: _CODE_LOCATION.get_label()}
+        runs = instance.get_runs(dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=ours), limit=_MOST_PRUNED)
+        events = instance.event_log_storage
+        for run in runs:  # events first: a run whose events are gone is found again
+            events.delete_events(run.run_id)
+            instance.run_storage.delete_run(run.run_id)
+        if runs and isinstance(events, SqlEventLogStorage):
+            checks = AssetCheckExecutionsTable
+            with events.index_connection() as connection:
+                connection.execute(checks.delete().where(checks.c.run_id.in_([run.run_id for run in runs])))
+    for path in (own := Path(os.environ["DAGSTER_HOME"]), own / "history", own / "history" / "runs") if runs else ():
+        for file in path.glob("*.db"):
+            _shrink(file)
+    return len(runs)
+
+
+def _shrink(path: Path) -> None:
+    """Give back the room of a SQLite file that has a quarter free; one in use waits for the next time."""
+    with suppress(sqlite3.OperationalError), closing(sqlite3.connect(path, timeout=1)) as connection:
+        free, pages = (connection.execute(f"pragma {name}").fetchone()[0] for name in ("freelist_count", "page_count"))
+        if free > max(pages / 4, 256):
+            connection.execute("vacuum")
+
+
 @contextmanager
 def web_server(workspace: Path, refresh_ms: int) -> Iterator[ASGIApp]:
     """The application of `dagster-webserver`, which as a program takes requests of other web pages, too."""
@@ -150,6 +185,15 @@ class KeptOpenEventLog(SqliteEventLogStorage):
                 self._engines.popitem(last=False)[1].dispose()
         self._engines.move_to_end(shard)
         return self._engines[shard]
+
+    def delete_events(self, run_id: str) -> None:
+        """The run's file goes, too: Dagster empties it."""
+        super().delete_events(run_id)
+        self._initialized_dbs.discard(run_id)
+        if engine := self._engines.pop(run_id, None):
+            engine.dispose()
+        for suffix in ("", "-wal", "-shm"):
+            Path(f"{self.path_for_shard(run_id)}{suffix}").unlink(missing_ok=True)
 
     def dispose(self) -> None:
         """Close the files."""

@@ -94,6 +94,14 @@ class Published(Struct):
     rows: int
 
 
+class Part(Struct):
+    """A file or folder of the home, by its name up to a dot."""
+
+    part: str
+    bytes: int
+    growth: Annotated[int | None, Meta(description="bytes in 30 days, as in the last 30; null: it was not measured a day before")] = None
+
+
 class Status(Struct):
     """`marketing-sync status --json`."""
 
@@ -104,6 +112,7 @@ class Status(Struct):
     rejected: list[Rejected] = []
     schema_changes: Annotated[list[SchemaChange], Meta(description="the last ones, the newest first")] = []
     published: Published | None = None
+    home: Annotated[list[Part], Meta(description="what takes room, the largest first")] = []
     notices: Annotated[list[str], Meta(description="what a person should know first; empty while all is well")] = []
 
 

@@ -14,6 +14,7 @@ from marketing_api.redaction import plain
 from pipelines import output
 from pipelines.freshness import ago
 from pipelines.progress import advance, report_waiting, stage
+from pipelines.retention import let_go_of_rows
 from pipelines.settings import Settings, SettingsError
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
@@ -50,6 +51,7 @@ class Models:
     def build(self, settings: Settings, select: Sequence[str] = ()) -> BuildReport:
         """Build and test them, see `warehouse.models.build`."""
         with stage("models and tests"):
+            let_go_of_rows(settings)
             self.report = build(
                 settings.warehouse_path,
                 model_settings(settings),

@@ -23,6 +23,7 @@ from marketing_api.rate_limit import RateLimiter
 from pipelines.accounts import connections, explained
 from pipelines.backups import back_up_run
 from pipelines.progress import report_waiting
+from pipelines.retention import tidy
 from pipelines.settings import Settings
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
@@ -85,6 +86,7 @@ def open_reader(
             yield reader
         finally:
             reader.stop()
+    tidy(settings)
     if problem := back_up_run(settings):
         raise WarehouseError(problem)
 

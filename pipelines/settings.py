@@ -20,6 +20,7 @@ from dotenv.parser import parse_stream
 
 from marketing_api.exchange import BODY_LIMIT, Connection
 from marketing_api.redaction import Secret
+from warehouse.kept import Kept
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 
 #: Bytes of the input of a push: a million contacts with ten fields have a third of it.
@@ -104,6 +105,7 @@ _mailboxes = _reader(
     rf"{_MAILBOX}(\s*,\s*{_MAILBOX})*",
 )
 _mailbox = _reader(str, "a mail address is needed", _MAILBOX)
+_kept = _reader(Kept.of, f"days are needed, or ever, of what to change of {Kept()}")
 _tags = _reader(lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}')
 
 
@@ -163,6 +165,7 @@ class Settings:
     attribution_hours: str = setting(
         "MARKETING_ATTRIBUTION_HOURS", _windows, "120", "hours in which a touch counts for an outcome; by channel: email=120,visit=24"
     )
+    kept: Kept = setting("MARKETING_KEEP", _kept, Kept(), "days for which a home keeps what; name what to change, like bodies=ever,logs=30")
     models_memory: str = setting("MARKETING_MODELS_MEMORY", _memory, "2GB", "most memory that building the models takes")
     models: Path | None = setting("MARKETING_MODELS", Path, None, "folder with models of your own; `models` in the home by default")
     schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", str, "0 2 * * *", "when the nightly sync runs")

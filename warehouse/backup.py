@@ -19,6 +19,7 @@ import duckdb
 import msgspec
 
 from marketing_api.clock import utc_now
+from warehouse.archive.compaction import retired
 from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import BackupDamaged, ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
@@ -28,7 +29,7 @@ from warehouse.sync_tables import KEPT, WRITEBACKS
 
 _MANIFEST, _LOG, _OUTBOX, _KEPT = "manifest.json", "archive/loads.jsonl", "outbox.sqlite", "kept/"
 #: Files that only ever appear, whole; the others are small.
-_SEALED = ("archive/requests/*/*.parquet", "archive/bodies/*/*", "pushes/*/rows.parquet")
+_SEALED = ("archive/requests/*/*.parquet", "archive/bodies/*/*", "archive/checkpoints/*", "pushes/*/rows.parquet")
 _CHANGING = (
     "archive/unfinished/*.json",
     "archive/forgotten.json",
@@ -91,6 +92,7 @@ def back_up(
         sender = _Sender(home, storage, workspace, before, {name: size for name, size in there.items() if name not in bad})
         manifest = Manifest(utc_now(), [*sender.all(deadline_s, on_wait)])
         paths = {file.path for file in manifest.files}
+        paths |= retired(home / "archive")
         manifest.files += [file for file in before.files if file.path not in paths and _is_carried(file.path)]
         storage.write(_MANIFEST, msgspec.json.encode(manifest))
         sent, named = ({file.stored for file in several} for several in (sender.sent, manifest.files))
@@ -109,8 +111,8 @@ def read_manifest(storage: Storage) -> Manifest | None:
 
 def _check_same_home(home: Path, storage: Storage, before: Manifest) -> None:
     """A home that was begun anew must not take the place of what was lost."""
-    sealed = [file.path for file in before.files if _is_sealed(file.path)]
-    if sealed and not any((home / path).exists() for path in sealed):
+    sealed, gone = [file.path for file in before.files if _is_sealed(file.path)], retired(home / "archive")
+    if sealed and not any(path in gone or (home / path).exists() for path in sealed):
         where = shown(storage.url)
         raise StorageMisconfigured(
             f"{where} holds the backup of another home: `marketing-sync restore` brings it into an empty one; for this one set another "

@@ -18,13 +18,16 @@ from warehouse.sync_tables import WRITEBACKS
 
 
 def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
-    """Add the requests of files that are not shown yet; a file and its requests commit together. Returns how many came."""
+    """Add the requests of files that are not shown yet; a file and its requests commit together. Returns how many they have.
+
+    A file of a past month is made of others, whose requests are shown already.
+    """
     loaded = {row[0] for row in rows(connection, "select archive_file from sync.archive_files")}
     added = 0
     for name, exchanges in archive.exchanges(exclude=loaded):
         connection.register("arrow_requests", exchanges)
         with transaction(connection):
-            rows(connection, "insert into sync.requests by name from arrow_requests")
+            rows(connection, query("requests"))
             rows(connection, "insert into sync.archive_files values (?, ?)", [name, exchanges.num_rows])
         connection.unregister("arrow_requests")
         added += exchanges.num_rows
@@ -92,13 +95,11 @@ def shown_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime)
     return int(value(connection, f"select coalesce(max(revision), 0) from sync.writebacks where {_SAME}", {"begun_at": begun_at}))
 
 
-def write_changes(
-    connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime, changes: Iterable[Mapping[str, Any]], *, forget_before: dt.datetime
-) -> int:
+def write_changes(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime, changes: Iterable[Mapping[str, Any]]) -> int:
     """Replace what changed; returns how many rows that are. All of it or nothing: the revision tells what is shown.
 
-    `changes` have the table's columns but for `outbox_begun_at`, each item once. Skipped rows planned before `forget_before` go, as they
-    do in the outbox: a nightly push of 100,000 rows would fill the table with rows that had nothing to do.
+    `changes` have the table's columns but for `outbox_begun_at`, each item once. Skipped rows go after a while, as they do in the outbox
+    (`retention.let_go`).
     """
     written, waiting = 0, iter(changes)
     with transaction(connection):
@@ -110,5 +111,4 @@ def write_changes(
             rows(connection, "insert into sync.writebacks by name from arrow_writebacks")
             connection.unregister("arrow_writebacks")
             written += len(entries)
-        rows(connection, "delete from sync.writebacks where state = 'skipped' and planned_at < ?", [forget_before])
     return written

@@ -4,7 +4,9 @@ What does not follow from the archive is taken over: other schemas than `source`
 `sync_tables.KEPT`; out of a damaged file as far as it can be read, or from a published copy. Not here: applying loads (`warehouse`).
 """
 
+import datetime as dt
 import logging
+import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -43,7 +45,7 @@ class RebuildReport:
     """How many logged loads were applied and how many could not be, and the rows of all `source` tables afterwards.
 
     `damaged`: lines of the log of loads that were. `aside`: the name of a warehouse that could not be read; what only it had and no
-    published copy is `lost`.
+    published copy is `lost`. `since`: of responses from before that day the tables of a checkpoint stand in.
     """
 
     loads: int
@@ -52,6 +54,7 @@ class RebuildReport:
     damaged: int = 0
     aside: str | None = None
     lost: tuple[str, ...] = ()
+    since: dt.date | None = None
 
 
 def rebuild(
@@ -92,11 +95,10 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
     with old.writing() as connection:
         rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
         damaged = repair_log(connection, old.archive)
+        since = begin(new)
         with new.writing() as empty:
-            loads = failed = 0
-            for done in new.replay(empty, map(Load.from_event, old.archive.load_log.read())):
-                loads += done is not None
-                failed += done is None
+            done = [report is not None for report in new.replay(empty, map(Load.from_event, old.archive.load_log.read()))]
+            loads, failed = done.count(True), done.count(False)
             load_requests(empty, old.archive)
             total = sum(int(value(empty, f"select count(*) from {table.qualified}")) for table in TABLES.values())
             applied, again = (set(rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED])) for db in (connection, empty))
@@ -104,7 +106,25 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
             raise ArchiveGone(_LOSS.format(lost=len(applied - again), path=old.path))
         _take_over(connection, new.path)
         new.path.replace(old.path)
-    return RebuildReport(loads, failed, total, damaged)
+    return RebuildReport(loads, failed, total, damaged, since=since)
+
+
+def begin(new: Warehouse) -> dt.date | None:
+    """Begin the new file with the newest checkpoint, which has all that came of earlier responses: the day; None without one."""
+    if (found := checkpoint_of(new.archive)) is None:
+        return None
+    shutil.copyfile(found, new.path)
+    return day_of(found)
+
+
+def checkpoint_of(archive: Archive) -> Path | None:
+    """The newest; None without one."""
+    return max(archive.checkpoints.glob("*.duckdb"), default=None)
+
+
+def day_of(checkpoint: Path) -> dt.date:
+    """Bodies of responses from before it may be gone."""
+    return dt.date.fromisoformat(checkpoint.name[:10])
 
 
 def _set_aside(path: Path) -> Path:

@@ -82,6 +82,11 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     result = rebuild_warehouse(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, accept_loss=arguments.accept_loss)
     refill(settings)
     print(f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no request sent")
+    if result.since:
+        print(
+            f"responses from before {result.since} are kept no longer (MARKETING_KEEP): a checkpoint of the tables stands in for them, and "
+            "fields that this version reads for the first time are empty in what was received before then and never again"
+        )
     if result.damaged:
         print(f"{result.damaged:,} damaged lines of the load log are set aside; what the old warehouse holds of them is kept")
     if is_restored:

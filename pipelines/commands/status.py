@@ -2,6 +2,7 @@
 
 import datetime as dt
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import msgspec
@@ -21,6 +22,7 @@ from pipelines.publishing import lake_storage, published_document, what_is_publi
 from pipelines.settings import Settings
 from pipelines.upgrade import reading
 from warehouse.lake import fleet, manifests, problems
+from warehouse.retention import sizes
 from warehouse.sql import literal, records, statements
 from warehouse.tables import TABLES
 
@@ -46,7 +48,9 @@ def status(arguments: Arguments, settings: Settings) -> int:
     with reading(settings.home, settings.lock_seconds) as connection:
         connection.execute("set timezone = 'UTC'")  # in which documents have their times
         queries = {**_QUERIES, "tables": _QUERIES["tables"].format(counted=_counted(connection))}
-        found = msgspec.convert({name: records(connection, sql) for name, sql in queries.items()}, Status)
+        read = {name: records(connection, sql) for name, sql in queries.items()}
+    found = msgspec.convert(read, Status)
+    found.home = _parts(settings, read["sizes"])
     found.notices = _standstills(found.tables, now) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     if arguments.json:
         found.published = published_document(settings)
@@ -86,6 +90,16 @@ def _counted(connection: duckdb.DuckDBPyConnection) -> str:
     return " union all ".join(counts) or "select null::varchar as account, null::varchar as table_name, 0 as rows where false"
 
 
+def _parts(settings: Settings, measured: list[dict[str, Any]]) -> list[output.Part]:
+    before = {each["part"]: each for each in measured}
+
+    def growth(part: str, size: int) -> int | None:
+        return round((size - before[part]["bytes"]) / before[part]["days"] * 30) if part in before else None
+
+    found = sorted(sizes(settings.home).items(), key=lambda each: -each[1])
+    return [output.Part(part, size, growth(part, size)) for part, size in found if size]
+
+
 def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
     console = Console(highlight=False)
     for line in found.notices:
@@ -107,6 +121,7 @@ def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
     console.print(table if found.rejected else "no rejected records")
     if found.schema_changes:
         console.print(_change_grid(found.schema_changes))
+    console.print(_home_grid(found.home))
     console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
 
 
@@ -115,6 +130,16 @@ def grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
     made = Grid(title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
     for column in columns:
         made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    return made
+
+
+def _home_grid(parts: list[output.Part]) -> Grid:
+    made = grid("home", "part", "MB", "in 30 days", right=("MB", "in 30 days"))
+    for part in parts:
+        growth = "" if part.growth is None else f"{part.growth / 1e6:+,.1f}"
+        made.add_row(part.part, f"{part.bytes / 1e6:,.1f}", growth)
+    known = [part.growth for part in parts if part.growth is not None]
+    made.add_row("all", f"{sum(part.bytes for part in parts) / 1e6:,.1f}", f"{sum(known) / 1e6:+,.1f}" if known else "")
     return made
 
 

@@ -327,7 +327,7 @@ def conclude(settings: Settings, outbox: Outbox, ran: Ran) -> list[Result]:
         results.append(result_of(outbox, each, spent=spent, stopped=ran.stopped, rejected_csv=rejected_csv))
     if not results:
         return []
-    outbox.prune()
+    outbox.prune(settings.kept.skipped)
     from pipelines.write_back.writebacks_export import export_run  # what it needs, a plan does without
 
     for result in results:

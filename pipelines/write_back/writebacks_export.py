@@ -11,7 +11,7 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
-from pipelines.write_back.outbox.outbox import KEEP_SKIPPED_DAYS, Entry, Outbox, outbox_path
+from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
 from pipelines.write_back.outbox.store import OutboxError
 from pipelines.write_back.result import Ran
 from warehouse.archive import Archive
@@ -34,8 +34,7 @@ def export_writebacks(warehouse: Warehouse, home: Path) -> int:
             return 0
         since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
         changed = outbox.changed_since(shown_revision(connection, since))
-        forget_before = utc_now() - dt.timedelta(days=KEEP_SKIPPED_DAYS)
-        return write_changes(connection, since, _rows(changed), forget_before=forget_before)
+        return write_changes(connection, since, _rows(changed))
 
 
 def try_to_export(warehouse: Warehouse, home: Path) -> None:

@@ -191,7 +191,7 @@ class Bench:
             unfinished = Checkpoints(built / "archive" / "unfinished")
             unfinished.begin(["goals"])
             stack.callback(unfinished.leave)
-            outbox.prune()
+            outbox.prune(7)
             rows(connection, "create table if not exists sync.passing as select 1 as a")
             shutil.copytree(built, self.home)
         shutil.rmtree(built)

@@ -6,6 +6,7 @@ index takes them in, and only then the journal goes. Not here: how journals look
 """
 
 import contextlib
+import datetime as dt
 import itertools
 import logging
 import os
@@ -23,7 +24,8 @@ import pyarrow as pa
 
 from marketing_api.exchange import Exchange, Response, exceed_request_id
 from warehouse.archive import disk, sealed
-from warehouse.archive.index import AccountCall, Index, Last
+from warehouse.archive.compaction import Compaction
+from warehouse.archive.index import AccountCall, Index, Last, month_of
 from warehouse.archive.journal import Journal, JournalView, frame_of, journals_in
 from warehouse.archive.load_log import LoadLog
 from warehouse.archive.reader import Between, Reader, Reusable
@@ -44,7 +46,8 @@ _SYNC_S = 0.5
 
 class Archive:
     """All requests of all accounts of one home, in the folder `root`. Safe for several threads, and for several processes
-    that have it open at once. Opening seals what dead processes left. `load_log` is written only while holding the warehouse's lock.
+    that have it open at once. Opening seals what dead processes left. `load_log` is written only while holding the warehouse's lock;
+    `checkpoints` is their folder.
     """
 
     def __init__(self, root: Path, *, full_bytes: int = _FULL_BYTES, full_rows: int = _FULL_ROWS) -> None:
@@ -55,6 +58,7 @@ class Archive:
         self._reader = Reader(root, self._index, self._workspace)
         self.load_log = LoadLog(root / "loads.jsonl")
         self._suppression = Suppression(root)
+        self.checkpoints = root / "checkpoints"
         self._lock = threading.Lock()
         self._journal: Journal | None = None
         self._full: deque[Journal] = deque()
@@ -164,6 +168,17 @@ class Archive:
             reusable.take_in(newest)
         return reusable
 
+    def compact(self, now: dt.datetime, *, bodies_before: int = 0, rows_before: int = 0, needed: Collection[int] = ()) -> None:
+        """See `Compaction`. The caller sees to it that no other process does it, nor reads the files one by one."""
+        body_of = self._reader.body_of
+        Compaction(self._root, self._index, self._workspace, body_of, now, bodies_before, rows_before, needed).run()
+        self._reader.forget_files()
+
+    @property
+    def first_month(self) -> str:
+        """Of the oldest sealed file, like 2025-11; empty without one."""
+        return month_of(next(iter(self._index.names()), ""))
+
     def exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
         """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and rows without bodies."""
         for name in self._index.names():
@@ -243,8 +258,9 @@ class Archive:
         rows = sorted((entry.row for entry in view.entries.values()), key=lambda row: (row.requested_at.date(), row.request_id))
         for day, own in ((day, list(group)) for day, group in itertools.groupby(rows, key=lambda row: row.requested_at.date())):
             name = f"date={day}/{journal.stem}.parquet"
-            self._write(self._root / "requests" / name, own, view)
-            self._index.add(name)
+            with disk.exclusive(disk.make_folder(self._root / "requests")):  # see Compaction
+                self._write(self._root / "requests" / name, own, view)
+                self._index.add(name)
             if any(row.body_file for row in own):
                 table = sealed.read_columns(self._root / "requests" / name, ("request_id", "body_ref"))
                 refs = dict(zip(table["request_id"].to_pylist(), table["body_ref"].to_pylist(), strict=True))

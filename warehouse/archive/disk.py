@@ -173,7 +173,7 @@ class Workspace:
         """Remove what dead processes left."""
         for folder in self._parent.iterdir() if self._parent.is_dir() else ():
             if (claimed := claim(folder)) is not None:
-                _remove(folder)
+                remove(folder)
                 os.close(claimed)
 
     def close(self) -> None:
@@ -190,10 +190,11 @@ def sweep(home: Path) -> None:
     for parent in (home / "tmp").glob("*"):
         Workspace(parent).sweep()
     for leftover in home.glob("warehouse.rebuild.duckdb*"):  # of versions before 2026-11-22
-        _remove(leftover)
+        remove(leftover)
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """A file, or a folder with what is in it."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:

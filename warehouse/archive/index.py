@@ -11,7 +11,7 @@ import logging
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -82,8 +82,10 @@ class Index:
         self._run(lambda db: None)
 
     def names(self) -> list[str]:
-        """The sealed files that exist, oldest first."""
-        return sorted(f"{path.parent.name}/{path.name}" for path in self._requests.glob("date=*/*.parquet"))
+        """The sealed files that exist, month by month, oldest first."""
+        return sorted(
+            (f"{path.parent.name}/{path.name}" for path in self._requests.glob("*=*/*.parquet")), key=lambda name: name.split("=")[1]
+        )
 
     def catch_up(self) -> None:
         """Take in the files that a process sealed and did not live to index; begin anew when indexed files are gone."""
@@ -93,6 +95,16 @@ class Index:
         """Take in a file that was sealed just now."""
         self._run(lambda db: self._add(db, name))
 
+    def replace(self, names: Iterable[str], name: str | None) -> None:
+        """Take in the file in whose rows are those of others, which go; None: no row is left."""
+
+        def work(db: sqlite3.Connection) -> None:
+            db.executemany("delete from files where name = ?", [(old,) for old in names])
+            if name:
+                self._add(db, name)
+
+        self._run(work)
+
     def forget(self, name: str, request_ids: Collection[int]) -> None:
         """Before a file is written anew with these rows changed: it counts as not taken in, until `add`."""
 
@@ -100,6 +112,16 @@ class Index:
             db.execute("pragma secure_delete = on")  # the keys are made of addresses
             db.execute("delete from files where name = ?", [name])
             db.execute("delete from answers where request_id in (select value from json_each(?))", [json.dumps(list(request_ids))])
+
+        self._run(work)
+
+    def forget_bodies(self, before: int, kept: Container[int]) -> None:
+        """Let no later response refer to bodies of requests before that one, but for those `kept`."""
+
+        def work(db: sqlite3.Connection) -> None:
+            found = db.execute("select question_key, account, body_id from answers where body_id < ?", [before]).fetchall()
+            gone = [(key, account) for key, account, body_id in found if body_id not in kept]
+            db.executemany("delete from answers where question_key = ? and account = ?", gone)
 
         self._run(work)
 
@@ -176,6 +198,11 @@ class Index:
             for key, account, request_id, content, ref in zip(*columns, strict=True)
         )
         db.executemany(_UPSERT, answers)
+
+
+def month_of(name: str) -> str:
+    """Of a sealed file, like 2026-11."""
+    return name.partition("=")[2][:7]
 
 
 def _checked(*values: Any) -> tuple[Any, ...]:

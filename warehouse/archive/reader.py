@@ -22,7 +22,7 @@ from marketing_api.exchange import Response
 from warehouse.archive import disk, sealed
 from warehouse.archive.index import Extent, Index
 from warehouse.archive.journal import JournalView, journals_in
-from warehouse.archive.row import Row, response_of
+from warehouse.archive.row import DROPPED, Row, response_of
 from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ Between = tuple[dt.datetime, dt.datetime]
 #: Responses are read in slabs of at most so many rows and bytes, each in the order in which it stands on disk.
 _SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
 _KEPT_BODY_BYTES, _KEPT_HEADS, _KEPT_FILES = 64 << 20, 64, 16
-_CALL_COLUMNS = ("question_key", "request_id", "requested_at", "account", "outcome", "bytes")
+_CALL_COLUMNS = ("question_key", "request_id", "requested_at", "account", "outcome", "bytes", "body_ref")
 
 
 class _Kept(Generic[K, V]):
@@ -54,6 +54,10 @@ class _Kept(Generic[K, V]):
                 self._total -= self._cost(self._values.popitem(last=False)[1])
         self._values.move_to_end(key)
         return self._values[key]
+
+    def clear(self) -> None:
+        self._values.clear()
+        self._total = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +153,32 @@ class Reader:
         with self._lock:
             rows = self._locate(request_ids)
             refs = [found.row.body_ref for found in rows.values() if found.row.body_ref is not None]
+            if DROPPED in refs:
+                raise ArchiveDamaged("a body is kept no longer (MARKETING_KEEP)")
             try:
                 sources = self._locate(refs)
             except NotArchived as problem:
                 raise ArchiveDamaged(f"a body that the archive refers to is missing: {problem}") from problem
             return [(rows[id_], sources.get(rows[id_].row.body_ref or id_, rows[id_])) for id_ in request_ids]
 
+    def body_of(self, row: Row) -> bytes:
+        """The body that stands in the row itself."""
+        with self._lock:
+            return self._locate([row.request_id])[row.request_id].body()
+
+    def forget_files(self) -> None:
+        """Files may have been written anew: whatever is kept of them goes."""
+        with self._lock:
+            for kept in (self._open, self._heads, self._bodies):
+                kept.clear()
+            self._refresh()
+
     def _locate(self, request_ids: Sequence[int]) -> dict[int, _Found]:
-        found = {id_: place for id_ in request_ids if (place := self._look_up(id_))}
+        try:
+            found = {id_: place for id_ in request_ids if (place := self._look_up(id_))}
+        except ArchiveDamaged:  # or merged into another meanwhile
+            self.forget_files()
+            found = {id_: place for id_ in request_ids if (place := self._look_up(id_))}
         if missing := [id_ for id_ in request_ids if id_ not in found]:
             self._refresh()
             for id_ in missing:

@@ -27,6 +27,10 @@ def _doc(text: str) -> msgspec.Meta:
     return msgspec.Meta(description=text)
 
 
+#: `body_ref` of a row whose body is kept no longer.
+DROPPED = -1
+
+
 class Row(msgspec.Struct, frozen=True, array_like=True):
     """One request, without its body."""
 
@@ -46,7 +50,8 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     content_sha256: Annotated[str, _doc("SHA-256 of the payload (response.data): envelopes always differ. Else as body_sha256.")]
     body_file: Annotated[str | None, _doc("Where a large body stands, below the archive's folder; NULL otherwise.")]
     body_ref: Annotated[
-        int | None, _doc("The earlier response to the same call and with an equal payload that has the body; NULL: its own.")
+        int | None,
+        _doc("The earlier response to the same call and with an equal payload that has the body; NULL: its own; -1: it is kept no longer."),
     ]
 
     @property

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from marketing_api.exchange import Outcome
 from warehouse.archive import disk
-from warehouse.archive.row import HEAD_SCHEMA, SCHEMA, Digests, Row
+from warehouse.archive.row import DROPPED, HEAD_SCHEMA, SCHEMA, Digests, Row
 from warehouse.errors import ArchiveDamaged
 
 log = logging.getLogger(__name__)
@@ -81,8 +81,9 @@ def columns_or_none(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names
 
 
 def are_whole(rows: pa.Table) -> pa.Array:
-    """`Row.is_whole` of each of the rows."""
-    return pc.and_(pc.equal(rows["outcome"], Outcome.OK.value), pc.greater(rows["bytes"], 0))
+    """`Row.is_whole` of each of the rows, of those whose bodies are there."""
+    has_body = pc.not_equal(pc.coalesce(rows["body_ref"], rows["request_id"]), DROPPED)
+    return pc.and_(has_body, pc.and_(pc.equal(rows["outcome"], Outcome.OK.value), pc.greater(rows["bytes"], 0)))
 
 
 @contextlib.contextmanager
@@ -108,6 +109,10 @@ class SealedFile:
     def groups(self) -> int:
         """How many groups of rows it has."""
         return len(self._firsts)
+
+    def rows(self) -> Iterator[Row]:
+        """All of them, in their order."""
+        return (row for group in range(self.groups) for _, row in self.heads(group).values())
 
     def group_of(self, request_id: int) -> int:
         """The group in which the row stands if it is in this file at all; negative when it cannot be."""

@@ -19,7 +19,7 @@ import duckdb
 import msgspec
 
 from marketing_api.clock import utc_now
-from marketing_api.exchange import new_request_id
+from marketing_api.exchange import id_at, new_request_id
 from warehouse.archive import Archive
 from warehouse.archive.load_log import Event, pack_ids, unpack_ids
 from warehouse.loads.target import TableReport
@@ -57,6 +57,11 @@ class Load:
         for name in ("due_at", "service_count", "place", *(["logged_at"] if self.request_ids else [])):
             del event[name]
         return hashlib.blake2b(json.dumps(event, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+    @property
+    def last_request(self) -> int:
+        """The newest request that it rests on; of a load without any, about its place among them."""
+        return max(self.request_ids, default=id_at(self.logged_at) if self.place is None else self.place)
 
     def event(self) -> dict[str, Any]:
         """As JSON values, for the log."""

@@ -25,8 +25,6 @@ from marketing_api.exchange import order_of
 from pipelines.write_back.item import DONE, BadRow, Earlier, IdleRow, Past, Plan, Source, State
 from pipelines.write_back.outbox.store import Change, Store, sender_lock
 
-KEEP_SKIPPED_DAYS = 7  # a nightly push of 100,000 rows of which few change would grow the file without end
-
 _CHUNK = 10_000
 #: A row that is part of several items is as far as the one least far.
 _LEAST_FAR = (State.SENDING, State.UNKNOWN, State.PLANNED, State.REJECTED, State.APPLIED, State.VERIFIED, State.SKIPPED)
@@ -388,9 +386,9 @@ class Outbox(AbstractContextManager["Outbox"]):
         with self._change() as change:
             return change.do("again", item_ids=json.dumps(list(item_ids))).rowcount
 
-    def prune(self) -> int:
-        """Forget skipped rows of pushes older than KEEP_SKIPPED_DAYS; how many. The push's own counts stay."""
-        before = self._clock() - KEEP_SKIPPED_DAYS * 86_400
+    def prune(self, days: int | None) -> int:
+        """Forget skipped rows of pushes older than so many days (None: of none); how many. The push's own counts stay."""
+        before = self._clock() - days * 86_400 if days else 0
         with self._change() as change:
             change.do("prune_effects", before=before)
             return change.do("prune", before=before).rowcount

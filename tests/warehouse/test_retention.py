@@ -1,0 +1,280 @@
+"""What is kept no longer goes, and nothing else: tables made from a checkpoint are those that were there."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from marketing_api.exchange import Exchange, Outcome, id_at
+from marketing_api.operations import contacts
+from tests.warehouse.answering import START, Home
+from tests.warehouse.test_rebuild import fill
+from tests.warehouse.timelines import event, load, timeline
+from warehouse import tables
+from warehouse.archive import Archive
+from warehouse.archive.index import Index
+from warehouse.backup import back_up, kept_tables, restore
+from warehouse.bookkeeping import load_requests
+from warehouse.errors import ArchiveDamaged
+from warehouse.kept import Kept
+from warehouse.rebuild import rebuild
+from warehouse.retention import compact, let_go, sizes
+from warehouse.sql import rows
+from warehouse.storage import Storage
+
+KEPT = Kept(requests=None)
+MONTH = 31 * 24 * 60
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nights of everything in March, and one timeline in May that says what it said in March."""
+    home = Home(tmp_path_factory.mktemp("filled"))
+    fill(home, 2)
+    load(home, timeline(home, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=2 * MONTH))
+    page = home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": 9, "email": "c9@x.com"}]}}, 2 * MONTH, listid=2)
+    home.load([page], tables.CONTACTS)
+    home.close()
+    return home.path
+
+
+@pytest.fixture
+def years(filled: Path, tmp_path: Path) -> Iterator[Home]:
+    """A copy of it."""
+    shutil.copytree(filled, tmp_path / "home")
+    home = Home(tmp_path / "home")
+    yield home
+    home.close()
+
+
+def later(days: int) -> dt.datetime:
+    return START + dt.timedelta(days=days)
+
+
+def files(home: Path) -> list[str]:
+    return sorted(path.relative_to(home / "archive").as_posix() for path in home.glob("archive/requests/*/*.parquet"))
+
+
+def ids(home: Home) -> list[int]:
+    with home.warehouse.writing() as connection:
+        load_requests(connection, home.archive)
+    return home.values("sync.requests", "request_id")
+
+
+def test_files_of_a_month_become_one_and_say_the_same(years: Home) -> None:
+    before, asked = years.contents(), ids(years)
+    bodies = [response.body for response in years.archive.responses(asked)]
+    compact(years.path, replace(KEPT, bodies=None), later(100))
+    assert [name.rpartition("/")[0] for name in files(years.path)] == ["requests/date=2026-05-03", "requests/month=2026-03"]
+    with Archive(years.path / "archive") as archive:
+        assert [response.body for response in archive.responses(asked)] == bodies
+    assert ids(years) == asked, "requests of a merged file are not shown twice"
+    rebuild(years.path)
+    assert years.contents() == before
+    names = files(years.path)
+    compact(years.path, replace(KEPT, bodies=None), later(100))
+    assert files(years.path) == names
+
+
+def test_bodies_go_by_whole_months_and_a_rebuild_from_the_checkpoint_is_the_same(years: Home) -> None:
+    before, asked = years.contents(), ids(years)
+    compact(years.path, KEPT, later(31 + 400))
+    with Archive(years.path / "archive") as archive:
+        kept = archive.readable(asked)
+    assert 0 < len(kept) < len(asked) / 5
+    report = rebuild(years.path)
+    assert report.since == dt.date(2026, 4, 1)
+    assert (report.failed, report.loads) == (0, 3), "what came after the checkpoint is replayed, and no more"
+    assert years.contents() == before
+    assert ids(years) == asked
+
+
+def test_a_body_that_a_later_response_refers_to_is_kept(years: Home) -> None:
+    newest = timeline(years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=3 * MONTH)
+    years.archive.seal()
+    compact(years.path, KEPT, later(45 + 400))
+    with Archive(years.path / "archive") as archive:
+        assert [response.body for response in archive.responses([newest.request_id])] == [newest.body]
+
+
+def test_what_is_said_again_after_its_body_went_is_kept_anew(years: Home) -> None:
+    compact(years.path, KEPT, later(200 + 400))
+    again = timeline(years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60)
+    years.archive.seal()
+    with Archive(years.path / "archive") as archive:
+        assert [response.body for response in archive.responses([again.request_id])] == [again.body]
+
+
+def test_an_index_made_anew_does_not_lead_to_bodies_that_are_gone(years: Home) -> None:
+    compact(years.path, KEPT, later(200 + 400))
+    (years.path / "archive" / "index.sqlite").unlink()
+    again = timeline(years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60)
+    years.archive.seal()
+    with Archive(years.path / "archive") as archive:
+        assert [response.body for response in archive.responses([again.request_id])] == [again.body]
+
+
+def test_bodies_stay_while_something_cannot_be_made_again(years: Home, caplog: pytest.LogCaptureFixture) -> None:
+    asked, gone = ids(years), files(years.path)[0]
+    (years.path / "archive" / gone).unlink()
+    with Archive(years.path / "archive") as archive:
+        left = archive.readable(asked)
+    compact(years.path, KEPT, later(600))
+    with Archive(years.path / "archive") as archive:
+        assert archive.readable(asked) == left
+    assert "cannot be made again" in caplog.text
+
+
+def test_old_requests_go_from_table_and_archive(years: Home) -> None:
+    asked = ids(years)
+    kept = replace(KEPT, requests=430)
+    compact(years.path, kept, later(31 + 430))
+    with years.warehouse.writing() as connection:
+        let_go(connection, kept, later(31 + 430))
+        load_requests(connection, years.archive)
+    left = years.values("sync.requests", "request_id")
+    assert 0 < len(left) < len(asked) / 5
+    rebuild(years.path)
+    assert ids(years) == left
+
+
+def test_entries_of_timelines_go(years: Home) -> None:
+    with years.warehouse.writing() as connection:
+        moments = [moment for (moment,) in rows(connection, "select occurred_at from source.timeline_events order by 1")]
+        now = moments[2] + dt.timedelta(days=30)
+        let_go(connection, replace(KEPT, timelines=30), now)
+        assert [moment for (moment,) in rows(connection, "select occurred_at from source.timeline_events order by 1")] == [
+            moment for moment in moments if moment >= now - dt.timedelta(days=30)
+        ]
+
+
+def test_contacts_that_are_gone_at_the_service_go_with_all_that_is_known_of_them(years: Home) -> None:
+    def people() -> dict[str, set[int]]:
+        names = ("source.contacts", "source.timeline_events", "sync.contact_coverage", "history.contacts")
+        return {name: set(years.values(name, "contact_id")) for name in names}
+
+    for list_id in (1, 2):
+        few = {"contacts": {"items": [{"id": 1, "email": "c1@x.com"}]}}
+        years.load([years.answer(contacts.GETCONTACTS, few, 3 * MONTH, listid=list_id)], tables.CONTACTS)
+    with years.warehouse.writing() as connection:
+        rows(connection, "create table history.contacts as select account, contact_id, email from source.contacts")
+        gone = {id_ for (id_,) in rows(connection, "select contact_id from source.contacts where _deleted_at is not null")}
+        gone -= {id_ for (id_,) in rows(connection, "select contact_id from source.contacts where _deleted_at is null")}
+    before = people()
+    assert gone
+    assert all(gone & found for found in before.values())
+    for days, left in ((400, before), (30, {name: found - gone for name, found in before.items()})):
+        with years.warehouse.writing() as connection:
+            let_go(connection, replace(KEPT, deleted=days), later(200))
+        assert people() == left
+    with years.warehouse.writing() as connection:
+        let_go(connection, replace(KEPT, deleted=30), later(201))
+    assert people() == left
+
+
+@pytest.mark.parametrize("moment", range(7))
+def test_a_pass_that_is_cut_short_is_done_by_the_next(years: Home, monkeypatch: pytest.MonkeyPatch, moment: int) -> None:
+    """Wherever it ends: whatever can be interrupted goes through these."""
+    before, asked, steps = years.contents(), ids(years), iter(range(100))
+
+    def cut(original):  # type: ignore[no-untyped-def]
+        def step(*args, **kwargs):  # type: ignore[no-untyped-def]
+            if next(steps) == moment:
+                raise KeyboardInterrupt
+            return original(*args, **kwargs)
+
+        return step
+
+    with monkeypatch.context() as patched:
+        for owner, name in (
+            ("warehouse.archive.disk", "move_into_place"),
+            ("warehouse.archive.disk", "sync"),
+            ("warehouse.retention", "move_into_place"),
+            ("warehouse.archive.compaction", "retire"),
+        ):
+            module = __import__(owner, fromlist=[name])
+            patched.setattr(module, name, cut(getattr(module, name)))
+        for name in ("replace", "forget"):
+            patched.setattr(Index, name, cut(getattr(Index, name)))
+        with contextlib.suppress(KeyboardInterrupt):
+            compact(years.path, KEPT, later(431))
+    compact(years.path, KEPT, later(431))
+    with Archive(years.path / "archive") as archive:
+        assert len(archive.readable(asked)) < len(asked) / 5
+    rebuild(years.path)
+    assert years.contents() == before
+    assert ids(years) == asked
+    assert not (years.path / "archive" / "dropping").exists()
+
+
+def test_a_response_without_its_body_says_so(years: Home) -> None:
+    asked = ids(years)
+    compact(years.path, KEPT, later(600))
+    with Archive(years.path / "archive") as archive, pytest.raises(ArchiveDamaged, match="kept no longer"):
+        list(archive.responses(asked[:1]))
+
+
+def test_a_backup_brings_back_what_is_kept_and_the_checkpoint(years: Home, tmp_path: Path) -> None:
+    before, asked, storage = years.contents(), ids(years), Storage(str(tmp_path / "backup"))
+    years.archive.seal()
+    back_up(years.path, storage)
+    compact(years.path, KEPT, later(31 + 400))
+    back_up(years.path, storage)
+    home = tmp_path / "restored"
+    restore(home, storage)
+    assert files(home) == files(years.path)
+    report = rebuild(home, kept=[kept_tables(home, tmp_path / "kept.duckdb")])
+    assert report.since == dt.date(2026, 4, 1)
+    restored = Home(home)
+    assert restored.contents() == before
+    assert len(restored.archive.readable(asked)) < len(asked) / 5
+    restored.close()
+
+
+def test_a_backup_of_files_that_were_all_merged_is_that_of_the_same_home(years: Home, tmp_path: Path) -> None:
+    storage = Storage(str(tmp_path / "backup"))
+    back_up(years.path, storage)
+    compact(years.path, KEPT, later(700))
+    assert back_up(years.path, storage).sent
+
+
+def test_sizes_are_those_of_the_parts(tmp_path: Path) -> None:
+    for name in ("archive/requests/a.parquet", "archive/b", "warehouse.duckdb", "warehouse.duckdb.wal", ".machine"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"12345")
+    assert sizes(tmp_path) == {"archive": 10, "warehouse": 10, "other": 5}
+
+
+def test_another_process_that_reads_finds_what_was_merged_meanwhile(years: Home) -> None:
+    asked = ids(years)
+    with Archive(years.path / "archive") as reading:
+        some = list(reading.responses(asked[:3]))
+        compact(years.path, replace(KEPT, bodies=None), later(100))
+        assert [one.request_id for one in reading.responses(asked)] == asked
+        assert [one.body for one in reading.responses(asked[:3])] == [one.body for one in some]
+
+
+def test_large_bodies_go_with_their_files(tmp_path: Path) -> None:
+    home, spool = Home(tmp_path / "home"), tmp_path / "spool.json"
+    large = []
+    for month in (0, 1, 2):
+        spool.write_text(json.dumps({"response": {"data": {"month": month // 2}}}))
+        at = START + dt.timedelta(days=31 * month)
+        request_id = id_at(at)
+        home.archive.record(Exchange(request_id, "main", contacts.TIMELINE.bind(id=1), at, 0, 1, 200, Outcome.OK, None, spool))
+        large.append(request_id)
+    home.archive.seal()
+    assert len(list(home.path.rglob("*.zst"))) == 2, "the second is that of the first"
+    home.close()
+    for days, left in ((45, large), (76, large[2:])):
+        compact(home.path, KEPT, START + dt.timedelta(days=days + 400))
+        with Archive(home.path / "archive") as archive:
+            assert archive.readable(large) == left
+    assert [path.name.split(".")[0] for path in home.path.rglob("*.zst")] == [str(large[2])]

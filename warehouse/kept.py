@@ -1,0 +1,32 @@
+"""For how many days a home keeps what: declared here once, for settings and whoever lets go of it (`retention`)."""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Self
+
+_FOR_EVER = "ever"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Days; None: for ever."""
+
+    bodies: int | None = 400  # of responses, in the archive; whole months
+    requests: int | None = 1100  # rows of `sync.requests`, and of the archive once their bodies are gone; whole months there
+    timelines: int | None = None  # entries of timelines
+    deleted: int | None = None  # contacts that are gone at the service: figures of the time before lose them, too
+    skipped: int | None = 7  # rows of pushes with nothing to send: a nightly push of 100,000 rows would fill the outbox
+    dagster: int | None = 90  # runs of the UI with their events
+    logs: int | None = 90
+    upgrades: int | None = 400  # files as they were before an upgrade
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """`bodies=400,requests=ever`; what is not named stays as it is. Raises ValueError and TypeError."""
+        given = (part.split("=") for part in text.replace(" ", "").lower().split(","))
+        kept = cls(**{name: None if days == _FOR_EVER else int(days) for name, days in given})
+        if min(days for days in asdict(kept).values() if days is not None) < 1:
+            raise ValueError(text)
+        return kept
+
+    def __str__(self) -> str:
+        return ",".join(f"{each.name}={getattr(self, each.name) or _FOR_EVER}" for each in fields(self))

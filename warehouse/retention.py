@@ -1,0 +1,152 @@
+"""Lets go of what a home keeps no longer: bodies of responses (tables as of then stand in for them), old requests, rows of tables.
+
+Everything can be killed at any moment and is then done by the next run. Not here: how long what is kept (`kept`), how files of the
+archive are written anew (`archive.compaction`).
+"""
+
+import datetime as dt
+import logging
+from collections import Counter
+from collections.abc import Container, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import duckdb
+
+from marketing_api.exchange import id_at
+from warehouse.archive import Archive
+from warehouse.archive.compaction import retire
+from warehouse.archive.disk import Workspace, exclusive, move_into_place, new_name
+from warehouse.connection import connect
+from warehouse.kept import Kept
+from warehouse.loads.load import APPLIED, Load
+from warehouse.rebuild import begin, checkpoint_of, day_of
+from warehouse.sql import quoted, rows, transaction
+from warehouse.tables import COUPONS, TABLES, Table
+from warehouse.warehouse import Warehouse
+
+log = logging.getLogger(__name__)
+
+#: Whatever began in a month is in the archive then.
+_SETTLED_DAYS = 2
+
+
+def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
+    """Merge the archive's files of past months, and drop whole months of bodies, which a checkpoint covers: the tables as of the first
+    month that is kept, made by replaying the loads before it. So a rebuild still reads anew what is kept.
+    """
+    with exclusive(home / ".backup"), Archive(home / "archive") as archive:
+        dropping = home / "archive" / "dropping"  # until it is done
+        before = first_day(now, kept.bodies)
+        found = _advance(home, archive, before, dropping) if before else checkpoint_of(archive)
+        if found is None or not dropping.exists():
+            archive.compact(now)
+        else:
+            of_rows, of_bodies = (id_on(day) if day else 0 for day in (first_day(now, kept.requests), day_of(found)))
+            needed = [id_ for load in _not_in(archive, _applied(found)) for id_ in load.request_ids if id_ < of_bodies]
+            archive.compact(now, bodies_before=of_bodies, rows_before=min(of_rows, of_bodies), needed=needed)
+            retire(home / "archive", *(earlier for earlier in archive.checkpoints.glob("*.duckdb") if earlier != found))
+        dropping.unlink(missing_ok=True)
+
+
+def _advance(home: Path, archive: Archive, before: dt.date, dropping: Path) -> Path | None:
+    """The checkpoint as of that day, or how far it could be made: month by month, so that the years before need not go in one night."""
+    found = checkpoint_of(archive)
+    first = archive.first_month
+    begins = day_of(found) if found else dt.date.fromisoformat(f"{first}-01") if first else before
+    with closing(Workspace(home / "tmp" / "checkpoint")) as workspace:
+        while begins < before:
+            dropping.touch(mode=0o600)
+            begins = (begins + dt.timedelta(31)).replace(day=1)
+            if (made := _make_checkpoint(home, archive, workspace, begins)) is None:
+                break
+            retire(home / "archive", *filter(None, [found]))
+            found = made
+    return found
+
+
+def first_day(now: dt.datetime, days: int | None) -> dt.date | None:
+    """Of the first month that is kept; None: all are."""
+    return None if days is None else (now.astimezone(dt.UTC) - dt.timedelta(max(days, _SETTLED_DAYS))).date().replace(day=1)
+
+
+def id_on(day: dt.date) -> int:
+    """About the first request of the day, UTC."""
+    return id_at(dt.datetime.combine(day, dt.time(), dt.UTC))
+
+
+def _make_checkpoint(home: Path, archive: Archive, workspace: Workspace, before: dt.date) -> Path | None:
+    """From the one before it, by replaying the loads since. None when something that the warehouse has cannot be made again."""
+    new = Warehouse(home, archive, file_name=str(workspace.file("checkpoint.duckdb")))
+    begin(new)
+    with new.writing() as connection:
+        covered = [load for load in _not_in(archive, ()) if load.last_request < id_on(before)]
+        for _ in new.replay(connection, covered):
+            pass
+        rows(connection, "delete from sync.loads where outcome <> ?", [APPLIED])  # a rebuild tries them again
+        rows(connection, "checkpoint")
+    if lacking := (_applied(home / "warehouse.duckdb") & {load.load_id for load in covered}) - _applied(new.path):
+        log.warning("bodies are kept for now: %d loads cannot be made again, see `marketing-sync rebuild`", len(lacking))
+        return None
+    made = archive.checkpoints / f"{before}-{new_name()}.duckdb"
+    move_into_place(new.path, made)
+    return made
+
+
+def _applied(path: Path) -> set[str]:
+    if not path.exists():
+        return set()
+    with connect(path, read_only=True) as connection:
+        return {load_id for (load_id,) in rows(connection, "select load_id from sync.loads where outcome = ?", [APPLIED])}
+
+
+def _not_in(archive: Archive, applied: Container[str]) -> Iterator[Load]:
+    return (load for load in map(Load.from_event, archive.load_log.read()) if load.load_id not in applied)
+
+
+def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) -> None:
+    """Delete rows of tables that are kept no longer: requests, entries of timelines, rows of pushes with nothing to send, contacts that
+    are gone at the service, with everything under their numbers.
+    """
+    old = [("sync.requests", kept.requests, "requested_at"), ("sync.writebacks", kept.skipped, "state = 'skipped' and planned_at")]
+    old += [(table.qualified, kept.timelines, _moment_of(table)) for table in TABLES.values() if table.load.contact_parameter]
+    with transaction(connection):
+        for table, days, is_before in [*old, (COUPONS.qualified, kept.deleted, "_deleted_at")]:
+            if days is not None:
+                rows(connection, f"delete from {table} where {is_before} < ?", [now - dt.timedelta(days)])
+        if kept.deleted is not None:
+            rows(connection, _GONE, [now - dt.timedelta(kept.deleted)])
+            for schema, name in rows(connection, _OF_CONTACTS):
+                rows(connection, f"delete from {quoted(schema)}.{quoted(name)} where (account, contact_id) in (from gone)")
+            rows(connection, "drop table gone")
+
+
+_GONE = """
+    create or replace temp table gone as select account, contact_id from source.contacts
+    group by all having bool_and(coalesce(_deleted_at < ?, false))
+"""
+#: What was pushed to them is the outbox's.
+_OF_CONTACTS = """
+    select schema_name, table_name from duckdb_columns() semi join duckdb_tables() using (database_name, schema_name, table_name)
+    where database_name = current_database() and schema_name in ('source', 'history', 'sync') and table_name <> 'writebacks'
+    group by all having count(*) filter (column_name in ('account', 'contact_id')) = 2
+"""
+
+
+def _moment_of(table: Table) -> str:
+    return next(column.name for column in table.record_columns if column.sql_type == "TIMESTAMPTZ")
+
+
+def sizes(home: Path) -> dict[str, int]:
+    """Bytes of the home's files and folders, by their names up to a dot; what has none before it is `other`."""
+    found: Counter[str] = Counter()
+    for path in home.rglob("*"):
+        with suppress(OSError):  # removed meanwhile
+            found[path.relative_to(home).parts[0].partition(".")[0] or "other"] += path.stat().st_size * path.is_file()
+    return dict(found)
+
+
+def note_sizes(connection: duckdb.DuckDBPyConnection, home: Path, now: dt.datetime) -> None:
+    """Write down how large the parts are, for telling how they grow."""
+    for part, size in sizes(home).items():
+        rows(connection, "insert into sync.home_sizes values (?, ?, ?)", [now, part, size])

@@ -257,9 +257,10 @@ def _meant(character: str) -> str:
 
 
 def _likely(address: str) -> str:
-    """What an address is like however it is escaped: letters and digits stay, each other character takes up to 16 bytes."""
+    """What an address is like however it is escaped: letters and digits stay (in UTF-16 with a zero byte), each other character takes up to
+    16 bytes."""
     runs = re.split("([^a-z0-9]+)", address.strip().lower())
-    return "(?is)" + "".join(run if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
+    return "(?is)" + "".join(r"\x00?".join(run) if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
 
 
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:

@@ -35,12 +35,14 @@ Buffer = bytes | mmap.mmap
 #: Texts are read character by character where an address is not just in quotes: each may be escaped, as in links and JSON, also several
 #: times (`%40`, `%2540`, `\\u0040`).
 _PERCENT = rb"%(?:25)*"
+_SLASH = rb"(?:\\|%s5[cC])+" % _PERCENT
+_IN_JSON = re.compile(rb"%s(?:u([0-9A-Fa-f]{4})|[^u%%\\])" % _SLASH, re.DOTALL)
 _CHARACTER = re.compile(
-    rb"%s[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*|%s[0-7][0-9A-Fa-f]" % (_PERCENT, _PERCENT, _PERCENT)
-    + rb"|\\+u[0-9A-Fa-f]{4}|\\+[^u]|[\xc0-\xff][\x80-\xbf]*|.",
+    rb"%s(?:u[0-9A-Fa-f]{4}|[^u%%\\])|%s[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*" % (_SLASH, _PERCENT, _PERCENT)
+    + rb"|%s[0-7][0-9A-Fa-f]|[\xc0-\xff][\x80-\xbf]*|." % _PERCENT,
     re.DOTALL,
 )
-_AT, _BARE_AT = re.compile(rb"@|%s40|\\+u0040" % _PERCENT), re.compile(b"@")
+_AT, _BARE_AT = re.compile(rb"@|%s40|%su0040" % (_PERCENT, _SLASH)), re.compile(b"@")
 _PLAIN = re.compile(rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)*")
 #: What an address does not go across, what one may begin behind unless it is part of it, and what its domain is made of.
 _SEPARATOR, _INNER, _OF_DOMAIN = re.compile(r'[\s"<>,;:(){}\[\]|@]'), re.compile(r"[\w.+-]"), re.compile(r"[\w.-]")
@@ -245,21 +247,21 @@ def _addresses(text: Buffer, at: re.Match[bytes], behind: int) -> Iterable[tuple
 
 def _characters(raw: bytes) -> list[tuple[int, str]]:
     """The characters of a text as they are meant, each with its size in bytes as it stands there."""
-    return [(len(each), _meant(each.decode("utf-8", "replace"))) for each in _CHARACTER.findall(raw)]
+    return [(len(each), _meant(each)) for each in _CHARACTER.findall(raw)]
 
 
-def _meant(character: str) -> str:
-    if character[0] == "%":
-        return unquote(re.sub("%(?:25)+(?=[0-9A-Fa-f]{2})", "%", character))
-    if character[0] == "\\" and len(character) > 1:
-        return chr(int(character[-4:], 16)) if "u" in character else " "
-    return character
+def _meant(character: bytes) -> str:
+    if escape := _IN_JSON.fullmatch(character):
+        return chr(int(escape[1], 16)) if escape[1] else " "
+    text = character.decode("utf-8", "replace")
+    return unquote(re.sub("%(?:25)+(?=[0-9A-Fa-f]{2})", "%", text)) if text[0] == "%" else text
 
 
 def _likely(address: str) -> str:
-    """What an address is like however it is escaped: letters and digits stay, each other character takes up to 16 bytes."""
+    """What an address is like however it is escaped: letters and digits stay (in UTF-16 with a zero byte), each other character takes up to
+    16 bytes."""
     runs = re.split("([^a-z0-9]+)", address.strip().lower())
-    return "(?is)" + "".join(run if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
+    return "(?is)" + "".join(r"\x00?".join(run) if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
 
 
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:

@@ -312,3 +312,4 @@ def test_what_names_somebody_is_likely_to(address: str, before: str, behind: str
     texts = [text, '{"id":"7"}', '{"contact_id": 7, "x": 1}', '{"id": 70}']
     found = pc.match_substring_regex(pa.array([each.encode() for each in texts]), who.likely)
     assert found.to_pylist()[:3] == [True, True, True]
+    assert pc.match_substring_regex(pa.scalar(f"x {address.upper()}".encode("utf-16")), who.likely).as_py()

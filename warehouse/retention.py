@@ -7,7 +7,7 @@ archive are written anew (`archive.compaction`).
 import datetime as dt
 import logging
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -43,7 +43,8 @@ def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
             archive.compact(now)
         else:
             of_rows, of_bodies = (id_on(day) if day else 0 for day in (first_day(now, kept.requests), day_of(found)))
-            needed = [id_ for load in _not_in(archive, _applied(found)) for id_ in load.request_ids if id_ < of_bodies]
+            applied = _applied(found, of_bodies)
+            needed = [id_ for load in _logged(archive) if load.load_id not in applied for id_ in load.request_ids if id_ < of_bodies]
             archive.compact(now, bodies_before=of_bodies, rows_before=min(of_rows, of_bodies), needed=needed)
             retire(home / "archive", *(earlier for earlier in archive.checkpoints.glob("*.duckdb") if earlier != found))
         dropping.unlink(missing_ok=True)
@@ -75,33 +76,34 @@ def id_on(day: dt.date) -> int:
     return id_at(dt.datetime.combine(day, dt.time(), dt.UTC))
 
 
-def _make_checkpoint(home: Path, archive: Archive, workspace: Workspace, before: dt.date) -> Path | None:
+def _make_checkpoint(home: Path, archive: Archive, workspace: Workspace, day: dt.date) -> Path | None:
     """From the one before it, by replaying the loads since. None when something that the warehouse has cannot be made again."""
-    new = Warehouse(home, archive, file_name=str(workspace.file("checkpoint.duckdb")))
+    new, before = Warehouse(home, archive, file_name=str(workspace.file("checkpoint.duckdb"))), id_on(day)
     begin(new)
     with new.writing() as connection:
-        covered = [load for load in _not_in(archive, ()) if load.last_request < id_on(before)]
-        for _ in new.replay(connection, covered):
+        for _ in new.replay(connection, (load for load in _logged(archive) if load.last_request < before)):
             pass
         rows(connection, "delete from sync.loads where outcome <> ?", [APPLIED])  # a rebuild tries them again
         rows(connection, "checkpoint")
-    if lacking := (_applied(home / "warehouse.duckdb") & {load.load_id for load in covered}) - _applied(new.path):
+    if lacking := _applied(home / "warehouse.duckdb", before) - _applied(new.path, before):
         log.warning("bodies are kept for now: %d loads cannot be made again, see `marketing-sync rebuild`", len(lacking))
         return None
-    made = archive.checkpoints / f"{before}-{new_name()}.duckdb"
+    made = archive.checkpoints / f"{day}-{new_name()}.duckdb"
     move_into_place(new.path, made)
     return made
 
 
-def _applied(path: Path) -> set[str]:
+def _applied(path: Path, before: int) -> set[str]:
+    """The loads of a warehouse that rest on requests before that one."""
     if not path.exists():
         return set()
+    sql = "select load_id from sync.loads where outcome = ? and coalesce(last_request, epoch_us(logged_at) * 1024) < ?"
     with connect(path, read_only=True) as connection:
-        return {load_id for (load_id,) in rows(connection, "select load_id from sync.loads where outcome = ?", [APPLIED])}
+        return {load_id for (load_id,) in rows(connection, sql, [APPLIED, before])}
 
 
-def _not_in(archive: Archive, applied: Container[str]) -> Iterator[Load]:
-    return (load for load in map(Load.from_event, archive.load_log.read()) if load.load_id not in applied)
+def _logged(archive: Archive) -> Iterator[Load]:
+    return map(Load.from_event, archive.load_log.read())
 
 
 def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) -> None:

@@ -1,0 +1,213 @@
+"""Takes people who asked to be forgotten out of a DuckDB file: the warehouse, a published copy, one that was set aside.
+
+Rows about them stay, as totals hang on them, with pseudonyms and without what is personal; texts of other rows lose their addresses. The
+file is then written anew, since DuckDB keeps the bytes of what was changed in blocks that it does not use. Not here: who they are
+(`person`), what becomes of a text (`forgetting`), other kinds of files (`erased_files`).
+"""
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from marketing_api.operation import Operation
+from marketing_api.operations import ALL
+from warehouse.forgetting import _LINK, DOMAIN, Forgotten, details
+from warehouse.masking import is_personal
+from warehouse.own_models import own_columns
+from warehouse.person import Person, about_of, tables_of
+from warehouse.rebuild import make_views
+from warehouse.schema import comments
+from warehouse.sql import literal, quoted, rows, transaction, value
+from warehouse.tables import TABLES
+
+_ID = re.compile(r"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Erasing:
+    """Who is being forgotten, by name, for as long as that takes. `aliases`: other spellings of addresses, as a published copy has them,
+    with those of the pseudonyms. `tokens`: values that nobody else has."""
+
+    person: Person
+    forgotten: Forgotten
+    tokens: tuple[str, ...] = field(default=(), repr=False)
+    aliases: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def likely(self) -> re.Pattern[str]:
+        return re.compile(self.person.likely)
+
+    @cached_property
+    def _contacts(self) -> Collection[tuple[str, int]]:
+        return set(self.person.contacts)
+
+    def contact(self, account: str | None, number: int) -> int:
+        """The pseudonym of a contact of theirs; of others the same. Without an account that of any."""
+        account = account or next((name for name, each in self.person.contacts if each == number), "")
+        return self.forgotten.contact(account, number) if (account, number) in self._contacts else number
+
+    def text(self, text: str, account: str | None = None) -> str:
+        """With pseudonyms in place of their addresses and contacts."""
+        if not self.likely.search(text):
+            return text
+        return _ID.sub(lambda found: f"{found[1]}{self.contact(account, int(found[2]))}", self.forgotten.text(text))
+
+    def personal(self, text: str) -> str | None:
+        """What becomes of a personal text of theirs: the pseudonym of an address, nothing of others, unless it was sent to many."""
+        address = text.strip().lower()
+        if address in self.person.addresses:
+            return self.aliases.get(address) or self.forgotten.address(address)
+        return text if address.endswith(f"@{DOMAIN}") or address in self.forgotten.titles else None
+
+    def kept(self, text: str, account: str | None = None) -> str:
+        """What becomes of a text of theirs that is not personal: of a link the page stays."""
+        link = _LINK.match(text)
+        return self.text("".join(link.groups()) if link else text, account)
+
+    def params(self, account: str, operation: str, params: str) -> str:
+        """A call of theirs, as JSON."""
+        return json.dumps(self.forgotten.params(account, operation, json.loads(params)), ensure_ascii=False)
+
+    def rejected(self, account: str, table: str, raw: str) -> str | None:
+        """An entry that was set aside; nothing is left of one that is theirs and does not say so."""
+        before = json.loads(raw)
+        after = self.forgotten.entry(account, _operation_of(table), before)
+        return None if after == before else json.dumps(after, ensure_ascii=False)
+
+
+@cache
+def _operation_of(table: str) -> Operation:
+    return next(operation for operation in ALL.values() if TABLES[table].record in operation.records)
+
+
+def forget_in_database(connection: duckdb.DuckDBPyConnection, erasing: Erasing, target: Path | None) -> dict[str, int]:
+    """Rows of each table of the current database that have something of theirs. `target`: where that database is written without it, with
+    its comments and views, in the storage version that it has."""
+    erasing = replace(erasing, forgotten=replace(erasing.forgotten, titles=_titles(connection)))
+    _register(connection, erasing)
+    plans = [_plan(connection, erasing, *table) for table in tables_of(connection)]
+    counts = {plan.table: int(value(connection, f"select count(*) from {plan.source} where is_about or is_named")) for plan in plans}
+    if target is not None:
+        _write(connection, target, {plan.table: plan.rewritten for plan in plans if counts[plan.table]})
+    return {table: count for table, count in counts.items() if count}
+
+
+def _titles(connection: duckdb.DuckDBPyConnection) -> Collection[str]:
+    """What was sent to many."""
+    if not rows(connection, "select 1 from duckdb_tables() where database_name = current_database() and table_name = 'campaigns'"):
+        return frozenset()
+    return {title for (title,) in rows(connection, "select distinct lower(trim(subject)) from source.campaigns where subject is not null")}
+
+
+def _register(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> None:
+    """What expressions of this module call; only for rows that need it."""
+    for name, work, takes, gives in (
+        ("forget_contact", erasing.contact, ["VARCHAR", "BIGINT"], "BIGINT"),
+        ("forget_text", lambda account, text: erasing.text(text, account), ["VARCHAR", "VARCHAR"], "VARCHAR"),
+        ("forget_kept", lambda account, text: erasing.kept(text, account), ["VARCHAR", "VARCHAR"], "VARCHAR"),
+        ("forget_personal", erasing.personal, ["VARCHAR"], "VARCHAR"),
+        ("forget_params", erasing.params, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR"),
+        ("forget_details", lambda text: json.dumps(details(json.loads(text), erasing.forgotten)), ["VARCHAR"], "VARCHAR"),
+        ("forget_rejected", erasing.rejected, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR"),
+        ("forget_drift", lambda text: json.dumps({name: [None, None] for name in json.loads(text)}), ["VARCHAR"], "VARCHAR"),
+    ):
+        connection.create_function(name, _unless_null(work, len(takes)), takes, gives, null_handling="special")  # type: ignore[arg-type]
+
+
+def _unless_null(work: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """DuckDB counts parameters by their names. An account may be unknown, and nothing becomes of nothing."""
+    if count == 1:
+        return lambda one: None if one is None else work(one)
+    if count == 2:
+        return lambda one, two: None if two is None else work(one, two)
+    return lambda one, two, three: None if three is None else work(one, two, three)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """`source`: SQL of the table's rows with `is_about` and `is_named`; `rewritten`: of the columns as they become."""
+
+    table: str
+    source: str
+    rewritten: str
+
+
+#: JSON of theirs of which a part stays.
+_PARTS = {
+    ("sync.requests", "params"): "forget_params(account, operation, params)",
+    ("sync.writebacks", "params"): "forget_params(account, operation, params)",
+    ("sync.writebacks", "drift"): "forget_drift(drift)",
+    ("sync.rejected_records", "raw"): "forget_rejected(account, table_name, raw)",
+    ("source.timeline_events", "details"): "forget_details(details)",
+    ("source.timeline_automations", "details"): "forget_details(details)",
+}
+_TEXTS = ("VARCHAR", "JSON", "VARCHAR[]")
+
+
+def _plan(connection: duckdb.DuckDBPyConnection, erasing: Erasing, schema: str, name: str, columns: Mapping[str, str]) -> _Plan:
+    table, own = f"{schema}.{name}", own_columns(connection)
+    personal = {column for column in columns if is_personal(schema, name, column, own)}
+    account = "account" if "account" in columns else "null"
+    about = about_of(erasing.person, table, columns, personal)
+    likely = literal(erasing.person.likely)
+    named = [_named(quoted(column), account, likely) for column, kind in columns.items() if kind in _TEXTS]
+    is_named = " or ".join(named) or "false"
+    is_about = f"{about} or {is_named}" if table == "sync.rejected_records" else about
+    source = f"(select *, {is_about} as is_about, not is_about and ({is_named}) as is_named from {quoted(schema)}.{quoted(name)} as t)"
+    shown = ", ".join(_rewritten(table, column, kind, account, is_personal=column in personal) for column, kind in columns.items())
+    return _Plan(table, source, f"select {shown} from {source}")
+
+
+def _named(column: str, account: str, likely: str) -> str:
+    """The condition that the column has something of theirs. The pattern is much faster than the function."""
+    text = f"{column}::varchar"
+    return f"case when regexp_matches({text}, {likely}) then forget_text({account}, {text}) is distinct from {text} else false end"
+
+
+def _rewritten(table: str, name: str, kind: str, account: str, *, is_personal: bool) -> str:
+    column = quoted(name)
+    if name == "contact_id" and kind == "BIGINT":
+        return f"case when is_about then forget_contact({account}, {column}) else {column} end as {column}"
+    if kind == "VARCHAR":
+        about = f"forget_personal({column})" if is_personal else f"forget_kept({account}, {column})"
+        return _cases(column, about, f"forget_text({account}, {column})")
+    if kind == "VARCHAR[]":
+        one = f"list_transform({column}, item -> forget_text({account}, item))"
+        return _cases(column, "null" if is_personal else one, one)
+    text = f"forget_text({account}, {column}::varchar)::json" if kind == "JSON" else column
+    about = _PARTS.get((table, name), "null" if is_personal else text)
+    return _cases(column, f"{about}::{kind}", text)
+
+
+def _cases(column: str, about: str, named: str) -> str:
+    return f"case when is_about then {about} when is_named then {named} else {column} end as {column}"
+
+
+def _write(connection: duckdb.DuckDBPyConnection, target: Path, rewritten: Mapping[str, str]) -> None:
+    """The current database as the file `target`, with the rows of some tables `rewritten`."""
+    own = str(value(connection, "select current_database()"))
+    here = "database_name = current_database()"
+    relations = rows(connection, f"select 'table', schema_name, table_name, '' from duckdb_tables() where {here} and not temporary")
+    relations += rows(connection, f"select 'view', schema_name, view_name, sql from duckdb_views() where {here} and not internal")
+    commented = [each for kind, schema, name, _ in relations for each in comments(connection, schema, name, kind=kind)]
+    version = str(value(connection, f"select tags['storage_version'] from duckdb_databases() where {here}")).rstrip("+")
+    rows(connection, f"attach {literal(str(target))} as rewritten (storage_version {literal(version)})")
+    for schema in sorted({schema for _, schema, *_ in relations}):
+        rows(connection, f"create schema if not exists rewritten.{quoted(schema)}")
+    for kind, schema, name, _ in relations:
+        if kind == "table":
+            table = f"{quoted(schema)}.{quoted(name)}"
+            rows(connection, f"create table rewritten.{table} as {rewritten.get(f'{schema}.{name}', f'from {table}')}")
+    rows(connection, "use rewritten")
+    with transaction(connection):
+        make_views(connection, [sql for kind, *_, sql in relations if kind == "view"])
+        for statement in commented:
+            rows(connection, statement)
+    rows(connection, f"use {quoted(own)}")
+    rows(connection, "detach rewritten")

@@ -1,23 +1,23 @@
 """Takes people who asked to be forgotten out of calls, responses and texts: what is personal goes, addresses and ids become pseudonyms.
 
-Nobody's address is kept for that: people are recognised by keyed fingerprints. An entry of a response that is about a forgotten person keeps
-its place, its dates and its counts, so that totals stay right. Not here: where the fingerprints are kept (`warehouse.archive.suppression`),
+Nobody's address is kept for that: people are recognised by keyed fingerprints. An entry of a response that is about a forgotten person
+keeps its place, its dates and its counts, so that totals stay right. Not here: where the fingerprints are kept (`warehouse.archive.suppression`),
 what else holds personal data (`warehouse.erasure`).
 """
 
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import Any, Self
 from urllib.parse import unquote
 
 import msgspec
 from pydantic import AliasChoices
 
 from marketing_api.envelope import collection, decode, part, parts_or_none, read_envelope
-from marketing_api.operation import Call, Operation
+from marketing_api.operation import Operation
 from marketing_api.operations import contacts
 from marketing_api.records.fields import is_personal
 
@@ -62,6 +62,11 @@ class Forgotten:
 
     def of_contact(self, account: str, contact_id: int | str) -> str:
         return self.fingerprint("contact", account, str(contact_id))
+
+    def including(self, addresses: Iterable[str], contacts: Iterable[tuple[str, int]]) -> Self:
+        """With these people, contacts as (account, id)."""
+        added = {*map(self.of_address, addresses), *(self.of_contact(account, contact_id) for account, contact_id in contacts)}
+        return replace(self, fingerprints=frozenset(self.fingerprints) | added)
 
     def is_address(self, text: str) -> bool:
         return self.of_address(text) in self.fingerprints
@@ -130,7 +135,8 @@ class Forgotten:
         return kept
 
     def body(self, account: str, operation: Operation, params: Mapping[str, str], body: bytes) -> bytes:
-        """A response's body without forgotten people; the same object when it has none. One that cannot be read and may have some is empty."""
+        """A response's body without forgotten people; the same object when it has none. One that cannot be read
+        and may have some is empty."""
         is_about = self.is_about(account, operation.name, params)
         if not is_about and not self._may_name(account, operation, body):
             return body
@@ -173,7 +179,7 @@ def _spellings(text: str) -> Iterable[str]:
 @cache
 def _kept_names(operation: Operation) -> frozenset[str]:
     """Names, in lower case, that an entry about a forgotten person keeps: of fields that are not personal."""
-    names, personal = set(_STRUCTURE), set()
+    names, personal = set(_STRUCTURE), set[str]()
     for record in operation.records:
         for name, info in record.model_fields.items():
             wire = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else ()
@@ -196,7 +202,7 @@ class _Reading:
         items = part(wrapper, "items") if wrapper is not None else payload
         for raw in [] if items is None else collection(items):
             before = bytes(memoryview(raw))
-            if self.forgotten._may_name(self.account, self.operation, before):  # noqa: SLF001 - of this module
+            if self.forgotten._may_name(self.account, self.operation, before):
                 body = body.replace(before, msgspec.json.encode(self.value(decode(before))))
         left = self.forgotten.named(body.decode("utf-8", "replace"))
         return body if next(left, None) is None else msgspec.json.encode(self.value(decode(body)))

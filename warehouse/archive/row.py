@@ -97,12 +97,12 @@ def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
 
 def response_of(row: Row, body: Body) -> Response:
     """The row as the response to its call."""
-    call = Call(_operation(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
+    call = Call(operation_of(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
     return Response(row.request_id, row.account, call, row.requested_at, body)
 
 
 @functools.lru_cache(maxsize=256)
-def _operation(name: str) -> Operation:
+def operation_of(name: str) -> Operation:
     try:
         return find(name)
     except InvalidCall:

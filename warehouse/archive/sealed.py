@@ -104,6 +104,11 @@ class SealedFile:
         metadata, column = self._file.metadata, self._file.schema_arrow.get_field_index("request_id")
         self._firsts = [metadata.row_group(group).column(column).statistics.min for group in range(metadata.num_row_groups)]
 
+    @property
+    def groups(self) -> int:
+        """How many groups of rows it has."""
+        return len(self._firsts)
+
     def group_of(self, request_id: int) -> int:
         """The group in which the row stands if it is in this file at all; negative when it cannot be."""
         return bisect.bisect_right(self._firsts, request_id) - 1

@@ -6,14 +6,20 @@ file is then written anew, since DuckDB keeps the bytes of what was changed in b
 """
 
 import json
+import mmap
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import duckdb
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling
 
 from marketing_api.operation import Operation
 from marketing_api.operations import ALL
@@ -27,6 +33,11 @@ from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.tables import TABLES
 
 _ID = re.compile(r"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\b", re.IGNORECASE)
+
+_ID_BYTES = re.compile(_ID.pattern.encode(), re.IGNORECASE)
+#: Bytes from which on a word is taken out wherever it stands; a shorter one may be part of another.
+_LONG = 8
+_PART_BEFORE, _PART_BEHIND = re.compile(rb"(?<![\\])(?<!%[0-9a-fA-F])[\w\x80-\xff]\Z"), re.compile(rb"[\w\x80-\xff]")
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,29 @@ class Erasing:
     @cached_property
     def likely(self) -> re.Pattern[str]:
         return re.compile(self.person.likely)
+
+    @cached_property
+    def _everywhere(self) -> re.Pattern[bytes]:
+        """Every spelling of their addresses and tokens."""
+        words = {word for text in (*self.person.addresses, *self.tokens) for word in _spellings(text)}
+        return re.compile(_any_of([word.encode("utf-8", "replace") for word in words]) if words else rb"[^\s\S]", re.IGNORECASE)
+
+    def found(self, data: bytes | mmap.mmap) -> Iterator[tuple[int, int]]:
+        """Where their addresses, tokens and contacts stand in bytes of whatever kind: (begin, end)."""
+        for each in self._everywhere.finditer(data):
+            if each.end() - each.start() >= _LONG or _stands_alone(data, each.start(), each.end()):
+                yield each.span()
+        ids = {number for _, number in self.person.contacts}
+        for each in _ID_BYTES.finditer(data) if ids else ():
+            if int(each[2]) in ids:
+                yield each.span(2)
+
+    def anywhere(self, text: str) -> str:
+        """A text that no column declares, without whatever is theirs."""
+        data = bytearray(self.text(text).encode("utf-8", "surrogatepass"))
+        for begin, end in sorted(self.found(bytes(data)), reverse=True):
+            data[begin:end] = b"*" * (end - begin)
+        return data.decode("utf-8", "surrogatepass")
 
     @cached_property
     def _contacts(self) -> Collection[tuple[str, int]]:
@@ -81,6 +115,28 @@ class Erasing:
         return None if after == before else json.dumps(after, ensure_ascii=False)
 
 
+def _spellings(text: str) -> set[str]:
+    """As it stands in texts, JSON, links and pages."""
+    plain = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], quote(text, safe=""), quote_plus(text), escape(text)}
+    return plain | {each.replace("@", at) for each in plain for at in ("%40", "%2540", "\\u0040", "&#64;")}
+
+
+def _any_of(words: Collection[bytes]) -> bytes:
+    """A pattern of all of them, as a tree: an alternation of thousands would be tried one by one at each byte."""
+    tails: dict[bytes, set[bytes]] = {}
+    for word in words:
+        if word:
+            tails.setdefault(word[:1].lower(), set()).add(word[1:].lower())
+    parts = [re.escape(first) + _any_of(rest) for first, rest in sorted(tails.items())]
+    return b"(?:%b)%b" % (b"|".join(parts), b"?" if b"" in words else b"") if parts else b""
+
+
+def _stands_alone(data: bytes | mmap.mmap, begin: int, end: int) -> bool:
+    """Whether a short word is no part of a longer one."""
+    before, behind = data[max(0, begin - 3) : begin], data[end : end + 1]
+    return not _PART_BEFORE.search(before) and not _PART_BEHIND.match(behind)
+
+
 @cache
 def _operation_of(table: str) -> Operation:
     return next(operation for operation in ALL.values() if TABLES[table].record in operation.records)
@@ -89,13 +145,65 @@ def _operation_of(table: str) -> Operation:
 def forget_in_database(connection: duckdb.DuckDBPyConnection, erasing: Erasing, target: Path | None) -> dict[str, int]:
     """Rows of each table of the current database that have something of theirs. `target`: where that database is written without it, with
     its comments and views, in the storage version that it has."""
-    erasing = replace(erasing, forgotten=replace(erasing.forgotten, titles=_titles(connection)))
-    _register(connection, erasing)
-    plans = [_plan(connection, erasing, *table) for table in tables_of(connection)]
-    counts = {plan.table: int(value(connection, f"select count(*) from {plan.source} where is_about or is_named")) for plan in plans}
-    if target is not None:
-        _write(connection, target, {plan.table: plan.rewritten for plan in plans if counts[plan.table]})
+    with _functions(connection, erasing) as erasing:
+        plans = [_plan(connection, erasing, *table) for table in tables_of(connection)]
+        counts = {plan.table: int(value(connection, f"select count(*) from {plan.source} where is_about or is_named")) for plan in plans}
+        if target is not None:
+            _write(connection, target, {plan.table: plan.rewritten for plan in plans if counts[plan.table]})
     return {table: count for table, count in counts.items() if count}
+
+
+#: Characters that a value has at least which is looked for wherever it may stand; digits alone may be anything.
+_LEAST, _LEAST_DIGITS = 4, 6
+
+
+def tokens_of(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> tuple[str, ...]:
+    """Personal values of theirs, also within JSON, that no row of anybody else has."""
+    found: set[str] = set()
+    texts = []
+    with _functions(connection, erasing) as erasing:
+        for schema, name, columns in tables_of(connection):
+            plan, own = _plan(connection, erasing, schema, name, columns), own_columns(connection)
+            for column, kind in columns.items():
+                if kind in ("VARCHAR", "JSON") and is_personal(schema, name, column, own):
+                    texts.append((plan.source, quoted(column), kind))
+                    after = _about(plan.table, column, kind, "account" if "account" in columns else "null", is_personal=True)
+                    for before, kept in rows(connection, f"select {quoted(column)}, {after} from {plan.source} where is_about"):
+                        found |= _leaves(before, kind) - _leaves(kept, kind)
+        return tuple(sorted(_of_nobody_else(connection, {text for text in found if _is_distinctive(text, erasing)}, texts)))
+
+
+def _is_distinctive(text: str, erasing: Erasing) -> bool:
+    return len(text) >= (_LEAST_DIGITS if text.isdecimal() else _LEAST) and text.strip().lower() not in erasing.person.addresses
+
+
+def _of_nobody_else(connection: duckdb.DuckDBPyConnection, tokens: set[str], texts: Collection[tuple[str, str, str]]) -> set[str]:
+    """Those that stand in no row of others. `texts`: rows, column and its type."""
+    connection.register("arrow_tokens", pa.table({"token": pa.array(sorted(tokens), pa.string())}))
+    for source, column, kind in texts if tokens else ():
+        several = f"unnest(regexp_extract_all({column}::varchar, {_STRINGS}, 1))" if kind == "JSON" else column
+        sql = f"select distinct token from (select {several} as text from {source} where not is_about) join arrow_tokens on {_SAME[kind]}"
+        tokens = tokens - {token for (token,) in rows(connection, sql)}
+    connection.unregister("arrow_tokens")
+    return tokens
+
+
+#: Strings of a JSON text, as they are written there.
+_STRINGS = r"""'"((?:[^"\\]|\\.)*)"'"""
+_SAME = {"VARCHAR": "text = token", "JSON": "text = trim(to_json(token)::varchar, '\"')"}
+
+
+def _leaves(text: str | None, kind: str) -> set[str]:
+    if text is None or kind != "JSON":
+        return {text} if text else set()
+    waiting, found = [json.loads(text)], set()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict | list):
+            waiting += each.values() if isinstance(each, dict) else each
+        elif each is not None and not isinstance(each, bool):
+            found.add(str(each))
+    return found
 
 
 def _titles(connection: duckdb.DuckDBPyConnection) -> Collection[str]:
@@ -105,9 +213,11 @@ def _titles(connection: duckdb.DuckDBPyConnection) -> Collection[str]:
     return {title for (title,) in rows(connection, "select distinct lower(trim(subject)) from source.campaigns where subject is not null")}
 
 
-def _register(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> None:
-    """What expressions of this module call; only for rows that need it."""
-    for name, work, takes, gives in (
+@contextmanager
+def _functions(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> Iterator[Erasing]:
+    """What expressions of this module call, with what was sent to many; called for rows that need it only."""
+    erasing = replace(erasing, forgotten=replace(erasing.forgotten, titles=_titles(connection)))
+    made: tuple[tuple[str, Callable[..., Any], list[Any], str], ...] = (
         ("forget_contact", erasing.contact, ["VARCHAR", "BIGINT"], "BIGINT"),
         ("forget_text", lambda account, text: erasing.text(text, account), ["VARCHAR", "VARCHAR"], "VARCHAR"),
         ("forget_kept", lambda account, text: erasing.kept(text, account), ["VARCHAR", "VARCHAR"], "VARCHAR"),
@@ -116,8 +226,14 @@ def _register(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> None:
         ("forget_details", lambda text: json.dumps(details(json.loads(text), erasing.forgotten)), ["VARCHAR"], "VARCHAR"),
         ("forget_rejected", erasing.rejected, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR"),
         ("forget_drift", lambda text: json.dumps({name: [None, None] for name in json.loads(text)}), ["VARCHAR"], "VARCHAR"),
-    ):
-        connection.create_function(name, _unless_null(work, len(takes)), takes, gives, null_handling="special")  # type: ignore[arg-type]
+    )
+    for name, work, takes, gives in made:
+        connection.create_function(name, _unless_null(work, len(takes)), takes, gives, null_handling=FunctionNullHandling.SPECIAL)
+    try:
+        yield erasing
+    finally:
+        for name, *_ in made:
+            connection.remove_function(name)
 
 
 def _unless_null(work: Callable[..., Any], count: int) -> Callable[..., Any]:
@@ -174,19 +290,23 @@ def _rewritten(table: str, name: str, kind: str, account: str, *, is_personal: b
     column = quoted(name)
     if name == "contact_id" and kind == "BIGINT":
         return f"case when is_about then forget_contact({account}, {column}) else {column} end as {column}"
-    if kind == "VARCHAR":
-        about = f"forget_personal({column})" if is_personal else f"forget_kept({account}, {column})"
-        return _cases(column, about, f"forget_text({account}, {column})")
+    about = _about(table, name, kind, account, is_personal=is_personal)
+    return f"case when is_about then {about} when is_named then {_text(column, kind, account)} else {column} end as {column}"
+
+
+def _text(column: str, kind: str, account: str) -> str:
+    """The column with pseudonyms in place of what it names."""
     if kind == "VARCHAR[]":
-        one = f"list_transform({column}, item -> forget_text({account}, item))"
-        return _cases(column, "null" if is_personal else one, one)
-    text = f"forget_text({account}, {column}::varchar)::json" if kind == "JSON" else column
-    about = _PARTS.get((table, name), "null" if is_personal else text)
-    return _cases(column, f"{about}::{kind}", text)
+        return f"list_transform({column}, lambda item: forget_text({account}, item))"
+    return f"forget_text({account}, {column}::varchar)::{kind}" if kind in _TEXTS else column
 
 
-def _cases(column: str, about: str, named: str) -> str:
-    return f"case when is_about then {about} when is_named then {named} else {column} end as {column}"
+def _about(table: str, name: str, kind: str, account: str, *, is_personal: bool) -> str:
+    """What becomes of the column in a row about them."""
+    column = quoted(name)
+    if kind == "VARCHAR":
+        return f"forget_personal({column})" if is_personal else f"forget_kept({account}, {column})"
+    return f"{_PARTS.get((table, name), 'null')}::{kind}" if is_personal else _text(column, kind, account)
 
 
 def _write(connection: duckdb.DuckDBPyConnection, target: Path, rewritten: Mapping[str, str]) -> None:

@@ -68,7 +68,7 @@ class Section:
 
 def _plain_part(text: str) -> str:
     """The longest part of it that no escaping changes."""
-    return max(re.findall(r"[a-z0-9]*", text, re.IGNORECASE), key=len)
+    return str(max(re.findall(r"[a-z0-9]*", text, re.IGNORECASE), key=len))
 
 
 def find_person(connection: duckdb.DuckDBPyConnection, account: str | None, address: str | None, contact_id: int | None) -> Person:

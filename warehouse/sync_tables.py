@@ -69,4 +69,4 @@ COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS = (
     _BY_NAME[name] for name in ("coverage", "readings", "contact_coverage", "rejected_records", "writebacks")
 )
 #: Those that a rebuild cannot make anew from the archive.
-KEPT = (_BY_NAME["runs"], _BY_NAME["plans"], WRITEBACKS)
+KEPT = (_BY_NAME["runs"], _BY_NAME["plans"], WRITEBACKS, _BY_NAME["erasures"])

@@ -1,0 +1,221 @@
+"""Forgets people everywhere in a home and in the copies that it knows of, with a home's settings: for the command and Dagster's job alike.
+
+A work list in the home says who is being forgotten: it is written first and removed last, so that whatever is interrupted goes on. The
+list of fingerprints, by which nobody comes back, is durable before anything is taken out. Not here: what becomes of rows, texts and
+responses (`warehouse.erasure`, `warehouse.forgetting`), how it is typed (`commands.forget`).
+"""
+
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import msgspec
+
+from marketing_api.clock import utc_now
+from pipelines.progress import report_waiting, stage
+from pipelines.settings import Settings
+from pipelines.write_back.outbox.forgetting import forget_in_outbox
+from pipelines.write_back.outbox.outbox import outbox_path
+from pipelines.write_back.outbox.store import copy_of
+from warehouse.archive import Archive, suppression
+from warehouse.archive.disk import Workspace, create, move_into_place, sweep
+from warehouse.archive.rewriting import forget_in_archive
+from warehouse.bookkeeping import refresh_requests, write_erasures
+from warehouse.connection import connect
+from warehouse.erased_files import forget_in_sqlite, hits, kind_of, mask
+from warehouse.erasure import Erasing, forget_in_database, tokens_of
+from warehouse.person import Person, find_person
+from warehouse.publish import earlier, published_path, turn
+from warehouse.schema import ensure_schema
+from warehouse.sql import literal, rows
+from warehouse.tables import TABLES
+
+_REWRITTEN, _REMOVED = "rewritten", "removed"
+#: Places with a step of their own, and what is no place of ours: the service's memory, settings and models of the user's.
+_OWN_STEPS = ("archive", "published", "tmp", "warehouse.duckdb", "outbox.sqlite", "outbox.copy.sqlite", "models", "sandbox.jsonl")
+
+
+class WorkList(msgspec.Struct):
+    """Who is being forgotten, by name: in the home for as long as that takes, for its owner only."""
+
+    erasure_id: str
+    addresses: tuple[str, ...]
+    contacts: tuple[tuple[str, int], ...]
+    tokens: tuple[str, ...] = ()
+    done: list["Place"] = []
+
+    @property
+    def person(self) -> Person:
+        return Person(self.addresses, self.contacts)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What was, or would be, taken out of one place. `outcome`: what became of it, in words."""
+
+    place: str
+    rows: int
+    outcome: str = _REWRITTEN
+
+
+def work_list_path(home: Path) -> Path:
+    return home / "forgetting.json"
+
+
+def unfinished(home: Path) -> WorkList | None:
+    """What an erasure that was interrupted has left to do."""
+    path = work_list_path(home)
+    return msgspec.json.decode(path.read_bytes(), type=WorkList) if path.exists() else None
+
+
+def people(settings: Settings, account: str | None, addresses: Sequence[str], contacts: Sequence[int]) -> Person:
+    """All contacts that have or had these addresses, and all addresses of these. Who is not known is kept away all the same."""
+    with connect(settings.warehouse_path, read_only=True, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
+        found = [find_person(connection, account, address, None) for address in addresses]
+        found += [find_person(connection, account, None, number) for number in contacts]
+    return Person(
+        tuple(sorted({address for each in found for address in each.addresses})),
+        tuple(sorted({contact for each in found for contact in each.contacts})),
+    )
+
+
+def dry_run(settings: Settings, person: Person) -> list[Place]:
+    """What would be taken out where. Nothing is changed."""
+    forgotten = suppression.load(settings.home / "archive").including(person.addresses, person.contacts)
+    return [each for each in _Erasure(settings, Erasing(person, forgotten), apply=False).steps() if each.rows]
+
+
+def forget(settings: Settings, person: Person) -> list[Place]:
+    """Take them out everywhere, with those whom an interrupted erasure has left. What was taken out where."""
+    home = settings.home
+    work = unfinished(home) or WorkList(str(uuid.uuid4()), (), ())
+    if set(person.addresses + person.contacts) - set(work.addresses + work.contacts):
+        work.addresses, work.contacts = work.addresses + person.addresses, work.contacts + person.contacts
+        _write(home, work)
+    forgotten = suppression.add(home / "archive", work.addresses, work.contacts)
+    if not work.tokens:
+        work.tokens = _tokens(settings, Erasing(work.person, forgotten))
+        _write(home, work)
+    erasure = _Erasure(settings, Erasing(work.person, forgotten, work.tokens), apply=True)
+    for place in erasure.steps():
+        work.done.append(place)
+        _write(home, work)
+    left = list(erasure.left())
+    receipt = _summed([*work.done, *left])
+    _note(settings, work.erasure_id, receipt)
+    if not left:
+        work_list_path(home).unlink()
+    return receipt
+
+
+def _write(home: Path, work: WorkList) -> None:
+    with closing(Workspace(home / "tmp" / "forget")) as workspace:
+        temporary = workspace.file("forgetting.json")
+        with os.fdopen(create(temporary), "wb") as file:
+            file.write(msgspec.json.encode(work))
+        move_into_place(temporary, work_list_path(home))
+
+
+def _tokens(settings: Settings, erasing: Erasing) -> tuple[str, ...]:
+    with connect(settings.warehouse_path, read_only=True, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
+        return tokens_of(connection, erasing)
+
+
+def _summed(places: Sequence[Place]) -> list[Place]:
+    """One of each place: what was interrupted and went on is counted together."""
+    counts: dict[tuple[str, str], int] = {}
+    for each in places:
+        counts[each.place, each.outcome] = counts.get((each.place, each.outcome), 0) + each.rows
+    return [Place(place, count, outcome) for (place, outcome), count in counts.items() if count]
+
+
+def _note(settings: Settings, erasure_id: str, places: Sequence[Place]) -> None:
+    with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
+        ensure_schema(connection, TABLES.values())
+        write_erasures(connection, [{"erasure_id": erasure_id, "erased_at": utc_now(), **msgspec.structs.asdict(each)} for each in places])
+
+
+class _Erasure:
+    def __init__(self, settings: Settings, erasing: Erasing, *, apply: bool) -> None:
+        self._settings, self._home, self._erasing, self._apply = settings, settings.home, erasing, apply
+
+    def steps(self) -> Iterator[Place]:
+        """Each place in turn; what came of it, once it is durable."""
+        for step in (self._archive, self._outbox, self._warehouse, self._published, self._files):
+            yield from step()
+
+    def _archive(self) -> Iterator[Place]:
+        with stage("archive"):
+            counts = forget_in_archive(self._home / "archive", self._erasing.forgotten, apply=self._apply)
+        yield from (Place(f"archive: {what}", count) for what, count in counts.items())
+
+    def _outbox(self) -> Iterator[Place]:
+        path = outbox_path(self._home)
+        for each in (path, copy_of(path)):
+            if each.exists():
+                yield Place(each.name, forget_in_outbox(each, self._erasing, apply=self._apply))
+
+    def _warehouse(self) -> Iterator[Place]:
+        path, wait_s = self._settings.warehouse_path, self._settings.lock_seconds
+        with (
+            stage("warehouse"),
+            closing(Workspace(self._home / "tmp" / "forget")) as workspace,
+            connect(path, deadline_s=wait_s, read_only=not self._apply, on_wait=report_waiting) as connection,
+        ):
+            rows(connection, "set timezone = 'UTC'")
+            new = workspace.file("warehouse.duckdb") if self._apply else None
+            if new:
+                with Archive(self._home / "archive") as archive:
+                    refresh_requests(connection, archive)
+            counts = forget_in_database(connection, self._erasing, new)
+            if new:
+                rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
+                new.chmod(0o600)
+                move_into_place(new, path)
+        yield from (Place(table, count) for table, count in counts.items())
+
+    def _published(self) -> Iterator[Place]:
+        paths = [path for path in (published_path(self._home), *earlier(self._home)) if path.exists()]
+        if paths:
+            with stage("published copies"), turn(self._home):
+                for path in paths:
+                    yield Place(str(path.relative_to(self._home)), sum(self._copy(path).values()))
+
+    def _copy(self, path: Path) -> dict[str, int]:
+        """A DuckDB file that readers may have open: it is not changed, a new one takes its name."""
+        with closing(Workspace(self._home / "tmp" / "forget")) as workspace, duckdb.connect() as connection:
+            rows(connection, "set timezone = 'UTC'")
+            rows(connection, f"attach {literal(str(path))} as copy (read_only)")
+            rows(connection, "use copy")
+            new = workspace.file("copy.duckdb") if self._apply else None
+            counts = forget_in_database(connection, self._erasing, new)
+            if new:
+                new.chmod(0o600)
+                os.utime(new, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+                move_into_place(new, path)
+        return counts
+
+    def _files(self) -> Iterator[Place]:
+        if self._apply:
+            sweep(self._home)
+        for path in self._others():
+            if kind_of(path) == "sqlite":
+                count = forget_in_sqlite(path, self._erasing.anywhere, apply=self._apply)
+            else:
+                count = mask(path, self._erasing, apply=self._apply)
+            if count:
+                yield Place(str(path.relative_to(self._home)), count)
+
+    def _others(self) -> Iterator[Path]:
+        for path in sorted(self._home.rglob("*")):
+            is_other = path.relative_to(self._home).parts[0] not in _OWN_STEPS and path != work_list_path(self._home)
+            if is_other and path.is_file() and not path.is_symlink():
+                yield path
+
+    def left(self) -> Iterator[Place]:
+        """What is found of them in the end, where it should not be."""
+        for path in sorted(self._home.rglob("*")):
+            if path.is_file() and path != work_list_path(self._home) and (count := hits(path, self._erasing)):
+                yield Place(str(path.relative_to(self._home)), count, "still found")

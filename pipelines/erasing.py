@@ -9,6 +9,7 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -26,7 +27,8 @@ from warehouse.archive.rewriting import forget_in_archive
 from warehouse.bookkeeping import refresh_requests, write_erasures
 from warehouse.connection import connect
 from warehouse.erased_files import forget_in_sqlite, hits, kind_of, mask
-from warehouse.erasure import Erasing, forget_in_database, tokens_of
+from warehouse.erasure import Erasing, forget_in_database, titles_of, tokens_of
+from warehouse.forgetting import Forgotten
 from warehouse.person import Person, find_person
 from warehouse.publish import earlier, published_path, turn
 from warehouse.schema import ensure_schema
@@ -84,7 +86,7 @@ def people(settings: Settings, account: str | None, addresses: Sequence[str], co
 def dry_run(settings: Settings, person: Person) -> list[Place]:
     """What would be taken out where. Nothing is changed."""
     forgotten = suppression.load(settings.home / "archive").including(person.addresses, person.contacts)
-    return [each for each in _Erasure(settings, Erasing(person, forgotten), apply=False).steps() if each.rows]
+    return [each for each in _Erasure(settings, _erasing(settings, person, forgotten), apply=False).steps() if each.rows]
 
 
 def forget(settings: Settings, person: Person) -> list[Place]:
@@ -95,10 +97,11 @@ def forget(settings: Settings, person: Person) -> list[Place]:
         work.addresses, work.contacts = work.addresses + person.addresses, work.contacts + person.contacts
         _write(home, work)
     forgotten = suppression.add(home / "archive", work.addresses, work.contacts)
-    if not work.tokens:
-        work.tokens = _tokens(settings, Erasing(work.person, forgotten))
+    erasing = _erasing(settings, work.person, forgotten)
+    if set(erasing.tokens) - set(work.tokens):
+        work.tokens += erasing.tokens
         _write(home, work)
-    erasure = _Erasure(settings, Erasing(work.person, forgotten, work.tokens), apply=True)
+    erasure = _Erasure(settings, replace(erasing, tokens=work.tokens), apply=True)
     for place in erasure.steps():
         work.done.append(place)
         _write(home, work)
@@ -118,9 +121,10 @@ def _write(home: Path, work: WorkList) -> None:
         move_into_place(temporary, work_list_path(home))
 
 
-def _tokens(settings: Settings, erasing: Erasing) -> tuple[str, ...]:
+def _erasing(settings: Settings, person: Person, forgotten: Forgotten) -> Erasing:
     with connect(settings.warehouse_path, read_only=True, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
-        return tokens_of(connection, erasing)
+        erasing = Erasing(person, replace(forgotten, titles=titles_of(connection)))
+        return replace(erasing, tokens=tokens_of(connection, erasing))
 
 
 def _summed(places: Sequence[Place]) -> list[Place]:

@@ -34,6 +34,7 @@ from warehouse.tables import TABLES
 
 _ID = re.compile(r"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\b", re.IGNORECASE)
 
+_NUMBER = re.compile(r"(?<![\w.-])\d{1,18}(?![\w.])")
 _ID_BYTES = re.compile(_ID.pattern.encode(), re.IGNORECASE)
 #: Bytes from which on a word is taken out wherever it stands; a shorter one may be part of another.
 _LONG = 8
@@ -100,9 +101,10 @@ class Erasing:
         return text if address.endswith(f"@{DOMAIN}") or address in self.forgotten.titles else None
 
     def kept(self, text: str, account: str | None = None) -> str:
-        """What becomes of a text of theirs that is not personal: of a link the page stays."""
+        """What becomes of a text of theirs that is not personal: of a link the page stays, a key has the contact's pseudonym."""
         link = _LINK.match(text)
-        return self.text("".join(link.groups()) if link else text, account)
+        text = self.text("".join(link.groups()) if link else text, account)
+        return _NUMBER.sub(lambda found: str(self.contact(account, int(found[0]))), text) if self.person.contacts else text
 
     def params(self, account: str, operation: str, params: str) -> str:
         """A call of theirs, as JSON."""
@@ -145,7 +147,7 @@ def _operation_of(table: str) -> Operation:
 def forget_in_database(connection: duckdb.DuckDBPyConnection, erasing: Erasing, target: Path | None) -> dict[str, int]:
     """Rows of each table of the current database that have something of theirs. `target`: where that database is written without it, with
     its comments and views, in the storage version that it has."""
-    with _functions(connection, erasing) as erasing:
+    with _functions(connection, erasing):
         plans = [_plan(connection, erasing, *table) for table in tables_of(connection)]
         counts = {plan.table: int(value(connection, f"select count(*) from {plan.source} where is_about or is_named")) for plan in plans}
         if target is not None:
@@ -157,15 +159,21 @@ def forget_in_database(connection: duckdb.DuckDBPyConnection, erasing: Erasing, 
 _LEAST, _LEAST_DIGITS = 4, 6
 
 
+def titles_of(connection: duckdb.DuckDBPyConnection) -> Collection[str]:
+    """What was sent to many, in lower case."""
+    return {title for (title,) in rows(connection, "select distinct lower(trim(subject)) from source.campaigns where subject is not null")}
+
+
 def tokens_of(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> tuple[str, ...]:
     """Personal values of theirs, also within JSON, that no row of anybody else has."""
     found: set[str] = set()
     texts = []
-    with _functions(connection, erasing) as erasing:
+    with _functions(connection, erasing):
         for schema, name, columns in tables_of(connection):
             plan, own = _plan(connection, erasing, schema, name, columns), own_columns(connection)
             for column, kind in columns.items():
                 if kind in ("VARCHAR", "JSON") and is_personal(schema, name, column, own):
+                    kind = "JSON" if (plan.table, column) in _PARTS else kind
                     texts.append((plan.source, quoted(column), kind))
                     after = _about(plan.table, column, kind, "account" if "account" in columns else "null", is_personal=True)
                     for before, kept in rows(connection, f"select {quoted(column)}, {after} from {plan.source} where is_about"):
@@ -174,15 +182,20 @@ def tokens_of(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> tuple[
 
 
 def _is_distinctive(text: str, erasing: Erasing) -> bool:
+    if text in {str(number) for _, number in erasing.person.contacts}:
+        return False
     return len(text) >= (_LEAST_DIGITS if text.isdecimal() else _LEAST) and text.strip().lower() not in erasing.person.addresses
 
 
 def _of_nobody_else(connection: duckdb.DuckDBPyConnection, tokens: set[str], texts: Collection[tuple[str, str, str]]) -> set[str]:
     """Those that stand in no row of others. `texts`: rows, column and its type."""
-    connection.register("arrow_tokens", pa.table({"token": pa.array(sorted(tokens), pa.string())}))
-    for source, column, kind in texts if tokens else ():
+    spelled = [(token, text) for token in tokens for text in {token, json.dumps(token)[1:-1], json.dumps(token, ensure_ascii=False)[1:-1]}]
+    if not tokens:
+        return tokens
+    connection.register("arrow_tokens", pa.Table.from_pylist([{"token": token, "spelled": text} for token, text in spelled]))
+    for source, column, kind in texts:
         several = f"unnest(regexp_extract_all({column}::varchar, {_STRINGS}, 1))" if kind == "JSON" else column
-        sql = f"select distinct token from (select {several} as text from {source} where not is_about) join arrow_tokens on {_SAME[kind]}"
+        sql = f"select distinct token from (select {several} as text from {source} where not is_about) join arrow_tokens on text = spelled"
         tokens = tokens - {token for (token,) in rows(connection, sql)}
     connection.unregister("arrow_tokens")
     return tokens
@@ -190,7 +203,6 @@ def _of_nobody_else(connection: duckdb.DuckDBPyConnection, tokens: set[str], tex
 
 #: Strings of a JSON text, as they are written there.
 _STRINGS = r"""'"((?:[^"\\]|\\.)*)"'"""
-_SAME = {"VARCHAR": "text = token", "JSON": "text = trim(to_json(token)::varchar, '\"')"}
 
 
 def _leaves(text: str | None, kind: str) -> set[str]:
@@ -206,17 +218,9 @@ def _leaves(text: str | None, kind: str) -> set[str]:
     return found
 
 
-def _titles(connection: duckdb.DuckDBPyConnection) -> Collection[str]:
-    """What was sent to many."""
-    if not rows(connection, "select 1 from duckdb_tables() where database_name = current_database() and table_name = 'campaigns'"):
-        return frozenset()
-    return {title for (title,) in rows(connection, "select distinct lower(trim(subject)) from source.campaigns where subject is not null")}
-
-
 @contextmanager
-def _functions(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> Iterator[Erasing]:
-    """What expressions of this module call, with what was sent to many; called for rows that need it only."""
-    erasing = replace(erasing, forgotten=replace(erasing.forgotten, titles=_titles(connection)))
+def _functions(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> Iterator[None]:
+    """What expressions of this module call, for rows that need it only."""
     made: tuple[tuple[str, Callable[..., Any], list[Any], str], ...] = (
         ("forget_contact", erasing.contact, ["VARCHAR", "BIGINT"], "BIGINT"),
         ("forget_text", lambda account, text: erasing.text(text, account), ["VARCHAR", "VARCHAR"], "VARCHAR"),
@@ -230,7 +234,7 @@ def _functions(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> Itera
     for name, work, takes, gives in made:
         connection.create_function(name, _unless_null(work, len(takes)), takes, gives, null_handling=FunctionNullHandling.SPECIAL)
     try:
-        yield erasing
+        yield
     finally:
         for name, *_ in made:
             connection.remove_function(name)
@@ -304,9 +308,11 @@ def _text(column: str, kind: str, account: str) -> str:
 def _about(table: str, name: str, kind: str, account: str, *, is_personal: bool) -> str:
     """What becomes of the column in a row about them."""
     column = quoted(name)
+    if is_personal and (kind != "VARCHAR" or (table, name) in _PARTS):
+        return f"{_PARTS.get((table, name), 'null')}::{kind}"
     if kind == "VARCHAR":
         return f"forget_personal({column})" if is_personal else f"forget_kept({account}, {column})"
-    return f"{_PARTS.get((table, name), 'null')}::{kind}" if is_personal else _text(column, kind, account)
+    return _text(column, kind, account)
 
 
 def _write(connection: duckdb.DuckDBPyConnection, target: Path, rewritten: Mapping[str, str]) -> None:
@@ -325,8 +331,8 @@ def _write(connection: duckdb.DuckDBPyConnection, target: Path, rewritten: Mappi
             table = f"{quoted(schema)}.{quoted(name)}"
             rows(connection, f"create table rewritten.{table} as {rewritten.get(f'{schema}.{name}', f'from {table}')}")
     rows(connection, "use rewritten")
+    make_views(connection, [sql for kind, *_, sql in relations if kind == "view"])
     with transaction(connection):
-        make_views(connection, [sql for kind, *_, sql in relations if kind == "view"])
         for statement in commented:
             rows(connection, statement)
     rows(connection, f"use {quoted(own)}")

@@ -230,12 +230,15 @@ class _Reading:
         if isinstance(entry, list):
             return [self.entry(each) for each in entry]
         if isinstance(entry, dict):
-            kept = _kept_names(self.operation)
-            return {name: self._member(name.lower(), each) for name, each in entry.items() if name.lower() in kept or name.isdecimal()}
+            return {name: self._member(name.lower(), each) for name, each in entry.items() if self._stays(name, each)}
         if isinstance(entry, str):
             link = _LINK.match(entry)
             return self.forgotten.text("".join(link.groups()) if link else entry)
         return entry
+
+    def _stays(self, name: str, value: Any) -> bool:
+        """A number names an entry of many, or a custom field, whose value is no object."""
+        return name.lower() in _kept_names(self.operation) or (name.isdecimal() and isinstance(value, dict))
 
     def _member(self, name: str, value: Any) -> Any:
         if name == "email" and isinstance(value, str) and "@" in value:

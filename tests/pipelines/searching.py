@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
@@ -62,16 +63,10 @@ _OWN = {"sync.erasures", "sync.archive_files"}
 
 def rows_of_others(home: Path, address: str, contacts: list[int]) -> dict[str, list[str]]:
     """Rows of all tables that name neither the address nor a contact."""
-    marks = [address.lower(), address.lower().replace("@", "%40"), "forgotten.invalid"]
+    numbers = "|".join(map(str, contacts))
+    marks = re.compile(
+        rf"{re.escape(address)}|{re.escape(address.replace('@', '%40'))}|forgotten\.invalid|\b({numbers})\b|-\d{{10,}}", re.I
+    )
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
         tables = _tables(connection)
-    return {
-        name: [text for row in rows if not _names((text := str(row)).lower(), row, marks, contacts)]
-        for name, rows in tables.items()
-        if name not in _OWN
-    }
-
-
-def _names(text: str, row: tuple[Any, ...], marks: list[str], contacts: list[int]) -> bool:
-    is_pseudonym = any(isinstance(value, int) and not isinstance(value, bool) and value < -1_000_000 for value in row)
-    return is_pseudonym or any(mark in text for mark in marks) or any(str(number) in text for number in contacts)
+    return {name: [text for row in rows if not marks.search(text := str(row))] for name, rows in tables.items() if name not in _OWN}

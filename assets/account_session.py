@@ -154,9 +154,9 @@ class AccountSession:
                 self.client.fetch(operations.ME.bind())
             self._confirmed.add(operation.name)
 
-    def record(self, exchange: Exchange) -> None:
-        """Archive one request and count it for its operation."""
-        self.warehouse.archive.record(exchange)
+    def record(self, exchange: Exchange) -> Exchange:
+        """Archive one request and count it for its operation; returns it as it is archived, which is what is loaded."""
+        exchange = self.warehouse.archive.record(exchange)
         name = exchange.call.operation.name
         log.debug("%s: %s, %d ms", name, exchange.outcome.value, exchange.took_ms)
         with self._counting:
@@ -165,6 +165,7 @@ class AccountSession:
                 self._unknown.clear()
             self._spent[name].requests += 1
             self._spent[name].waited_s += exchange.waited_ms / 1000
+        return exchange
 
     def spent(self, operations: Iterable[Operation]) -> Spent:
         """Requests, retries included, and waiting of these operations in this run."""

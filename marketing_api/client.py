@@ -55,7 +55,8 @@ class Statistics:
 
 
 class Client:
-    """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of its response.
+    """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of its response; where that returns
+    another one, what it kept, the response is that one's.
 
     `spool`: folder for bodies over 4 MiB, which then are files that belong to whoever keeps the exchange. `budget`: shared
     with other clients of the run. Use as a context manager, or call `close`.
@@ -66,7 +67,7 @@ class Client:
         connection: Connection,
         limiter: RateLimiter,
         *,
-        record: Callable[[Exchange], None],
+        record: Callable[[Exchange], Exchange | None],
         spool: Path,
         workers: int = 32,
         budget: RequestBudget | None = None,
@@ -177,14 +178,15 @@ class Client:
         if received.status is not None:
             in_memory = received.body if isinstance(received.body, bytes) else None  # of a body in a file the headers must do
             self._limiter.learn(slot, rate_report(in_memory, received.headers), refused=isinstance(problem, RateLimited))
-        self._keep(call, sending, received, problem)
+        kept = self._keep(call, sending, received, problem)
         if isinstance(problem, AuthenticationFailed):
             self._lockout = problem
         if self._is_closed():
             self._limiter.wake()
         if problem is not None:
             raise problem
-        return Response(sending.request_id, self.connection.account, call, sending.sent_at + self.clock.skew, received.body)
+        body = received.body if call.operation.is_secret else kept.body
+        return Response(kept.request_id, kept.account, kept.call, kept.requested_at, body)
 
     def _wait(self, first: bool, is_given_up: Callable[[], bool], before: Callable[[], object]) -> tuple[Slot, float]:
         """A slot, and the seconds that it was waited for."""
@@ -217,27 +219,26 @@ class Client:
             return BrokenResponse(f"{call.operation.name}: {what}", status=received.status)
         return None
 
-    def _keep(self, call: Call, sending: _Sending, received: Received, problem: MarketingApiError | None) -> None:
+    def _keep(self, call: Call, sending: _Sending, received: Received, problem: MarketingApiError | None) -> Exchange:
         self._silence.end(problem)
         outcome = next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind))
         with self._lock:
             self._statistics.requests += 1
             self._statistics.waited_s += sending.waited
             self._statistics.outcomes[outcome] += 1
-        self._record(
-            Exchange(
-                sending.request_id,
-                self.connection.account,
-                call,
-                sending.sent_at + self.clock.skew,
-                round(sending.waited * 1000),
-                round((time.monotonic() - sending.began) * 1000),
-                received.status,
-                outcome,
-                None if problem is None else str(problem),
-                b"" if call.operation.is_secret else received.body,
-            )
+        exchange = Exchange(
+            sending.request_id,
+            self.connection.account,
+            call,
+            sending.sent_at + self.clock.skew,
+            round(sending.waited * 1000),
+            round((time.monotonic() - sending.began) * 1000),
+            received.status,
+            outcome,
+            None if problem is None else str(problem),
+            b"" if call.operation.is_secret else received.body,
         )
+        return self._record(exchange) or exchange
 
     def _is_closed(self) -> bool:
         return self._stop.is_set() or self._lockout is not None or self._silence.is_over

@@ -1,41 +1,69 @@
 """Takes people who asked to be forgotten out of calls, responses and texts: what is personal goes, addresses and ids become pseudonyms.
 
 Nobody's address is kept for that: people are recognised by keyed fingerprints. An entry of a response that is about a forgotten person
-keeps its place, its dates and its counts, so that totals stay right. Not here: where the fingerprints are kept (`warehouse.archive.suppression`),
-what else holds personal data (`warehouse.erasure`).
+keeps its place, its dates and its counts, so that totals stay right. Not here: where the fingerprints are kept
+(`warehouse.archive.suppression`), what is archived already (`warehouse.archive.rewriting`), tables and other files (`warehouse.erasure`).
 """
 
 import hashlib
+import mmap
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
 
 import msgspec
 from pydantic import AliasChoices
 
-from marketing_api.envelope import collection, decode, part, parts_or_none, read_envelope
-from marketing_api.operation import Operation
+from marketing_api.envelope import Envelope, collection, decode, part, parts_or_none, read_envelope
+from marketing_api.exchange import Exchange
+from marketing_api.operation import Call, Operation
 from marketing_api.operations import contacts
 from marketing_api.records.fields import is_personal
 
 #: Nobody can have an address there (RFC 2606).
 DOMAIN = "forgotten.invalid"
-_AT = re.compile(r"@|%40|%2540|\\u0040", re.IGNORECASE)
-#: What may stand before and behind it, and where within that an address may begin or end.
-_LOCAL, _DOMAIN = re.compile(r'[^\s"<>,;:|(){}\[\]@]{1,320}\Z'), re.compile(r"[\w.-]{1,255}")
-_BEGINS, _ENDS = re.compile(r"\A|[^\w.+\\-](?:(?<=%)[0-9a-f]{2})?", re.IGNORECASE), re.compile(r"(?<=[\w-])(?=\.|\Z)")
-_PLAIN = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_ID = re.compile(r'"(?:id|contact_?id)"\s*:\s*"?(\d{1,18})', re.IGNORECASE)
+Buffer = bytes | mmap.mmap
+
+# An address may be escaped, as in links and in JSON, also several times: `%40`, `%2540`, `\u0040`, `\\u0040`.
+_ESCAPE = rb"%(?:25)*[0-9A-Fa-f]{2}|\\+u[0-9A-Fa-f]{4}"
+_AT = re.compile(rb"@|%(?:25)*40|\\+u0040")
+#: What no address goes across; behind what else one may begin; what a domain is made of, and before what it may end.
+_SEPARATORS = tuple(bytes([each]) for each in b'"@ \t\n<>,;(')
+_BEGINS = re.compile(rb"\A|" + _ESCAPE + rb"|\\+[^u]|[^\w.+%\\\x80-\xff-]")
+_DOMAIN = re.compile(rb"(?:[\w.\x80-\xff-]|" + _ESCAPE + rb"){1,300}")
+_ENDS = re.compile(rb"(?=[.%\\])|\Z")
+_LONGEST, _MOST_BEGINS, _MOST_ENDS = 320, 24, 12
+_UNICODE = re.compile(r"\\+u([0-9A-Fa-f]{4})")
+_ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
+_IDS = ("id", "contactid", "contact_id")
 _LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
-#: Operations whose `id` is that of a contact, in parameters and entries; what an entry has beside it.
+#: Operations whose `id` is that of a contact, in parameters and entries; what an entry has beside it; parameters that are about nobody.
 _OF_CONTACTS = {each.name for each in vars(contacts).values() if isinstance(each, Operation) and each is not contacts.GETCOUPON}
 _OF_CONTACT = {"email", "registration_date", "registered_at", "timeline"}
+_OF_NOBODY = {"listid", "sourceid", "campaignid", "include", "limit", "page", "status"}
 #: What holds an entry's parts, and what its records are made of under other names.
 _STRUCTURE = {
-    *("response", "data", "items", "timeline", "utm", "automated", "count", "total", "details", "email", "id", "contactid", "contact_id"),
+    *(
+        "response",
+        "data",
+        "items",
+        "timeline",
+        "utm",
+        "automated",
+        "count",
+        "total",
+        "details",
+        "email",
+        "clicks",
+        "header",
+        "errorcode",
+        *_IDS,
+    ),
     *("key", "label", "date", "time", "datetime", "timestamp", "source", "medium", "campaign", "term", "content", "registration_date"),
 }
 #: Details of a timeline's entry that say when and how often, and those that name what was sent.
@@ -44,14 +72,23 @@ _COUNTED, _TITLES = {"send-date", "open-date", "click-date", "links-clicked"}, {
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Who is forgotten, by fingerprints made with `key`. `titles`: subjects of campaigns in lower case, which are about nobody."""
+    """Who is forgotten, by fingerprints made with `key`. `titles`: subjects of campaigns in lower case, which are about nobody. `likely`: a
+    pattern (RE2) of what may name those who were included by name; None where everything has to be looked at."""
 
     key: bytes = field(repr=False)
-    fingerprints: Collection[str] = frozenset()
-    titles: Collection[str] = frozenset()
+    fingerprints: frozenset[str] = field(default=frozenset(), repr=False)
+    titles: Collection[str] = field(default=frozenset(), repr=False)
+    likely: str | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.fingerprints)
+
+    def including(self, addresses: Iterable[str], contacts: Iterable[tuple[str, int]]) -> Self:
+        """With these people, contacts as (account, id)."""
+        names, ids = list(addresses), list(contacts)
+        added = {*map(self.of_address, names), *(self.of_contact(account, contact_id) for account, contact_id in ids)}
+        likely = "|".join({*map(_likely, names), *(rf'id"\s*:\s*"?{contact_id}\b' for _, contact_id in ids)})
+        return replace(self, fingerprints=self.fingerprints | added, likely=f"(?is){likely}" if likely else None)
 
     def fingerprint(self, *parts: str) -> str:
         """32 hex digits."""
@@ -63,123 +100,162 @@ class Forgotten:
     def of_contact(self, account: str, contact_id: int | str) -> str:
         return self.fingerprint("contact", account, str(contact_id))
 
-    def including(self, addresses: Iterable[str], contacts: Iterable[tuple[str, int]]) -> Self:
-        """With these people, contacts as (account, id)."""
-        added = {*map(self.of_address, addresses), *(self.of_contact(account, contact_id) for account, contact_id in contacts)}
-        return replace(self, fingerprints=frozenset(self.fingerprints) | added)
-
     def is_address(self, text: str) -> bool:
         return self.of_address(text) in self.fingerprints
 
     def is_contact(self, account: str, contact_id: int | str) -> bool:
         return self.of_contact(account, contact_id) in self.fingerprints
 
+    def is_named(self, account: str, text: str, *, is_id: bool) -> bool:
+        """Whether a cell of a table is a forgotten person's address, or, where it `is_id` of a contact, theirs."""
+        return ("@" in text and self.is_address(text)) or (is_id and text.isdecimal() and self.is_contact(account, text))
+
     def address(self, address: str) -> str:
         """The pseudonym of an address; of a pseudonym itself."""
-        return address if address.endswith(f"@{DOMAIN}") else f"{self.of_address(address)[:16]}@{DOMAIN}"
+        return address if is_pseudonym(address) else f"{self.of_address(address)[:16]}@{DOMAIN}"
 
     def contact(self, account: str, contact_id: int | str) -> int:
         """The pseudonym of a contact: a negative number; of a pseudonym itself."""
         return int(contact_id) if int(contact_id) < 0 else -int(self.of_contact(account, contact_id)[:12], 16) - 1
 
-    def named(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Where forgotten addresses stand in the text, also escaped as in links and JSON: (begin, end, pseudonym)."""
-        if _PLAIN.fullmatch(text):
-            if self.is_address(text):
-                yield 0, len(text), self.address(text)
-            return
-        behind = 0
-        for at in _AT.finditer(text):
-            local, domain = _LOCAL.search(text, max(behind, at.start() - 320), at.start()), _DOMAIN.match(text, at.end())
-            if local and domain and (found := self._within(local[0], at[0], domain[0])):
-                begin, end, pseudonym = found
-                behind = at.end() + end
-                yield local.start() + begin, behind, pseudonym
-
-    def _within(self, local: str, at: str, domain: str) -> tuple[int, int, str] | None:
-        begins = [each.end() for each in _BEGINS.finditer(local)]
-        ends = [each.start() for each in _ENDS.finditer(domain)]
-        for begin in begins:
-            for end in reversed(ends):
-                for address in _spellings(f"{local[begin:]}{at}{domain[:end]}"):
-                    if self.is_address(address):
-                        return begin, end, self.address(address)
-        return None
-
     def text(self, text: str) -> str:
-        """With pseudonyms in place of forgotten addresses."""
-        made, last = "", 0
-        for begin, end, pseudonym in self.named(text):
-            made, last = f"{made}{text[last:begin]}{pseudonym}", end
-        return made + text[last:] if last else text
+        """With pseudonyms in place of forgotten addresses, also of those that are escaped as in links and JSON."""
+        if "@" not in text and "40" not in text:
+            return text
+        raw, pieces, last = text.encode("utf-8", "surrogatepass"), list[bytes](), 0
+        for begin, end, pseudonym in self._named(raw):
+            pieces += raw[last:begin], pseudonym.encode()
+            last = end
+        return b"".join([*pieces, raw[last:]]).decode("utf-8", "surrogatepass") if pieces else text
 
     def is_about(self, account: str, operation: str, params: Mapping[str, str]) -> bool:
         """Whether a call names a forgotten person."""
-        ids = [value for name, value in params.items() if name.lower() in ("id", "contactid", "contact_id")]
-        return any(map(self.is_address, params.values())) or (
-            operation in _OF_CONTACTS and any(value.isdecimal() and self.is_contact(account, value) for value in ids)
-        )
+        if any("@" in value and self.is_address(value) for value in params.values()):
+            return True
+        ids = [value for name, value in params.items() if name.lower() in _IDS and value.isdecimal()]
+        return operation in _OF_CONTACTS and any(self.is_contact(account, each) for each in ids)
 
-    def params(self, account: str, operation: str, params: Mapping[str, str]) -> dict[str, str]:
-        """Those of a call without what they say of forgotten people."""
-        if not self.is_about(account, operation, params):
-            return {name: self.text(value) if "@" in value else value for name, value in params.items()}
+    def params(self, account: str, operation: str, params: Mapping[str, str], *, is_about: bool = False) -> dict[str, str]:
+        """Those of a call without what they say of forgotten people; `is_about`: of whom it is known that the call is about them."""
+        if not is_about and not self.is_about(account, operation, params):
+            return {name: self.text(value) for name, value in params.items()}
         kept = {}
         for name, value in params.items():
-            if self.is_address(value):
+            if "@" in value and self.is_address(value):
                 kept[name] = self.address(value)
-            elif name.lower() in ("id", "contactid", "contact_id") and value.isdecimal():
+            elif name.lower() in _IDS and value.isdecimal():
                 kept[name] = str(self.contact(account, value)) if operation in _OF_CONTACTS else value
-            elif name.lower() in ("listid", "sourceid", "campaignid", "include", "limit", "page", "status"):
+            elif name.lower() in _OF_NOBODY:
                 kept[name] = value
         return kept
 
     def body(self, account: str, operation: Operation, params: Mapping[str, str], body: bytes) -> bytes:
-        """A response's body without forgotten people; the same object when it has none. One that cannot be read
-        and may have some is empty."""
-        is_about = self.is_about(account, operation.name, params)
-        if not is_about and not self._may_name(account, operation, body):
-            return body
-        reading = _Reading(self, account, operation)
-        try:
-            if operation.is_streamed and not is_about:
-                return reading.entries(body)
-            document = decode(body)
-            data = document.get("response", {}).get("data") if isinstance(document, dict) else None
-            if is_about and isinstance(data, dict):
-                document["response"]["data"] = reading.entry(data)
-            return msgspec.json.encode(reading.value(document))
-        except (ValueError, msgspec.MsgspecError, RecursionError, AttributeError):
-            return b""
+        """A response's body without forgotten people; the same object when it has none.
 
-    def _may_name(self, account: str, operation: Operation, body: bytes) -> bool:
-        text = body.decode("utf-8", "replace")
-        if next(self.named(text), None):
-            return True
-        return operation.name in _OF_CONTACTS and any(self.is_contact(account, each[1]) for each in _ID.finditer(text))
+        One that cannot be read and names somebody is empty.
+        """
+        pieces = self._pieces(account, operation, params, body)
+        return body if pieces is None else b"".join(pieces)
+
+    def file(self, account: str, operation: Operation, params: Mapping[str, str], path: Path) -> bool:
+        """The same for a body in a file, which is written anew in its place when it names somebody; whether it was. Memory stays flat."""
+        if path.stat().st_size == 0:
+            return False
+        with path.open("rb") as file:
+            body = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        if (pieces := self._pieces(account, operation, params, body)) is None:
+            return False
+        after = path.with_name(f"{path.name}.kept")
+        with after.open("wb") as file:
+            file.writelines(pieces)
+        after.replace(path)
+        return True
+
+    def exchange(self, exchange: Exchange) -> Exchange:
+        """As it may be kept: the same object when it names nobody. A body in a file is written anew there."""
+        account, call, body = exchange.account, exchange.call, exchange.body
+        if isinstance(body, Path):
+            is_changed = self.file(account, call.operation, call.params, body)
+        else:
+            body = self.body(account, call.operation, call.params, body)
+            is_changed = body is not exchange.body
+        params = self.params(account, call.operation.name, call.params, is_about=is_changed and "phone" in call.params)
+        error = exchange.error and self.text(exchange.error)
+        is_same = not is_changed and params == call.params and error == exchange.error
+        return exchange if is_same else replace(exchange, call=Call(call.operation, params), error=error, body=body)
 
     def entry(self, account: str, operation: Operation, entry: Any) -> Any:
         """A single entry, as it was set aside."""
         return _Reading(self, account, operation).value(entry)
 
-
-def _spellings(text: str) -> Iterable[str]:
-    """What an address may be that is escaped: as in links, once or twice, as in JSON."""
-    yield text
-    if "%" in text:
-        yield (once := unquote(text))
-        yield unquote(once)
-    if "\\" in text:
+    def _pieces(self, account: str, operation: Operation, params: Mapping[str, str], body: Buffer) -> Sequence[bytes | memoryview] | None:
+        """What the body is put together of; None when it stays as it is."""
+        reading, is_about = _Reading(self, account, operation), self.is_about(account, operation.name, params)
+        is_wide = b"\0" in bytes(body[:4])  # UTF-16
+        if not is_wide and not is_about and not reading.places(body):
+            return None
         try:
-            yield str(msgspec.json.decode(f'"{text}"'))
-        except msgspec.DecodeError:
-            yield text.replace("\\", "")
+            envelope = read_envelope(memoryview(body))
+            body = envelope.text if isinstance(envelope.text, bytes) else body  # mended
+            if operation.is_streamed and not is_about and (pieces := reading.pieces(body, envelope)) is not None:
+                return pieces if len(pieces) > 1 else None
+            document = decode(envelope.text)
+            after = reading.entry(document) if is_about else reading.value(document)
+            return None if after == document else [msgspec.json.encode(after)]
+        except (ValueError, msgspec.MsgspecError, RecursionError):
+            return []
+
+    def _named(self, text: Buffer) -> Iterator[tuple[int, int, str]]:
+        """Where forgotten addresses stand: (begin, end, pseudonym), in order, none in another."""
+        behind = 0
+        for at in _AT.finditer(text):
+            before = bytes(text[max(behind, at.start() - _LONGEST) : at.start()])
+            local = before[max(map(before.rfind, _SEPARATORS)) + 1 :]
+            if not local or (domain := _DOMAIN.match(text, at.end())) is None:
+                continue
+            for begin, end in _extents(before, local, text, domain):
+                found = bytes(text[at.start() - begin : end])
+                if address := next(filter(self.is_address, _spellings(found)), None):
+                    yield at.start() - begin, end, self.address(address)
+                    behind = end
+                    break
+
+
+def _likely(address: str) -> str:
+    """What an address is like however it is escaped: letters and digits stay, each other character takes up to 16 bytes."""
+    runs = re.split("([^a-z0-9]+)", address.strip().lower())
+    return "".join(run if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
+
+
+def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:
+    """Whether an address, or a contact's id, is that of somebody who was forgotten."""
+    return text is not None and (text.endswith(f"@{DOMAIN}") or (is_id and text.startswith("-") and text[1:].isdecimal()))
+
+
+def _extents(before: bytes, local: bytes, text: Buffer, domain: re.Match[bytes]) -> Iterable[tuple[int, int]]:
+    """Where an address may begin, in bytes before its `@`, and end: the longest first."""
+    if before.endswith(b'"' + local) and bytes(text[domain.end() : domain.end() + 1]) == b'"' and b"\\" not in local:
+        return [(len(local), domain.end())]  # what stands in quotes, as nearly all do
+    begins = [len(local) - each.end() for each in _BEGINS.finditer(local)][-_MOST_BEGINS:]
+    ends = [domain.start() + each.start() for each in _ENDS.finditer(domain[0])][:_MOST_ENDS]
+    return [(begin, end) for begin in begins for end in reversed(ends)]
+
+
+def _spellings(raw: bytes) -> Iterator[str]:
+    """What an address may be that is escaped up to three times."""
+    text = raw.decode("utf-8", "replace")
+    yield text
+    for _ in range(3):
+        plain = _UNICODE.sub(lambda escape: chr(int(escape[1], 16)), unquote(text))
+        if plain == text:
+            return
+        yield (text := plain)
 
 
 @cache
 def _kept_names(operation: Operation) -> frozenset[str]:
     """Names, in lower case, that an entry about a forgotten person keeps: of fields that are not personal."""
-    names, personal = set(_STRUCTURE), set[str]()
+    names, personal = {*_STRUCTURE, operation.at, *operation.members}, set[str]()
     for record in operation.records:
         for name, info in record.model_fields.items():
             wire = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else ()
@@ -195,57 +271,95 @@ class _Reading:
     account: str
     operation: Operation
 
-    def entries(self, body: bytes) -> bytes:
-        """Of a listing that may be huge: only entries that name somebody are decoded."""
-        payload = read_envelope(body).payload(self.operation)
-        wrapper = parts_or_none(payload)
-        items = part(wrapper, "items") if wrapper is not None else payload
-        for raw in [] if items is None else collection(items):
-            before = bytes(memoryview(raw))
-            if self.forgotten._may_name(self.account, self.operation, before):
-                body = body.replace(before, msgspec.json.encode(self.value(decode(before))))
-        left = self.forgotten.named(body.decode("utf-8", "replace"))
-        return body if next(left, None) is None else msgspec.json.encode(self.value(decode(body)))
+    def places(self, body: Buffer) -> list[int]:
+        """Where it may name somebody, in order."""
+        found = [begin for begin, *_ in self.forgotten._named(body)]
+        if self.operation.name in _OF_CONTACTS:
+            found += (each.start() for each in _ID.finditer(body) if self._is_contact(each[1].decode()))
+        return sorted(found)
+
+    def pieces(self, body: Buffer, envelope: Envelope) -> list[bytes | memoryview] | None:
+        """Of a listing that may be huge: only entries that name somebody are decoded. None when somebody is named elsewhere."""
+        places, pieces, whole, last, seen = self.places(body), list[bytes | memoryview](), memoryview(body), 0, 0
+        for begin, raw in _entries(body, envelope.payload(self.operation)):
+            first, seen = seen, bisect_left(places, begin + len(raw), seen)
+            if first == seen:
+                continue
+            if places[first] < begin:
+                return None
+            if (entry := self.value(before := decode(raw))) != before:
+                pieces += whole[last:begin], msgspec.json.encode(entry)
+                last = begin + len(raw)
+        return [*pieces, whole[last:]] if seen == len(places) else None
 
     def value(self, value: Any) -> Any:
         """Whatever is about nobody in particular, with the entries and addresses in it."""
         if isinstance(value, dict):
-            return self.entry(value) if self._is_of_forgotten(value) else {name: self.value(each) for name, each in value.items()}
+            text = self.forgotten.text
+            return self.entry(value) if self._is_of_forgotten(value) else {text(name): self.value(each) for name, each in value.items()}
         if isinstance(value, list):
             return [self.value(each) for each in value]
         return self.forgotten.text(value) if isinstance(value, str) else value
 
     def _is_of_forgotten(self, entry: Mapping[str, Any]) -> bool:
-        if any(isinstance(value, str) and "@" in value and self.forgotten.is_address(value) for value in entry.values()):
+        if any(map(self._is_address, entry.values())):
             return True
         if self.operation.name not in _OF_CONTACTS or not _OF_CONTACT.intersection(map(str.lower, entry)):
             return False
-        return any(name.lower() in ("id", "contactid", "contact_id") and self._is_contact(value) for name, value in entry.items())
+        return any(name.lower() in _IDS and self._is_contact(value) for name, value in entry.items())
 
-    def _is_contact(self, value: Any) -> bool:
-        return str(value).strip().isdecimal() and self.forgotten.is_contact(self.account, str(value).strip())
+    def _is_contact(self, value: Any, *, is_certain: bool = False) -> bool:
+        """Whether it is the id of a forgotten contact; `is_certain`: of an entry that is about one."""
+        contact_id = str(value).strip()
+        is_id = self.operation.name in _OF_CONTACTS and contact_id.isdecimal()
+        return is_id and (is_certain or self.forgotten.is_contact(self.account, contact_id))
 
     def entry(self, entry: Any) -> Any:
         """What is about a forgotten person: names that are known and not personal stay, with what they hold."""
         if isinstance(entry, list):
             return [self.entry(each) for each in entry]
         if isinstance(entry, dict):
-            return {name: self._member(name.lower(), each) for name, each in entry.items() if self._stays(name, each)}
+            kept = _kept_names(self.operation)
+            folded = {name: name.lower() for name in entry}
+            return {
+                name: self._member(folded[name], each)
+                for name, each in entry.items()
+                if folded[name] in kept
+                or (name.isdecimal() and isinstance(each, dict))  # an entry of many; a custom field holds a value
+                or self._is_address(each)
+                or (folded[name] == "snippet" and self._is_title(each))
+            }
         if isinstance(entry, str):
             link = _LINK.match(entry)
             return self.forgotten.text("".join(link.groups()) if link else entry)
         return entry
 
-    def _stays(self, name: str, value: Any) -> bool:
-        """A number names an entry of many, or a custom field, whose value is no object."""
-        return name.lower() in _kept_names(self.operation) or (name.isdecimal() and isinstance(value, dict))
-
     def _member(self, name: str, value: Any) -> Any:
         if name == "email" and isinstance(value, str) and "@" in value:
             return self.forgotten.address(value)
-        if name in ("id", "contactid", "contact_id") and self._is_contact(value):
+        if name in _IDS and self._is_contact(value, is_certain=not self.operation.echo):
             return self.forgotten.contact(self.account, str(value).strip())
+        if name == "header":
+            return self.value(value)
         return details(value, self.forgotten) if name == "details" else self.entry(value)
+
+    def _is_address(self, value: Any) -> bool:
+        return isinstance(value, str) and "@" in value and self.forgotten.is_address(value)
+
+    def _is_title(self, value: Any) -> bool:
+        return isinstance(value, str) and value.strip().lower() in self.forgotten.titles
+
+
+def _entries(body: Buffer, payload: msgspec.Raw | None) -> Iterator[tuple[int, bytes]]:
+    """The entries of a listing, undecoded, each with its place in the body."""
+    wrapper = parts_or_none(payload)
+    items = part(wrapper, "items") if wrapper is not None else payload
+    place = 0
+    for raw in [] if items is None else collection(items):
+        entry = bytes(memoryview(raw))
+        place = body.find(entry, place)
+        yield place, entry
+        place += len(entry)
 
 
 def details(value: Any, forgotten: Forgotten) -> Any:

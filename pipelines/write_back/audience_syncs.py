@@ -21,6 +21,7 @@ from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
 from pipelines.write_back.planning import QUEUED
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push, run_query
 from pipelines.write_back.result import Ran, Result
+from warehouse.forgetting import is_pseudonym
 
 FILE = "activations.toml"
 
@@ -107,6 +108,7 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
     people = run_query(settings, sync.query)
     who = _who_column(sync, people)
     now = {_key(cell): place for place, cell in reversed(list(enumerate(people.cells[who])))}  # the first of each
+    now = {key: place for key, place in now.items() if not is_pseudonym(key, is_id=True)}  # of those who asked to be forgotten
     nobody = now.pop("", None)
     if nobody is not None:
         raise InputError(f"activation {sync.name}: {who} is empty in a row of the result; leave such rows out of the query")

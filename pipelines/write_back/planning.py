@@ -5,22 +5,24 @@ Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from pipelines.write_back.account_state import Known, Person, Who, person_of
-from pipelines.write_back.input.columns import Picked
-from pipelines.write_back.input.rows import Rows
+from pipelines.write_back.input.columns import Picked, names_contacts
+from pipelines.write_back.input.rows import Rows, text_of
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import BadRow, Change, IdleRow, Item, Options, Past, Plan
 from pipelines.write_back.refusals import is_permanent
+from warehouse.forgetting import Forgotten, is_pseudonym
 
 #: A sample that a person takes in at a glance.
 MAX_CHANGES, MAX_CHANGES_OF_COLUMN, MAX_ADDITIONS = 36, 6, 5
 
 UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
+FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
 
 T = TypeVar("T")
 
@@ -141,6 +143,25 @@ class Planning:
             additions=tuple(self._additions),
             unknown_address_count=len(self._unknown_addresses),
         )
+
+
+def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]) -> Rows:
+    """Rows about people who asked to be forgotten are rejected, and keep nothing of what is in them. Rows about pseudonyms, which our own
+    tables have in their place, are about nobody, and left out."""
+    if not forgotten:
+        return rows
+    named, nobody = set[int](), set[int]()
+    for title, column in rows.cells.items():
+        is_id = names_contacts(title, mapping)
+        for place, text in enumerate(map(text_of, column)):
+            if is_pseudonym(text, is_id=is_id):
+                nobody.add(place)
+            elif text and forgotten.is_named(account, text, is_id=is_id):
+                named.add(place)
+    left = [place for place in range(len(rows)) if place not in nobody]
+    cells = {title: [None if place in named else column[place] for place in left] for title, column in rows.cells.items()}
+    faults = {**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in named - nobody}}
+    return replace(rows, cells=cells, numbers=[rows.numbers[place] for place in left], faults=faults)
 
 
 def bound(operation: Operation, *, lacks_id: bool = False, **values: Any) -> Mapping[str, str]:

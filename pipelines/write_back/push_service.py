@@ -36,11 +36,13 @@ from pipelines.write_back.item import DONE, Earlier, Options, Plan, State
 from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.store import check_not_held, sender_lock
+from pipelines.write_back.planning import without_forgotten
 from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
 from pipelines.write_back.result import NOTHING, Ran, Result, Spent, result_of
 from pipelines.write_back.sending import Progress, Sending
 from pipelines.write_back.verification import Labels
+from warehouse.archive.suppression import load
 from warehouse.errors import WarehouseError
 
 if TYPE_CHECKING:
@@ -134,6 +136,7 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
 
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
     revision = outbox.revision
+    rows = without_forgotten(rows, order.account, load(settings.home / "archive"), order.options.mapping)
     options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
     plan = make_plan(order.kind, rows, known_of(settings, order.account), outbox, options)
     return Planned(order, rows, replace(plan, earlier=tuple(_earlier(outbox, order.account))), revision)
@@ -311,9 +314,9 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
     from warehouse.archive import Archive
     from warehouse.archive.disk import Workspace
 
-    def bare(exchange: Exchange) -> Exchange:
+    def record(exchange: Exchange) -> None:
         """What a push reads is as of the middle of its own changes: kept without its body, it is never taken for a sync's response."""
-        return replace(exchange, body=b"") if exchange.call.operation.is_read else exchange
+        archive.record(replace(exchange, body=b"") if exchange.call.operation.is_read else exchange)
 
     with connections(settings) as accounts:
         connection = next((each for each in accounts if each.account == account), None)
@@ -323,7 +326,7 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
         with (
             Archive(settings.home / "archive") as archive,
             closing(Workspace(settings.home / "tmp" / "spool")) as spool,
-            Client(connection, limiter, record=lambda exchange: archive.record(bare(exchange)), spool=spool.folder()) as client,
+            Client(connection, limiter, record=record, spool=spool.folder()) as client,
         ):
             yield client
 

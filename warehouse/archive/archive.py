@@ -28,6 +28,7 @@ from warehouse.archive.journal import Journal, JournalView, frame_of, journals_i
 from warehouse.archive.load_log import LoadLog
 from warehouse.archive.reader import Between, Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
+from warehouse.archive.suppression import Suppression
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived
 
 log = logging.getLogger(__name__)
@@ -50,6 +51,7 @@ class Archive:
         self._index = Index(root / "index.sqlite", root / "requests")
         self._reader = Reader(root, self._index, self._workspace)
         self.load_log = LoadLog(root / "loads.jsonl")
+        self._suppression = Suppression(root)
         self._lock = threading.Lock()
         self._journal: Journal | None = None
         self._full: deque[Journal] = deque()
@@ -71,12 +73,16 @@ class Archive:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def record(self, exchange: Exchange) -> None:
-        """Keep one request for ever. When this returns, killing the process cannot lose it, and within a second nor can a
-        power loss. A body in a spool file is compressed into a file of its own; the spool file is not touched.
+    def record(self, exchange: Exchange) -> Exchange:
+        """Keep one request for ever, without people who asked to be forgotten; returns it as it is kept. When this returns, killing the
+        process cannot lose it, and within a second nor can a power loss. A body in a spool file is compressed into a file of its own; the
+        spool file is only touched where it names forgotten people.
 
-        ArchiveFull when there is no room: then this request is not kept, and everything before is.
+        ArchiveFull when there is no room: then this request is not kept, and everything before is. ArchiveDamaged when the list of
+        forgotten people cannot be read.
         """
+        if forgotten := self._suppression.current():
+            exchange = forgotten.exchange(exchange)
         if isinstance(exchange.body, Path):
             row = row_of(exchange, sealed.digests_of(exchange.body), sealed.name_of(exchange.request_id, exchange.requested_at))
             packed = self._root / str(row.body_file)
@@ -92,6 +98,7 @@ class Archive:
         with self._lock:
             for reusable in self._reusables:
                 reusable.note(row)
+        return exchange
 
     def flush(self) -> None:
         """Make everything recorded so far durable now."""

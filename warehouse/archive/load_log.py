@@ -84,9 +84,11 @@ class LoadLog:
         """How many lines are damaged."""
         return sum(_event(line) is None for line in self._lines())
 
-    def rewrite(self, following: Callable[[Event | None], Iterable[Event]]) -> Path | None:
-        """Put a log in this one's place that has no damaged line, and behind each event (None: in front of all) those that
-        `following` says. Damaged lines are kept in a file beside it, which is returned. ArchiveFull: it stays as it is.
+    def rewrite(
+        self, following: Callable[[Event | None], Iterable[Event]], change: Callable[[Event], Event] = lambda event: event
+    ) -> Path | None:
+        """Put a log in this one's place that has no damaged line, each event as `change` says, and behind it (None: in front of all) those
+        that `following` says. Damaged lines are kept in a file beside it, which is returned. ArchiveFull: it stays as it is.
         """
         for leftover in self._path.parent.glob(f"{self._path.name}.new-*"):
             leftover.unlink()
@@ -97,7 +99,7 @@ class LoadLog:
                     file.writelines(map(_line, following(None)))
                     for line in self._lines():
                         if (event := _event(line)) is not None:
-                            file.write(line)
+                            file.write(line if (changed := change(event)) == event else _line(changed))
                             file.writelines(map(_line, following(event)))
                             continue
                         with aside.open("ab") as damaged:

@@ -6,22 +6,29 @@ next time ends the same. Nobody may record meanwhile. Not here: who is forgotten
 """
 
 import contextlib
-import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
+import functools
+import os
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from marketing_api.operation import Call
+from marketing_api.exchange import Exchange, Outcome
 from warehouse.archive import disk, sealed
 from warehouse.archive.archive import Archive
 from warehouse.archive.journal import journals_in
-from warehouse.archive.row import Digests, Row, operation_of
-from warehouse.errors import ArchiveError
+from warehouse.archive.load_log import Event, LoadLog
+from warehouse.archive.row import Digests, Row, response_of, row_of
+from warehouse.errors import ArchiveDamaged, ArchiveError
 from warehouse.forgetting import Forgotten
 
+REQUESTS, BODIES, LOAD_LOG, UNREADABLE = "requests", "bodies", "load log", "unreadable files"
+_CHUNK, _OVERLAP = 4 << 20, 4096
 #: Rows whose body is that of a row that was written anew: the name of their file, their id, and what that body is now.
 _STALE = """
     select r.filename, r.request_id, s.bytes, s.body_sha256, s.content_sha256
@@ -31,95 +38,144 @@ _STALE = """
 
 
 def forget_in_archive(root: Path, forgotten: Forgotten, *, apply: bool) -> Mapping[str, int]:
-    """How many requests, bodies and lines of the log of loads name somebody; with `apply` they do not any more.
+    """How many requests, bodies and lines of the log of loads name somebody, and how many files cannot be read, which stay as they are;
+    with `apply` nobody is named any more. People whom `forgotten` includes by name are found many times faster.
 
-    ArchiveError while another process records; ArchiveFull, ArchiveDamaged.
+    ArchiveError while another process records; ArchiveFull: the next time goes on.
     """
     with Archive(root):  # seals what dead processes left
         pass
     if journals_in(root):
         raise ArchiveError(f"another process is recording in {root}: end it, and try again")
     with contextlib.closing(disk.Workspace(root / "tmp")) as workspace:
-        return _Rewriting(root, forgotten, workspace, apply).all()
+        return _Rewriting(root, forgotten, workspace).all(apply=apply)
 
 
 class _Rewriting:
-    def __init__(self, root: Path, forgotten: Forgotten, workspace: disk.Workspace, apply: bool) -> None:
-        self._root, self._forgotten, self._workspace, self._apply = root, forgotten, workspace, apply
-        self._counts = Counter({"requests": 0, "bodies": 0, "load log": 0})
+    def __init__(self, root: Path, forgotten: Forgotten, workspace: disk.Workspace) -> None:
+        self._root, self._forgotten, self._workspace = root, forgotten, workspace
+        self._counts = Counter({REQUESTS: 0, BODIES: 0, LOAD_LOG: 0})
 
-    def all(self) -> Mapping[str, int]:
+    def all(self, *, apply: bool) -> Mapping[str, int]:
         files = sorted((self._root / "requests").glob("date=*/*.parquet"))
-        for path in files:
-            named = {row.request_id for row, body in _rows(path) if self._count(row, body)}
-            if named and self._apply:
-                (self._root / "index.sqlite").unlink(missing_ok=True)
-                self._write(path, (self._without(row, body) if row.request_id in named else (row, body) for row, body in _rows(path)))
-        if self._apply:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # Arrow decompresses and searches without Python's lock
+            for path, likely in zip(files, pool.map(self._likely, files), strict=True):
+                if likely is None:
+                    self._counts[UNREADABLE] += 1
+                elif likely:
+                    self._forget(path, likely, apply=apply)
+        self._forget_in_log(apply=apply)
+        if apply and not self._counts[UNREADABLE]:
             self._mend_references(files)
             self._remove_orphans(files)
         return self._counts
 
-    def _count(self, row: Row, body: bytes) -> bool:
-        after, body_after = self._without(row, body, dry=True)
-        is_body = body_after != body or after.body_file != row.body_file
-        self._counts["bodies"] += is_body
-        self._counts["requests"] += after != row
-        return after != row
-
-    def _without(self, row: Row, body: bytes, *, dry: bool = False) -> tuple[Row, bytes]:
-        operation, params = operation_of(row.operation), json.loads(row.params)
-        kept = self._forgotten.params(row.account, row.operation, params)
-        error = row.error and self._forgotten.text(row.error)
-        if kept != params or error != row.error:
-            row = msgspec.structs.replace(
-                row, params=json.dumps(kept, ensure_ascii=False), question_key=Call(operation, kept).key, error=error
-            )
-        whole = self._large(row) if row.body_file else body
-        after = self._forgotten.body(row.account, operation, params, whole) if whole else whole
-        if after is whole:
-            return row, body
-        digests, file = Digests.of(after), row.body_file and f"{row.body_file.removesuffix('.json.zst')}-{disk.new_name()}.json.zst"
-        if file and not dry:
-            self._pack(after, self._root / file)
-        row = msgspec.structs.replace(row, bytes=digests.size, body_sha256=digests.body, content_sha256=digests.content, body_file=file)
-        return row, b"" if file else after
-
-    def _large(self, row: Row) -> bytes:
-        path = self._workspace.file(f"{row.request_id}.json")
-        sealed.unpack(self._root / str(row.body_file), path, row.body_sha256)
+    def _likely(self, path: Path) -> set[int] | None:
+        """The requests in a file that may name somebody; None when it cannot be read."""
+        found = set[int]()
         try:
-            return path.read_bytes()
-        finally:
-            path.unlink()
+            file = sealed.SealedFile(path)
+            for group in range(file.groups):
+                rows = file.read(group, ("request_id", "params", "error", "body_file", "body"))
+                masks = [self._matches(rows[name]) for name in ("params", "error", "body")]
+                masks.append(pa.chunked_array([[name is not None and self._may_name(name) for name in rows["body_file"].to_pylist()]]))
+                found.update(rows["request_id"].filter(functools.reduce(pc.or_, masks)).to_pylist())
+        except (ArchiveDamaged, pa.ArrowException):
+            return None
+        return found
 
-    def _pack(self, body: bytes, target: Path) -> None:
-        plain = self._workspace.file("plain.json")
-        plain.write_bytes(body)
-        sealed.pack(plain, self._workspace.file(target.name), target)
+    def _matches(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        if self._forgotten.likely is None:
+            return pc.is_valid(column)
+        return pc.fill_null(pc.match_substring_regex(column.cast(pa.binary()), self._forgotten.likely), False)
 
-    def _write(self, path: Path, rows: Iterator[tuple[Row, bytes]]) -> None:
-        temporary = self._workspace.file(path.name)
+    def _may_name(self, body_file: str) -> bool:
+        """Whether a body in a file of its own may name somebody; read in parts that overlap by more than a name is long."""
+        before = b""
+        with contextlib.suppress(FileNotFoundError), sealed.unpacked(self._root / body_file) as source:
+            while chunk := source.read(_CHUNK):
+                if self._matches(pa.chunked_array([[before + chunk]], pa.binary())).to_pylist() == [True]:
+                    return True
+                before = chunk[-_OVERLAP:]
+        return False
+
+    def _forget(self, path: Path, likely: Collection[int], *, apply: bool) -> None:
+        rows = ((row, self._without(row, body, apply=apply)) for row, body in _rows(path) if row.request_id in likely)
+        changed = {row.request_id: (row, *after) for row, after in rows if after is not None}
+        self._counts[REQUESTS] += len(changed)
+        self._counts[BODIES] += sum(after.body_sha256 != before.body_sha256 for before, after, _ in changed.values())
+        if changed and apply:
+            self._write(path, {request_id: (after, body) for request_id, (_, after, body) in changed.items()})
+
+    def _without(self, row: Row, body: bytes, *, apply: bool) -> tuple[Row, bytes] | None:
+        """The row without forgotten people, and the body that it has itself; None when it stays as it is."""
+        file = self._unpack(row)
+        response = response_of(row, file or body)
+        exchange = Exchange(
+            *(row.request_id, row.account, response.call, row.requested_at, row.waited_ms, row.took_ms, row.http_status),
+            *(Outcome(row.outcome), row.error, response.body),
+        )
+        if (kept := self._forgotten.exchange(exchange)) is exchange:
+            return None
+        digests = Digests(row.bytes, row.body_sha256, row.content_sha256)
+        if file:
+            digests = sealed.digests_of(file)
+        elif isinstance(kept.body, bytes) and kept.body is not body:
+            digests, body = Digests.of(kept.body), kept.body
+        name = row.body_file
+        if file and digests.body != row.body_sha256:  # rows may still refer to the old file when this is interrupted
+            name = f"{str(row.body_file).partition('.')[0]}.{disk.new_name()}.json.zst"
+            if apply:
+                sealed.pack(file, self._workspace.file(Path(name).name), self._root / name)
+        return msgspec.structs.replace(row_of(kept, digests, name), body_ref=row.body_ref), body
+
+    def _unpack(self, row: Row) -> Path | None:
+        """The row's own large body, in a file that may be written."""
+        if row.body_file is None:
+            return None
+        path = self._workspace.file("body.json")
+        try:
+            sealed.unpack(self._root / row.body_file, path, row.body_sha256)
+        except FileNotFoundError:
+            return None
+        return path
+
+    def _write(self, path: Path, changed: Mapping[int, tuple[Row, bytes]]) -> None:
+        """The file anew, with these rows in the place of theirs. The index is made of what was there: it is built again."""
         bodies: dict[int, bytes] = {}
 
-        def noted() -> Iterator[Row]:
-            for row, body in rows:
-                bodies[row.request_id] = body
+        def rows() -> Iterator[Row]:
+            for row, body in _rows(path):
+                row, bodies[row.request_id] = changed.get(row.request_id, (row, body))
                 yield row
 
+        for suffix in ("", "-wal", "-shm"):
+            (self._root / f"index.sqlite{suffix}").unlink(missing_ok=True)
+        temporary = self._workspace.file(path.name)
         with disk.room_for(path):
-            sealed.write(temporary, noted(), lambda row: bodies.pop(row.request_id))
+            sealed.write(temporary, rows(), lambda row: bodies[row.request_id])
             disk.move_into_place(temporary, path)
+
+    def _forget_in_log(self, *, apply: bool) -> None:
+        log = LoadLog(self._root / "loads.jsonl")
+        named = sum(self._change(event) != event for event in log.read())
+        self._counts[LOAD_LOG] += named
+        if named and apply:
+            log.rewrite(lambda event: (), self._change)
+
+    def _change(self, event: Event) -> Event:
+        encoded = msgspec.json.encode(event).decode()
+        return event if (after := self._forgotten.text(encoded)) == encoded else dict(msgspec.json.decode(after))
 
     def _mend_references(self, files: list[Path]) -> None:
         """Rows that refer to a body that was written anew have its size and hashes."""
+        stale = defaultdict[str, dict[int, tuple[int, str, str]]](dict)
         with duckdb.connect() as db:
-            found = db.execute(_STALE, {"files": list(map(str, files))}).fetchall() if files else []
-        stale: dict[str, dict[int, tuple[int, str, str]]] = {}
-        for name, request_id, *digests in found:
-            stale.setdefault(name, {})[request_id] = (digests[0], digests[1], digests[2])
-        for name, rows in stale.items():
-            self._write(Path(name), ((_with_digests(row, rows.get(row.request_id)), body) for row, body in _rows(Path(name))))
+            for name, request_id, *digests in db.execute(_STALE, {"files": list(map(str, files))}).fetchall() if files else ():
+                stale[name][request_id] = tuple(digests)
+        for name, digests_of in stale.items():
+            rows = (row for row, _ in _rows(Path(name)) if row.request_id in digests_of)
+            self._write(Path(name), {row.request_id: (_with_digests(row, *digests_of[row.request_id]), b"") for row in rows})
 
     def _remove_orphans(self, files: list[Path]) -> None:
         """Bodies in files of their own to which no row refers."""
@@ -129,15 +185,12 @@ class _Rewriting:
                 path.unlink()
 
 
-def _with_digests(row: Row, digests: tuple[int, str, str] | None) -> Row:
-    if digests is None:
-        return row
-    size, body, content = digests
+def _with_digests(row: Row, size: int, body: str, content: str) -> Row:
     return msgspec.structs.replace(row, bytes=size, body_sha256=body, content_sha256=content)
 
 
 def _rows(path: Path) -> Iterator[tuple[Row, bytes]]:
-    """The rows of a sealed file, each with the body that it has itself."""
+    """The rows of a sealed file in their order, each with the body that it has itself."""
     file = sealed.SealedFile(path)
     for group in range(file.groups):
         bodies = file.bodies(group)

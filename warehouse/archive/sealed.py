@@ -115,14 +115,17 @@ class SealedFile:
 
     def heads(self, group: int) -> dict[int, tuple[int, Row]]:
         """The group's rows by id, each with its position in the group."""
-        with _readable(self._path):
-            table = self._file.read_row_group(group, columns=HEAD_SCHEMA.names)
+        table = self.read(group, HEAD_SCHEMA.names)
         return {values["request_id"]: (position, Row(**values)) for position, values in enumerate(table.to_pylist())}
 
     def bodies(self, group: int) -> Any:
         """The group's bodies as an Arrow array, by position."""
+        return self.read(group, ("body",)).column(0).combine_chunks()
+
+    def read(self, group: int, names: Iterable[str]) -> pa.Table:
+        """Columns of a group."""
         with _readable(self._path):
-            return self._file.read_row_group(group, columns=["body"]).column(0).combine_chunks()
+            return self._file.read_row_group(group, columns=list(names))
 
 
 _CHUNK = 1 << 20
@@ -158,21 +161,28 @@ def pack(spool: Path, temporary: Path, target: Path) -> None:
             raise
 
 
+@contextlib.contextmanager
+def unpacked(packed: Path) -> Iterator[Any]:
+    """A body to be read as it was received. FileNotFoundError when it is not there, ArchiveDamaged."""
+    with packed.open("rb") as file:
+        try:
+            with pa.CompressedInputStream(pa.PythonFile(file), "zstd") as source:
+                yield source
+        except OSError as problem:
+            if problem.errno is None:  # not the system but the decompressor
+                raise ArchiveDamaged(f"{packed} is damaged: {problem}") from problem
+            raise
+
+
 def unpack(packed: Path, target: Path, sha256: str) -> None:
     """Write the body as it was received to `target`.
 
     FileNotFoundError when it is not there, ArchiveDamaged when it is not what `sha256` says, ArchiveFull when there is no room.
     """
     digest = hashlib.sha256()
-    with packed.open("rb") as file, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
-        try:
-            with pa.CompressedInputStream(pa.PythonFile(file), "zstd") as source:
-                while chunk := source.read(_CHUNK):
-                    digest.update(chunk)
-                    sink.write(chunk)
-        except OSError as problem:
-            if problem.errno is None:  # not the system but the decompressor
-                raise ArchiveDamaged(f"{packed} is damaged: {problem}") from problem
-            raise
+    with unpacked(packed) as source, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
+        while chunk := source.read(_CHUNK):
+            digest.update(chunk)
+            sink.write(chunk)
     if digest.hexdigest() != sha256:
         raise ArchiveDamaged(f"{packed} is damaged: it is not what was received")

@@ -256,7 +256,7 @@ def contact_of(call: Call, tables: Iterable[Table]) -> int | None:
     for table in tables:
         if table.load.contact_parameter and table.record in call.operation.records:
             wanted = call.params.get(table.load.contact_parameter, "")
-            return int(wanted) if wanted.isdecimal() else None
+            return int(wanted) if wanted.removeprefix("-").isdecimal() else None  # that of a forgotten contact is negative
     return None
 
 

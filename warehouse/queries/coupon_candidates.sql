@@ -1,8 +1,9 @@
--- What is known about the coupons of each e-mail address of contacts that exist; one row per address, case aside.
+-- What is known about the coupons of each e-mail address of contacts that exist; one row per address, case aside. Contacts who asked to be
+-- forgotten have negative ids.
 with contacts as (
     select lower(trim(email)) as email, max(contact_id) as number, coalesce(bool_or(status = 'active'), false) as is_active,
         bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at
-    from source.contacts where account = $account and _deleted_at is null and trim(email) <> '' group by 1
+    from source.contacts where account = $account and _deleted_at is null and trim(email) <> '' and contact_id > 0 group by 1
 ),
 requested as (
     select lower(trim(email)) as email, arg_max_null(coupon_asked_at, coalesce(coupon_request, 0)) as asked_at,

@@ -1,9 +1,9 @@
--- What is known about the timeline of each contact that exists; one row per contact.
+-- What is known about the timeline of each contact that exists; one row per contact. Those who asked to be forgotten have negative ids.
 with contacts as (
     select contact_id, min(lower(trim(email))) as email, coalesce(bool_or(status = 'active'), false) as is_active,
         bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at,
         max(_changed_at) as row_at
-    from source.contacts where account = $account and _deleted_at is null group by contact_id
+    from source.contacts where account = $account and _deleted_at is null and contact_id > 0 group by contact_id
 ),
 clicked as (
     select lower(trim(email)) as email, max(_changed_at) as clicked_at from source.campaign_clickers

@@ -60,6 +60,12 @@ def _bare(name: str) -> str:
     return fold(name.translate(_FILLERS))
 
 
+def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
+    """Whether the column holds contacts' ids, by its title or by what --map says."""
+    ours = {fold(theirs): name for name, theirs in mapping.items()}.get(fold(title), title)
+    return _bare(ours) in {_bare(name) for name in ("contact_id", *SPELLINGS["contact_id"])}
+
+
 def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ()) -> Picked:
     """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError when columns are missing,
     unknown, there twice or may be two things: one sentence about all of them.

@@ -6,21 +6,29 @@ responses (`warehouse.erasure`, `warehouse.forgetting`), how it is typed (`comma
 """
 
 import os
+import sqlite3
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import duckdb
 import msgspec
+import pyarrow as pa
 
 from marketing_api.clock import utc_now
+from pipelines.backups import back_up_home
+from pipelines.home import in_use
 from pipelines.progress import report_waiting, stage
+from pipelines.publishing import lake_storage
+from pipelines.report.render import write_report
 from pipelines.settings import Settings
 from pipelines.write_back.outbox.forgetting import forget_in_outbox
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.store import copy_of
+from pipelines.write_back.rejected_rows import forget_in_pushes
 from warehouse.archive import Archive, suppression
 from warehouse.archive.disk import Workspace, create, move_into_place, sweep
 from warehouse.archive.rewriting import forget_in_archive
@@ -28,14 +36,20 @@ from warehouse.bookkeeping import refresh_requests, write_erasures
 from warehouse.connection import connect
 from warehouse.erased_files import forget_in_sqlite, hits, kind_of, mask
 from warehouse.erasure import Erasing, forget_in_database, titles_of, tokens_of
+from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten
+from warehouse.lake import UNNAMED, export
+from warehouse.parquet_export import export_parquet, known_exports, remove_earlier_exports
 from warehouse.person import Person, find_person
-from warehouse.publish import earlier, published_path, turn
+from warehouse.publish import earlier, published_path, stamp, turn
 from warehouse.schema import ensure_schema
 from warehouse.sql import literal, rows
+from warehouse.storage import shown
 from warehouse.tables import TABLES
 
 _REWRITTEN, _REMOVED = "rewritten", "removed"
+#: Outcomes that keep an erasure from being over.
+_NOT_REACHED, _FOUND = "not reached", "still found"
 #: Places with a step of their own, and what is no place of ours: the service's memory, settings and models of the user's.
 _OWN_STEPS = ("archive", "published", "tmp", "warehouse.duckdb", "outbox.sqlite", "outbox.copy.sqlite", "models", "sandbox.jsonl")
 
@@ -91,6 +105,11 @@ def dry_run(settings: Settings, person: Person) -> list[Place]:
 
 def forget(settings: Settings, person: Person) -> list[Place]:
     """Take them out everywhere, with those whom an interrupted erasure has left. What was taken out where."""
+    with in_use(settings.home, alone=True, wait_s=settings.lock_seconds):
+        return _forget(settings, person)
+
+
+def _forget(settings: Settings, person: Person) -> list[Place]:
     home = settings.home
     work = unfinished(home) or WorkList(str(uuid.uuid4()), (), ())
     if set(person.addresses + person.contacts) - set(work.addresses + work.contacts):
@@ -102,11 +121,13 @@ def forget(settings: Settings, person: Person) -> list[Place]:
         work.tokens += erasing.tokens
         _write(home, work)
     erasure = _Erasure(settings, replace(erasing, tokens=work.tokens), apply=True)
+    done = []
     for place in erasure.steps():
+        done.append(place)
         work.done.append(place)
         _write(home, work)
-    left = list(erasure.left())
-    receipt = _summed([*work.done, *left])
+    left = [*(each for each in done if each.outcome.startswith(_NOT_REACHED)), *erasure.left()]
+    receipt = _summed([*(each for each in work.done if each.outcome in (_REWRITTEN, _REMOVED)), *left])
     _note(settings, work.erasure_id, receipt)
     if not left:
         work_list_path(home).unlink()
@@ -132,7 +153,7 @@ def _summed(places: Sequence[Place]) -> list[Place]:
     counts: dict[tuple[str, str], int] = {}
     for each in places:
         counts[each.place, each.outcome] = counts.get((each.place, each.outcome), 0) + each.rows
-    return [Place(place, count, outcome) for (place, outcome), count in counts.items() if count]
+    return [Place(place, count, outcome) for (place, outcome), count in counts.items() if count or outcome.startswith(_NOT_REACHED)]
 
 
 def _note(settings: Settings, erasure_id: str, places: Sequence[Place]) -> None:
@@ -147,8 +168,17 @@ class _Erasure:
 
     def steps(self) -> Iterator[Place]:
         """Each place in turn; what came of it, once it is durable."""
-        for step in (self._archive, self._outbox, self._warehouse, self._published, self._files):
-            yield from step()
+        yield from self._archive()
+        yield from self._outbox()
+        yield from self._warehouse()
+        yield from self._published()
+        yield from self._files()
+        if self._apply:
+            for place, copy in self._copies():
+                try:
+                    yield Place(place, copy())
+                except (WarehouseError, OSError) as problem:
+                    yield Place(place, 0, f"{_NOT_REACHED}: {problem}")
 
     def _archive(self) -> Iterator[Place]:
         with stage("archive"):
@@ -160,6 +190,9 @@ class _Erasure:
         for each in (path, copy_of(path)):
             if each.exists():
                 yield Place(each.name, forget_in_outbox(each, self._erasing, apply=self._apply))
+        if path.exists():
+            for file, count in forget_in_pushes(self._home, self._erasing, apply=self._apply):
+                yield Place(str(file.relative_to(self._home)), count)
 
     def _warehouse(self) -> Iterator[Place]:
         path, wait_s = self._settings.warehouse_path, self._settings.lock_seconds
@@ -185,41 +218,83 @@ class _Erasure:
         if paths:
             with stage("published copies"), turn(self._home):
                 for path in paths:
-                    yield Place(str(path.relative_to(self._home)), sum(self._copy(path).values()))
+                    yield Place(str(path.relative_to(self._home)), self._copy(path, is_new=path == paths[0]))
 
-    def _copy(self, path: Path) -> dict[str, int]:
-        """A DuckDB file that readers may have open: it is not changed, a new one takes its name."""
+    def _copy(self, path: Path, *, is_new: bool = False) -> int:
+        """A DuckDB file that readers may have open: it is not changed, a new one takes its name. `is_new`: it is a publishing of now."""
         with closing(Workspace(self._home / "tmp" / "forget")) as workspace, duckdb.connect() as connection:
             rows(connection, "set timezone = 'UTC'")
             rows(connection, f"attach {literal(str(path))} as copy (read_only)")
             rows(connection, "use copy")
             new = workspace.file("copy.duckdb") if self._apply else None
             counts = forget_in_database(connection, self._erasing, new)
+            if new and is_new:
+                stamp(connection, new)
             if new:
                 new.chmod(0o600)
                 os.utime(new, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
                 move_into_place(new, path)
-        return counts
+                Path(f"{path}.wal").unlink(missing_ok=True)  # of one that was set aside
+        return sum(counts.values())
 
     def _files(self) -> Iterator[Place]:
         if self._apply:
             sweep(self._home)
         for path in self._others():
-            if kind_of(path) == "sqlite":
-                count = forget_in_sqlite(path, self._erasing.anywhere, apply=self._apply)
-            else:
-                count = mask(path, self._erasing, apply=self._apply)
+            count, outcome = self._file(path)
             if count:
-                yield Place(str(path.relative_to(self._home)), count)
+                yield Place(str(path.relative_to(self._home)), count, outcome)
+
+    def _file(self, path: Path) -> tuple[int, str]:
+        try:
+            match kind_of(path):
+                case "sqlite":
+                    return forget_in_sqlite(path, self._erasing.anywhere, apply=self._apply), _REWRITTEN
+                case "duckdb":
+                    return self._copy(path), _REWRITTEN
+                case "parquet" | "zstd":
+                    if count := hits(path, self._erasing):
+                        self._remove(path)
+                    return count, _REMOVED
+        except (duckdb.Error, pa.ArrowException, OSError):
+            self._remove(path)
+            return 1, f"{_REMOVED}: it could not be read"
+        except sqlite3.Error:
+            pass  # a damaged one is looked through as it is
+        return mask(path, self._erasing, apply=self._apply), _REWRITTEN
+
+    def _remove(self, path: Path) -> None:
+        if self._apply:
+            path.unlink(missing_ok=True)
+            Path(f"{path}.wal").unlink(missing_ok=True)
 
     def _others(self) -> Iterator[Path]:
         for path in sorted(self._home.rglob("*")):
             is_other = path.relative_to(self._home).parts[0] not in _OWN_STEPS and path != work_list_path(self._home)
-            if is_other and path.is_file() and not path.is_symlink():
+            is_log = path.suffix == ".wal" and path.with_suffix("").exists()  # of DuckDB, which reads it with its file
+            if is_other and not is_log and path.is_file() and not path.is_symlink():
                 yield path
+
+    def _copies(self) -> Iterator[tuple[str, Callable[[], int]]]:
+        """What stands elsewhere, or is made of the published file: it is made anew, and what was there before goes at once."""
+        settings, home = self._settings, self._home
+        if published_path(home).exists():
+            yield "report", lambda: bool(write_report(home))
+            for folder in known_exports(home):
+                yield str(folder), partial(self._parquet, folder)
+            if settings.lake_url:
+                place = f"lake {shown(settings.lake_url)}"
+                yield place, lambda: len(export(home, lake_storage(settings), settings.shard or UNNAMED, keep_earlier=False).tables)
+        if settings.backup_url:
+            yield f"backup {shown(settings.backup_url)}", lambda: len(back_up_home(settings, is_only=True).manifest.files)
+
+    def _parquet(self, folder: Path) -> int:
+        files = export_parquet(published_path(self._home), folder).files
+        remove_earlier_exports(folder)
+        return files
 
     def left(self) -> Iterator[Place]:
         """What is found of them in the end, where it should not be."""
         for path in sorted(self._home.rglob("*")):
             if path.is_file() and path != work_list_path(self._home) and (count := hits(path, self._erasing)):
-                yield Place(str(path.relative_to(self._home)), count, "still found")
+                yield Place(str(path.relative_to(self._home)), count, _FOUND)

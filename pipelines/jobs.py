@@ -6,6 +6,7 @@ from assets.contacts import contacts, coupons, timelines
 from assets.lists import lists
 from assets.materialize import asset_key
 from pipelines.dagster_internals import AssetJob
+from pipelines.home import in_use
 from pipelines.progress import stage
 from pipelines.settings import Settings
 from pipelines.write_back.writebacks_export import refill
@@ -39,7 +40,7 @@ PUBLISH: AssetJob = dg.define_asset_job(
 def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
     """Write the warehouse anew from the archive; no request is sent."""
     settings: Settings = context.resources.settings
-    with stage("rebuild"):
+    with in_use(settings.home), stage("rebuild"):
         report = rebuild_warehouse(settings.home, deadline_s=settings.lock_seconds)
         refill(settings)
     context.add_output_metadata({"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows})

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from marketing_api.clock import utc_now
 from pipelines import output
 from pipelines.freshness import ago
+from pipelines.home import in_use
 from pipelines.progress import advance, report_waiting, stage
 from pipelines.settings import Settings, SettingsError
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
@@ -58,7 +59,7 @@ class Models:
 
     def build(self, select: Sequence[str] = ()) -> BuildReport:
         """Build and test them, see `warehouse.models.build`."""
-        with stage("models and tests"):
+        with in_use(self._settings.home), stage("models and tests"):
             self.report = build(
                 self._settings.warehouse_path,
                 self._model_settings,
@@ -128,7 +129,7 @@ def publish_home(settings: Settings) -> Published:
     is_hashed = settings.personal_data is PersonalData.HASH
     key = personal_key(settings.home, settings.personal_key) if is_hashed else None
     masking = Masking(settings.personal_data, key, settings.personal_group_min)
-    with stage("publishing"):
+    with in_use(settings.home), stage("publishing"):
         return publish(settings.home, masking, check=publish_blockers, deadline_s=settings.lock_seconds, on_wait=report_waiting)
 
 

@@ -26,7 +26,7 @@ from marketing_api.operations import ALL
 from warehouse.forgetting import _LINK, DOMAIN, Forgotten, details
 from warehouse.masking import is_personal
 from warehouse.own_models import own_columns
-from warehouse.person import Person, about_of, tables_of
+from warehouse.person import MAY_NAME, Person, about_of, tables_of
 from warehouse.rebuild import make_views
 from warehouse.schema import comments
 from warehouse.sql import literal, quoted, rows, transaction, value
@@ -53,7 +53,7 @@ class Erasing:
 
     @cached_property
     def likely(self) -> re.Pattern[str]:
-        return re.compile(self.person.likely)
+        return re.compile(self.person.likely(with_ids=True))
 
     @cached_property
     def _everywhere(self) -> re.Pattern[bytes]:
@@ -193,16 +193,13 @@ def _of_nobody_else(connection: duckdb.DuckDBPyConnection, tokens: set[str], tex
     if not tokens:
         return tokens
     connection.register("arrow_tokens", pa.Table.from_pylist([{"token": token, "spelled": text} for token, text in spelled]))
+    pattern = literal(f'"({"|".join(re.escape(text) for _, text in spelled)})"')
     for source, column, kind in texts:
-        several = f"unnest(regexp_extract_all({column}::varchar, {_STRINGS}, 1))" if kind == "JSON" else column
+        several = f"unnest(regexp_extract_all({column}::varchar, {pattern}, 1))" if kind == "JSON" else column
         sql = f"select distinct token from (select {several} as text from {source} where not is_about) join arrow_tokens on text = spelled"
         tokens = tokens - {token for (token,) in rows(connection, sql)}
     connection.unregister("arrow_tokens")
     return tokens
-
-
-#: Strings of a JSON text, as they are written there.
-_STRINGS = r"""'"((?:[^"\\]|\\.)*)"'"""
 
 
 def _leaves(text: str | None, kind: str) -> set[str]:
@@ -275,8 +272,9 @@ def _plan(connection: duckdb.DuckDBPyConnection, erasing: Erasing, schema: str, 
     personal = {column for column in columns if is_personal(schema, name, column, own)}
     account = "account" if "account" in columns else "null"
     about = about_of(erasing.person, table, columns, personal)
-    likely = literal(erasing.person.likely)
-    named = [_named(quoted(column), account, likely) for column, kind in columns.items() if kind in _TEXTS]
+    named = [
+        _named(quoted(column), account, erasing.person, with_ids=schema == "sync") for column, kind in columns.items() if kind in _TEXTS
+    ]
     is_named = " or ".join(named) or "false"
     is_about = f"{about} or {is_named}" if table == "sync.rejected_records" else about
     source = f"(select *, {is_about} as is_about, not is_about and ({is_named}) as is_named from {quoted(schema)}.{quoted(name)} as t)"
@@ -284,10 +282,13 @@ def _plan(connection: duckdb.DuckDBPyConnection, erasing: Erasing, schema: str, 
     return _Plan(table, source, f"select {shown} from {source}")
 
 
-def _named(column: str, account: str, likely: str) -> str:
-    """The condition that the column has something of theirs. The pattern is much faster than the function."""
+def _named(column: str, account: str, person: Person, *, with_ids: bool) -> str:
+    """The condition that the column has something of theirs: what is faster to find out comes first. Ids stand in texts of ours alone."""
     text = f"{column}::varchar"
-    return f"case when regexp_matches({text}, {likely}) then forget_text({account}, {text}) is distinct from {text} else false end"
+    likely = f"regexp_matches({text}, {literal(person.likely(with_ids=with_ids))})"
+    may = MAY_NAME.format(text) + (f" or contains({text}, 'contact')" if with_ids else "")
+    is_changed = f"case when {likely} then forget_text({account}, {text}) is distinct from {text} else false end"
+    return f"case when {may} then {is_changed} else false end"
 
 
 def _rewritten(table: str, name: str, kind: str, account: str, *, is_personal: bool) -> str:

@@ -50,8 +50,14 @@ from warehouse.tables import TABLES
 _REWRITTEN, _REMOVED = "rewritten", "removed"
 #: Outcomes that keep an erasure from being over.
 _NOT_REACHED, _FOUND = "not reached", "still found"
-#: Places with a step of their own, and what is no place of ours: the service's memory, settings and models of the user's.
-_OWN_STEPS = ("archive", "published", "tmp", "warehouse.duckdb", "outbox.sqlite", "outbox.copy.sqlite", "models", "sandbox.jsonl")
+#: What has a step of its own.
+_OWN_STEPS = (
+    *("forgetting.json", "warehouse.duckdb", "outbox.sqlite", "outbox.copy.sqlite", "published/marketing.duckdb"),
+    *("published/earlier/*", "archive/requests/*/*", "archive/bodies/*/*", "archive/loads.jsonl", "archive/index.sqlite", "tmp/*"),
+    *("tmp/*/*", "tmp/*/*/*", "pushes/plan/*", "pushes/*/rows.parquet", "pushes/*/rejected.csv"),
+)
+#: What is no place of ours: models of the user's, and the memory of the sandbox, which is a service.
+_OF_OTHERS = ("models", "sandbox.jsonl")
 
 
 class WorkList(msgspec.Struct):
@@ -269,10 +275,15 @@ class _Erasure:
             Path(f"{path}.wal").unlink(missing_ok=True)
 
     def _others(self) -> Iterator[Path]:
-        for path in sorted(self._home.rglob("*")):
-            is_other = path.relative_to(self._home).parts[0] not in _OWN_STEPS and path != work_list_path(self._home)
+        for path in self._all():
             is_log = path.suffix == ".wal" and path.with_suffix("").exists()  # of DuckDB, which reads it with its file
-            if is_other and not is_log and path.is_file() and not path.is_symlink():
+            if not is_log and not any(path.match(f"{self._home}/{pattern}") for pattern in _OWN_STEPS):
+                yield path
+
+    def _all(self) -> Iterator[Path]:
+        """Every file of the home that is ours."""
+        for path in sorted(self._home.rglob("*")):
+            if path.is_file() and not path.is_symlink() and path.relative_to(self._home).parts[0] not in _OF_OTHERS:
                 yield path
 
     def _copies(self) -> Iterator[tuple[str, Callable[[], int]]]:
@@ -295,6 +306,6 @@ class _Erasure:
 
     def left(self) -> Iterator[Place]:
         """What is found of them in the end, where it should not be."""
-        for path in sorted(self._home.rglob("*")):
-            if path.is_file() and path != work_list_path(self._home) and (count := hits(path, self._erasing)):
+        for path in self._all():
+            if path != work_list_path(self._home) and (count := hits(path, self._erasing)):
                 yield Place(str(path.relative_to(self._home)), count, _FOUND)

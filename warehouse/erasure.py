@@ -108,7 +108,7 @@ class Erasing:
 
     def params(self, account: str, operation: str, params: str) -> str:
         """A call of theirs, as JSON."""
-        return json.dumps(self.forgotten.params(account, operation, json.loads(params)), ensure_ascii=False)
+        return json.dumps(self.forgotten.params(account, operation, json.loads(params), is_about=True), ensure_ascii=False)
 
     def rejected(self, account: str, table: str, raw: str) -> str | None:
         """An entry that was set aside; nothing is left of one that is theirs and does not say so."""

@@ -11,8 +11,9 @@ from typing import Any
 
 import duckdb
 
-from marketing_api.operations import ALL, contacts
+from marketing_api.operations import ALL
 from warehouse.dbt_project import OWN
+from warehouse.forgetting import _OF_CONTACTS
 from warehouse.masking import is_personal
 from warehouse.own_models import own_columns
 from warehouse.schema import SCHEMAS
@@ -27,8 +28,6 @@ _ORIGINS = {
     OWN: "worked out by a model of your own",
     "sync": "written down by this program while it read and sent",
 }
-#: Operations whose parameter `id` is that of a contact.
-_OF_CONTACTS = [each.name for each in (contacts.TIMELINE, contacts.GETCONTACT, contacts.EDITCONTACT, contacts.DELETECONTACT)]
 #: What every address has, however it is escaped: much faster to look for than a pattern.
 MAY_NAME = "(contains({0}, '@') or contains({0}, '40'))"
 #: Characters of a text that are shown on each side of the address that stands in it.
@@ -131,9 +130,11 @@ def about_of(person: Person, table: str, columns: Mapping[str, str], personal: C
         ]
     if table == "sync.requests":
         ids = ", ".join(f"({literal(account)}, '{number}')" for account, number in person.contacts) or "(null, null)"
-        names = ", ".join(map(literal, _OF_CONTACTS))
+        names = ", ".join(map(literal, sorted(_OF_CONTACTS)))
         terms.append(f"lower(t.params ->> 'email') in {addresses}")
-        terms.append(f"(t.operation in ({names}) and (t.account, t.params ->> 'id') in ({ids}))")
+        terms.append(
+            f"(t.operation in ({names}) and (t.account, coalesce(t.params ->> 'id', t.params ->> 'contactid', t.params ->> 'contact_id')) in ({ids}))"
+        )
     return f"coalesce({' or '.join(terms) or 'false'}, false)"
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ def found_in(folder: Path, tokens: Iterable[str]) -> list[tuple[str, str]]:
     found = set()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            for data in _bytes_of(path):
-                found |= {(str(path.relative_to(folder)), token) for text, token in spelled.items() if text in data.lower()}
+            for data in map(bytes.lower, _bytes_of(path)):
+                found |= {(str(path.relative_to(folder)), token) for text, token in spelled.items() if text in data}
     return sorted(found)
 
 
@@ -35,10 +35,10 @@ def _bytes_of(path: Path) -> Iterator[bytes]:
     elif raw.startswith(b"\x28\xb5\x2f\xfd"):
         yield pa.input_stream(str(path), compression="zstd").read()
     elif raw.startswith(b"SQLite format 3\0"):
-        with closing(sqlite3.connect(path)) as connection:
+        with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(path)) as connection:
             yield "\n".join(connection.iterdump()).encode()
     elif raw[8:12] == b"DUCK":
-        with duckdb.connect(str(path), read_only=True) as connection:
+        with suppress(duckdb.Error), duckdb.connect(str(path), read_only=True) as connection:
             yield "\n".join(str(row) for rows in _tables(connection).values() for row in rows).encode()
 
 

@@ -290,7 +290,7 @@ class _Erasure:
         """What stands elsewhere, or is made of the published file: it is made anew, and what was there before goes at once."""
         settings, home = self._settings, self._home
         if published_path(home).exists():
-            yield "report", lambda: bool(write_report(home))
+            yield "report", lambda: int(write_report(home)[0].exists())
             for folder in known_exports(home):
                 yield str(folder), partial(self._parquet, folder)
             if settings.lake_url:

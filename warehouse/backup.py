@@ -33,6 +33,7 @@ _SEALED = ("archive/requests/*/*.parquet", "archive/bodies/*/*", "pushes/*/rows.
 _CHANGING = (
     "archive/forgotten.json",
     "archive/unfinished/*.json",
+    "archive/forgotten.json",
     "archive/journals/*.journal",
     "personal.key",
     "sandbox.jsonl",

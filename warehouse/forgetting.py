@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
@@ -29,16 +30,19 @@ from marketing_api.records.fields import is_personal
 DOMAIN = "forgotten.invalid"
 Buffer = bytes | mmap.mmap
 
-# An address may be escaped, as in links and in JSON, also several times: `%40`, `%2540`, `\u0040`, `\\u0040`.
-_ESCAPE = rb"%(?:25)*[0-9A-Fa-f]{2}|\\+u[0-9A-Fa-f]{4}"
-_AT = re.compile(rb"@|%(?:25)*40|\\+u0040")
-#: What no address goes across; behind what else one may begin; what a domain is made of, and before what it may end.
-_SEPARATORS = tuple(bytes([each]) for each in b'"@ \t\n<>,;(')
-_BEGINS = re.compile(rb"\A|" + _ESCAPE + rb"|\\+[^u]|[^\w.+%\\\x80-\xff-]")
-_DOMAIN = re.compile(rb"(?:[\w.\x80-\xff-]|" + _ESCAPE + rb"){1,300}")
-_ENDS = re.compile(rb"(?=[.%\\])|\Z")
-_LONGEST, _MOST_BEGINS, _MOST_ENDS = 320, 24, 12
-_UNICODE = re.compile(r"\\+u([0-9A-Fa-f]{4})")
+#: Texts are read character by character where an address is not just in quotes: each may be escaped, as in links and JSON, also several
+#: times (`%40`, `%2540`, `\\u0040`).
+_PERCENT = rb"%(?:25)*"
+_CHARACTER = re.compile(
+    rb"%s[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*|%s[0-7][0-9A-Fa-f]" % (_PERCENT, _PERCENT, _PERCENT)
+    + rb"|\\+u[0-9A-Fa-f]{4}|\\+[^u]|[\xc0-\xff][\x80-\xbf]*|.",
+    re.DOTALL,
+)
+_AT, _BARE_AT = re.compile(rb"@|%s40|\\+u0040" % _PERCENT), re.compile(b"@")
+_PLAIN = re.compile(rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)*")
+#: What an address does not go across, what one may begin behind unless it is part of it, and what its domain is made of.
+_SEPARATOR, _INNER, _OF_DOMAIN = re.compile(r'[\s"<>,;:(){}\[\]|@]'), re.compile(r"[\w.+-]"), re.compile(r"[\w.-]")
+_LONGEST, _MOST_BEGINS = 320, 24
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
 _IDS = ("id", "contactid", "contact_id")
 _LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
@@ -48,23 +52,9 @@ _OF_CONTACT = {"email", "registration_date", "registered_at", "timeline"}
 _OF_NOBODY = {"listid", "sourceid", "campaignid", "include", "limit", "page", "status"}
 #: What holds an entry's parts, and what its records are made of under other names.
 _STRUCTURE = {
-    *(
-        "response",
-        "data",
-        "items",
-        "timeline",
-        "utm",
-        "automated",
-        "count",
-        "total",
-        "details",
-        "email",
-        "clicks",
-        "header",
-        "errorcode",
-        *_IDS,
-    ),
+    *("response", "header", "errorcode", "data", "items", "timeline", "utm", "automated", "count", "total", "clicks", "details", "email"),
     *("key", "label", "date", "time", "datetime", "timestamp", "source", "medium", "campaign", "term", "content", "registration_date"),
+    *_IDS,
 }
 #: Details of a timeline's entry that say when and how often, and those that name what was sent.
 _COUNTED, _TITLES = {"send-date", "open-date", "click-date", "links-clicked"}, {"subject", "message"}
@@ -87,8 +77,8 @@ class Forgotten:
         """With these people, contacts as (account, id)."""
         names, ids = list(addresses), list(contacts)
         added = {*map(self.of_address, names), *(self.of_contact(account, contact_id) for account, contact_id in ids)}
-        likely = "|".join({*map(_likely, names), *(rf'id"\s*:\s*"?{contact_id}\b' for _, contact_id in ids)})
-        return replace(self, fingerprints=self.fingerprints | added, likely=f"(?is){likely}" if likely else None)
+        likely = {*filter(None, [self.likely]), *map(_likely, names), *(rf'(?i)id"\s*:\s*"?{contact_id}\b' for _, contact_id in ids)}
+        return replace(self, fingerprints=self.fingerprints | added, likely="|".join(sorted(likely)) or None)
 
     def fingerprint(self, *parts: str) -> str:
         """32 hex digits."""
@@ -100,15 +90,18 @@ class Forgotten:
     def of_contact(self, account: str, contact_id: int | str) -> str:
         return self.fingerprint("contact", account, str(contact_id))
 
-    def is_address(self, text: str) -> bool:
-        return self.of_address(text) in self.fingerprints
+    def is_address(self, value: Any) -> bool:
+        return isinstance(value, str) and "@" in value and self.of_address(value) in self.fingerprints
 
     def is_contact(self, account: str, contact_id: int | str) -> bool:
         return self.of_contact(account, contact_id) in self.fingerprints
 
     def is_named(self, account: str, text: str, *, is_id: bool) -> bool:
         """Whether a cell of a table is a forgotten person's address, or, where it `is_id` of a contact, theirs."""
-        return ("@" in text and self.is_address(text)) or (is_id and text.isdecimal() and self.is_contact(account, text))
+        return self.is_address(text) or (is_id and text.isdecimal() and self.is_contact(account, text))
+
+    def is_title(self, value: Any) -> bool:
+        return isinstance(value, str) and value.strip().lower() in self.titles
 
     def address(self, address: str) -> str:
         """The pseudonym of an address; of a pseudonym itself."""
@@ -130,10 +123,8 @@ class Forgotten:
 
     def is_about(self, account: str, operation: str, params: Mapping[str, str]) -> bool:
         """Whether a call names a forgotten person."""
-        if any("@" in value and self.is_address(value) for value in params.values()):
-            return True
-        ids = [value for name, value in params.items() if name.lower() in _IDS and value.isdecimal()]
-        return operation in _OF_CONTACTS and any(self.is_contact(account, each) for each in ids)
+        is_id = operation in _OF_CONTACTS
+        return any(self.is_named(account, value, is_id=is_id and name.lower() in _IDS) for name, value in params.items())
 
     def params(self, account: str, operation: str, params: Mapping[str, str], *, is_about: bool = False) -> dict[str, str]:
         """Those of a call without what they say of forgotten people; `is_about`: of whom it is known that the call is about them."""
@@ -141,7 +132,7 @@ class Forgotten:
             return {name: self.text(value) for name, value in params.items()}
         kept = {}
         for name, value in params.items():
-            if "@" in value and self.is_address(value):
+            if self.is_address(value):
                 kept[name] = self.address(value)
             elif name.lower() in _IDS and value.isdecimal():
                 kept[name] = str(self.contact(account, value)) if operation in _OF_CONTACTS else value
@@ -191,13 +182,14 @@ class Forgotten:
     def _pieces(self, account: str, operation: Operation, params: Mapping[str, str], body: Buffer) -> Sequence[bytes | memoryview] | None:
         """What the body is put together of; None when it stays as it is."""
         reading, is_about = _Reading(self, account, operation), self.is_about(account, operation.name, params)
-        is_wide = b"\0" in bytes(body[:4])  # UTF-16
-        if not is_wide and not is_about and not reading.places(body):
+        is_wide = b"\0" in bytes(body[:16])  # UTF-16
+        if not (places := reading.places(body)) and not is_about and not is_wide:
             return None
         try:
             envelope = read_envelope(memoryview(body))
-            body = envelope.text if isinstance(envelope.text, bytes) else body  # mended
-            if operation.is_streamed and not is_about and (pieces := reading.pieces(body, envelope)) is not None:
+            if isinstance(envelope.text, bytes):  # mended
+                body, places = envelope.text, reading.places(envelope.text)
+            if operation.is_streamed and not is_about and (pieces := reading.pieces(body, places, envelope)) is not None:
                 return pieces if len(pieces) > 1 else None
             document = decode(envelope.text)
             after = reading.entry(document) if is_about else reading.value(document)
@@ -207,49 +199,57 @@ class Forgotten:
 
     def _named(self, text: Buffer) -> Iterator[tuple[int, int, str]]:
         """Where forgotten addresses stand: (begin, end, pseudonym), in order, none in another."""
-        behind = 0
-        for at in _AT.finditer(text):
-            before = bytes(text[max(behind, at.start() - _LONGEST) : at.start()])
-            local = before[max(map(before.rfind, _SEPARATORS)) + 1 :]
-            if not local or (domain := _DOMAIN.match(text, at.end())) is None:
-                continue
-            for begin, end in _extents(before, local, text, domain):
-                found = bytes(text[at.start() - begin : end])
-                if address := next(filter(self.is_address, _spellings(found)), None):
-                    yield at.start() - begin, end, self.address(address)
+        behind, is_escaped = 0, any(text.find(each) >= 0 for each in (b"%40", b"2540", b"u0040"))
+        for at in (_AT if is_escaped else _BARE_AT).finditer(text):
+            for begin, end, address in _addresses(text, at, behind):
+                if self.is_address(address):
+                    yield begin, end, self.address(address)
                     behind = end
                     break
+
+
+def _addresses(text: Buffer, at: re.Match[bytes], behind: int) -> Iterable[tuple[int, int, str]]:
+    """What may be an address around its `@`, the longest first: (begin, end, address)."""
+    begin, end = text.rfind(b'"', max(behind, at.start() - _LONGEST), at.start()) + 1, text.find(b'"', at.end(), at.end() + _LONGEST)
+    if begin and end > 0 and _PLAIN.fullmatch(whole := bytes(text[begin:end])):  # as nearly all are
+        return [(begin, end, whole.decode())]
+    behind_at = _characters(bytes(text[at.end() : at.end() + _LONGEST]))
+    domain = list(takewhile(lambda each: _OF_DOMAIN.match(each[1]), behind_at))
+    while domain and domain[-1][1] in ".-":
+        del domain[-1]
+    end, name = at.end() + sum(size for size, _ in domain), "".join(char for _, char in domain)
+    found, place, local = list[tuple[int, int, str]](), at.start(), ""
+    for size, char in reversed(_characters(bytes(text[max(behind, at.start() - _LONGEST) : at.start()]))):
+        if _SEPARATOR.match(char):
+            break
+        if not _INNER.match(char) and local:
+            found.append((place, end, f"{local}@{name}"))
+        place, local = place - size, char + local
+    return [(place, end, f"{local}@{name}"), *reversed(found[:_MOST_BEGINS])] if domain and local else []
+
+
+def _characters(raw: bytes) -> list[tuple[int, str]]:
+    """The characters of a text as they are meant, each with its size in bytes as it stands there."""
+    return [(len(each), _meant(each.decode("utf-8", "replace"))) for each in _CHARACTER.findall(raw)]
+
+
+def _meant(character: str) -> str:
+    if character[0] == "%":
+        return unquote(re.sub("%(?:25)+(?=[0-9A-Fa-f]{2})", "%", character))
+    if character[0] == "\\" and len(character) > 1:
+        return chr(int(character[-4:], 16)) if "u" in character else " "
+    return character
 
 
 def _likely(address: str) -> str:
     """What an address is like however it is escaped: letters and digits stay, each other character takes up to 16 bytes."""
     runs = re.split("([^a-z0-9]+)", address.strip().lower())
-    return "".join(run if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
+    return "(?is)" + "".join(run if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
 
 
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:
     """Whether an address, or a contact's id, is that of somebody who was forgotten."""
     return text is not None and (text.endswith(f"@{DOMAIN}") or (is_id and text.startswith("-") and text[1:].isdecimal()))
-
-
-def _extents(before: bytes, local: bytes, text: Buffer, domain: re.Match[bytes]) -> Iterable[tuple[int, int]]:
-    """Where an address may begin, in bytes before its `@`, and end: the longest first."""
-    if before.endswith(b'"' + local) and bytes(text[domain.end() : domain.end() + 1]) == b'"' and b"\\" not in local:
-        return [(len(local), domain.end())]  # what stands in quotes, as nearly all do
-    begins = [len(local) - each.end() for each in _BEGINS.finditer(local)][-_MOST_BEGINS:]
-    ends = [domain.start() + each.start() for each in _ENDS.finditer(domain[0])][:_MOST_ENDS]
-    return [(begin, end) for begin in begins for end in reversed(ends)]
-
-
-def _spellings(raw: bytes) -> Iterator[str]:
-    """What an address may be that is escaped up to three times."""
-    text = raw.decode("utf-8", "replace")
-    yield text
-    for _ in range(3):
-        plain = _UNICODE.sub(lambda escape: chr(int(escape[1], 16)), unquote(text))
-        if plain == text:
-            return
-        yield (text := plain)
 
 
 @cache
@@ -278,9 +278,9 @@ class _Reading:
             found += (each.start() for each in _ID.finditer(body) if self._is_contact(each[1].decode()))
         return sorted(found)
 
-    def pieces(self, body: Buffer, envelope: Envelope) -> list[bytes | memoryview] | None:
+    def pieces(self, body: Buffer, places: list[int], envelope: Envelope) -> list[bytes | memoryview] | None:
         """Of a listing that may be huge: only entries that name somebody are decoded. None when somebody is named elsewhere."""
-        places, pieces, whole, last, seen = self.places(body), list[bytes | memoryview](), memoryview(body), 0, 0
+        pieces, whole, last, seen = list[bytes | memoryview](), memoryview(body), 0, 0
         for begin, raw in _entries(body, envelope.payload(self.operation)):
             first, seen = seen, bisect_left(places, begin + len(raw), seen)
             if first == seen:
@@ -302,11 +302,10 @@ class _Reading:
         return self.forgotten.text(value) if isinstance(value, str) else value
 
     def _is_of_forgotten(self, entry: Mapping[str, Any]) -> bool:
-        if any(map(self._is_address, entry.values())):
+        if any(map(self.forgotten.is_address, entry.values())):
             return True
-        if self.operation.name not in _OF_CONTACTS or not _OF_CONTACT.intersection(map(str.lower, entry)):
-            return False
-        return any(name.lower() in _IDS and self._is_contact(value) for name, value in entry.items())
+        is_of_contact = self.operation.name in _OF_CONTACTS and _OF_CONTACT.intersection(map(str.lower, entry))
+        return bool(is_of_contact) and any(name.lower() in _IDS and self._is_contact(value) for name, value in entry.items())
 
     def _is_contact(self, value: Any, *, is_certain: bool = False) -> bool:
         """Whether it is the id of a forgotten contact; `is_certain`: of an entry that is about one."""
@@ -319,20 +318,15 @@ class _Reading:
         if isinstance(entry, list):
             return [self.entry(each) for each in entry]
         if isinstance(entry, dict):
-            kept = _kept_names(self.operation)
-            folded = {name: name.lower() for name in entry}
-            return {
-                name: self._member(folded[name], each)
-                for name, each in entry.items()
-                if folded[name] in kept
-                or (name.isdecimal() and isinstance(each, dict))  # an entry of many; a custom field holds a value
-                or self._is_address(each)
-                or (folded[name] == "snippet" and self._is_title(each))
-            }
+            return {name: self._member(name.lower(), each) for name, each in entry.items() if self._stays(name.lower(), each)}
         if isinstance(entry, str):
             link = _LINK.match(entry)
             return self.forgotten.text("".join(link.groups()) if link else entry)
         return entry
+
+    def _stays(self, name: str, value: Any) -> bool:
+        is_known = name in _kept_names(self.operation) or name.isdecimal()
+        return is_known or self.forgotten.is_address(value) or (name == "snippet" and self.forgotten.is_title(value))
 
     def _member(self, name: str, value: Any) -> Any:
         if name == "email" and isinstance(value, str) and "@" in value:
@@ -342,12 +336,6 @@ class _Reading:
         if name == "header":
             return self.value(value)
         return details(value, self.forgotten) if name == "details" else self.entry(value)
-
-    def _is_address(self, value: Any) -> bool:
-        return isinstance(value, str) and "@" in value and self.forgotten.is_address(value)
-
-    def _is_title(self, value: Any) -> bool:
-        return isinstance(value, str) and value.strip().lower() in self.forgotten.titles
 
 
 def _entries(body: Buffer, payload: msgspec.Raw | None) -> Iterator[tuple[int, bytes]]:
@@ -373,5 +361,5 @@ def details(value: Any, forgotten: Forgotten) -> Any:
 def _stays(detail: Any, forgotten: Forgotten) -> bool:
     if not isinstance(detail, dict):
         return False
-    key, text = str(detail.get("key", "")).lower(), str(detail.get("value", "")).strip().lower()
-    return key in _COUNTED or (key in _TITLES and text in forgotten.titles)
+    key = str(detail.get("key", "")).lower()
+    return key in _COUNTED or (key in _TITLES and forgotten.is_title(detail.get("value")))

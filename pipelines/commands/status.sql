@@ -7,7 +7,7 @@ select table_name as "table", account, coalesce(any_value(counted.rows), 0) as r
 from sync.coverage left join ({counted}) as counted using (account, table_name) group by all order by account, min(coverage.rowid);
 
 -- contacts
-with contacts as (select distinct account, contact_id from source.contacts where _deleted_at is null)
+with contacts as (select distinct account, contact_id from source.contacts where _deleted_at is null and contact_id > 0)
 select p.account, count(*) as contacts, count(c.timeline_asked_at) as timelines, count(c.coupon_asked_at) as coupons,
     min(c.timeline_asked_at) as oldest, count(*) filter (c.timeline_served < c.timeline_total) as cut
 from contacts p left join sync.contact_coverage c using (account, contact_id) group by p.account order by p.account;

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import msgspec
@@ -169,13 +170,13 @@ class _Rewriting:
 
     def _mend_references(self, files: list[Path]) -> None:
         """Rows that refer to a body that was written anew have its size and hashes."""
-        stale = defaultdict[str, dict[int, tuple[int, str, str]]](dict)
+        stale = defaultdict[str, dict[int, dict[str, Any]]](dict)
         with duckdb.connect() as db:
             for name, request_id, *digests in db.execute(_STALE, {"files": list(map(str, files))}).fetchall() if files else ():
-                stale[name][request_id] = tuple(digests)
+                stale[name][request_id] = dict(zip(("bytes", "body_sha256", "content_sha256"), digests, strict=True))
         for name, digests_of in stale.items():
             rows = (row for row, _ in _rows(Path(name)) if row.request_id in digests_of)
-            self._write(Path(name), {row.request_id: (_with_digests(row, *digests_of[row.request_id]), b"") for row in rows})
+            self._write(Path(name), {row.request_id: (msgspec.structs.replace(row, **digests_of[row.request_id]), b"") for row in rows})
 
     def _remove_orphans(self, files: list[Path]) -> None:
         """Bodies in files of their own to which no row refers."""
@@ -183,10 +184,6 @@ class _Rewriting:
         for path in (self._root / "bodies").glob("date=*/*"):
             if str(path.relative_to(self._root)) not in named:
                 path.unlink()
-
-
-def _with_digests(row: Row, size: int, body: str, content: str) -> Row:
-    return msgspec.structs.replace(row, bytes=size, body_sha256=body, content_sha256=content)
 
 
 def _rows(path: Path) -> Iterator[tuple[Row, bytes]]:

@@ -155,6 +155,8 @@ def forget_in_database(connection: duckdb.DuckDBPyConnection, erasing: Erasing, 
     return {table: count for table, count in counts.items() if count}
 
 
+#: A date says nothing of whom it is about.
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?!\d)")
 #: Characters that a value has at least which is looked for wherever it may stand; digits alone may be anything.
 _LEAST, _LEAST_DIGITS = 4, 6
 
@@ -182,7 +184,7 @@ def tokens_of(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> tuple[
 
 
 def _is_distinctive(text: str, erasing: Erasing) -> bool:
-    if text in {str(number) for _, number in erasing.person.contacts}:
+    if text in {str(number) for _, number in erasing.person.contacts} or _DATE.match(text):
         return False
     return len(text) >= (_LEAST_DIGITS if text.isdecimal() else _LEAST) and text.strip().lower() not in erasing.person.addresses
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from marketing_api.clock import utc_now
 from pipelines.backups import back_up_home
-from pipelines.home import in_use
+from pipelines.home import in_use, work_list
 from pipelines.progress import report_waiting, stage
 from pipelines.publishing import lake_storage
 from pipelines.report.render import write_report
@@ -39,9 +39,11 @@ from warehouse.erasure import Erasing, forget_in_database, titles_of, tokens_of
 from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten
 from warehouse.lake import UNNAMED, export
+from warehouse.masking import personal_key
 from warehouse.parquet_export import export_parquet, known_exports, remove_earlier_exports
 from warehouse.person import Person, find_person
-from warehouse.publish import earlier, published_path, stamp, turn
+from warehouse.personal_data import PersonalData
+from warehouse.publish import earlier, facts, published_path, stamp, turn
 from warehouse.schema import ensure_schema
 from warehouse.sql import literal, rows
 from warehouse.storage import shown
@@ -82,13 +84,9 @@ class Place(msgspec.Struct, frozen=True):
     outcome: str = _REWRITTEN
 
 
-def work_list_path(home: Path) -> Path:
-    return home / "forgetting.json"
-
-
 def unfinished(home: Path) -> WorkList | None:
     """What an erasure that was interrupted has left to do."""
-    path = work_list_path(home)
+    path = work_list(home)
     return msgspec.json.decode(path.read_bytes(), type=WorkList) if path.exists() else None
 
 
@@ -101,6 +99,11 @@ def people(settings: Settings, account: str | None, addresses: Sequence[str], co
         tuple(sorted({address for each in found for address in each.addresses})),
         tuple(sorted({contact for each in found for contact in each.contacts})),
     )
+
+
+def is_over(places: Sequence[Place]) -> bool:
+    """Whether nothing is left of anybody."""
+    return not any(each.outcome.startswith((_NOT_REACHED, _FOUND)) for each in places)
 
 
 def dry_run(settings: Settings, person: Person) -> list[Place]:
@@ -136,7 +139,7 @@ def _forget(settings: Settings, person: Person) -> list[Place]:
     receipt = _summed([*(each for each in work.done if each.outcome in (_REWRITTEN, _REMOVED)), *left])
     _note(settings, work.erasure_id, receipt)
     if not left:
-        work_list_path(home).unlink()
+        work_list(home).unlink()
     return receipt
 
 
@@ -145,7 +148,7 @@ def _write(home: Path, work: WorkList) -> None:
         temporary = workspace.file("forgetting.json")
         with os.fdopen(create(temporary), "wb") as file:
             file.write(msgspec.json.encode(work))
-        move_into_place(temporary, work_list_path(home))
+        move_into_place(temporary, work_list(home))
 
 
 def _erasing(settings: Settings, person: Person, forgotten: Forgotten) -> Erasing:
@@ -228,12 +231,15 @@ class _Erasure:
 
     def _copy(self, path: Path, *, is_new: bool = False) -> int:
         """A DuckDB file that readers may have open: it is not changed, a new one takes its name. `is_new`: it is a publishing of now."""
+        published, erasing = facts(path), self._erasing
+        if published and published.personal_data is PersonalData.HASH:
+            erasing = erasing.in_hashes(personal_key(self._home, self._settings.personal_key))
         with closing(Workspace(self._home / "tmp" / "forget")) as workspace, duckdb.connect() as connection:
             rows(connection, "set timezone = 'UTC'")
             rows(connection, f"attach {literal(str(path))} as copy (read_only)")
             rows(connection, "use copy")
             new = workspace.file("copy.duckdb") if self._apply else None
-            counts = forget_in_database(connection, self._erasing, new)
+            counts = forget_in_database(connection, erasing, new)
             if new and is_new:
                 stamp(connection, new)
             if new:
@@ -307,5 +313,5 @@ class _Erasure:
     def left(self) -> Iterator[Place]:
         """What is found of them in the end, where it should not be."""
         for path in self._all():
-            if path != work_list_path(self._home) and (count := hits(path, self._erasing)):
+            if path != work_list(self._home) and (count := hits(path, self._erasing)):
                 yield Place(str(path.relative_to(self._home)), count, _FOUND)

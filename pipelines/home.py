@@ -134,6 +134,17 @@ def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Ite
         os.close(descriptor)
 
 
+def work_list(home: Path) -> Path:
+    """Where it stands who is being forgotten, for as long as that takes."""
+    return home / "forgetting.json"
+
+
+def unfinished_erasure(home: Path) -> str:
+    """A sentence for whoever uses the home; empty when nobody is being forgotten."""
+    sentence = "people are to be forgotten, and that has not ended: `marketing-sync forget --apply` goes on with it"
+    return sentence if work_list(home).exists() else ""
+
+
 def _locked(descriptor: int, kind: int) -> bool:
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)

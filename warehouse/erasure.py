@@ -8,9 +8,9 @@ file is then written anew, since DuckDB keeps the bytes of what was changed in b
 import json
 import mmap
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from html import escape
 from pathlib import Path
@@ -23,8 +23,9 @@ from duckdb.func import FunctionNullHandling
 
 from marketing_api.operation import Operation
 from marketing_api.operations import ALL
+from marketing_api.redaction import Secret
 from warehouse.forgetting import _LINK, DOMAIN, Forgotten, details
-from warehouse.masking import is_personal
+from warehouse.masking import hashed, is_personal
 from warehouse.own_models import own_columns
 from warehouse.person import MAY_NAME, Person, about_of, tables_of
 from warehouse.rebuild import make_views
@@ -36,6 +37,8 @@ _ID = re.compile(r"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\
 
 _NUMBER = re.compile(r"(?<![\w.-])\d{1,18}(?![\w.])")
 _ID_BYTES = re.compile(_ID.pattern.encode(), re.IGNORECASE)
+#: Words of one pattern.
+_AT_ONCE = 300
 #: Bytes from which on a word is taken out wherever it stands; a shorter one may be part of another.
 _LONG = 8
 _PART_BEFORE, _PART_BEHIND = re.compile(rb"(?<![\\])(?<!%[0-9a-fA-F])[\w\x80-\xff]\Z"), re.compile(rb"[\w\x80-\xff]")
@@ -56,10 +59,21 @@ class Erasing:
         return re.compile(self.person.likely(with_ids=True))
 
     @cached_property
-    def _everywhere(self) -> re.Pattern[bytes]:
+    def patterns(self) -> Sequence[str]:
+        """Patterns (RE2) of all that `found` finds, and of a little more; one of all words would be too large."""
+        ids = [self.person.likely(with_ids=True)] if self.person.contacts else []
+        words = [re.escape(word) for word in sorted(self._words)]
+        return [*ids, *(f"(?i)(?:{'|'.join(words[first : first + _AT_ONCE])})" for first in range(0, len(words), _AT_ONCE))]
+
+    @cached_property
+    def _words(self) -> Collection[str]:
         """Every spelling of their addresses and tokens."""
-        words = {word for text in (*self.person.addresses, *self.tokens) for word in _spellings(text)}
-        return re.compile(_any_of([word.encode("utf-8", "replace") for word in words]) if words else rb"[^\s\S]", re.IGNORECASE)
+        return {word for text in (*self.person.addresses, *self.tokens) for word in _spellings(text)}
+
+    @cached_property
+    def _everywhere(self) -> re.Pattern[bytes]:
+        words = [word.encode("utf-8", "replace") for word in self._words]
+        return re.compile(_any_of(words) if words else rb"[^\s\S]", re.IGNORECASE)
 
     def found(self, data: bytes | mmap.mmap) -> Iterator[tuple[int, int]]:
         """Where their addresses, tokens and contacts stand in bytes of whatever kind: (begin, end)."""
@@ -81,6 +95,11 @@ class Erasing:
     @cached_property
     def _contacts(self) -> Collection[tuple[str, int]]:
         return set(self.person.contacts)
+
+    def in_hashes(self, key: Secret) -> "Erasing":
+        """The same for a copy that hashes personal data with this key."""
+        aliases = {hashed(address, key): hashed(self.forgotten.address(address), key) for address in self.person.addresses}
+        return replace(self, person=Person((*self.person.addresses, *aliases), self.person.contacts), aliases=aliases)
 
     def contact(self, account: str | None, number: int) -> int:
         """The pseudonym of a contact of theirs; of others the same. Without an account that of any."""

@@ -7,7 +7,7 @@ import click
 
 from pipelines import exits
 from pipelines.commands import Arguments, command
-from pipelines.erasing import dry_run, people, unfinished
+from pipelines.erasing import dry_run, is_over, people, unfinished
 from pipelines.erasing import forget as forget_people
 from pipelines.home import prepare_home
 from pipelines.options import Option, parameters
@@ -48,7 +48,7 @@ def forget(arguments: Arguments, settings: Settings) -> int:
     places = forget_people(settings, person)
     for each in places:
         print(f"{each.place}: {each.rows:,} {each.outcome}")
-    if unfinished(settings.home):
+    if not is_over(places):
         print("not all could be taken out: `marketing-sync forget --apply` tries again", file=sys.stderr)
         return exits.INCOMPLETE
     print("forgotten; sync.erasures has the receipt")

@@ -13,6 +13,7 @@ from marketing_api.clock import utc_now
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
+from pipelines.home import unfinished_erasure
 from pipelines.options import JSON, Option, parameters
 from pipelines.output import Status, emit
 from pipelines.progress import report_waiting
@@ -54,6 +55,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
             _read(connection, _QUERIES["rejected"], output.Rejected),
         )
     found.notices = _standstills(found.tables, now) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
+    found.notices += filter(None, [unfinished_erasure(settings.home)])
     if arguments.json:
         found.published = published_document(settings)
         emit(found)

@@ -63,7 +63,7 @@ _OWN = {"sync.erasures", "sync.archive_files"}
 
 def rows_of_others(home: Path, address: str, contacts: list[int]) -> dict[str, list[str]]:
     """Rows of all tables that name neither the address nor a contact."""
-    numbers = "|".join(map(str, contacts))
+    numbers = "|".join(map(str, contacts)) or "no number"
     marks = re.compile(
         rf"{re.escape(address)}|{re.escape(address.replace('@', '%40'))}|forgotten\.invalid|\b({numbers})\b|-\d{{10,}}", re.I
     )

@@ -5,6 +5,7 @@ Not here: what is backed up (`warehouse.backup`), the commands (`commands.backup
 
 from pipelines.alerts import try_to_post
 from pipelines.failures import explain
+from pipelines.home import in_use
 from pipelines.progress import report_waiting, stage
 from pipelines.settings import Settings, SettingsError
 from warehouse.backup import BackupReport, back_up
@@ -19,11 +20,11 @@ def backup_storage(settings: Settings, url: str = "") -> Storage:
     return Storage(f"{url.rstrip('/')}/{settings.shard or UNNAMED}")
 
 
-def back_up_home(settings: Settings, *, verify: bool = False) -> BackupReport:
+def back_up_home(settings: Settings, *, verify: bool = False, is_only: bool = False) -> BackupReport:
     """Raises WarehouseError and SettingsError."""
-    with stage("backup"):
+    with in_use(settings.home), stage("backup"):
         storage = backup_storage(settings)
-        return back_up(settings.home, storage, verify=verify, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+        return back_up(settings.home, storage, verify=verify, is_only=is_only, deadline_s=settings.lock_seconds, on_wait=report_waiting)
 
 
 def back_up_run(settings: Settings) -> str:

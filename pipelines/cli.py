@@ -27,6 +27,7 @@ COMMANDS = {
     "report": ("publish", "write the page about what is published, for the business owner"),
     "mcp": ("mcp", "let an AI assistant ask the published copy, read-only"),
     "person": ("person", "write all that is known of one person as a page and as JSON"),
+    "forget": ("forget", "take people out of everything that is kept of them; a dry run without --apply"),
     "rebuild": ("publish", "write the warehouse anew from the archive, without a request"),
     "backup": ("backup", "back up what a home cannot make anew, and show what is there"),
     "restore": ("backup", "make a home of its backup, on an empty machine"),

@@ -7,6 +7,7 @@ one of an earlier program upgraded (`upgrade`). Not here: what is in the files (
 """
 
 import errno
+import fcntl
 import logging
 import os
 import platform
@@ -36,6 +37,8 @@ _DAGSTER_YAML = Path(__file__).with_name("dagster.yaml")
 _NOTED_EVERY_S, _ABANDONED_S = 10.0, 35.0
 _claimed: set[Path] = set()
 VERSION_FILE = "version"
+#: How long work waits for people to be forgotten.
+_IN_USE_S = 600.0
 #: As earlier versions wrote it: with the place of the home then, with the module that the class was in → as it is written now.
 _OUTDATED = {
     re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE): r"\1history/runs",
@@ -148,6 +151,61 @@ def _claim(home: Path) -> None:
     if not _claimed:
         threading.Thread(target=_keep_noted, args=(mine,), name="machine note", daemon=True).start()
     _claimed.add(home)
+
+
+_alone: set[Path] = set()
+
+
+@contextmanager
+def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Iterator[None]:
+    """Whoever reads, builds, publishes or pushes uses the home together with others; `alone`: nobody else does meanwhile.
+
+    Waits up to `wait_s`; then HomeError, which says who is in the way.
+    """
+    if home in _alone:  # this process has it for itself
+        yield
+        return
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, ends = os.open(home / ".in-use", os.O_CREAT | os.O_RDWR, 0o600), time.monotonic() + wait_s
+    try:
+        while not _locked(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
+            if time.monotonic() >= ends:
+                who = "another program" if alone else "people are being forgotten, and another program"
+                raise HomeError(f"{who} has the home {home} in use ({_holders(descriptor)}): wait until it has ended, and try again")
+            time.sleep(0.1)
+        if alone:
+            _alone.add(home)
+        yield
+    finally:
+        _alone.discard(home)
+        os.close(descriptor)
+
+
+def work_list(home: Path) -> Path:
+    """Where it stands who is being forgotten, for as long as that takes."""
+    return home / "forgetting.json"
+
+
+def unfinished_erasure(home: Path) -> str:
+    """A sentence for whoever uses the home; empty when nobody is being forgotten."""
+    sentence = "people are to be forgotten, and that has not ended: `marketing-sync forget --apply` goes on with it"
+    return sentence if work_list(home).exists() else ""
+
+
+def _locked(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+
+
+def _holders(descriptor: int) -> str:
+    """The numbers of processes that hold a lock on the open file, as far as the system tells."""
+    inode, locks = os.fstat(descriptor).st_ino, Path("/proc/locks")
+    lines = map(str.split, locks.read_text(encoding="ascii").splitlines()) if locks.exists() else []
+    found = sorted({words[-4] for words in lines if "->" not in words and words[-3].endswith(f":{inode}")})
+    return f"process {', '.join(found)}" if found else "its process is not known"
 
 
 def _keep_noted(mine: str) -> None:

@@ -13,6 +13,7 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from pipelines import output
 from pipelines.freshness import ago
+from pipelines.home import in_use
 from pipelines.progress import advance, report_waiting, stage
 from pipelines.retention import let_go_of_rows
 from pipelines.settings import Settings, SettingsError
@@ -50,7 +51,7 @@ class Models:
 
     def build(self, settings: Settings, select: Sequence[str] = ()) -> BuildReport:
         """Build and test them, see `warehouse.models.build`."""
-        with stage("models and tests"):
+        with in_use(settings.home), stage("models and tests"):
             let_go_of_rows(settings)
             self.report = build(
                 settings.warehouse_path,
@@ -97,7 +98,7 @@ def publish_home(settings: Settings) -> Published:
     is_hashed = settings.personal_data is PersonalData.HASH
     key = personal_key(settings.home, settings.personal_key) if is_hashed else None
     masking = Masking(settings.personal_data, key, settings.personal_group_min)
-    with stage("publishing"):
+    with in_use(settings.home), stage("publishing"):
         return publish(settings.home, masking, check=publish_blockers, deadline_s=settings.lock_seconds, on_wait=report_waiting)
 
 

@@ -22,6 +22,7 @@ from marketing_api.errors import AuthenticationFailed, MarketingApiError
 from marketing_api.rate_limit import RateLimiter
 from pipelines.accounts import connections, explained
 from pipelines.backups import back_up_run
+from pipelines.home import in_use
 from pipelines.progress import report_waiting
 from pipelines.retention import tidy
 from pipelines.settings import Settings
@@ -51,7 +52,7 @@ def open_reader(
     Raises AuthenticationFailed or another MarketingApiError when none responds.
     """
     now, shrink_limit = SteadyClock(now), None if options.get("accept_shrink") else settings.shrink_limit
-    with ExitStack() as stack:
+    with in_use(settings.home), ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
         warehouse = _warehouse(settings, stack.enter_context(Archive(settings.home / "archive")))
         spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()

@@ -1,7 +1,8 @@
 """The backup of a home, and the way back: what cannot be made anew, in a folder or object storage, found whole by its manifest.
 
 Sealed files of the archive stand there under the names they have in the home; what changes stands beside its name with its digest
-(`outbox.sqlite.1f…`), the load log in pieces. `manifest.json` names what belongs together and is swapped last. Nothing is ever deleted.
+(`outbox.sqlite.1f…`), the load log in pieces. `manifest.json` names what belongs together and is swapped last. Nothing is deleted, unless
+people are to be forgotten.
 Not here: what becomes of the outbox (`pipelines.write_back.outbox.store`), making the warehouse of it (`rebuild`).
 """
 
@@ -78,9 +79,16 @@ class BackupReport:
 
 
 def back_up(
-    home: Path, storage: Storage, *, verify: bool = False, deadline_s: float = DEADLINE_S, on_wait: OnWait | None = None
+    home: Path,
+    storage: Storage,
+    *,
+    verify: bool = False,
+    is_only: bool = False,
+    deadline_s: float = DEADLINE_S,
+    on_wait: OnWait | None = None,
 ) -> BackupReport:
     """Send what is not there yet. `verify`: read everything that is there, too. Safe while others use the home, and to be killed.
+    `is_only`: what the home does not have as it is there goes, but for requests and pushes that the home has lost.
 
     Raises StorageUnavailable, and what `connection.connect` raises.
     """
@@ -89,12 +97,18 @@ def back_up(
         _check_same_home(home, storage, before)
         there = storage.names()
         bad = {file.stored for file in before.files if not file.is_in(there) or (verify and storage.digest(file.stored) != file.sha256)}
+        if is_only:  # what was written anew under its name may be as long as it was
+            bad |= {file.stored for file in before.files if _is_sealed(file.path) and not _is_same(home / file.path, file)}
         sender = _Sender(home, storage, workspace, before, {name: size for name, size in there.items() if name not in bad})
         manifest = Manifest(utc_now(), [*sender.all(deadline_s, on_wait)])
         paths = {file.path for file in manifest.files}
         paths |= retired(home / "archive")
-        manifest.files += [file for file in before.files if file.path not in paths and _is_carried(file.path)]
+        carried = (file for file in before.files if file.path not in paths and _is_carried(file.path))
+        manifest.files += [file for file in carried if not (is_only and file.path.startswith("archive/bodies/"))]
         storage.write(_MANIFEST, msgspec.json.encode(manifest))
+        if is_only:
+            kept = {_MANIFEST, *(file.stored for file in manifest.files)}
+            storage.delete([name for name in storage.names() if name not in kept])
         sent, named = ({file.stored for file in several} for several in (sender.sent, manifest.files))
         return BackupReport(manifest, sender.sent, sorted(bad & sent), sorted(bad & named - sent))
 
@@ -122,6 +136,12 @@ def _check_same_home(home: Path, storage: Storage, before: Manifest) -> None:
 
 def _is_sealed(path: str) -> bool:
     return any(PurePosixPath(path).match(pattern) for pattern in _SEALED)
+
+
+def _is_same(path: Path, file: File) -> bool:
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256
+    return True  # the home has lost it
 
 
 def _is_carried(path: str) -> bool:

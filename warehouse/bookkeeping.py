@@ -5,7 +5,7 @@ Not here: the tables themselves (`sync_tables`), what loads write (`loads.covera
 
 import datetime as dt
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,8 +13,8 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.archive import Archive
-from warehouse.sql import query, rows, transaction, value
-from warehouse.sync_tables import WRITEBACKS
+from warehouse.sql import query, quoted, rows, transaction, value
+from warehouse.sync_tables import REQUESTS, WRITEBACKS
 
 
 def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
@@ -112,3 +112,28 @@ def write_changes(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime, 
             connection.unregister("arrow_writebacks")
             written += len(entries)
     return written
+
+
+def refresh_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> None:
+    """Show requests as the archive has them now, where their files were written anew."""
+    load_requests(connection, archive)
+    columns = [column.name for column in REQUESTS.columns]
+    shown, new = (f"({', '.join(f'{table}.{quoted(name)}' for name in columns)})" for table in ("requests", "n"))
+    changed = ", ".join(f"{quoted(name)} = n.{quoted(name)}" for name in columns)
+    for _, exchanges in archive.exchanges():
+        connection.register("arrow_requests", exchanges)
+        same = f"n.request_id = requests.request_id and {shown} is distinct from {new}"
+        rows(connection, f"update sync.requests as requests set {changed} from arrow_requests as n where {same}")
+        connection.unregister("arrow_requests")
+
+
+def write_erasures(connection: duckdb.DuckDBPyConnection, places: Sequence[Mapping[str, Any]]) -> None:
+    """Add the receipt of an erasure, or replace what was written of it before it was interrupted."""
+    with transaction(connection):
+        for place in places:
+            rows(
+                connection,
+                "delete from sync.erasures where erasure_id = $erasure_id and place = $place",
+                {"erasure_id": place["erasure_id"], "place": place["place"]},
+            )
+            rows(connection, "insert into sync.erasures by name select unnest($row)", {"row": place})

@@ -343,7 +343,7 @@ class _Reading:
         return entry
 
     def _stays(self, name: str, value: Any) -> bool:
-        is_known = name in _kept_names(self.operation) or name.isdecimal()
+        is_known = name in _kept_names(self.operation) or (name.isdecimal() and isinstance(value, dict))
         return is_known or self.forgotten.is_address(value) or (name == "snippet" and self.forgotten.is_title(value))
 
     def _member(self, name: str, value: Any) -> Any:

@@ -80,8 +80,9 @@ class Manifest(msgspec.Struct):
 _decode = msgspec.json.Decoder(Manifest).decode
 
 
-def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = None) -> Manifest:
+def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = None, *, keep_earlier: bool = True) -> Manifest:
     """Export what `home` has published; a version that is current already is not sent again, nor a file that got there before a failure.
+    `keep_earlier`: versions that were superseded stay for a while.
 
     Raises NothingPublished and StorageUnavailable.
     """
@@ -95,7 +96,7 @@ def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = N
         before, version = manifest(storage, shard), f"{published.published_at:%Y%m%dT%H%M%S%fZ}"
         current = before if before and before.version == version else None
         if current is None:
-            current = Manifest(shard, version, published, [], _earlier(before, version, published, now))
+            current = Manifest(shard, version, published, [], _earlier(before, version, published, now) if keep_earlier else {})
             there, path = storage.names(current.folder), workspace.file("table.parquet")
             for table in _written(connection, shard, path):
                 if there.get(place := f"{current.folder}/{table.file}") != table.bytes:

@@ -164,6 +164,11 @@ def _of_groups(name: str, sql_type: str, by: str, other: str, share: Sequence[st
     return f"case when is_small then {follows} else any_value({column}) end as {column}"
 
 
+def hashed(text: str, key: Secret) -> str:
+    """What a personal text is in a copy that hashes, as `Masking.expression` works it out."""
+    return hmac.new(key.reveal().encode(), text.strip().lower().encode(), hashlib.sha256).hexdigest()[:_DIGITS]
+
+
 _MAY_TELL = "regexp_matches({}, '[@?#%]')"
 #: `mask_text` is `shown_text`; most texts have nothing that it could find.
 _SHOWN = {

@@ -5,6 +5,7 @@ takes its place in one step. The one before stays until the next, for whoever is
 (`publish`), what became of personal data (`masking`): the file has it as it may be shown.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Collection, Iterator
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.archive.disk import make_folder, new_name, sync
+from warehouse.archive.disk import create, make_folder, move_into_place, new_name, sync
 from warehouse.errors import ForeignFolder, NothingPublished
 from warehouse.publish import read_facts
 from warehouse.sql import literal, quoted, rows
@@ -30,6 +31,35 @@ MONTHS = {
     for table in TABLES.values()
     if isinstance(table.load, Accumulate) and table.area == "contacts"
 } | {("sync", "requests"): "requested_at"}
+
+
+#: Where exports of a home were written, a folder a line.
+_KNOWN = "exports.txt"
+
+
+def known_exports(home: Path) -> list[Path]:
+    """The folders that exports of this home were written to and that are there."""
+    note = home / _KNOWN
+    lines = note.read_text(encoding="utf-8").splitlines() if note.exists() else []
+    return [folder for folder in map(home.joinpath, lines) if folder.is_symlink()]
+
+
+def note_export(home: Path, folder: Path) -> None:
+    """Remember that one was written there. A folder in the home moves with it."""
+    folder = folder.absolute()
+    known = dict.fromkeys([*known_exports(home), folder])
+    lines = [f"{each.relative_to(home) if each.is_relative_to(home) else each}\n" for each in known]
+    temporary = home / f".{_KNOWN}-{new_name()}"
+    with os.fdopen(create(temporary), "w", encoding="utf-8") as file:
+        file.writelines(lines)
+    move_into_place(temporary, home / _KNOWN)
+
+
+def remove_earlier_exports(folder: Path) -> None:
+    """All but the one that `folder` shows."""
+    for other in folder.parent.iterdir():
+        if _is_ours(folder, other.name) and other.name != folder.readlink().name:
+            other.unlink() if other.is_symlink() else shutil.rmtree(other)
 
 
 @dataclass(frozen=True, slots=True)

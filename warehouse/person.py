@@ -5,14 +5,15 @@ Not here: how it is shown (`pipelines.commands.person`).
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
 
-from marketing_api.operations import ALL, contacts
+from marketing_api.operations import ALL
 from warehouse.dbt_project import OWN
+from warehouse.forgetting import _OF_CONTACTS
 from warehouse.masking import is_personal
 from warehouse.own_models import own_columns
 from warehouse.schema import SCHEMAS
@@ -27,8 +28,8 @@ _ORIGINS = {
     OWN: "worked out by a model of your own",
     "sync": "written down by this program while it read and sent",
 }
-#: Operations whose parameter `id` is that of a contact.
-_OF_CONTACTS = [each.name for each in (contacts.TIMELINE, contacts.GETCONTACT, contacts.EDITCONTACT, contacts.DELETECONTACT)]
+#: What every address has, however it is escaped: much faster to look for than a pattern.
+MAY_NAME = "(contains({0}, '@') or contains({0}, '40'))"
 #: Characters of a text that are shown on each side of the address that stands in it.
 _AROUND = 80
 
@@ -40,6 +41,21 @@ class Person:
     addresses: tuple[str, ...]
     contacts: tuple[tuple[str, int], ...] = ()
 
+    def likely(self, *, with_ids: bool = False) -> str:
+        """A pattern (RE2) that every text fits which names them, and few others: by an address, escaped or not, or `with_ids` by a
+        contact's id."""
+        addresses = [rf"{_plain_part(local)}\S*(?:@|%40|%2540|\\u0040)\S*{_plain_part(domain)}" for local, domain in self._split]
+        numbers = "|".join(str(number) for _, number in self.contacts)
+        ids = [rf"contact.{{0,6}}\b(?:{numbers})\b"] if with_ids and numbers else []
+        return f"(?i)(?:{'|'.join([*addresses, *ids])})" if addresses or ids else r"[^\s\S]"
+
+    @property
+    def _split(self) -> Iterator[tuple[str, str]]:
+        for address in self.addresses:
+            local, at, domain = address.rpartition("@")
+            if at:
+                yield local, domain
+
 
 @dataclass(frozen=True)
 class Section:
@@ -50,6 +66,11 @@ class Section:
     origin: str
     is_about: bool
     rows: list[dict[str, Any]] = field(repr=False)
+
+
+def _plain_part(text: str) -> str:
+    """The longest part of it that no escaping changes."""
+    return str(max(re.findall(r"[a-z0-9]*", text, re.IGNORECASE), key=len))
 
 
 def find_person(connection: duckdb.DuckDBPyConnection, account: str | None, address: str | None, contact_id: int | None) -> Person:
@@ -66,10 +87,10 @@ def known_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Iterator[
     """What every table has of them: first rows that are about them, then texts that name them."""
     own = own_columns(connection)
     mentions = []
-    for schema, name, columns in _tables(connection):
+    for schema, name, columns in tables_of(connection):
         table = f"{schema}.{name}"
-        personal = [column for column, sql_type in columns.items() if sql_type == "VARCHAR" and is_personal(schema, name, column, own)]
-        about = _about(person, columns, personal, is_requests=table == "sync.requests")
+        personal = {column for column in columns if is_personal(schema, name, column, own)}
+        about = about_of(person, table, columns, personal)
         if found := records(connection, f"select * from {_quoted(table)} as t where {about}"):
             yield Section(table, _comment(connection, schema, name), _origin(schema, name), is_about=True, rows=list(map(_filled, found)))
         texts = [column for column, sql_type in columns.items() if sql_type in ("VARCHAR", "JSON", "VARCHAR[]")]
@@ -84,7 +105,7 @@ def _existing(connection: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> l
     return [table for table in tables if table in there]
 
 
-def _tables(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, dict[str, str]]]:
+def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, dict[str, str]]]:
     """In the order of schemas, contacts first. Views hold nothing that the tables do not."""
     sql = (
         "select schema_name, table_name, list((column_name, data_type) order by column_index) "
@@ -96,20 +117,23 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, d
         yield schema, name, dict(columns)
 
 
-def _about(person: Person, columns: dict[str, str], personal: Sequence[str], *, is_requests: bool) -> str:
-    """The condition that a row is about the person."""
+def about_of(person: Person, table: str, columns: Mapping[str, str], personal: Collection[str]) -> str:
+    """The condition that a row `t` of the table is about the person. `columns`: their types by name."""
     addresses = f"({', '.join(map(literal, person.addresses)) or 'null'})"
-    terms = [f"lower(trim(t.{quoted(column)})) in {addresses}" for column in personal]
+    terms = [
+        f"lower(trim(t.{quoted(column)})) in {addresses}" for column, kind in columns.items() if kind == "VARCHAR" and column in personal
+    ]
     if "contact_id" in columns:
         terms += [
             f"(t.contact_id = {number}" + (f" and t.account = {literal(account)})" if "account" in columns else ")")
             for account, number in person.contacts
         ]
-    if is_requests:
+    if table == "sync.requests":
         ids = ", ".join(f"({literal(account)}, '{number}')" for account, number in person.contacts) or "(null, null)"
-        names = ", ".join(map(literal, _OF_CONTACTS))
+        names = ", ".join(map(literal, sorted(_OF_CONTACTS)))
+        contact_id = f"coalesce({', '.join(f't.params ->> {literal(name)}' for name in ('id', 'contactid', 'contact_id'))})"
         terms.append(f"lower(t.params ->> 'email') in {addresses}")
-        terms.append(f"(t.operation in ({names}) and (t.account, t.params ->> 'id') in ({ids}))")
+        terms.append(f"(t.operation in ({names}) and (t.account, {contact_id}) in ({ids}))")
     return f"coalesce({' or '.join(terms) or 'false'}, false)"
 
 
@@ -128,12 +152,12 @@ def _mentions(
     account = "account" if "account" in columns else "null"
     for column in texts:
         text = f"{quoted(column)}::varchar"
-        likely = " or ".join(f"contains(lower({text}), {literal(address.partition('@')[0])})" for address in person.addresses)
         sql = (
             f'select {account} as account, {literal(column)} as "column", {when} as changed_at, regexp_extract({text}, $shown) as text '
-            f"from {_quoted(table)} as t where ({likely}) and regexp_matches({text}, $whole) and not {about}"
+            f"from {_quoted(table)} as t where {MAY_NAME.format(text)} and regexp_matches({text}, $likely) "
+            f"and regexp_matches({text}, $whole) and not {about}"
         )
-        found += list(map(_filled, records(connection, sql, {"shown": shown, "whole": whole})))
+        found += list(map(_filled, records(connection, sql, {"likely": person.likely(), "shown": shown, "whole": whole})))
     return found
 
 

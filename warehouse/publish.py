@@ -290,6 +290,13 @@ def facts(path: Path) -> Published | None:
         return None
 
 
+def stamp(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Say in the copy at `path` that it was published now."""
+    rows(connection, f"attach {literal(str(path))} as stamped")
+    rows(connection, f"update stamped.{FACTS.qualified} set published_at = $now", {"now": utc_now()})
+    rows(connection, "detach stamped")
+
+
 def read_facts(connection: duckdb.DuckDBPyConnection, source: str) -> Published:
     """What stands in `source`: a copy's table, or its export. One of before there was `group_min` hashed and dropped less than its
     word says now: it counts as one that keeps all.

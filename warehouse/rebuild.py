@@ -156,12 +156,12 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     rows(connection, "use rebuilt")
     for statement in commented:
         rows(connection, statement)
-    _make_views(connection, views)
+    make_views(connection, views)
     rows(connection, f"use {quoted(own)}")
     rows(connection, "detach rebuilt")
 
 
-def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
+def make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
     """Views may need one another, in any order. Those that fit the new tables no longer are left to their maker."""
     left = []
     for sql in views:
@@ -170,7 +170,7 @@ def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> 
         except duckdb.Error:
             left.append(sql)
     if left and len(left) < len(views):
-        _make_views(connection, left)
+        make_views(connection, left)
     elif left:
         log.warning("%d views were not taken over: build the models again", len(left))
 

@@ -86,4 +86,4 @@ COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS, SCHEMA_CHANG
 IN_WORDS = """concat_ws(' ', table_name || ':', change, field,
     '(' || if(after is null, coalesce(sample, before), concat_ws(' → ', before, after)) || ')')"""
 #: Those that a rebuild cannot make anew from the archive.
-KEPT = (_BY_NAME["runs"], _BY_NAME["plans"], _BY_NAME["home_sizes"], WRITEBACKS, SCHEMA_CHANGES)
+KEPT = (_BY_NAME["runs"], _BY_NAME["plans"], _BY_NAME["home_sizes"], _BY_NAME["erasures"], WRITEBACKS, SCHEMA_CHANGES)

@@ -20,7 +20,7 @@ from pipelines.commands import Arguments, command
 from pipelines.commands.call import greeting
 from pipelines.commands.ui import PORT, listening
 from pipelines.freshness import ago, standstill
-from pipelines.home import HomeError, prepare_home
+from pipelines.home import HomeError, prepare_home, unfinished_erasure
 from pipelines.options import JSON
 from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published
@@ -81,6 +81,8 @@ def _home(settings: Settings) -> Iterator[Finding]:
         yield Finding("home", False, str(problem))
         return
     yield Finding("home", True, f"{settings.home}, for you alone")
+    if left := unfinished_erasure(settings.home):
+        yield Finding("forgetting", False, left)
     size = settings.warehouse_path.stat().st_size if settings.warehouse_path.exists() else 0
     free, needed = shutil.disk_usage(settings.home).free, _LEAST_DISK + _COPIES * size
     room = f"{free / 1e9:,.1f} GB free, a night needs up to {needed / 1e9:,.1f} GB"

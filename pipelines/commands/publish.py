@@ -10,7 +10,7 @@ from pathlib import Path
 from marketing_api.clock import utc_now, wall
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
-from pipelines.home import prepare_home
+from pipelines.home import in_use, prepare_home
 from pipelines.options import JSON, Option
 from pipelines.output import emit
 from pipelines.progress import report_waiting
@@ -22,7 +22,7 @@ from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.store import restore
 from pipelines.write_back.writebacks_export import refill
-from warehouse.parquet_export import Export, export_parquet
+from warehouse.parquet_export import Export, export_parquet, note_export
 from warehouse.publish import Published, published_path, roll_back
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
@@ -44,7 +44,10 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         path, _, mailed = Reports().make(settings)
     if settings.lake_url:
         Lake().export(settings)
-    export = export_parquet(published_path(settings.home), arguments.parquet) if arguments.parquet else None
+    export = None
+    if arguments.parquet:
+        export = export_parquet(published_path(settings.home), arguments.parquet)
+        note_export(settings.home, arguments.parquet)
     if arguments.json:
         emit(_document(settings, published, path, export))
         return exits.DONE
@@ -79,7 +82,8 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     """Every load is replayed; the old file is replaced only when the new one is complete."""
     home = prepare_home(settings.home, settings.lock_seconds)
     is_restored = restore(outbox_path(home), wall(), NOT_IDEMPOTENT)
-    result = rebuild_warehouse(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, accept_loss=arguments.accept_loss)
+    with in_use(home):
+        result = rebuild_warehouse(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, accept_loss=arguments.accept_loss)
     refill(settings)
     print(f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no request sent")
     if result.since:

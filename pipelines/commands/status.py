@@ -15,7 +15,7 @@ from marketing_api.redaction import plain
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
-from pipelines.home import check_not_newer
+from pipelines.home import check_not_newer, unfinished_erasure
 from pipelines.options import JSON, Option
 from pipelines.output import Status, emit
 from pipelines.publishing import lake_storage, published_document, what_is_published
@@ -52,6 +52,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
     found = msgspec.convert(read, Status)
     found.home = _parts(settings, read["sizes"])
     found.notices = _standstills(found.tables, now) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
+    found.notices += filter(None, [unfinished_erasure(settings.home)])
     if arguments.json:
         found.published = published_document(settings)
         emit(found)

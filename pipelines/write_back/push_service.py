@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.alerts import try_to_post
 from pipelines.backups import back_up_run
+from pipelines.home import in_use
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError, account_named
 from pipelines.write_back.account_state import Known, load_known
@@ -164,7 +165,8 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     chosen = order.options
     options = {"verify": order.verify, "send_all": chosen.send_all, "ignore": chosen.ignore, "clear_empty": chosen.clear_empty}
     options["map"] = [f"{ours}={theirs}" for ours, theirs in chosen.mapping.items()]
-    with Outbox(outbox_path(settings.home)) as outbox, sender_lock(settings.home, f"{order.account} begins", wait_s=_ENQUEUE_WAIT_S):
+    is_begun = sender_lock(settings.home, f"{order.account} begins", wait_s=_ENQUEUE_WAIT_S)
+    with in_use(settings.home), Outbox(outbox_path(settings.home)) as outbox, is_begun:
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
         if planned.refusal:
@@ -228,7 +230,7 @@ class PushRun:
         if self.ran.earlier or self.outbox.has_left(self.ran.account):
             check_not_held(outbox_path(self.settings.home))
             is_sender = sender_lock(self.settings.home, self.ran.account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
-            with is_sender, _open_client(self.settings, self.ran.account) as client:
+            with in_use(self.settings.home), is_sender, _open_client(self.settings, self.ran.account) as client:
                 self.client = self.watch.client = client
                 for step in steps:
                     step(self)

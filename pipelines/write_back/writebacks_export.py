@@ -9,6 +9,7 @@ from typing import Any
 
 from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
+from pipelines.home import in_use
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
 from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
@@ -55,7 +56,7 @@ def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
     """What a push's run cost and came to (`shortfall`: rows not done), its requests, and what became of its rows; the reason when that has
     to wait."""
     try:
-        with Archive(settings.home / "archive") as archive:
+        with in_use(settings.home), Archive(settings.home / "archive") as archive:
             warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
             with warehouse.writing() as connection:
                 outcome = "failed" if ran.stopped and not ran.spent.requests else "partial" if shortfall else "done"

@@ -213,3 +213,36 @@ delete from effect where item_id in (
 
 -- prune
 delete from item where state = 'skipped' and push_id in (select push_id from push where begun_at < :before);
+
+-- ---- forgetting people (`forgetting`, whose functions these are)
+
+-- theirs
+create temp table theirs as
+select item_id from item join push using (push_id) where is_theirs(account, email, contact_id, params, expected);
+
+-- left_members
+create temp table left_members as select * from membership where is_subject(account, subject);
+
+-- forget_members
+delete from membership where is_subject(account, subject);
+
+-- forget_effects
+update or replace effect set subject = subject_of(account, subject), content = ''
+where item_id in (select item_id from theirs);
+
+-- forget_revision
+update revision set value = value + 1 where exists (select 1 from theirs);
+
+-- forget_items
+update item
+set email = personal(email),
+    contact_id = contact_of((select account from push where push.push_id = item.push_id), contact_id),
+    params = params_of((select account from push where push.push_id = item.push_id), operation, params),
+    expected = case when expected is not null then '{}' end, drift = drift_of(drift),
+    message = case when state in ('planned', 'sending', 'unknown') then 'cancelled: the person asked to be forgotten' else anywhere(message) end,
+    state = case when state in ('planned', 'sending', 'unknown') then 'skipped' else state end,
+    revision = (select value from revision)
+where item_id in (select item_id from theirs);
+
+-- forget_messages
+update item set message = anywhere(message) where message is not null and anywhere(message) <> message;

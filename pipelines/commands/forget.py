@@ -1,0 +1,68 @@
+"""`marketing-sync forget`: people who asked for it are taken out of everything. Without --apply it is a dry run; nothing is requested."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from pipelines import exits
+from pipelines.commands import Arguments, command
+from pipelines.erasing import dry_run, is_over, people, unfinished
+from pipelines.erasing import forget as forget_people
+from pipelines.home import prepare_home
+from pipelines.options import Option, parameters
+from pipelines.report.formatting import plural
+from pipelines.settings import Settings, SettingsError, account_named, whole
+from pipelines.write_back.push_service import SANDBOX_ACCOUNT
+
+_FORGET = (
+    Option("address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True),
+    Option("contact_id", "their contact, where no address is known", int, whole, metavar="ID"),
+    Option("from", "a file with an address a line", str, Path, metavar="FILE"),
+    Option("account", "look in this account only", str, metavar="NAME"),
+    Option("apply", "take them out (default: a dry run, which shows what would be)"),
+)
+
+
+@command(*parameters(_FORGET))
+def forget(arguments: Arguments, settings: Settings) -> int:
+    """Rows that totals hang on stay, with pseudonyms; keyed fingerprints keep the person from coming back. What an interrupted erasure
+    left is done first. Exit code 1 when something could not be taken out."""
+    prepare_home(settings.home)
+    addresses, contacts = _wanted(arguments)
+    left = unfinished(settings.home)
+    if addresses or contacts:
+        names = [each.account for each in settings.accounts] or [SANDBOX_ACCOUNT]
+        account = account_named(arguments.account, names) if arguments.account or contacts else None
+        person = people(settings, account, addresses, contacts)
+    elif left is not None:
+        person = left.person
+    else:
+        raise click.UsageError("say who: an e-mail address, --contact-id or --from FILE")
+    if not arguments.apply:
+        places = dry_run(settings, person)
+        for each in places:
+            print(f"{each.place}: {each.rows:,}")
+        print(f"{plural(sum(each.rows for each in places), 'row')} in {plural(len(places), 'place')}; a dry run: --apply takes them out")
+        return exits.DONE
+    places = forget_people(settings, person)
+    for each in places:
+        print(f"{each.place}: {each.rows:,} {each.outcome}")
+    if not is_over(places):
+        print("not all could be taken out: `marketing-sync forget --apply` tries again", file=sys.stderr)
+        return exits.INCOMPLETE
+    print("forgotten; sync.erasures has the receipt")
+    return exits.DONE
+
+
+def _wanted(arguments: Arguments) -> tuple[list[str], list[int]]:
+    lines = [arguments.address] if arguments.address else []
+    if (path := vars(arguments)["from"]) is not None:
+        try:
+            lines += filter(None, map(str.strip, path.read_text(encoding="utf-8-sig").splitlines()))
+        except (OSError, UnicodeDecodeError) as problem:
+            raise SettingsError(f"{path} cannot be read ({problem}): it takes text with an address a line") from None
+    for line in lines:
+        if not all(line.strip().partition("@")):
+            raise click.UsageError(f"{line!r} is not an e-mail address; it looks like ann@example.com")
+    return lines, [] if arguments.contact_id is None else [arguments.contact_id]

@@ -1,0 +1,59 @@
+"""`marketing-sync forget` leaves nothing of a person in any byte of a home, and everybody else as they were."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.pipelines.conftest import Command, Night
+from tests.pipelines.searching import found_in, rows_of_others
+from tests.pipelines.test_person import ask, somebody
+
+
+@pytest.fixture
+def filled(home: Path, nights: tuple[Night, Night]) -> Path:
+    """A home of a whole night, which tests may change."""
+    shutil.copytree(nights[1].home, home)
+    return home
+
+
+def values_of(home: Path, contacts: list[int]) -> set[str]:
+    """What nobody else has: values of custom fields, texts of timelines and reviews."""
+    theirs = f"list_contains({contacts}, contact_id)"
+    found = ask(home, f"select unnest(json_extract_string(custom_fields, '$.*')), {theirs} from source.contacts")
+    found += ask(home, f"select snippet, {theirs} from source.timeline_events")
+    others = {text for text, is_theirs in found if not is_theirs}
+    return {text for text, is_theirs in found if is_theirs and text and len(text) > 3 and text not in others}
+
+
+def test_a_dry_run_says_what_would_go_and_changes_nothing(command: Command, filled: Path) -> None:
+    address, contacts = somebody(filled)
+    before = {path: path.stat().st_mtime_ns for path in filled.rglob("*.parquet")} | {
+        filled: (filled / "warehouse.duckdb").stat().st_mtime_ns
+    }
+    ran = command("forget", address)
+    assert ran.code == 0, ran.text
+    lines = dict(line.rsplit(": ", 1) for line in ran.out.splitlines()[:-1])
+    assert lines["source.contacts"] == str(len(contacts))
+    assert "a dry run" in ran.out
+    assert before == {path: path.stat().st_mtime_ns for path in filled.rglob("*.parquet")} | {
+        filled: (filled / "warehouse.duckdb").stat().st_mtime_ns
+    }
+    assert found_in(filled, [address])
+
+
+def test_nothing_is_found_of_them_and_everybody_else_is_as_before(command: Command, filled: Path) -> None:
+    address, contacts = somebody(filled)
+    tokens = [address, *values_of(filled, contacts)]
+    assert len(tokens) >= 3
+    before = rows_of_others(filled, address, contacts)
+    ran = command("forget", address.upper(), "--apply")
+    assert ran.code == 0, ran.text
+    assert found_in(filled, tokens) == []
+    after = rows_of_others(filled, address, contacts)
+    assert {name for name in before if before[name] != after.get(name)} == set()
+    receipt = dict(ask(filled, "select place, rows from sync.erasures"))
+    assert receipt["source.contacts"] == len(contacts)
+    assert command("forget", address).out.startswith("0 rows")

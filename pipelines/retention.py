@@ -11,6 +11,7 @@ from pathlib import Path
 
 from marketing_api.clock import utc_now
 from pipelines.failures import explain
+from pipelines.home import in_use
 from pipelines.progress import report_waiting, stage
 from pipelines.settings import Settings
 from warehouse.archive.disk import remove
@@ -34,7 +35,7 @@ def let_go_of_rows(settings: Settings) -> None:
 def tidy(settings: Settings) -> None:
     """Merge and drop files. What goes wrong is logged: the run is done, and the next one tries again."""
     try:
-        with stage("tidying up"):
+        with in_use(settings.home), stage("tidying up"):
             compact(settings.home, settings.kept, utc_now())
             _remove_old(settings.home / "logs", settings.kept.logs)
             _remove_old(settings.home / "upgrades", settings.kept.upgrades)

@@ -63,7 +63,7 @@ class _Rewriting:
         self._counts = Counter({REQUESTS: 0, BODIES: 0, LOAD_LOG: 0})
 
     def all(self, *, apply: bool) -> Mapping[str, int]:
-        files, readable = sorted((self._root / "requests").glob("date=*/*.parquet")), list[Path]()
+        files, readable = sorted((self._root / "requests").glob("*=*/*.parquet")), list[Path]()
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # Arrow decompresses and searches without Python's lock
             for path, search in [(path, pool.submit(self._likely, path)) for path in files]:
                 try:

@@ -185,6 +185,7 @@ class _Rewriting:
         """Rows that refer to a body that was written anew have its size and hashes."""
         stale = defaultdict[str, dict[int, dict[str, Any]]](dict)
         with duckdb.connect() as db:
+            db.execute("set enable_progress_bar = false")
             for name, request_id, *digests in db.execute(_STALE, {"files": list(map(str, files))}).fetchall() if files else ():
                 stale[name][request_id] = dict(zip(("bytes", "body_sha256", "content_sha256"), digests, strict=True))
         for name, digests_of in stale.items():

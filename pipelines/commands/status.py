@@ -21,11 +21,12 @@ from pipelines.settings import Settings
 from warehouse.connection import connect
 from warehouse.lake import fleet, manifests, problems
 from warehouse.retention import sizes
-from warehouse.sql import literal, records, statements
+from warehouse.sql import literal, records, statements, value
 from warehouse.tables import TABLES
 
 _QUERIES = statements(Path(__file__).with_suffix(".sql"))
 _COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
+_IS_MEASURED = "select 1 from duckdb_tables() where table_name = 'home_sizes'"  # not by earlier versions
 T = TypeVar("T")
 
 
@@ -53,7 +54,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
             _read(connection, _QUERIES["plans"], output.LastPlan),
             _read(connection, _QUERIES["runs"], output.Run),
             _read(connection, _QUERIES["rejected"], output.Rejected),
-            home=_parts(settings, records(connection, _QUERIES["sizes"])),
+            home=_parts(settings, records(connection, _QUERIES["sizes"]) if value(connection, _IS_MEASURED) else []),
         )
     found.notices = _standstills(found.tables, now) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     if arguments.json:

@@ -340,8 +340,18 @@ def draw(picture: Path, logs: list[Path]) -> None:
 
 _PARTS = ("archive", "warehouse", "dagster", "published", "outbox")
 _TIMES = {
-    **{"reading_cpu": "night's loads (processor)", "planning": "planning", "models": "models", "publishing": "publishing"},
-    **{"rebuild": "rebuild", "first_page": "UI's first page", "tidying_cpu": "tidying up (processor)", "export": "push's export"},
+    **{
+        "reading_cpu": "night's loads (processor)",
+        "planning_cpu": "planning (processor)",
+        "models_cpu": "models (processor)",
+        "publishing_cpu": "publishing (processor)",
+    },
+    **{
+        "rebuild_cpu": "rebuild (processor)",
+        "first_page_cpu": "first page of the UI (processor)",
+        "tidying_cpu": "tidying up (processor)",
+        "export_cpu": "export of pushes (processor)",
+    },
 }
 _COLORS = ("#c0392b", "#2471a3", "#1e8449")
 _W, _H, _PER_ROW = 250, 130, 3

@@ -18,6 +18,8 @@ from typing import Any, Self
 from urllib.parse import unquote
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import AliasChoices
 
 from marketing_api.envelope import Envelope, collection, decode, part, parts_or_none, read_envelope
@@ -33,16 +35,20 @@ Buffer = bytes | mmap.mmap
 #: Texts are read character by character where an address is not just in quotes: each may be escaped, as in links and JSON, also several
 #: times (`%40`, `%2540`, `\\u0040`).
 _PERCENT = rb"%(?:25)*"
+_SLASH = rb"(?:\\|%s5[cC])+" % _PERCENT
+_IN_JSON = re.compile(rb"%s(?:u([0-9A-Fa-f]{4})|[^u%%\\])" % _SLASH, re.DOTALL)
 _CHARACTER = re.compile(
-    rb"%s[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*|%s[0-7][0-9A-Fa-f]" % (_PERCENT, _PERCENT, _PERCENT)
-    + rb"|\\+u[0-9A-Fa-f]{4}|\\+[^u]|[\xc0-\xff][\x80-\xbf]*|.",
+    rb"%s(?:u[0-9A-Fa-f]{4}|[^u%%\\])|%s[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*" % (_SLASH, _PERCENT, _PERCENT)
+    + rb"|%s[0-7][0-9A-Fa-f]|[\xc0-\xff][\x80-\xbf]*|." % _PERCENT,
     re.DOTALL,
 )
-_AT, _BARE_AT = re.compile(rb"@|%s40|\\+u0040" % _PERCENT), re.compile(b"@")
+_AT, _BARE_AT = re.compile(rb"@|%s40|%su0040" % (_PERCENT, _SLASH)), re.compile(b"@")
 _PLAIN = re.compile(rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)*")
 #: What an address does not go across, what one may begin behind unless it is part of it, and what its domain is made of.
 _SEPARATOR, _INNER, _OF_DOMAIN = re.compile(r'[\s"<>,;:(){}\[\]|@]'), re.compile(r"[\w.+-]"), re.compile(r"[\w.-]")
 _LONGEST, _MOST_BEGINS = 320, 24
+#: A large body is searched by these bytes, and as many more before and behind as a name may take that is escaped.
+_REGION, _OVERLAP = 1 << 18, 4096
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
 _IDS = ("id", "contactid", "contact_id")
 _LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
@@ -197,10 +203,21 @@ class Forgotten:
         except (ValueError, msgspec.MsgspecError, RecursionError):
             return []
 
+    def regions(self, body: Buffer) -> Iterator[tuple[int, int]]:
+        """Where in a large body somebody may be named, as far as that is known: begin and end."""
+        if self.likely is None or len(body) <= _REGION:
+            yield 0, len(body)
+            return
+        for begin in range(0, len(body), _REGION):
+            part = body[max(0, begin - _OVERLAP) : begin + _REGION + _OVERLAP]
+            if pc.match_substring_regex(pa.scalar(part, pa.binary()), self.likely).as_py():
+                yield begin, begin + _REGION
+
     def _named(self, text: Buffer) -> Iterator[tuple[int, int, str]]:
         """Where forgotten addresses stand: (begin, end, pseudonym), in order, none in another."""
         behind, is_escaped = 0, any(text.find(each) >= 0 for each in (b"%40", b"2540", b"u0040"))
-        for at in (_AT if is_escaped else _BARE_AT).finditer(text):
+        pattern = _AT if is_escaped else _BARE_AT
+        for at in (each for region in self.regions(text) for each in pattern.finditer(text, *region)):
             for begin, end, address in _addresses(text, at, behind):
                 if self.is_address(address):
                     yield begin, end, self.address(address)
@@ -230,21 +247,21 @@ def _addresses(text: Buffer, at: re.Match[bytes], behind: int) -> Iterable[tuple
 
 def _characters(raw: bytes) -> list[tuple[int, str]]:
     """The characters of a text as they are meant, each with its size in bytes as it stands there."""
-    return [(len(each), _meant(each.decode("utf-8", "replace"))) for each in _CHARACTER.findall(raw)]
+    return [(len(each), _meant(each)) for each in _CHARACTER.findall(raw)]
 
 
-def _meant(character: str) -> str:
-    if character[0] == "%":
-        return unquote(re.sub("%(?:25)+(?=[0-9A-Fa-f]{2})", "%", character))
-    if character[0] == "\\" and len(character) > 1:
-        return chr(int(character[-4:], 16)) if "u" in character else " "
-    return character
+def _meant(character: bytes) -> str:
+    if escape := _IN_JSON.fullmatch(character):
+        return chr(int(escape[1], 16)) if escape[1] else " "
+    text = character.decode("utf-8", "replace")
+    return unquote(re.sub("%(?:25)+(?=[0-9A-Fa-f]{2})", "%", text)) if text[0] == "%" else text
 
 
 def _likely(address: str) -> str:
-    """What an address is like however it is escaped: letters and digits stay, each other character takes up to 16 bytes."""
+    """What an address is like however it is escaped: letters and digits stay (in UTF-16 with a zero byte), each other character takes up to
+    16 bytes."""
     runs = re.split("([^a-z0-9]+)", address.strip().lower())
-    return "(?is)" + "".join(run if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
+    return "(?is)" + "".join(r"\x00?".join(run) if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
 
 
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:
@@ -275,8 +292,9 @@ class _Reading:
         """Where it may name somebody, in order."""
         found = [begin for begin, *_ in self.forgotten._named(body)]
         if self.operation.name in _OF_CONTACTS:
-            found += (each.start() for each in _ID.finditer(body) if self._is_contact(each[1].decode()))
-        return sorted(found)
+            ids = (each for begin, end in self.forgotten.regions(body) for each in _ID.finditer(body, max(0, begin - _OVERLAP), end))
+            found += (each.start() for each in ids if self._is_contact(each[1].decode()))
+        return sorted(set(found))
 
     def pieces(self, body: Buffer, places: list[int], envelope: Envelope) -> list[bytes | memoryview] | None:
         """Of a listing that may be huge: only entries that name somebody are decoded. None when somebody is named elsewhere."""

@@ -3,14 +3,13 @@
     python -m tests.benchmarks.bench_forget [--contacts 1000000] [--arrivals 100000]
 
 Goals: a listing takes a second more for 100,000 contacts, less than half of what reading it takes; one person among a million contacts
-with five million events is out of the archive within a minute, without a request, in memory that does not grow with the archive.
+with five million events is out of the archive within 20 s, without a request, in memory that does not grow with the archive.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
-import itertools
 import json
 import tempfile
 from pathlib import Path
@@ -106,13 +105,12 @@ def forget_one(folder: Path, count: int) -> None:
         fill(root, folder, count)
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     print(f"archive: {size / 1e6:,.0f} MB")
-    for number, way in itertools.product((count // 2,), ("dry run", "apply", "again")):
+    number = count // 2
+    for way in ("dry run", "apply", "again"):
         forgotten, before = add(root, [address(number)], [("main", number)]), anonymous_mb()
         with timed(f"forget one person, {way}"):
             counts = forget_in_archive(root, forgotten, apply=way != "dry run")
         print(f"{dict(counts)}, memory grown by {anonymous_mb() - before:.0f} MB")
-    with timed("open without an index"):
-        Archive(root).close()
 
 
 def main() -> None:

@@ -295,6 +295,14 @@ def test_a_body_in_a_file_is_written_anew_in_its_place(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["7.json"]
 
 
+def test_in_a_large_body_they_are_found_where_they_are_likely_to_be() -> None:
+    people = [contact(number, ANN if number in (7, 4000) else f"contact{number}@example.com") for number in range(1, 9000)]
+    for name, who in {"by name": FORGOTTEN, "by list": replace(FORGOTTEN, likely=None)}.items():
+        after = who.body("main", contacts.GETCONTACTS, {"listid": "3"}, listing(*people))
+        changed = [one["id"] for one, entry in zip(people, data(after)["contacts"]["items"], strict=True) if entry != one]
+        assert changed == [7, 4000], name
+
+
 @given(addresses, words, words, escapes)
 def test_what_names_somebody_is_likely_to(address: str, before: str, behind: str, ways: list[Any]) -> None:
     """The archive is searched by a pattern first: it must find all that is looked at closely then."""
@@ -304,3 +312,4 @@ def test_what_names_somebody_is_likely_to(address: str, before: str, behind: str
     texts = [text, '{"id":"7"}', '{"contact_id": 7, "x": 1}', '{"id": 70}']
     found = pc.match_substring_regex(pa.array([each.encode() for each in texts]), who.likely)
     assert found.to_pylist()[:3] == [True, True, True]
+    assert pc.match_substring_regex(pa.scalar(f"x {address.upper()}".encode("utf-16")), who.likely).as_py()

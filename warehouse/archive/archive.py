@@ -82,7 +82,8 @@ class Archive:
         forgotten people cannot be read.
         """
         if forgotten := self._suppression.current():
-            exchange = forgotten.exchange(exchange)
+            with disk.room_for(self._root):
+                exchange = forgotten.exchange(exchange)
         if isinstance(exchange.body, Path):
             row = row_of(exchange, sealed.digests_of(exchange.body), sealed.name_of(exchange.request_id, exchange.requested_at))
             packed = self._root / str(row.body_file)

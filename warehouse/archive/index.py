@@ -6,11 +6,12 @@ under a lock file, for the moment that it takes: so nobody holds it open when it
 
 import contextlib
 import datetime as dt
+import json
 import logging
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -91,6 +92,16 @@ class Index:
     def add(self, name: str) -> None:
         """Take in a file that was sealed just now."""
         self._run(lambda db: self._add(db, name))
+
+    def forget(self, name: str, request_ids: Collection[int]) -> None:
+        """Before a file is written anew with these rows changed: it counts as not taken in, until `add`."""
+
+        def work(db: sqlite3.Connection) -> None:
+            db.execute("pragma secure_delete = on")  # the keys are made of addresses
+            db.execute("delete from files where name = ?", [name])
+            db.execute("delete from answers where request_id in (select value from json_each(?))", [json.dumps(list(request_ids))])
+
+        self._run(work)
 
     def files(self) -> list[Extent]:
         """All indexed files, in the order of their smallest ids."""

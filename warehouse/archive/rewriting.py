@@ -7,6 +7,7 @@ next time ends the same. Nobody may record meanwhile. Not here: who is forgotten
 
 import contextlib
 import functools
+import logging
 import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -22,11 +23,14 @@ import pyarrow.compute as pc
 from marketing_api.exchange import Exchange, Outcome
 from warehouse.archive import disk, sealed
 from warehouse.archive.archive import Archive
+from warehouse.archive.index import Index
 from warehouse.archive.journal import journals_in
 from warehouse.archive.load_log import Event, LoadLog
 from warehouse.archive.row import Digests, Row, response_of, row_of
 from warehouse.errors import ArchiveDamaged, ArchiveError
 from warehouse.forgetting import Forgotten
+
+log = logging.getLogger(__name__)
 
 REQUESTS, BODIES, LOAD_LOG, UNREADABLE = "requests", "bodies", "load log", "unreadable files"
 _CHUNK, _OVERLAP = 4 << 20, 4096
@@ -55,34 +59,33 @@ def forget_in_archive(root: Path, forgotten: Forgotten, *, apply: bool) -> Mappi
 class _Rewriting:
     def __init__(self, root: Path, forgotten: Forgotten, workspace: disk.Workspace) -> None:
         self._root, self._forgotten, self._workspace = root, forgotten, workspace
+        self._index = Index(root / "index.sqlite", root / "requests")
         self._counts = Counter({REQUESTS: 0, BODIES: 0, LOAD_LOG: 0})
 
     def all(self, *, apply: bool) -> Mapping[str, int]:
-        files = sorted((self._root / "requests").glob("date=*/*.parquet"))
+        files, readable = sorted((self._root / "requests").glob("date=*/*.parquet")), list[Path]()
         with ThreadPoolExecutor(os.cpu_count()) as pool:  # Arrow decompresses and searches without Python's lock
-            for path, likely in zip(files, pool.map(self._likely, files), strict=True):
-                if likely is None:
-                    self._counts[UNREADABLE] += 1
-                elif likely:
-                    self._forget(path, likely, apply=apply)
+            for path, search in [(path, pool.submit(self._likely, path)) for path in files]:
+                try:
+                    if likely := search.result():
+                        self._forget(path, likely, apply=apply)
+                    readable.append(path)
+                except ArchiveDamaged as problem:
+                    self._pass_over(problem)
         self._forget_in_log(apply=apply)
-        if apply and not self._counts[UNREADABLE]:
-            self._mend_references(files)
-            self._remove_orphans(files)
+        if apply:
+            self._mend_references(readable)
+            self._remove_orphans(readable, unknown=readable == files)
         return self._counts
 
-    def _likely(self, path: Path) -> set[int] | None:
-        """The requests in a file that may name somebody; None when it cannot be read."""
-        found = set[int]()
-        try:
-            file = sealed.SealedFile(path)
-            for group in range(file.groups):
-                rows = file.read(group, ("request_id", "params", "error", "body_file", "body"))
-                masks = [self._matches(rows[name]) for name in ("params", "error", "body")]
-                masks.append(pa.chunked_array([[name is not None and self._may_name(name) for name in rows["body_file"].to_pylist()]]))
-                found.update(rows["request_id"].filter(functools.reduce(pc.or_, masks)).to_pylist())
-        except (ArchiveDamaged, pa.ArrowException):
-            return None
+    def _likely(self, path: Path) -> set[int]:
+        """The requests in a file that may name somebody. ArchiveDamaged."""
+        file, found = sealed.SealedFile(path), set[int]()
+        for group in range(file.groups):
+            rows = file.read(group, ("request_id", "params", "error", "body_file", "body"))
+            masks = [self._matches(rows[name]) for name in ("params", "error", "body")]
+            masks.append(pa.chunked_array([[name is not None and self._may_name(name) for name in rows["body_file"].to_pylist()]]))
+            found.update(rows["request_id"].filter(functools.reduce(pc.or_, masks)).to_pylist())
         return found
 
     def _matches(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -93,11 +96,14 @@ class _Rewriting:
     def _may_name(self, body_file: str) -> bool:
         """Whether a body in a file of its own may name somebody; read in parts that overlap by more than a name is long."""
         before = b""
-        with contextlib.suppress(FileNotFoundError), sealed.unpacked(self._root / body_file) as source:
-            while chunk := source.read(_CHUNK):
-                if self._matches(pa.chunked_array([[before + chunk]], pa.binary())).to_pylist() == [True]:
-                    return True
-                before = chunk[-_OVERLAP:]
+        try:
+            with sealed.unpacked(self._root / body_file) as source:
+                while chunk := source.read(_CHUNK):
+                    if self._matches(pa.chunked_array([[before + chunk]], pa.binary()))[0].as_py():
+                        return True
+                    before = chunk[-_OVERLAP:]
+        except (FileNotFoundError, ArchiveDamaged) as problem:
+            return isinstance(problem, ArchiveDamaged)
         return False
 
     def _forget(self, path: Path, likely: Collection[int], *, apply: bool) -> None:
@@ -139,10 +145,17 @@ class _Rewriting:
             sealed.unpack(self._root / row.body_file, path, row.body_sha256)
         except FileNotFoundError:
             return None
+        except ArchiveDamaged as problem:
+            self._pass_over(problem)
+            return None
         return path
 
+    def _pass_over(self, problem: ArchiveDamaged) -> None:
+        log.warning("a file of the archive stays as it is: %s", problem)
+        self._counts[UNREADABLE] += 1
+
     def _write(self, path: Path, changed: Mapping[int, tuple[Row, bytes]]) -> None:
-        """The file anew, with these rows in the place of theirs. The index is made of what was there: it is built again."""
+        """The file anew, with these rows in the place of theirs."""
         bodies: dict[int, bytes] = {}
 
         def rows() -> Iterator[Row]:
@@ -150,19 +163,19 @@ class _Rewriting:
                 row, bodies[row.request_id] = changed.get(row.request_id, (row, body))
                 yield row
 
-        for suffix in ("", "-wal", "-shm"):
-            (self._root / f"index.sqlite{suffix}").unlink(missing_ok=True)
         temporary = self._workspace.file(path.name)
         with disk.room_for(path):
-            sealed.write(temporary, rows(), lambda row: bodies[row.request_id])
+            sealed.write(temporary, rows(), lambda row: bodies.pop(row.request_id))
+            self._index.forget(f"{path.parent.name}/{path.name}", changed)
             disk.move_into_place(temporary, path)
+            self._index.add(f"{path.parent.name}/{path.name}")
 
     def _forget_in_log(self, *, apply: bool) -> None:
-        log = LoadLog(self._root / "loads.jsonl")
-        named = sum(self._change(event) != event for event in log.read())
+        loads = LoadLog(self._root / "loads.jsonl")
+        named = sum(self._change(event) != event for event in loads.read())
         self._counts[LOAD_LOG] += named
         if named and apply:
-            log.rewrite(lambda event: (), self._change)
+            loads.rewrite(lambda event: (), self._change)
 
     def _change(self, event: Event) -> Event:
         encoded = msgspec.json.encode(event).decode()
@@ -172,18 +185,24 @@ class _Rewriting:
         """Rows that refer to a body that was written anew have its size and hashes."""
         stale = defaultdict[str, dict[int, dict[str, Any]]](dict)
         with duckdb.connect() as db:
+            db.execute("set enable_progress_bar = false")
             for name, request_id, *digests in db.execute(_STALE, {"files": list(map(str, files))}).fetchall() if files else ():
                 stale[name][request_id] = dict(zip(("bytes", "body_sha256", "content_sha256"), digests, strict=True))
         for name, digests_of in stale.items():
             rows = (row for row, _ in _rows(Path(name)) if row.request_id in digests_of)
             self._write(Path(name), {row.request_id: (msgspec.structs.replace(row, **digests_of[row.request_id]), b"") for row in rows})
 
-    def _remove_orphans(self, files: list[Path]) -> None:
-        """Bodies in files of their own to which no row refers."""
-        named = {name for path in files for name in sealed.read_columns(path, ("body_file",))["body_file"].to_pylist()}
-        for path in (self._root / "bodies").glob("date=*/*"):
-            if str(path.relative_to(self._root)) not in named:
-                path.unlink()
+    def _remove_orphans(self, files: list[Path], *, unknown: bool) -> None:
+        """Bodies in files of their own whose row has another one now; or has no row at all, which only counts when all files are known."""
+        names = {str(path.relative_to(self._root)): int(path.name.split(".")[0]) for path in (self._root / "bodies").glob("date=*/*.zst")}
+        rows, named = pa.array(names.values(), pa.int64()), dict[int, str | None]()
+        for path in files:
+            table = sealed.read_columns(path, ("request_id", "body_file"))
+            table = table.filter(pc.is_in(table["request_id"], rows))
+            named |= zip(table["request_id"].to_pylist(), table["body_file"].to_pylist(), strict=True)
+        for name, request_id in names.items():
+            if named.get(request_id, None if unknown else name) != name:
+                (self._root / name).unlink()
 
 
 def _rows(path: Path) -> Iterator[tuple[Row, bytes]]:

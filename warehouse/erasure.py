@@ -135,6 +135,11 @@ class Erasing:
         """A call of theirs, as JSON."""
         return json.dumps(self.forgotten.params(account, operation, json.loads(params), is_about=True), ensure_ascii=False)
 
+    def details(self, text: str) -> str | None:
+        """Those of a timeline's entry; without any a load has none."""
+        kept = details(json.loads(text), self.forgotten)
+        return _compact(kept) if kept else None
+
     def rejected(self, account: str, table: str, raw: str) -> str | None:
         """An entry that was set aside; nothing is left of one that is theirs and does not say so."""
         before = json.loads(raw)
@@ -262,7 +267,7 @@ def _functions(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> Itera
         ("forget_kept", lambda account, text: erasing.kept(text, account), ["VARCHAR", "VARCHAR"], "VARCHAR"),
         ("forget_personal", erasing.personal, ["VARCHAR"], "VARCHAR"),
         ("forget_params", erasing.params, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR"),
-        ("forget_details", lambda text: _compact(details(json.loads(text), erasing.forgotten)), ["VARCHAR"], "VARCHAR"),
+        ("forget_details", erasing.details, ["VARCHAR"], "VARCHAR"),
         ("forget_rejected", erasing.rejected, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR"),
         ("forget_drift", lambda text: json.dumps({name: [None, None] for name in json.loads(text)}), ["VARCHAR"], "VARCHAR"),
     )
@@ -293,7 +298,7 @@ class _Plan:
     rewritten: str
 
 
-#: JSON of theirs of which a part stays.
+#: Columns of rows about them of which a part stays, or all: the link of a campaign was sent to many.
 _PARTS = {
     ("sync.requests", "params"): "forget_params(account, operation, params)",
     ("sync.writebacks", "params"): "forget_params(account, operation, params)",
@@ -301,6 +306,7 @@ _PARTS = {
     ("sync.rejected_records", "raw"): "forget_rejected(account, table_name, raw)",
     ("source.timeline_events", "details"): "forget_details(details)",
     ("source.timeline_automations", "details"): "forget_details(details)",
+    ("source.campaign_clickers", "url"): "forget_text(account, url)",
 }
 _TEXTS = ("VARCHAR", "JSON", "VARCHAR[]")
 
@@ -347,7 +353,7 @@ def _text(column: str, kind: str, account: str) -> str:
 def _about(table: str, name: str, kind: str, account: str, *, is_personal: bool) -> str:
     """What becomes of the column in a row about them."""
     column = quoted(name)
-    if is_personal and (kind != "VARCHAR" or (table, name) in _PARTS):
+    if (table, name) in _PARTS or (is_personal and kind != "VARCHAR"):
         return f"{_PARTS.get((table, name), 'null')}::{kind}"
     if kind == "VARCHAR":
         return f"forget_personal({column})" if is_personal else f"forget_kept({account}, {column})"

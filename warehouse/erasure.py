@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 import duckdb
+import msgspec
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling
 
@@ -110,7 +111,12 @@ class Erasing:
         """With pseudonyms in place of their addresses and contacts."""
         if not self.likely.search(text):
             return text
-        return _ID.sub(lambda found: f"{found[1]}{self.contact(account, int(found[2]))}", self.forgotten.text(text))
+        return _ID.sub(lambda found: f"{found[1]}{self._number(account, found[2])}", self.forgotten.text(text))
+
+    def _number(self, account: str | None, digits: str) -> str:
+        """With the pseudonym in its place where that is a contact of theirs; others as they are written."""
+        pseudonym = self.contact(account, int(digits))
+        return digits if pseudonym == int(digits) else str(pseudonym)
 
     def personal(self, text: str) -> str | None:
         """What becomes of a personal text of theirs: the pseudonym of an address, nothing of others, unless it was sent to many."""
@@ -123,17 +129,27 @@ class Erasing:
         """What becomes of a text of theirs that is not personal: of a link the page stays, a key has the contact's pseudonym."""
         link = _LINK.match(text)
         text = self.text("".join(link.groups()) if link else text, account)
-        return _NUMBER.sub(lambda found: str(self.contact(account, int(found[0]))), text) if self.person.contacts else text
+        return _NUMBER.sub(lambda found: self._number(account, found[0]), text) if self.person.contacts else text
 
     def params(self, account: str, operation: str, params: str) -> str:
         """A call of theirs, as JSON."""
         return json.dumps(self.forgotten.params(account, operation, json.loads(params), is_about=True), ensure_ascii=False)
 
+    def details(self, text: str) -> str | None:
+        """Those of a timeline's entry; without any a load has none."""
+        kept = details(json.loads(text), self.forgotten)
+        return _compact(kept) if kept else None
+
     def rejected(self, account: str, table: str, raw: str) -> str | None:
         """An entry that was set aside; nothing is left of one that is theirs and does not say so."""
         before = json.loads(raw)
         after = self.forgotten.entry(account, _operation_of(table), before)
-        return None if after == before else json.dumps(after, ensure_ascii=False)
+        return None if after == before else _compact(after)
+
+
+def _compact(value: Any) -> str:
+    """As JSON stands in tables."""
+    return msgspec.json.encode(value).decode()
 
 
 def _spellings(text: str) -> set[str]:
@@ -185,12 +201,18 @@ def titles_of(connection: duckdb.DuckDBPyConnection) -> Collection[str]:
     return {title for (title,) in rows(connection, "select distinct lower(trim(subject)) from source.campaigns where subject is not null")}
 
 
+#: What others are made of.
+_ORIGINAL = ("source", "history", "sync")
+
+
 def tokens_of(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> tuple[str, ...]:
     """Personal values of theirs, also within JSON, that no row of anybody else has."""
     found: set[str] = set()
     texts = []
     with _functions(connection, erasing):
         for schema, name, columns in tables_of(connection):
+            if schema not in _ORIGINAL:
+                continue
             plan, own = _plan(connection, erasing, schema, name, columns), own_columns(connection)
             for column, kind in columns.items():
                 if kind in ("VARCHAR", "JSON") and is_personal(schema, name, column, own):
@@ -245,7 +267,7 @@ def _functions(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> Itera
         ("forget_kept", lambda account, text: erasing.kept(text, account), ["VARCHAR", "VARCHAR"], "VARCHAR"),
         ("forget_personal", erasing.personal, ["VARCHAR"], "VARCHAR"),
         ("forget_params", erasing.params, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR"),
-        ("forget_details", lambda text: json.dumps(details(json.loads(text), erasing.forgotten)), ["VARCHAR"], "VARCHAR"),
+        ("forget_details", erasing.details, ["VARCHAR"], "VARCHAR"),
         ("forget_rejected", erasing.rejected, ["VARCHAR", "VARCHAR", "VARCHAR"], "VARCHAR"),
         ("forget_drift", lambda text: json.dumps({name: [None, None] for name in json.loads(text)}), ["VARCHAR"], "VARCHAR"),
     )
@@ -276,7 +298,7 @@ class _Plan:
     rewritten: str
 
 
-#: JSON of theirs of which a part stays.
+#: Columns of rows about them of which a part stays, or all: the link of a campaign was sent to many.
 _PARTS = {
     ("sync.requests", "params"): "forget_params(account, operation, params)",
     ("sync.writebacks", "params"): "forget_params(account, operation, params)",
@@ -284,6 +306,7 @@ _PARTS = {
     ("sync.rejected_records", "raw"): "forget_rejected(account, table_name, raw)",
     ("source.timeline_events", "details"): "forget_details(details)",
     ("source.timeline_automations", "details"): "forget_details(details)",
+    ("source.campaign_clickers", "url"): "forget_text(account, url)",
 }
 _TEXTS = ("VARCHAR", "JSON", "VARCHAR[]")
 
@@ -330,7 +353,7 @@ def _text(column: str, kind: str, account: str) -> str:
 def _about(table: str, name: str, kind: str, account: str, *, is_personal: bool) -> str:
     """What becomes of the column in a row about them."""
     column = quoted(name)
-    if is_personal and (kind != "VARCHAR" or (table, name) in _PARTS):
+    if (table, name) in _PARTS or (is_personal and kind != "VARCHAR"):
         return f"{_PARTS.get((table, name), 'null')}::{kind}"
     if kind == "VARCHAR":
         return f"forget_personal({column})" if is_personal else f"forget_kept({account}, {column})"

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
+from pipelines.home import in_use
 from tests.pipelines.conftest import Command, Night
+from tests.pipelines.running import start
 from tests.pipelines.searching import found_in, rows_of_others
+from tests.pipelines.tables import differing, source
 from tests.pipelines.test_person import ask, somebody
 
 
@@ -44,12 +50,19 @@ def test_a_dry_run_says_what_would_go_and_changes_nothing(command: Command, fill
     assert found_in(filled, [address])
 
 
-def test_nothing_is_found_of_them_and_everybody_else_is_as_before(command: Command, filled: Path) -> None:
+def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_was_killed(command: Command, filled: Path) -> None:
     address, contacts = somebody(filled)
     tokens = [address, *values_of(filled, contacts)]
     assert len(tokens) >= 3
     before = rows_of_others(filled, address, contacts)
-    ran = command("forget", address.upper(), "--apply")
+    killed = start(filled, None, "forget", address, "--apply")
+    while not (filled / "forgetting.json").exists():
+        time.sleep(0.01)
+    time.sleep(random.Random(1).uniform(0.1, 1.5))
+    killed.kill()
+    killed.communicate()
+    assert "that has not ended" in command("status").out
+    ran = command("forget", "--apply")
     assert ran.code == 0, ran.text
     assert found_in(filled, tokens) == []
     after = rows_of_others(filled, address, contacts)
@@ -57,3 +70,27 @@ def test_nothing_is_found_of_them_and_everybody_else_is_as_before(command: Comma
     receipt = dict(ask(filled, "select place, rows from sync.erasures"))
     assert receipt["source.contacts"] == len(contacts)
     assert command("forget", address).out.startswith("0 rows")
+    forgotten = source(filled)
+    assert command("rebuild").code == 0
+    rebuilt = source(filled)
+    hashed = {"timeline_events", "timeline_visits"}  # by texts and links that are gone
+    assert differing(forgotten, rebuilt) <= hashed
+    assert {name: len(forgotten[name]) for name in hashed} == {name: len(rebuilt[name]) for name in hashed}
+
+
+def test_nobody_is_forgotten_while_somebody_works_in_the_home(command: Command, filled: Path) -> None:
+    address, _ = somebody(filled)
+    with in_use(filled):
+        ran = command("forget", address, "--apply", MARKETING_LOCK_SECONDS="0")
+    assert ran.code in (1, 2)
+    assert str(os.getpid()) in ran.text
+    assert not (filled / "forgetting.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"), [((), "say who"), (("ann",), "not an e-mail address"), (("--from", "none.txt"), "cannot be read")]
+)
+def test_wrong_use_is_said(command: Command, home: Path, words: tuple[str, ...], text: str) -> None:
+    ran = command("forget", *words)
+    assert ran.code == 2
+    assert text in ran.text

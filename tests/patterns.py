@@ -67,7 +67,7 @@ class _Anything(str):
     def __getattr__(self, name: str) -> _Anything:
         return self
 
-    def __call__(self, *args: Any) -> _Anything:
+    def __call__(self, *args: Any, **named: Any) -> _Anything:
         return self
 
 

@@ -25,10 +25,13 @@ from pipelines.progress import report_waiting, stage
 from pipelines.publishing import lake_storage
 from pipelines.report.render import write_report
 from pipelines.settings import Settings
+from pipelines.write_back.kinds.moves_and_deletions import DELETIONS
 from pipelines.write_back.outbox.forgetting import forget_in_outbox
-from pipelines.write_back.outbox.outbox import outbox_path
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.store import copy_of
+from pipelines.write_back.push_service import Order, Watch, enqueue, finish_push, plan_push
 from pipelines.write_back.rejected_rows import forget_in_pushes
+from pipelines.write_back.result import Result, new_run
 from warehouse.archive import Archive, suppression
 from warehouse.archive.disk import Workspace, create, move_into_place, sweep
 from warehouse.archive.rewriting import forget_in_archive
@@ -110,6 +113,21 @@ def dry_run(settings: Settings, person: Person) -> list[Place]:
     """What would be taken out where. Nothing is changed."""
     forgotten = suppression.load(settings.home / "archive").including(person.addresses, person.contacts)
     return [each for each in _Erasure(settings, _erasing(settings, person, forgotten), apply=False).steps() if each.rows]
+
+
+def delete_at_service(settings: Settings, person: Person) -> list[Result]:
+    """Delete their contacts there, by a push for each account; what became of it. Call it before `forget`: their ids are unknown then."""
+    results = []
+    for account in sorted({account for account, _ in person.contacts}):
+        ids = ", ".join(str(number) for name, number in person.contacts if name == account)
+        query = f"select contact_id, list_id from source.contacts where account = {literal(account)} and contact_id in ({ids})"  # noqa: S608
+        planned = plan_push(settings, Order(DELETIONS, account, query=f"{query} and _deleted_at is null"))
+        if planned.plan.items:
+            ran = new_run("forget", account)
+            ran = replace(ran, push_id=enqueue(settings, planned, run=ran.run))
+            with Outbox(outbox_path(settings.home)) as outbox:
+                results += finish_push(settings, outbox, ran, Watch())
+    return results
 
 
 def forget(settings: Settings, person: Person) -> list[Place]:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -215,9 +216,10 @@ def tokens_of(connection: duckdb.DuckDBPyConnection, erasing: Erasing) -> tuple[
                 continue
             plan, own = _plan(connection, erasing, schema, name, columns), own_columns(connection)
             for column, kind in columns.items():
+                if kind in _TEXTS:
+                    texts.append((plan.source, f"{quoted(column)}::varchar"))
                 if kind in ("VARCHAR", "JSON") and is_personal(schema, name, column, own):
                     kind = "JSON" if (plan.table, column) in _PARTS else kind
-                    texts.append((plan.source, quoted(column), kind))
                     after = _about(plan.table, column, kind, "account" if "account" in columns else "null", is_personal=True)
                     for before, kept in rows(connection, f"select {quoted(column)}, {after} from {plan.source} where is_about"):
                         found |= _leaves(before, kind) - _leaves(kept, kind)
@@ -230,19 +232,21 @@ def _is_distinctive(text: str, erasing: Erasing) -> bool:
     return len(text) >= (_LEAST_DIGITS if text.isdecimal() else _LEAST) and text.strip().lower() not in erasing.person.addresses
 
 
-def _of_nobody_else(connection: duckdb.DuckDBPyConnection, tokens: set[str], texts: Collection[tuple[str, str, str]]) -> set[str]:
-    """Those that stand in no row of others. `texts`: rows, column and its type."""
-    spelled = [(token, text) for token in tokens for text in {token, json.dumps(token)[1:-1], json.dumps(token, ensure_ascii=False)[1:-1]}]
-    if not tokens:
-        return tokens
-    connection.register("arrow_tokens", pa.Table.from_pylist([{"token": token, "spelled": text} for token, text in spelled]))
-    pattern = literal(f'"({"|".join(re.escape(text) for _, text in spelled)})"')
-    for source, column, kind in texts:
-        several = f"unnest(regexp_extract_all({column}::varchar, {pattern}, 1))" if kind == "JSON" else column
-        sql = f"select distinct token from (select {several} as text from {source} where not is_about) join arrow_tokens on text = spelled"
-        tokens = tokens - {token for (token,) in rows(connection, sql)}
-    connection.unregister("arrow_tokens")
-    return tokens
+def _of_nobody_else(connection: duckdb.DuckDBPyConnection, tokens: set[str], texts: Collection[tuple[str, str]]) -> Iterator[str]:
+    """Those that stand in no row of others, not even as a part of a text. `texts`: rows, and a text of theirs."""
+    waiting = iter(sorted(tokens))
+    while part := set(islice(waiting, _AT_ONCE)):
+        spelled = [
+            (token, text) for token in part for text in {token, json.dumps(token)[1:-1], json.dumps(token, ensure_ascii=False)[1:-1]}
+        ]
+        pattern = literal(f"(?i)(?:{'|'.join(re.escape(text) for _, text in spelled)})")  # much faster than looking for each
+        connection.register("arrow_tokens", pa.Table.from_pylist([{"token": token, "spelled": text} for token, text in spelled]))
+        for source, text in texts:
+            others = f"select {text} as text from {source} where not is_about and regexp_matches({text}, {pattern})"
+            sql = f"select distinct token from ({others}) join arrow_tokens on contains(lower(text), lower(spelled))"
+            part -= {token for (token,) in rows(connection, sql)}
+        connection.unregister("arrow_tokens")
+        yield from part
 
 
 def _leaves(text: str | None, kind: str) -> set[str]:

@@ -25,7 +25,8 @@ from pydantic import AliasChoices
 from marketing_api.envelope import Envelope, collection, decode, part, parts_or_none, read_envelope
 from marketing_api.exchange import Exchange
 from marketing_api.operation import Call, Operation
-from marketing_api.operations import contacts
+from marketing_api.operations import AREAS
+from marketing_api.operations.contacts import GETCOUPON
 from marketing_api.records.fields import is_personal
 
 #: Nobody can have an address there (RFC 2606).
@@ -53,7 +54,7 @@ _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
 _IDS = ("id", "contactid", "contact_id")
 _LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
 #: Operations whose `id` is that of a contact, in parameters and entries; what an entry has beside it; parameters that are about nobody.
-_OF_CONTACTS = {each.name for each in vars(contacts).values() if isinstance(each, Operation) and each is not contacts.GETCOUPON}
+_OF_CONTACTS = {each.name for each in AREAS["contacts"] if each is not GETCOUPON}
 _OF_CONTACT = {"email", "registration_date", "registered_at", "timeline"}
 _OF_NOBODY = {"listid", "sourceid", "campaignid", "include", "limit", "page", "status"}
 #: What holds an entry's parts, and what its records are made of under other names.

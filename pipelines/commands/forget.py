@@ -7,33 +7,32 @@ import click
 
 from pipelines import exits
 from pipelines.commands import Arguments, command
-from pipelines.erasing import dry_run, is_over, people, unfinished
+from pipelines.erasing import delete_at_service, dry_run, is_over, people, unfinished
 from pipelines.erasing import forget as forget_people
 from pipelines.home import prepare_home
-from pipelines.options import Option, parameters
+from pipelines.options import Option
 from pipelines.report.formatting import plural
-from pipelines.settings import Settings, SettingsError, account_named, whole
-from pipelines.write_back.push_service import SANDBOX_ACCOUNT
+from pipelines.settings import Settings, SettingsError, whole
+from pipelines.write_back.push_report import result_lines
+from pipelines.write_back.push_service import account_of
 
-_FORGET = (
+
+@command(
     Option("address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True),
     Option("contact_id", "their contact, where no address is known", int, whole, metavar="ID"),
     Option("from", "a file with an address a line", str, Path, metavar="FILE"),
     Option("account", "look in this account only", str, metavar="NAME"),
     Option("apply", "take them out (default: a dry run, which shows what would be)"),
+    Option("also_at_service", "with --apply: delete their contacts at the service first, by a push"),
 )
-
-
-@command(*parameters(_FORGET))
 def forget(arguments: Arguments, settings: Settings) -> int:
     """Rows that totals hang on stay, with pseudonyms; keyed fingerprints keep the person from coming back. What an interrupted erasure
     left is done first. Exit code 1 when something could not be taken out."""
-    prepare_home(settings.home)
+    prepare_home(settings.home, settings.lock_seconds)
     addresses, contacts = _wanted(arguments)
     left = unfinished(settings.home)
     if addresses or contacts:
-        names = [each.account for each in settings.accounts] or [SANDBOX_ACCOUNT]
-        account = account_named(arguments.account, names) if arguments.account or contacts else None
+        account = account_of(settings, arguments.account) if arguments.account or contacts else None
         person = people(settings, account, addresses, contacts)
     elif left is not None:
         person = left.person
@@ -45,6 +44,12 @@ def forget(arguments: Arguments, settings: Settings) -> int:
             print(f"{each.place}: {each.rows:,}")
         print(f"{plural(sum(each.rows for each in places), 'row')} in {plural(len(places), 'place')}; a dry run: --apply takes them out")
         return exits.DONE
+    results = delete_at_service(settings, person) if arguments.also_at_service else []
+    for result in results:
+        print("\n".join(result_lines(result)))
+    if any(result.shortfall for result in results):
+        print("not all contacts are deleted at the service, so nobody is forgotten yet: run this again", file=sys.stderr)
+        return exits.INCOMPLETE
     places = forget_people(settings, person)
     for each in places:
         print(f"{each.place}: {each.rows:,} {each.outcome}")

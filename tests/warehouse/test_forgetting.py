@@ -241,7 +241,7 @@ def exchange_of(body: bytes, operation: str, params: dict[str, str]) -> Response
     ("operation", "params", "payload"),
     [
         (contacts.GETCONTACTBYEMAIL, {"email": ANN}, {"contact": [contact(7, ANN, listid=3)]}),
-        (contacts.GETCONTACTSBYPHONENUMBER, {"phone": "+41 79 123 45 67"}, {"contacts": {"count": 1, "items": [contact(7, ANN)]}}),
+        (find("emailmarketing/getcontactsbyphonenumber"), {"phone": "+41 79 123 45 67"}, {"contacts": {"count": 1, "items": [contact(7, ANN)]}}),
         (contacts.GETCONTACT, {"id": "7"}, {"contact": contact(7, "an.older@example.com")}),
         (contacts.TIMELINE_BY_EMAIL, {"email": ANN, "include": "utm"}, TIMELINE),
         (contacts.GETCOUPON, {"email": ANN}, {"coupons": [{"id": 7, "couponcode": "SUMMER", "couponredeemed": False}]}),

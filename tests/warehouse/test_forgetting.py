@@ -38,6 +38,8 @@ escapes = st.lists(
     max_size=3,
 )
 
+BY_PHONE = find("emailmarketing/getcontactsbyphonenumber")
+
 
 def escaped(text: str, ways: list[Any]) -> str:
     for way in ways:
@@ -241,11 +243,19 @@ def exchange_of(body: bytes, operation: str, params: dict[str, str]) -> Response
     ("operation", "params", "payload"),
     [
         (contacts.GETCONTACTBYEMAIL, {"email": ANN}, {"contact": [contact(7, ANN, listid=3)]}),
-        (find("emailmarketing/getcontactsbyphonenumber"), {"phone": "+41 79 123 45 67"}, {"contacts": {"count": 1, "items": [contact(7, ANN)]}}),
+        (
+            find("emailmarketing/getcontactsbyphonenumber"),
+            {"phone": "+41 79 123 45 67"},
+            {"contacts": {"count": 1, "items": [contact(7, ANN)]}},
+        ),
         (contacts.GETCONTACT, {"id": "7"}, {"contact": contact(7, "an.older@example.com")}),
         (contacts.TIMELINE_BY_EMAIL, {"email": ANN, "include": "utm"}, TIMELINE),
         (contacts.GETCOUPON, {"email": ANN}, {"coupons": [{"id": 7, "couponcode": "SUMMER", "couponredeemed": False}]}),
-        (contacts.ADDCONTACT, {"email": ANN, "listid": "3", "status": "1", "fields[12]": "Ann"}, {"id": 7, "item": f"{ANN} was added"}),
+        (
+            find("emailmarketing/addcontact"),
+            {"email": ANN, "listid": "3", "status": "1", "fields[12]": "Ann"},
+            {"id": 7, "item": f"{ANN} was added"},
+        ),
         (contacts.ADDTAG, {"email": ANN, "tagname": "called Ann"}, {"item": "tagged Ann"}),
         (reputation.DIRECT, {}, {"reviews": {"count": 1, "items": [{"id": 5, "email": ANN, "phone": "1234567", "inquiry": "I am Ann"}]}}),
     ],

@@ -38,7 +38,7 @@ from warehouse.tables import TABLES
 _ID = re.compile(r"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\b", re.IGNORECASE)
 
 _NUMBER = re.compile(r"(?<![\w.-])\d{1,18}(?![\w.])")
-_ID_BYTES = re.compile(_ID.pattern.encode(), re.IGNORECASE)
+_ID_BYTES = re.compile(rb"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\b", re.IGNORECASE)
 #: Words of one pattern.
 _AT_ONCE = 300
 #: Bytes from which on a word is taken out wherever it stands; a shorter one may be part of another.

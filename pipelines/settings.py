@@ -51,18 +51,23 @@ def account_named(name: str | None, names: Sequence[str]) -> str:
     raise SettingsError(f"{unknown}say which account with --account: {', '.join(names)}")
 
 
-def _reader(convert: Callable[[str], T], hint: str, pattern: str = ".*") -> Callable[[str], T]:
-    """`convert` for what the whole pattern matches, with every failure as a ValueError that gives the hint."""
+def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
+    """`convert`, with every failure as a ValueError that gives the hint."""
 
     def read(text: str) -> T:
         try:
-            if re.fullmatch(pattern, text, re.DOTALL):
-                return convert(text)
+            return convert(text)
         except Exception:  # a time zone's name brings about several kinds
             raise ValueError(hint) from None
-        raise ValueError(hint)
 
     return read
+
+
+def _text(found: re.Match[str] | None) -> str:
+    """What a pattern matched. Raises ValueError where it did not."""
+    if found is None:
+        raise ValueError
+    return found[0]
 
 
 def _within(least: float, number: float, most: float) -> float:
@@ -71,40 +76,51 @@ def _within(least: float, number: float, most: float) -> float:
     return number
 
 
+def _without_blanks(text: str) -> str:
+    """Around the commas and equals signs of a list."""
+    return ",".join("=".join(word.strip() for word in part.split("=")) for part in text.split(","))
+
+
 def _share(text: str) -> float:
     """`5%`, `5 %` or `0.05`."""
     return _within(0, float(text.rstrip("% ")) / (100 if text.strip().endswith("%") else 1), 1)
 
 
-def _without_blanks(text: str) -> str:
-    return "".join(text.split())
-
-
-_WINDOW, _MAILBOX = r"([^\s,=']+\s*=\s*)?\d{1,6}", r"[^\s@<>,;]+@[^\s@<>,;]+"
-
-whole = _reader(int, "not a whole number", r"\d+")
-count = _reader(int, "not a whole number above 0", r"0*[1-9]\d*")
+whole = _reader(lambda text: int(_text(re.fullmatch(r"\d+", text))), "not a whole number")
+count = _reader(lambda text: int(_text(re.fullmatch(r"0*[1-9]\d*", text))), "not a whole number above 0")
 share = _reader(_share, "not a share from 0 to 1; write it like 5% or 0.05")
 clock_time = _reader(lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00")
 day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
-_windows = _reader(_without_blanks, "hours are needed, like 120, or by channel, like email=120,visit=24", rf"{_WINDOW}(\s*,\s*{_WINDOW})*")
+_windows = _reader(
+    lambda text: _text(re.fullmatch(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*", _without_blanks(text))),
+    "hours are needed, like 120, or by channel, like email=120,visit=24",
+)
 _rate = _reader(lambda text: _within(1e-9, float(text), math.inf), "a number above 0 is needed")
 _zone = _reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin")
 _personal_data = _reader(lambda text: PersonalData(text.lower()), f"{', '.join(PersonalData)} are the ways")
 _switch = _reader(lambda text: {"on": True, "off": False}[text.lower()], "on or off is needed")
-_log_level = _reader(str.upper, "DEBUG, INFO, WARNING, ERROR or CRITICAL is needed", "(?i)DEBUG|INFO|WARNING|ERROR|CRITICAL")
-_log_format = _reader(str.lower, "text or json is needed", "(?i)text|json")
-_owner = _reader(str, "an e-mail address or a team is needed, like team:marketing-data", r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+")
-_memory = _reader(str, "an amount of memory is needed, like 2GB or 800MB", r"[1-9]\d*(\.\d+)? ?[MG]i?B")
-_storage_url = _reader(str, "a folder is needed, or an address like s3://BUCKET/FOLDER", r"[^\s:]+|(file|s3|gs|gcs|abfss?|az)://\S+")
-_mail_tls = _reader(str.lower, "starttls, tls or off is needed", "(?i)starttls|tls|off")
-_mail_on = _reader(str.lower, "nightly or a weekday is needed", f"(?i)nightly|{'|'.join(WEEKDAYS)}")
-_mailboxes = _reader(
-    lambda text: tuple(_without_blanks(text).split(",")),
-    "mail addresses are needed, like ann@example.com, separated by commas",
-    rf"{_MAILBOX}(\s*,\s*{_MAILBOX})*",
+_log_level = _reader(
+    lambda text: _text(re.fullmatch("DEBUG|INFO|WARNING|ERROR|CRITICAL", text.upper())), "DEBUG, INFO, WARNING, ERROR or CRITICAL is needed"
 )
-_mailbox = _reader(str, "a mail address is needed", _MAILBOX)
+_log_format = _reader(lambda text: _text(re.fullmatch("text|json", text.lower())), "text or json is needed")
+_owner = _reader(
+    lambda text: _text(re.fullmatch(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+", text)),
+    "an e-mail address or a team is needed, like team:marketing-data",
+)
+_memory = _reader(lambda text: _text(re.fullmatch(r"[1-9]\d*(\.\d+)? ?[MG]i?B", text)), "an amount of memory is needed, like 2GB or 800MB")
+_storage_url = _reader(
+    lambda text: _text(re.fullmatch(r"[^\s:]+|(file|s3|gs|gcs|abfss?|az)://\S+", text)),
+    "a folder is needed, or an address like s3://BUCKET/FOLDER",
+)
+_mail_tls = _reader(lambda text: _text(re.fullmatch("starttls|tls|off", text.lower())), "starttls, tls or off is needed")
+_mail_on = _reader(lambda text: _text(re.fullmatch("|".join(("nightly", *WEEKDAYS)), text.lower())), "nightly or a weekday is needed")
+_mailboxes = _reader(
+    lambda text: tuple(_text(re.fullmatch(r"[^\s@<>,;]+@[^\s@<>,;]+", part.strip())) for part in text.split(",")),
+    "mail addresses are needed, like ann@example.com, separated by commas",
+)
+_mailbox = _reader(lambda text: "".join(_mailboxes(text)) if "," not in text else _text(None), "a mail address is needed")
+
+
 _kept = _reader(Kept.of, f"days are needed, or ever, of what to change of {Kept()}")
 _tags = _reader(lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}')
 

@@ -13,11 +13,12 @@ from marketing_api.records import reputation, values
 from marketing_api.redaction import Secret, without_addresses
 from pipelines.write_back import unknown_outcomes
 from tests.patterns import MB, Found, patterns, worst
+from warehouse import forgetting
 from warehouse.masking import shown_text
 
 #: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are measured on 1 MB of such
 #: texts, like those that are not cut; of the others, there is one in an answer.
-CUT = {"marketing_api.records.values._CLICKER": values._LONGEST_CLICKER}
+CUT = {"marketing_api.records.values._CLICKER": values._LONGEST_CLICKER, "warehouse.forgetting._CHARACTER": forgetting._LONGEST}
 ONCE = {
     f"marketing_api.write_result.{name}": write_result._LONGEST
     for name in ("_HARMLESS", "_ALREADY", "_WITHOUT_TAG", "_ABSENT", "_CANNOT_BE", "_NEGATIVE")

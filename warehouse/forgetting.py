@@ -36,14 +36,15 @@ Buffer = bytes | mmap.mmap
 #: Texts are read character by character where an address is not just in quotes: each may be escaped, as in links and JSON, also several
 #: times (`%40`, `%2540`, `\\u0040`).
 _PERCENT = rb"%(?:25)*"
-_SLASH = rb"(?:\\|%s5[cC])+" % _PERCENT
+#: Text in JSON in JSON in JSON in JSON has 15 of them; without a limit a row of them would be walked from each of its places.
+_SLASH = rb"(?:\\|%(?:25)*+5[cC]){1,16}+"
 _IN_JSON = re.compile(rb"%s(?:u([0-9A-Fa-f]{4})|[^u%%\\])" % _SLASH, re.DOTALL)
 _CHARACTER = re.compile(
     rb"%s(?:u[0-9A-Fa-f]{4}|[^u%%\\])|%s[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*" % (_SLASH, _PERCENT, _PERCENT)
     + rb"|%s[0-7][0-9A-Fa-f]|[\xc0-\xff][\x80-\xbf]*|." % _PERCENT,
     re.DOTALL,
 )
-_AT, _BARE_AT = re.compile(rb"@|%s40|%su0040" % (_PERCENT, _SLASH)), re.compile(b"@")
+_AT, _BARE_AT = re.compile(rb"@|%%(?:25)*+40|%su0040" % _SLASH), re.compile(b"@")
 _PLAIN = re.compile(rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)*")
 #: What an address does not go across, what one may begin behind unless it is part of it, and what its domain is made of.
 _SEPARATOR, _INNER, _OF_DOMAIN = re.compile(r'[\s"<>,;:(){}\[\]|@]'), re.compile(r"[\w.+-]"), re.compile(r"[\w.-]")

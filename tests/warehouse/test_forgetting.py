@@ -249,7 +249,7 @@ def exchange_of(body: bytes, operation: str, params: dict[str, str]) -> Response
             {"contacts": {"count": 1, "items": [contact(7, ANN)]}},
         ),
         (contacts.GETCONTACT, {"id": "7"}, {"contact": contact(7, "an.older@example.com")}),
-        (contacts.TIMELINE_BY_EMAIL, {"email": ANN, "include": "utm"}, TIMELINE),
+        (find("emailmarketing/getcontacttimelinebyemailaddress"), {"email": ANN, "include": "utm"}, TIMELINE),
         (contacts.GETCOUPON, {"email": ANN}, {"coupons": [{"id": 7, "couponcode": "SUMMER", "couponredeemed": False}]}),
         (
             find("emailmarketing/addcontact"),

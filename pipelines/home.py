@@ -166,7 +166,7 @@ def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Ite
         yield
         return
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, ends = os.open(home / ".in-use", os.O_CREAT | os.O_RDWR, 0o600), time.monotonic() + wait_s
+    descriptor, ends = os.open(no_folder(home / ".in-use"), os.O_CREAT | os.O_RDWR, 0o600), time.monotonic() + wait_s
     try:
         while not _locked(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
             if time.monotonic() >= ends:

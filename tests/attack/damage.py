@@ -93,6 +93,8 @@ FILES = (
     File("version", used_by=(STATUS, SYNC)),
     File("upgrades/*", used_by=()),
     File(".machine", used_by=(STATUS, SYNC)),
+    File(".in-use"),
+    File(".backup"),
     File("logs/*", used_by=()),
     File("tmp/*", used_by=()),
 )

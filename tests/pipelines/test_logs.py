@@ -42,7 +42,7 @@ def planted(arguments, settings):
         raise RuntimeError("second {UNMISTAKABLE} eve@example.com") from first
 
 from pipelines.commands import status
-status.status = commands.command_of(planted, "status", (), None)
+status.status = commands.command(name="status")(planted)
 sys.exit(cli.main(["status"]))
 """
 

@@ -18,14 +18,11 @@ from typing import IO, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.write_back.input.columns import names_contacts
 from pipelines.write_back.input.rows import FORMULA_SIGNS, Rows, text_of
 from pipelines.write_back.item import Plan, Source, State
-from pipelines.write_back.outbox.outbox import Entry, Outbox, Push, outbox_path
+from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.result import Reason, reasons_of
 from warehouse.archive.disk import create, make_folder
-from warehouse.erased_files import mask
-from warehouse.erasure import Erasing
 
 log = logging.getLogger(__name__)
 
@@ -165,37 +162,6 @@ def kept_rows(path: Path, name: str) -> Rows | None:
         log.warning("%s of push %s is damaged (%s): its rows are known by number only", path.name, path.parent.name, type(problem).__name__)
         return None
     return Rows(tuple(columns), {title: list(cells) for title, cells in columns.items()}, [int(str(n)) for n in numbers], Source(name, ""))
-
-
-def forget_in_pushes(home: Path, erasing: Erasing, *, apply: bool) -> Iterator[tuple[Path, int]]:
-    """Rows about forgotten people go from what is kept of inputs, and with them from rejected.csv; what a dry run left that has some goes
-    as a whole. Each file with the rows that it had. Raises OutboxError."""
-    for path in sorted(folder_of(home, None).glob("*.csv")):
-        if count := mask(path, erasing, apply=False):
-            yield path, count
-            if apply:
-                path.unlink()
-    for path in sorted((home / "pushes").glob("*/rows.parquet")):
-        with Outbox(outbox_path(home)) as outbox:
-            push, rows = outbox.push(int(path.parent.name)), kept_rows(path, "")
-            named = [] if rows is None or push is None else [place for place in range(len(rows)) if _is_named(rows, place, push, erasing)]
-            csv_path = path.with_name("rejected.csv")
-            is_in_csv = csv_path.exists() and mask(csv_path, erasing, apply=False)
-            if rows is not None and named:
-                yield path, len(named)
-                if apply:
-                    keep_rows(path, rows, {number for place, number in enumerate(rows.numbers) if place not in set(named)})
-            if is_in_csv and apply:
-                write_rejections(home, outbox, int(path.parent.name))
-
-
-def _is_named(rows: Rows, place: int, push: Push, erasing: Erasing) -> bool:
-    """Whether a cell of the row is an address, a contact or a value of theirs."""
-    cells = ((title, text_of(column[place]) or "") for title, column in rows.cells.items())
-    return any(
-        erasing.forgotten.is_named(push.account, text, is_id=names_contacts(title, {})) or erasing.anywhere(text) != text
-        for title, text in cells
-    )
 
 
 @contextmanager

@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 
+from marketing_api.clock import utc_now
 from pipelines.write_back.item import BadRow, State
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.writebacks_export import export_writebacks
 from tests.pipelines.write_back.plans import a_plan, contact, tag
 from warehouse.archive import Archive
 from warehouse.bookkeeping import shown_revision
+from warehouse.kept import Kept
 from warehouse.rebuild import rebuild
+from warehouse.retention import let_go
 from warehouse.warehouse import Warehouse
 
 
@@ -89,6 +92,7 @@ def test_rows_that_had_nothing_to_do_go_after_a_week(warehouse: Warehouse, tmp_p
     export_writebacks(warehouse, tmp_path)
     with warehouse.writing() as connection:
         assert shown_revision(connection, dt.datetime.fromtimestamp(begun_at, dt.UTC)) > 0
+        let_go(connection, Kept(), utc_now())
     assert [row[1] for row in shown(warehouse)] == ["planned", "rejected"]
 
 

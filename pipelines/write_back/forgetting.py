@@ -1,4 +1,5 @@
-"""Takes people who asked to be forgotten out of an outbox and its copy: what waits to be sent is cancelled, what was sent has pseudonyms.
+"""Takes people who asked to be forgotten out of an outbox and its copy, where what waits to be sent is cancelled and what was sent has
+pseudonyms, and out of the files of pushes.
 
 Not here: who they are, what becomes of a text (`warehouse.erasure`).
 """
@@ -6,10 +7,15 @@ Not here: who they are, what becomes of a text (`warehouse.erasure`).
 import contextlib
 import json
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
+from pipelines.write_back.input.columns import names_contacts
+from pipelines.write_back.input.rows import Rows, text_of
+from pipelines.write_back.outbox.outbox import Outbox, Push, outbox_path
 from pipelines.write_back.outbox.store import STATEMENTS
-from warehouse.erased_files import begin_erasing, finish_erasing, forget_in_sqlite
+from pipelines.write_back.rejected_rows import folder_of, keep_rows, kept_rows, write_rejections
+from warehouse.erased_files import begin_erasing, finish_erasing, forget_in_sqlite, mask
 from warehouse.erasure import Erasing
 
 #: In this order: what is theirs is found before it is changed.
@@ -59,3 +65,34 @@ def _subject(erasing: Erasing, account: str, subject: str) -> str:
     if who.isdecimal() and (account, int(who)) in erasing.person.contacts:
         return "|".join([str(erasing.contact(account, int(who))), *rest[:1]])
     return subject
+
+
+def forget_in_pushes(home: Path, erasing: Erasing, *, apply: bool) -> Iterator[tuple[Path, int]]:
+    """Rows about forgotten people go from what is kept of inputs, and with them from rejected.csv; what a dry run left that has some goes
+    as a whole. Each file with the rows that it had. Raises OutboxError."""
+    for path in sorted(folder_of(home, None).glob("*.csv")):
+        if count := mask(path, erasing, apply=False):
+            yield path, count
+            if apply:
+                path.unlink()
+    for path in sorted((home / "pushes").glob("*/rows.parquet")):
+        with Outbox(outbox_path(home)) as outbox:
+            push, rows = outbox.push(int(path.parent.name)), kept_rows(path, "")
+            named = [] if rows is None or push is None else [place for place in range(len(rows)) if _is_named(rows, place, push, erasing)]
+            csv_path = path.with_name("rejected.csv")
+            is_in_csv = csv_path.exists() and mask(csv_path, erasing, apply=False)
+            if rows is not None and named:
+                yield path, len(named)
+                if apply:
+                    keep_rows(path, rows, {number for place, number in enumerate(rows.numbers) if place not in set(named)})
+            if is_in_csv and apply:
+                write_rejections(home, outbox, int(path.parent.name))
+
+
+def _is_named(rows: Rows, place: int, push: Push, erasing: Erasing) -> bool:
+    """Whether a cell of the row is an address, a contact or a value of theirs."""
+    cells = ((title, text_of(column[place]) or "") for title, column in rows.cells.items())
+    return any(
+        erasing.forgotten.is_named(push.account, text, is_id=names_contacts(title, {})) or erasing.anywhere(text) != text
+        for title, text in cells
+    )

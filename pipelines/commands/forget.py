@@ -29,6 +29,8 @@ def forget(arguments: Arguments, settings: Settings) -> int:
     """Rows that totals hang on stay, with pseudonyms; keyed fingerprints keep the person from coming back. What an interrupted erasure
     left is done first. Exit code 1 when something could not be taken out."""
     prepare_home(settings.home, settings.lock_seconds)
+    if arguments.also_at_service and not arguments.apply:
+        raise click.UsageError("--also-at-service deletes at the service: give it with --apply")
     addresses, contacts = _wanted(arguments)
     left = unfinished(settings.home)
     if addresses or contacts:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.home import in_use
-from tests.pipelines.conftest import Command, Night
+from tests.pipelines.conftest import Command, Night, StartSandbox
 from tests.pipelines.running import start
 from tests.pipelines.searching import found_in, rows_of_others
 from tests.pipelines.tables import differing, source
@@ -76,6 +76,17 @@ def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_w
     hashed = {"timeline_events", "timeline_visits"}  # by texts and links that are gone
     assert differing(forgotten, rebuilt) <= hashed
     assert {name: len(forgotten[name]) for name in hashed} == {name: len(rebuilt[name]) for name in hashed}
+
+
+def test_they_are_deleted_at_the_service_first_when_that_is_asked_for(command: Command, filled: Path, start_sandbox: StartSandbox) -> None:
+    address, contacts = somebody(filled)
+    service = start_sandbox()
+    ran = command("forget", address, "--apply", "--also-at-service", sandbox=service)
+    assert ran.code == 0, ran.text
+    assert {int(each["params"]["id"]) for each in service.asked() if each["operation"] == "emailmarketing/deletecontact"} == set(contacts)
+    assert found_in(filled, [address, *values_of(filled, contacts)]) == []
+    refused = command("forget", "somebody@example.com", "--also-at-service")
+    assert (refused.code, "--apply" in refused.err) == (2, True)
 
 
 def test_nobody_is_forgotten_while_somebody_works_in_the_home(command: Command, filled: Path) -> None:

@@ -373,8 +373,9 @@ def _svg(charts: list[tuple[str, dict[str, list[tuple[int, float]]]]]) -> str:
     width, height = _PER_ROW * (_W + 40), rows_needed * (_H + 60) + 30
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">']
     parts.append(f'<rect width="{width}" height="{height}" fill="white"/>')
-    for place, label in enumerate(charts[0][1]):
-        parts.append(f'<text x="{20 + 160 * place}" y="18" fill="{_COLORS[place]}" font-weight="bold">{label}</text>')
+    colors = dict(zip(charts[0][1], _COLORS, strict=False))
+    for place, (label, color) in enumerate(colors.items()):
+        parts.append(f'<text x="{20 + 160 * place}" y="18" fill="{color}" font-weight="bold">{label}</text>')
     for number, (name, lines) in enumerate(charts):
         x, y = 20 + number % _PER_ROW * (_W + 40), 60 + number // _PER_ROW * (_H + 60)
         most_x = max(point[0] for points in lines.values() for point in points)
@@ -382,9 +383,9 @@ def _svg(charts: list[tuple[str, dict[str, list[tuple[int, float]]]]]) -> str:
         parts.append(f'<text x="{x}" y="{y - 8}">{name}: up to {most_y:,.4g}</text>')
         parts.append(f'<path d="M{x} {y}v{_H}h{_W}" fill="none" stroke="#999"/>')
         parts.append(f'<text x="{x + _W}" y="{y + _H + 13}" text-anchor="end" fill="#666">day {most_x:,}</text>')
-        for place, points in enumerate(lines.values()):
+        for label, points in lines.items():
             path = " ".join(f"{x + _W * night / most_x:.1f},{y + _H - _H * value / most_y:.1f}" for night, value in points)
-            parts.append(f'<polyline points="{path}" fill="none" stroke="{_COLORS[place]}" stroke-width="1.3"/>')
+            parts.append(f'<polyline points="{path}" fill="none" stroke="{colors[label]}" stroke-width="1.3"/>')
     return "\n".join([*parts, "</svg>\n"])
 
 

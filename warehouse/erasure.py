@@ -357,8 +357,10 @@ def _text(column: str, kind: str, account: str) -> str:
 def _about(table: str, name: str, kind: str, account: str, *, is_personal: bool) -> str:
     """What becomes of the column in a row about them."""
     column = quoted(name)
-    if (table, name) in _PARTS or (is_personal and kind != "VARCHAR"):
-        return f"{_PARTS.get((table, name), 'null')}::{kind}"
+    if (table, name) in _PARTS:  # a published copy may have its hash
+        return f"case when {name == 'url'} or json_valid({column}::varchar) then {_PARTS[table, name]} end::{kind}"
+    if is_personal and kind != "VARCHAR":
+        return f"null::{kind}"
     if kind == "VARCHAR":
         return f"forget_personal({column})" if is_personal else f"forget_kept({account}, {column})"
     return _text(column, kind, account)

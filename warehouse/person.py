@@ -134,8 +134,9 @@ def about_of(person: Person, table: str, columns: Mapping[str, str], personal: C
     if table == "sync.requests":
         ids = ", ".join(f"({literal(account)}, '{number}')" for account, number in person.contacts) or "(null, null)"
         names = ", ".join(map(literal, sorted(_OF_CONTACTS)))
-        contact_id = f"coalesce({', '.join(f't.params ->> {literal(name)}' for name in ('id', 'contactid', 'contact_id'))})"
-        terms.append(f"lower(t.params ->> 'email') in {addresses}")
+        params = "(case when json_valid(t.params) then t.params end)"  # a published copy may have its hash
+        contact_id = f"coalesce({', '.join(f'{params} ->> {literal(name)}' for name in ('id', 'contactid', 'contact_id'))})"
+        terms.append(f"lower({params} ->> 'email') in {addresses}")
         terms.append(f"(t.operation in ({names}) and (t.account, {contact_id}) in ({ids}))")
     return f"coalesce({' or '.join(terms) or 'false'}, false)"
 

@@ -8,6 +8,7 @@ import shutil
 import time
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from pipelines.home import in_use
@@ -16,6 +17,7 @@ from tests.pipelines.running import start
 from tests.pipelines.searching import found_in, rows_of_others
 from tests.pipelines.tables import differing, source
 from tests.pipelines.test_person import ask, somebody
+from warehouse.publish import earlier, published_path
 
 
 @pytest.fixture
@@ -87,6 +89,21 @@ def test_they_are_deleted_at_the_service_first_when_that_is_asked_for(command: C
     assert found_in(filled, [address, *values_of(filled, contacts)]) == []
     refused = command("forget", "somebody@example.com", "--also-at-service")
     assert (refused.code, "--apply" in refused.err) == (2, True)
+
+
+def test_copies_with_hashes_lose_them_too(command: Command, filled: Path) -> None:
+    address, contacts = somebody(filled)
+    hashed = {"MARKETING_PERSONAL_DATA": "hash"}
+    assert [command("publish", **hashed).code for _ in range(2)] == [0, 0]
+    copies = [published_path(filled), *earlier(filled)]
+    assert len(copies) == 2
+    counted = "select count(*), count(*) filter (list_contains(?, contact_id)) from source.contacts"
+    before = [duckdb.connect(str(path), read_only=True).execute(counted, [contacts]).fetchone() for path in copies]
+    ran = command("forget", address, "--apply", **hashed)
+    assert ran.code == 0, ran.text
+    after = [duckdb.connect(str(path), read_only=True).execute(counted, [contacts]).fetchone() for path in copies]
+    assert after == [(rows, 0) for rows, _ in before]
+    assert before[0] == (before[0][0], len(contacts))
 
 
 def test_nobody_is_forgotten_while_somebody_works_in_the_home(command: Command, filled: Path) -> None:

@@ -99,7 +99,7 @@ def people(settings: Settings, account: str | None, addresses: Sequence[str], co
         found += [find_person(connection, account, None, number) for number in contacts]
     return Person(
         tuple(sorted({address for each in found for address in each.addresses})),
-        tuple(sorted({contact for each in found for contact in each.contacts})),
+        tuple(sorted({contact for each in found for contact in each.contacts} | {(account, number) for number in contacts if account})),
     )
 
 
@@ -121,7 +121,7 @@ def delete_at_service(settings: Settings, person: Person) -> list[Result]:
         ids = ", ".join(str(number) for name, number in person.contacts if name == account)
         query = f"select contact_id, list_id from source.contacts where account = {literal(account)} and contact_id in ({ids})"  # noqa: S608
         planned = plan_push(settings, Order(DELETIONS, account, query=f"{query} and _deleted_at is null"))
-        if planned.plan.items:
+        if planned.plan.items or planned.plan.bad:  # too many bad rows end it with a sentence
             ran = new_run("forget", account)
             ran = replace(ran, push_id=enqueue(settings, planned, run=ran.run))
             with Outbox(outbox_path(settings.home)) as outbox:

@@ -17,6 +17,7 @@ from tests.pipelines.running import start
 from tests.pipelines.searching import found_in, rows_of_others
 from tests.pipelines.tables import differing, source
 from tests.pipelines.test_person import ask, somebody
+from warehouse.archive.suppression import load
 from warehouse.publish import earlier, published_path
 
 
@@ -104,6 +105,14 @@ def test_copies_with_hashes_lose_them_too(command: Command, filled: Path) -> Non
     after = [duckdb.connect(str(path), read_only=True).execute(counted, [contacts]).fetchone() for path in copies]
     assert after == [(rows, 0) for rows, _ in before]
     assert before[0] == (before[0][0], len(contacts))
+
+
+def test_who_is_not_known_is_kept_away_all_the_same(command: Command, filled: Path) -> None:
+    assert command("forget", "--contact-id", "987654321", "--apply").code == 0
+    assert command("forget", "nobody@example.com", "--apply").code == 0
+    forgotten = load(filled / "archive")
+    assert forgotten.is_contact("main", 987654321)
+    assert forgotten.is_address("Nobody@example.com")
 
 
 def test_nobody_is_forgotten_while_somebody_works_in_the_home(command: Command, filled: Path) -> None:

@@ -147,8 +147,9 @@ def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> No
     rows(connection, "insert into sync.meta values (?, ?)", [name, text])
 
 
-#: Goes up when a program of the version before could no longer load into the file or would damage it.
-SCHEMA_VERSION = 3
+#: Goes up when a program of the version before could no longer load into the file or would damage it. 4: it would load those again who are
+#: forgotten, and not find sealed files of months.
+SCHEMA_VERSION = 4
 #: Version → the statements that make its tables out of those of the version before, as far as `ensure_schema` does not complete them:
 #: a renamed column, rows that change. In their order, within its transaction.
 MIGRATIONS: dict[int, Sequence[str]] = {}

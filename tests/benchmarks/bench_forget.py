@@ -1,8 +1,9 @@
-"""What forgetting costs: on arrival of a listing with 50 suppressed people in it, and one person in the archive of a large account.
+"""What forgetting costs: on arrival of a listing with 50 suppressed people in it; one person in the archive of a large account; and the
+whole command in a home of that size, with its warehouse, models and published file.
 
-    python -m tests.benchmarks.bench_forget [--contacts 1000000] [--arrivals 100000]
+    python -m tests.benchmarks.bench_forget [--contacts 1000000] [--arrivals 100000] [--home FOLDER]
 
-Goals: a listing takes a second more for 100,000 contacts, less than half of what reading it takes; one person among a million contacts
+Nothing listens where the home's service would be: a request would end it. Goals: a listing takes a second more for 100,000 contacts, less than half of what reading it takes; one person among a million contacts
 with five million events is out of the archive within 20 s, without a request, in memory that does not grow with the archive.
 """
 
@@ -11,7 +12,12 @@ from __future__ import annotations
 import argparse
 import datetime as dt
 import json
+import os
+import resource
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,11 +26,15 @@ from marketing_api.exchange import Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from marketing_api.parsing import parse_rows
+from pipelines.home import prepare_home
+from tests.benchmarks import model_data
 from tests.benchmarks.bench_archive import anonymous_mb, timed
 from warehouse.archive import Archive, sealed
 from warehouse.archive.rewriting import forget_in_archive
 from warehouse.archive.row import Digests, row_of
 from warehouse.archive.suppression import add
+from warehouse.models import build
+from warehouse.publish import publish
 
 LISTING = contacts.GETCONTACTS.bind(listid=3)
 NOW = dt.datetime(2026, 11, 21, 2, tzinfo=dt.UTC)
@@ -113,11 +123,37 @@ def forget_one(folder: Path, count: int) -> None:
         print(f"{dict(counts)}, memory grown by {anonymous_mb() - before:.0f} MB")
 
 
+def whole_command(home: Path, count: int) -> None:
+    prepare_home(home)
+    with timed(f"(making a home of {count:,} contacts and {5 * count:,} events)"):
+        fill(home / "archive", home, count)
+        model_data.make(home / "warehouse.duckdb", count, 5 * count)
+        report = build(home / "warehouse.duckdb")
+        assert not report.problem, report.problem
+        publish(home)
+    for path in (home / "archive", home / "warehouse.duckdb", home / "published"):
+        files = path.rglob("*") if path.is_dir() else [path]
+        print(f"{path.name}: {sum(each.stat().st_size for each in files if each.is_file()) / 1e6:,.0f} MB")
+    environment = {"MARKETING_HOME": str(home), "MARKETING_API_URL": "http://127.0.0.1:9/1", "MARKETING_API_KEY": "nobody-listens"}
+    command = [sys.executable, "-m", "pipelines.cli", "forget", "--contact-id", str(count // 2), "--account", "main"]
+    for way in ([], ["--apply"], ["--apply"]):
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        ran = subprocess.run([*command, *way], env=os.environ | environment, capture_output=True, text=True)
+        took, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+        processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print(f"{' '.join(['forget', *way])}: {took:.1f} s, processor {processor:.1f} s, at most {after.ru_maxrss / 1024:,.0f} MB")
+        print(ran.stdout[-3000:], ran.stderr[-2000:], f"exit code {ran.returncode}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--contacts", type=int, default=1_000_000)
     parser.add_argument("--arrivals", type=int, default=100_000)
+    parser.add_argument("--home", type=Path, help="measure the whole command alone, in this new folder, which is kept")
     chosen = parser.parse_args()
+    if chosen.home:
+        whole_command(chosen.home, chosen.contacts)
+        return
     for measure, count in ((arrival, chosen.arrivals), (forget_one, chosen.contacts)):
         with tempfile.TemporaryDirectory() as folder:
             measure(Path(folder), count)

@@ -27,7 +27,7 @@ from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool
 
-from pipelines.home import HomeError
+from pipelines.failures import HomeError
 from warehouse.archive.disk import set_aside
 
 if TYPE_CHECKING:

@@ -12,13 +12,17 @@ import duckdb
 
 from marketing_api.errors import AuthenticationFailed, InvalidCall, LimitNotShared, MarketingApiError
 from pipelines import exits
-from pipelines.home import HomeError
 from pipelines.logs import DISPLAYED, displayed
 from pipelines.settings import SettingsError
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.outbox.store import OutboxError, OutboxTooNew
 from warehouse.duckdb_errors import is_full
 from warehouse.errors import ForeignFolder, StorageMisconfigured, WarehouseError, WarehouseTooNew
+
+
+class HomeError(Exception):
+    """The home cannot be used: the message names the folder and what to do."""
+
 
 _WRONG_USE = (
     SettingsError,

@@ -2,8 +2,8 @@
 
 No file of a home names the place where the home is, so that it can be moved, copied and restored.
 
-`version` in the home says what its files are versions of, so that nothing has to be opened to know: a home of a newer program is refused,
-one of an earlier program upgraded (`upgrade`). Not here: what is in the files (`warehouse`), where the home is (`settings`).
+A home of a newer program is refused, one of an earlier program upgraded. Not here: how, and which versions there are (`upgrade`), what is
+in the files (`warehouse`), where the home is (`settings`).
 """
 
 import errno
@@ -11,45 +11,30 @@ import fcntl
 import logging
 import os
 import platform
-import re
 import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import msgspec
+import duckdb
 
-from pipelines.write_back.outbox.store import VERSION as OUTBOX_VERSION
-from warehouse.archive.archive import ARCHIVE_VERSION
-from warehouse.archive.disk import RESTORING, move_into_place, no_folder, set_aside, sweep
+from pipelines.failures import HomeError
+from pipelines.upgrade import VERSIONS, check_not_newer, complete_tables, noted_versions, open_warehouse, upgrade, write_yaml
+from warehouse.archive.disk import RESTORING, no_folder, sweep
 from warehouse.connection import DEADLINE_S
-from warehouse.schema import SCHEMA_VERSION
+from warehouse.schema import is_current
+from warehouse.tables import TABLES
 
 log = logging.getLogger(__name__)
 
-#: Each number goes up when a program of the version before could no longer go on with what it counts.
-VERSIONS = {"warehouse": SCHEMA_VERSION, "outbox": OUTBOX_VERSION, "archive": ARCHIVE_VERSION, "dagster": 2}
-_DAGSTER_YAML = Path(__file__).with_name("dagster.yaml")
 #: Another machine's note that is older was left by one that is gone.
 _NOTED_EVERY_S, _ABANDONED_S = 10.0, 35.0
 _claimed: set[Path] = set()
-VERSION_FILE = "version"
 #: How long work waits for people to be forgotten.
 _IN_USE_S = 600.0
-#: As earlier versions wrote it: with the place of the home then, with the module that the class was in → as it is written now.
-_OUTDATED = {
-    re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE): r"\1history/runs",
-    re.compile(r"^( +module: )pipelines\.run_history$", re.MULTILINE): r"\1pipelines.dagster_internals",
-}
-
-_SETTING = re.compile(r"^[a-z_]+:", re.MULTILINE)
-
-
-class HomeError(Exception):
-    """The home cannot be used: the message names the folder and what to do."""
 
 
 def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, upgrades: bool = True) -> Path:
@@ -74,8 +59,6 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, upgrades: bool
         probe.unlink(missing_ok=True)  # another process may have been quicker
         if upgrades:
             if noted_versions(home) != VERSIONS:
-                from pipelines.upgrade import upgrade  # hardly ever needed, and it needs this module
-
                 upgrade(home, lock_seconds)
             write_yaml(home)
     except OSError as problem:
@@ -85,33 +68,17 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, upgrades: bool
     return home
 
 
-def noted_versions(home: Path) -> dict[str, int]:
-    """Those that `version` in the home names; none where it is not there or cannot be read: its files have to be looked into."""
-    try:
-        return msgspec.json.decode((home / VERSION_FILE).read_bytes(), type=dict[str, int])
-    except (OSError, msgspec.DecodeError):
-        return {}
-
-
-def note_versions(home: Path) -> None:
-    """That all of it is of this program's versions."""
-    temporary = no_folder(home / VERSION_FILE).with_name(f".{VERSION_FILE}")
-    temporary.write_bytes(msgspec.json.encode(VERSIONS))
-    move_into_place(temporary, home / VERSION_FILE)
-
-
-def check_not_newer(home: Path) -> None:
-    """Raises HomeError."""
-    if newer := {name: number for name, number in noted_versions(home).items() if number > VERSIONS.get(name, 0)}:
-        raise HomeError(
-            f"the home {home} is of a newer version of marketing-sync than this one ({versions_in_words(newer)}; known here: "
-            f"{versions_in_words(VERSIONS)}): upgrade this installation, or `marketing-sync upgrade --rollback` with the newer one. If it "
-            f"never was of a newer version, move {home / VERSION_FILE} away"
-        )
-
-
-def versions_in_words(versions: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {number}" for name, number in versions.items())
+@contextmanager
+def reading(home: Path, lock_seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The warehouse, open for reading, with all tables of this version. Raises what `connect` and `prepare_home` raise."""
+    with open_warehouse(home, lock_seconds, read_only=True) as connection:
+        if is_current(connection, TABLES.values()):
+            yield connection
+            return
+    prepare_home(home, lock_seconds)
+    complete_tables(home, lock_seconds)
+    with open_warehouse(home, lock_seconds, read_only=True) as connection:
+        yield connection
 
 
 @contextmanager
@@ -239,29 +206,3 @@ def _boot_id() -> str:
     """The same in all containers of a machine, another after it was started again; empty where the system does not tell."""
     path = Path("/proc/sys/kernel/random/boot_id")
     return path.read_text(encoding="ascii").strip() if path.exists() else ""
-
-
-def write_yaml(home: Path) -> None:
-    """Dagster's settings, as of now where an earlier version wrote them; what a person wrote into them is left alone."""
-    path = home / "dagster" / "dagster.yaml"
-    text = _text_of(path) if no_folder(path).exists() else ""
-    current = yaml_of_now(text or _DAGSTER_YAML.read_text(encoding="utf-8"))
-    if current != text or not path.exists():
-        unfinished = path.with_name(f".{path.name}")
-        unfinished.write_text(current, encoding="utf-8")
-        unfinished.replace(path)  # half of it would pass for what a person wrote
-
-
-def yaml_of_now(text: str) -> str:
-    for outdated, now in _OUTDATED.items():
-        text = outdated.sub(now, text)
-    return text
-
-
-def _text_of(path: Path) -> str:
-    """Empty when it holds no settings; what it held is kept under another name."""
-    text = path.read_bytes().decode(errors="replace")
-    if not text or (_SETTING.search(text) and "\0" not in text and "\ufffd" not in text):
-        return text
-    log.warning("%s is damaged: it is %s now, and written anew", path, set_aside(path).name)
-    return ""

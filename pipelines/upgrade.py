@@ -1,45 +1,51 @@
 """Brings a home of an earlier version to this one, and back to what it was.
 
 Before anything is changed, the files that will be are copied to `upgrades/TIME-VERSIONS` of the home; then each is changed in one
-transaction. Killed at any moment, the next command goes on, or begins anew with a home as it was. Not here: which versions there are
-(`home`), how tables change (`warehouse.schema`, `outbox.store`).
+transaction. Killed at any moment, the next command goes on, or begins anew with a home as it was.
+
+`version` in the home says what its files are versions of, so that nothing has to be opened to know. Not here: how tables change
+(`warehouse.schema`, `outbox.store`).
 """
 
 import contextlib
 import logging
+import re
 import shutil
 import sqlite3
-from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
+import msgspec
 
 from marketing_api.clock import utc_now
-from pipelines.home import (
-    VERSION_FILE,
-    VERSIONS,
-    HomeError,
-    note_versions,
-    noted_versions,
-    prepare_home,
-    versions_in_words,
-    write_yaml,
-    yaml_of_now,
-)
+from pipelines.failures import HomeError
 from pipelines.progress import report_waiting
+from pipelines.write_back.outbox.store import VERSION as OUTBOX_VERSION
 from pipelines.write_back.outbox.store import Store, copy_of
-from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folder, sync
-from warehouse.connection import connect
+from warehouse.archive.archive import ARCHIVE_VERSION
+from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folder, move_into_place, no_folder, set_aside, sync
+from warehouse.connection import MEMORY_LIMIT, connect
 from warehouse.errors import NotAWarehouse
-from warehouse.schema import columns_of, differences, ensure_schema, is_current, schema_version
+from warehouse.schema import SCHEMA_VERSION, columns_of, differences, ensure_schema, schema_version
 from warehouse.sql import quoted, rows, value
 from warehouse.tables import TABLES
-from warehouse.warehouse import MEMORY_LIMIT
 
 log = logging.getLogger(__name__)
 
+#: Each number goes up when a program of the version before could no longer go on with what it counts.
+VERSIONS = {"warehouse": SCHEMA_VERSION, "outbox": OUTBOX_VERSION, "archive": ARCHIVE_VERSION, "dagster": 2}
+_DAGSTER_YAML = Path(__file__).with_name("dagster.yaml")
+VERSION_FILE = "version"
+#: As earlier versions wrote it: with the place of the home then, with the module that the class was in → as it is written now.
+_OUTDATED = {
+    re.compile(r'^( +base_dir: )"[^"\n]*/dagster/history/runs"$', re.MULTILINE): r"\1history/runs",
+    re.compile(r"^( +module: )pipelines\.run_history$", re.MULTILINE): r"\1pipelines.dagster_internals",
+}
+
+_SETTING = re.compile(r"^[a-z_]+:", re.MULTILINE)
 _KEPT = 2
 #: Behind the name of copies whose files are not all upgraded yet.
 _BEGUN = ".begun"
@@ -59,28 +65,16 @@ def upgrade_copies(home: Path) -> list[Path]:
     return sorted((home / "upgrades").glob("*"), reverse=True)
 
 
-def _open(home: Path, lock_seconds: float, *, read_only: bool = False) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+def open_warehouse(home: Path, lock_seconds: float, *, read_only: bool = False) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    """The home's warehouse, as `connect` opens it."""
     path = home / _WAREHOUSE
     return connect(path, deadline_s=lock_seconds, read_only=read_only, memory_limit=MEMORY_LIMIT, on_wait=report_waiting)
-
-
-@contextmanager
-def reading(home: Path, lock_seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The warehouse, open for reading, with all tables of this version. Raises what `connect` and `prepare_home` raise."""
-    with _open(home, lock_seconds, read_only=True) as connection:
-        if is_current(connection, TABLES.values()):
-            yield connection
-            return
-    prepare_home(home, lock_seconds)
-    _change(home, [_WAREHOUSE], lock_seconds)
-    with _open(home, lock_seconds, read_only=True) as connection:
-        yield connection
 
 
 def outdated(home: Path, lock_seconds: float) -> Iterator[Outdated]:
     """Looks and changes nothing. Files that cannot be read are left to whoever uses them, and says what to do."""
     if (home / _WAREHOUSE).exists():
-        with contextlib.suppress(NotAWarehouse), _open(home, lock_seconds, read_only=True) as connection:
+        with contextlib.suppress(NotAWarehouse), open_warehouse(home, lock_seconds, read_only=True) as connection:
             if (version := schema_version(connection)) is not None and version < VERSIONS["warehouse"]:
                 yield Outdated("warehouse", _WAREHOUSE, version)
     if (path := home / _OUTBOX).is_file():
@@ -111,7 +105,7 @@ def try_upgrade(home: Path, lock_seconds: float) -> Iterator[str]:
 def _tables(home: Path) -> dict[str, dict[str, str]]:
     if not (home / _WAREHOUSE).exists():
         return {}
-    with _open(home, 0, read_only=True) as connection:
+    with open_warehouse(home, 0, read_only=True) as connection:
         return columns_of(connection)
 
 
@@ -126,7 +120,7 @@ def upgrade(home: Path, lock_seconds: float) -> None:
             begun = None  # of another upgrade, or put back in part
         if found or begun:
             if _WAREHOUSE in files:  # to the end: what is loaded between copy and change would be in neither
-                rows(held.enter_context(_open(home, lock_seconds)), "checkpoint")  # so that the file alone is all of it
+                rows(held.enter_context(open_warehouse(home, lock_seconds)), "checkpoint")  # so that the file alone is all of it
             copies = begun or _keep_copy(home, files, f"{utc_now():%Y%m%dT%H%M%SZ}-{'-'.join(versions)}{_BEGUN}", lock_seconds)
             _change(home, files, lock_seconds)
             done = copies.rename(copies.with_suffix(""))
@@ -157,7 +151,7 @@ def _copy(home: Path, files: Collection[str], folder: Path, lock_seconds: float)
         if source.exists():
             make_folder(target.parent)
             if file == _WAREHOUSE:
-                with _open(home, lock_seconds, read_only=True):
+                with open_warehouse(home, lock_seconds, read_only=True):
                     copy_locked(source, target)
             elif file == _OUTBOX:
                 with closing(sqlite3.connect(source)) as before, closing(sqlite3.connect(target)) as copy:
@@ -171,13 +165,18 @@ def _copy(home: Path, files: Collection[str], folder: Path, lock_seconds: float)
 def _change(home: Path, files: Collection[str], lock_seconds: float) -> None:
     """Each in one transaction, or not at all."""
     if _WAREHOUSE in files:
-        with _open(home, lock_seconds) as connection:
-            rows(connection, "set timezone = 'UTC'")
-            ensure_schema(connection, TABLES.values())
+        complete_tables(home, lock_seconds)
     if _OUTBOX in files:
         Store(home / _OUTBOX).close()
     if _YAML in files:
         write_yaml(home)
+
+
+def complete_tables(home: Path, lock_seconds: float) -> None:
+    """Those of the warehouse, as this version declares them."""
+    with open_warehouse(home, lock_seconds) as connection:
+        rows(connection, "set timezone = 'UTC'")
+        ensure_schema(connection, TABLES.values())
 
 
 def roll_back(home: Path, lock_seconds: float, *, accept_loss: bool = False) -> str:
@@ -190,7 +189,7 @@ def roll_back(home: Path, lock_seconds: float, *, accept_loss: bool = False) -> 
             raise HomeError(f"there is nothing to go back to: {home / 'upgrades'} holds no copies of files as they were before an upgrade")
         lost = list(_lost_of_outbox(home, copies))
         if (copies / _WAREHOUSE).exists() and (home / _WAREHOUSE).exists():
-            connection = held.enter_context(_open(home, lock_seconds))
+            connection = held.enter_context(open_warehouse(home, lock_seconds))
             rows(connection, "checkpoint")  # so that no log of the newer file is left beside the earlier one
             lost += _lost_of_warehouse(connection, copies)
         if lost and not accept_loss:
@@ -209,7 +208,7 @@ def roll_back(home: Path, lock_seconds: float, *, accept_loss: bool = False) -> 
 
 def _lost_of_warehouse(connection: duckdb.DuckDBPyConnection, copies: Path) -> Iterator[str]:
     """What was loaded since is loaded again from the archive, if the earlier version can read it; history is in no archive."""
-    with _open(copies, 0, read_only=True) as earlier:
+    with open_warehouse(copies, 0, read_only=True) as earlier:
         loads, before = (int(value(each, "select count(*) from sync.loads")) for each in (connection, earlier))
         if loads > before and noted_versions(copies).get("archive") != VERSIONS["archive"]:
             yield f"{loads - before:,} loads, which the earlier version cannot read in the archive"
@@ -230,3 +229,64 @@ def _lost_of_outbox(home: Path, copies: Path) -> Iterator[str]:
                 revisions.add(connection.execute("select value from revision").fetchone()[0])
         if len(revisions) > 1:
             yield "what was pushed since, which would be sent twice"
+
+
+# -- which versions there are
+
+
+def noted_versions(home: Path) -> dict[str, int]:
+    """Those that `version` in the home names; none where it is not there or cannot be read: its files have to be looked into."""
+    try:
+        return msgspec.json.decode((home / VERSION_FILE).read_bytes(), type=dict[str, int])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def note_versions(home: Path) -> None:
+    """That all of it is of this program's versions."""
+    temporary = no_folder(home / VERSION_FILE).with_name(f".{VERSION_FILE}")
+    temporary.write_bytes(msgspec.json.encode(VERSIONS))
+    move_into_place(temporary, home / VERSION_FILE)
+
+
+def check_not_newer(home: Path) -> None:
+    """Raises HomeError."""
+    if newer := {name: number for name, number in noted_versions(home).items() if number > VERSIONS.get(name, 0)}:
+        raise HomeError(
+            f"the home {home} is of a newer version of marketing-sync than this one ({versions_in_words(newer)}; known here: "
+            f"{versions_in_words(VERSIONS)}): upgrade this installation, or `marketing-sync upgrade --rollback` with the newer one. If it "
+            f"never was of a newer version, move {home / VERSION_FILE} away"
+        )
+
+
+def versions_in_words(versions: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in versions.items())
+
+
+# -- Dagster's settings
+
+
+def write_yaml(home: Path) -> None:
+    """Dagster's settings, as of now where an earlier version wrote them; what a person wrote into them is left alone."""
+    path = home / "dagster" / "dagster.yaml"
+    text = _text_of(path) if no_folder(path).exists() else ""
+    current = yaml_of_now(text or _DAGSTER_YAML.read_text(encoding="utf-8"))
+    if current != text or not path.exists():
+        unfinished = path.with_name(f".{path.name}")
+        unfinished.write_text(current, encoding="utf-8")
+        unfinished.replace(path)  # half of it would pass for what a person wrote
+
+
+def yaml_of_now(text: str) -> str:
+    for outdated, now in _OUTDATED.items():
+        text = outdated.sub(now, text)
+    return text
+
+
+def _text_of(path: Path) -> str:
+    """Empty when it holds no settings; what it held is kept under another name."""
+    text = path.read_bytes().decode(errors="replace")
+    if not text or (_SETTING.search(text) and "\0" not in text and "\ufffd" not in text):
+        return text
+    log.warning("%s is damaged: it is %s now, and written anew", path, set_aside(path).name)
+    return ""

@@ -29,6 +29,8 @@ from warehouse.schema import check_version
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something that hangs.
 DEADLINE_S = 300.0
+#: Enough for a million contacts; what does not fit goes to a temporary file.
+MEMORY_LIMIT = "400MB"
 #: Seconds between two tries, at random, so that several who wait do not keep meeting.
 _POLL = (0.02, 0.2)
 #: Taking turns is normal; a person wants to know about it when it lasts longer than this.

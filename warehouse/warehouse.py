@@ -19,7 +19,7 @@ from marketing_api import parsing
 from marketing_api.exchange import Response
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
-from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, connect
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseLocked
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import APPLIED, Load, LoadReport, is_log_whole, logged_last, outcome_of, repair_log, write_load
@@ -33,8 +33,6 @@ from warehouse.tables import TABLES
 
 log = logging.getLogger(__name__)
 
-#: Enough for a million contacts; what does not fit goes to a temporary file.
-MEMORY_LIMIT = "400MB"
 _UTC = "set timezone = 'UTC'"
 _ONE_THREAD, _ALL_THREADS = "set threads = 1", "reset threads"
 #: Not the fault of a load: nothing is to be remembered about it.

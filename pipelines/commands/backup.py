@@ -9,10 +9,11 @@ from pipelines import exits
 from pipelines.backups import back_up_home, backup_storage
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago
-from pipelines.home import check_not_newer, prepare_home
+from pipelines.home import prepare_home
 from pipelines.options import Option
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
+from pipelines.upgrade import check_not_newer
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.store import held_note, hold

@@ -19,8 +19,9 @@ from pipelines.backups import backup_storage
 from pipelines.commands import Arguments, command
 from pipelines.commands.call import greeting
 from pipelines.commands.ui import PORT, listening
+from pipelines.failures import HomeError
 from pipelines.freshness import ago, standstill
-from pipelines.home import HomeError, prepare_home, unfinished_erasure
+from pipelines.home import prepare_home, unfinished_erasure
 from pipelines.options import JSON
 from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published

@@ -9,11 +9,11 @@ import click
 from marketing_api.clock import utc_now
 from pipelines import exits
 from pipelines.commands import Arguments, command
+from pipelines.home import reading
 from pipelines.options import Option
 from pipelines.report.formatting import plural
 from pipelines.report.render import environment, readable
 from pipelines.settings import Settings, SettingsError, whole
-from pipelines.upgrade import reading
 from pipelines.write_back.push_service import account_of
 from warehouse.archive.disk import create, make_folder
 from warehouse.person import Person, Section, find_person, known_of

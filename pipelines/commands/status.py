@@ -15,12 +15,12 @@ from marketing_api.redaction import plain
 from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
-from pipelines.home import check_not_newer, unfinished_erasure
+from pipelines.home import reading, unfinished_erasure
 from pipelines.options import JSON, Option
 from pipelines.output import Status, emit
 from pipelines.publishing import lake_storage, published_document, what_is_published
 from pipelines.settings import Settings
-from pipelines.upgrade import reading
+from pipelines.upgrade import check_not_newer
 from warehouse.lake import fleet, manifests, problems
 from warehouse.retention import sizes
 from warehouse.sql import literal, records, statements

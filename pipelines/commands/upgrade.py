@@ -4,10 +4,10 @@ upgrades it by itself. Not here: how (`pipelines.upgrade`).
 
 from pipelines import exits
 from pipelines.commands import Arguments, command
-from pipelines.home import VERSIONS, check_not_newer, prepare_home, versions_in_words
+from pipelines.home import prepare_home, reading
 from pipelines.options import Option
 from pipelines.settings import Settings
-from pipelines.upgrade import reading, roll_back, try_upgrade
+from pipelines.upgrade import VERSIONS, check_not_newer, roll_back, try_upgrade, versions_in_words
 
 
 @command(

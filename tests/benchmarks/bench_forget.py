@@ -3,8 +3,9 @@ whole command in a home of that size, with its warehouse, models and published f
 
     python -m tests.benchmarks.bench_forget [--contacts 1000000] [--arrivals 100000] [--home FOLDER]
 
-Nothing listens where the home's service would be: a request would end it. Goals: a listing takes a second more for 100,000 contacts, less than half of what reading it takes; one person among a million contacts
-with five million events is out of the archive within 20 s, without a request, in memory that does not grow with the archive.
+Nothing listens where the home's service would be: a request would end it. Goals: a listing takes a second more for 100,000 contacts, less
+than half of what reading it takes; one person among a million contacts with five million events is out of the archive within 20 s, without
+a request, in memory that does not grow with the archive.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pipelines import home as homes
-from pipelines.home import HomeError, prepare_home
+from pipelines.failures import HomeError
+from pipelines.home import prepare_home
 
 OTHER = "0b6a9c1e-0000-4000-8000-000000000000 harbor-2\n"
 

@@ -19,8 +19,8 @@ from _pytest.mark import ParameterSet
 
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
-from pipelines.home import VERSIONS, prepare_home
-from pipelines.upgrade import upgrade_copies
+from pipelines.home import prepare_home
+from pipelines.upgrade import VERSIONS, upgrade_copies
 from pipelines.write_back.outbox import store
 from tests.pipelines.conftest import Command
 from tests.pipelines.homes.__main__ import CONTACTS, FOLDER

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
 import pytest
 
-from pipelines import home as homes
+from pipelines import machines
 from pipelines.failures import HomeError
 from pipelines.home import prepare_home
+from tests.pipelines.running import environment
+from tests.pipelines.sandboxes import Sandbox
+from warehouse.schema import ensure_schema
+from warehouse.tables import TABLES
 
 OTHER = "0b6a9c1e-0000-4000-8000-000000000000 harbor-2\n"
 
 
 @pytest.fixture(autouse=True)
 def _is_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(homes, "_claimed", set())
+    monkeypatch.setattr(machines, "_claimed", set())
 
 
 @pytest.fixture
@@ -69,14 +76,14 @@ def test_a_home_that_another_machine_used_is_taken_over(note: Path, home: Path) 
 
 
 def test_a_machine_that_ended_a_moment_ago_is_waited_for(note: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(homes, "_ABANDONED_S", 1.5)
+    monkeypatch.setattr(machines, "_ABANDONED_S", 1.5)
     prepare_home(home)
     assert note.read_text() != OTHER
 
 
 def test_processes_of_one_machine_share_a_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepare_home(home)
-    monkeypatch.setattr(homes, "_claimed", set())
+    monkeypatch.setattr(machines, "_claimed", set())
     before = time.monotonic()
     prepare_home(home)
     assert time.monotonic() - before < 1
@@ -85,7 +92,7 @@ def test_processes_of_one_machine_share_a_home(home: Path, monkeypatch: pytest.M
 def test_a_clock_that_differs_from_the_storages_changes_nothing(note: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only what stands in the storage is compared: the note is fresh there, whatever this machine's clock says."""
     monkeypatch.setattr(time, "time", lambda: 0.0)
-    assert homes._age(note) < 5
+    assert machines._age(note) < 5
 
 
 def test_processes_that_begin_at_once_do_not_take_each_other_for_another_machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,14 +103,24 @@ def test_processes_that_begin_at_once_do_not_take_each_other_for_another_machine
 
     def watch() -> None:
         while not is_over.is_set():
-            seen.add(homes._read_note(home / ".machine"))
+            seen.add(machines._read_note(home / ".machine"))
 
     thread = threading.Thread(target=watch)
     thread.start()
     for _ in range(300):
         (home / ".machine").unlink(missing_ok=True)
-        monkeypatch.setattr(homes, "_claimed", {home.parent})
-        homes._claim(home)
+        monkeypatch.setattr(machines, "_claimed", {home.parent})
+        machines.claim(home)
     is_over.set()
     thread.join()
     assert len(seen - {""}) == 1
+
+
+def test_the_thread_that_keeps_the_note_leaves_nothing_to_be_reported_at_the_end(home: Path, sandbox: Sandbox) -> None:
+    """DuckDB's bindings list on the terminal what is left of them then."""
+    prepare_home(home)
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        ensure_schema(connection, TABLES.values())
+    command = [sys.executable, "-m", "pipelines.cli", "upgrade"]
+    ran = subprocess.run(command, env=environment(home, sandbox), capture_output=True, text=True, check=True)
+    assert ran.stderr == ""

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -35,7 +36,7 @@ from warehouse.archive import Archive, suppression
 from warehouse.archive.disk import Workspace, create, move_into_place, sweep
 from warehouse.archive.rewriting import forget_in_archive
 from warehouse.bookkeeping import refresh_requests, write_erasures
-from warehouse.connection import connect
+from warehouse.connection import MEMORY_LIMIT, connect
 from warehouse.erased_files import forget_in_sqlite, hits, kind_of, mask
 from warehouse.erasure import Erasing, forget_in_database, titles_of, tokens_of
 from warehouse.errors import WarehouseError
@@ -225,7 +226,7 @@ class _Erasure:
         with (
             stage("warehouse"),
             closing(Workspace(self._home / "tmp" / "forget")) as workspace,
-            connect(path, deadline_s=wait_s, read_only=not self._apply, on_wait=report_waiting) as connection,
+            connect(path, deadline_s=wait_s, read_only=not self._apply, memory_limit=MEMORY_LIMIT, on_wait=report_waiting) as connection,
         ):
             rows(connection, "set timezone = 'UTC'")
             new = workspace.file("warehouse.duckdb") if self._apply else None
@@ -252,6 +253,8 @@ class _Erasure:
         if published and published.personal_data is PersonalData.HASH:
             erasing = erasing.in_hashes(personal_key(self._home, self._settings.personal_key))
         with closing(Workspace(self._home / "tmp" / "forget")) as workspace, duckdb.connect() as connection:
+            rows(connection, f"set memory_limit = '{MEMORY_LIMIT}'")
+            rows(connection, f"set temp_directory = {literal(str(workspace.folder()))}")
             rows(connection, "set timezone = 'UTC'")
             rows(connection, f"attach {literal(str(path))} as copy (read_only)")
             rows(connection, "use copy")
@@ -329,6 +332,8 @@ class _Erasure:
 
     def left(self) -> Iterator[Place]:
         """What is found of them in the end, where it should not be."""
-        for path in self._all():
-            if path != work_list(self._home) and (count := hits(path, self._erasing)):
-                yield Place(str(path.relative_to(self._home)), count, _FOUND)
+        paths = [path for path in self._all() if path != work_list(self._home)]
+        with stage("search"), ThreadPoolExecutor(os.cpu_count()) as pool:  # Arrow searches without Python's lock
+            for path, count in zip(paths, pool.map(partial(hits, erasing=self._erasing), paths), strict=True):
+                if count:
+                    yield Place(str(path.relative_to(self._home)), count, _FOUND)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from warehouse.connection import MEMORY_LIMIT
 from warehouse.erasure import Erasing
 from warehouse.sql import literal, quoted, rows
 
@@ -113,7 +114,7 @@ def _count(column: pa.Array, erasing: Erasing) -> int:
 
 def _columns_of_duckdb(path: Path) -> Iterator[pa.Array]:
     """The columns that may hold text, as text, in parts."""
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"memory_limit": MEMORY_LIMIT}) as connection:
         rows(connection, f"attach {literal(str(path))} as searched (read_only)")
         sql = (
             "select schema_name, table_name, column_name from duckdb_columns() semi join duckdb_tables() using (table_oid) "

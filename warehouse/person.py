@@ -91,6 +91,8 @@ def known_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Iterator[
     own = own_columns(connection)
     mentions = []
     for schema, name, columns in tables_of(connection):
+        if schema == "staging":  # on its way to the marts
+            continue
         table = f"{schema}.{name}"
         personal = {column for column in columns if is_personal(schema, name, column, own)}
         about = about_of(person, table, columns, personal)
@@ -109,12 +111,13 @@ def _existing(connection: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> l
 
 
 def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """In the order of schemas, contacts first. Views hold nothing that the tables do not."""
+    """Of all schemas, in their order, contacts first. Views hold nothing that the tables do not."""
     sql = (
         "select schema_name, table_name, list((column_name, data_type) order by column_index) "
         "from duckdb_columns() semi join duckdb_tables() using (database_name, schema_name, table_name) "
-        "where database_name = current_database() and list_contains($schemas, schema_name) "
-        "group by schema_name, table_name order by list_position($schemas, schema_name), table_name <> 'contacts', table_name"
+        "where database_name = current_database() "
+        "group by schema_name, table_name "
+        "order by list_position($schemas, schema_name) nulls last, schema_name, table_name <> 'contacts', table_name"
     )
     for schema, name, columns in rows(connection, sql, {"schemas": [*SCHEMAS, OWN]}):
         yield schema, name, dict(columns)

@@ -107,6 +107,17 @@ def test_copies_with_hashes_lose_them_too(command: Command, filled: Path) -> Non
     assert before[0] == (before[0][0], len(contacts))
 
 
+def test_tables_on_the_way_to_the_marts_lose_them_too(command: Command, filled: Path) -> None:
+    address, contacts = somebody(filled)
+    with duckdb.connect(str(filled / "warehouse.duckdb")) as connection:
+        row = "select 'main' as account, ? as contact_id, ? as email, 'kept' as goal_key"
+        connection.execute(f"insert into staging.int_goals_reached by name {row}", [contacts[0], address])
+    ran = command("forget", address, "--apply")
+    assert ran.code == 0, ran.text
+    assert found_in(filled, [address]) == []
+    assert ask(filled, "select contact_id < 0, goal_key from staging.int_goals_reached where goal_key = 'kept'") == [(True, "kept")]
+
+
 def test_who_is_not_known_is_kept_away_all_the_same(command: Command, filled: Path) -> None:
     assert command("forget", "--contact-id", "987654321", "--apply").code == 0
     assert command("forget", "nobody@example.com", "--apply").code == 0

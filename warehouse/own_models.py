@@ -13,7 +13,7 @@ import duckdb
 from warehouse.dbt_project import OWN, Node
 from warehouse.errors import WarehouseError
 from warehouse.masking import lineage
-from warehouse.schema import fact, note_fact
+from warehouse.schema import columns_of, fact, note_fact
 from warehouse.sql import quoted, rows
 
 #: Names in sync.meta: what is known about the columns of the tables that stand there, and what is wrong with the models.
@@ -55,22 +55,12 @@ def note_columns(connection: duckdb.DuckDBPyConnection, built: Iterable[Node]) -
 
     What was not built stays as it is, and what is known about it as well.
     """
-    from warehouse.lineage import Form, follow, types  # parses SQL: only who has models of their own waits for it
+    from warehouse.lineage import follow, listed  # parses SQL: only who has models of their own waits for it
 
-    forms = [Form((node.schema, node.table), sql, node.declared) for node in built for sql in (node.sql, node.later_sql) if sql]
-    known = {**lineage()["columns"], **own_columns(connection)}
-    schema = types(connection)
-    others = {_pair(name): {column: frozenset(found) for column, found in columns.items()} for name, columns in known.items()}
-    derived, _ = follow(forms, schema, others)
-    found = own_columns(connection) | {
-        ".".join(relation): {name: sorted(sources) for name, sources in columns.items()} for relation, columns in derived.items()
-    }
-    note_fact(connection, _COLUMNS, json.dumps({name: found[name] for name in found if _pair(name)[1] in schema.get(OWN, {})}))
-
-
-def _pair(relation: str) -> tuple[str, str]:
-    schema, _, table = relation.partition(".")
-    return schema, table
+    known, types = own_columns(connection), columns_of(connection)
+    derived, _ = follow(built, types, {**lineage()["columns"], **known})
+    found = known | listed(derived)
+    note_fact(connection, _COLUMNS, json.dumps({name: columns for name, columns in found.items() if name in types}))
 
 
 def note_problem(connection: duckdb.DuckDBPyConnection, problem: str) -> None:

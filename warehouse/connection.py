@@ -15,7 +15,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,21 +57,13 @@ def bounded_memory(more: int) -> Iterator[None]:
     with _BOUNDING:
         before, hard = resource.getrlimit(resource.RLIMIT_DATA)
         limits = {limit for limit in (before, hard) if limit != resource.RLIM_INFINITY}
-        if (taken := _taken()) is not None:
-            resource.setrlimit(resource.RLIMIT_DATA, (min({taken + more, *limits}), hard))
+        with suppress(OSError):  # where the system does not tell
+            if (taken := re.search(r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)) is not None:
+                resource.setrlimit(resource.RLIMIT_DATA, (min({int(taken[1]) * 1024 + more, *limits}), hard))
         try:
             yield
         finally:
             resource.setrlimit(resource.RLIMIT_DATA, (before, hard))
-
-
-def _taken() -> int | None:
-    """Bytes that count for the limit; None where the system does not tell."""
-    try:
-        found = re.search(r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-    except OSError:
-        return None
-    return int(found[1]) * 1024 if found else None
 
 
 @contextmanager
@@ -98,14 +90,15 @@ def connect(
 
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse, WarehouseFull.
     """
-    place, config = _place(path), {"memory_limit": memory_limit, "threads": threads}
+    real, config = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
+    place = _places.setdefault(real, _Place(real))
     mode = _Mode(read_only or is_sealed, is_sealed, {name: value for name, value in config.items() if value is not None})
     connection = _wait_for(place, mode, deadline_s, on_wait)
     try:
         check_version(connection, path)
         yield connection
     except duckdb.Error as problem:
-        if (known := duckdb_errors.full(path, problem) or duckdb_errors.damaged(path, problem)) is not None:
+        if (known := duckdb_errors.broken(path, problem)) is not None:
             raise known from problem
         raise
     finally:
@@ -162,14 +155,6 @@ class _Place:
             return None
         return next((user for user in self.users if self.is_read_only or (user.is_writer and user.thread is not me)), None)
 
-    def wait(self, seconds: float, read_only: bool) -> None:
-        """Until somebody of this process leaves, or so long. Call it while holding `changed`."""
-        self.waiting_writers += not read_only
-        try:
-            self.changed.wait(seconds)
-        finally:
-            self.waiting_writers -= not read_only
-
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Close it, and the file with the last one."""
         with self.changed:
@@ -181,14 +166,8 @@ class _Place:
             self.changed.notify_all()
 
 
+#: One of each file, as `dict.setdefault` is atomic.
 _places: dict[Path, _Place] = {}
-_places_lock = threading.Lock()
-
-
-def _place(path: Path) -> _Place:
-    real = path.resolve()
-    with _places_lock:
-        return _places.setdefault(real, _Place(real))
 
 
 def _wait_for(place: _Place, mode: _Mode, deadline_s: float, on_wait: OnWait | None) -> duckdb.DuckDBPyConnection:
@@ -203,7 +182,11 @@ def _wait_for(place: _Place, mode: _Mode, deadline_s: float, on_wait: OnWait | N
             waited = time.monotonic() - began
             if waited >= deadline_s:
                 raise duckdb_errors.locked(place.path, holder, deadline_s)
-            place.wait(min(deadline_s - waited, random.uniform(*_POLL)), mode.read_only)  # noqa: S311 - not a secret
+            place.waiting_writers += not mode.read_only
+            try:  # until somebody of this process leaves, or so long
+                place.changed.wait(min(deadline_s - waited, random.uniform(*_POLL)))  # noqa: S311 - not a secret
+            finally:
+                place.waiting_writers -= not mode.read_only
         if on_wait and holder != reported and waited >= _WORTH_REPORTING_S:
             on_wait(holder)
             reported = holder

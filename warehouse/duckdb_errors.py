@@ -76,23 +76,18 @@ def is_full(problem: duckdb.Error) -> bool:
     return any(sign in str(problem) for sign in _NO_ROOM)
 
 
-def full(path: Path, problem: duckdb.Error) -> WarehouseFull | None:
-    """None when the problem is another one."""
-    if not is_full(problem):
-        return None
-    return WarehouseFull(
-        f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came is lost. DuckDB says: {problem}"
-    )
-
-
-def damaged(path: Path, problem: duckdb.Error) -> WarehouseDamaged | None:
-    """None when the problem is another one."""
-    if not any(sign in str(problem) for sign in _DAMAGED):
-        return None
-    return WarehouseDamaged(
-        f"{path} is damaged: run `marketing-sync rebuild`, which sets it aside and makes it anew without a request. "
-        f"DuckDB says: {str(problem).splitlines()[0]}"
-    )
+def broken(path: Path, problem: duckdb.Error) -> WarehouseError | None:
+    """WarehouseFull or WarehouseDamaged; None when the problem is another one."""
+    if is_full(problem):
+        return WarehouseFull(
+            f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came is lost. DuckDB says: {problem}"
+        )
+    if any(sign in str(problem) for sign in _DAMAGED):
+        return WarehouseDamaged(
+            f"{path} is damaged: run `marketing-sync rebuild`, which sets it aside and makes it anew without a request. "
+            f"DuckDB says: {str(problem).splitlines()[0]}"
+        )
+    return None
 
 
 def unopened(path: Path, problem: duckdb.Error) -> Exception:
@@ -107,7 +102,7 @@ def unopened(path: Path, problem: duckdb.Error) -> Exception:
             f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: upgrade this installation "
             f"(or move the file away and run `marketing-sync rebuild`). DuckDB says: {text.splitlines()[0]}"
         )
-    return damaged(path, problem) or full(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
+    return broken(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
 
 
 def _holder(text: str) -> Holder:

@@ -110,7 +110,7 @@ def made_of(models: Iterable[Node], types: Types) -> Derived:
 
 def _scopes(models: Iterable[Node], types: Types) -> list[tuple[Node, Scope | None]]:
     """Each form of each model's SQL with its names resolved; None where they cannot be."""
-    schema: dict[str, dict[str, Mapping[str, str]]] = {}
+    schema: dict[str, Any] = {}
     for relation, columns in types.items():
         name, _, table = relation.partition(".")
         schema.setdefault(name, {})[table] = columns

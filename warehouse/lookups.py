@@ -98,43 +98,24 @@ class Lookups(ABC):
         sql = f"select asset, {last} from sync.loads where account = $account and len(tables) = 0 group by asset"
         return dict(self._rows(sql, account=account))
 
-    # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts
+    # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts; the queries explain columns
 
     def timeline_candidates(self, account: str, now: dt.datetime) -> pa.Table:
-        """One row per contact that exists: active ones first, then the newest first.
-
-        Columns: contact_id; segment (a number for its lists and whether it is active), is_active, registered_at,
-        first_seen_at; asked_at, request_id, first_asked_at, times_asked, times_changed of its timeline (NULL: never requested); and when
-        something that may have to do with it was noticed last: row_at, clicked_at, redeemed_at, pushed_at. active_lately and
-        active_before: the days of the last `HISTORY_DAYS` on which its timeline has something of its own or of automations, bit k
-        of the first for k days before that of `now` (UTC), of the second for 64 more; messages: of campaigns, in those days.
-        """
+        """One row per contact that exists."""
         today = int(now.timestamp() // 86_400)
         return self.read(query("timeline_candidates"), {"account": account, "today": today, "days": HISTORY_DAYS})
 
     def coupon_candidates(self, account: str, nothing: Collection[int] = ()) -> pa.Table:
-        """One row per e-mail address of contacts that exist, case aside, in the same order.
-
-        A refusal with an errorCode among `nothing` counts as requested. Columns: email, number (the largest id of its contacts), and those
-        of `timeline_candidates` from segment on, for its coupons; clicked_at only among what was noticed.
-        """
+        """One row per e-mail address of contacts that exist. A refusal with an errorCode among `nothing` counts as requested."""
         sql = query("coupon_candidates").format(refusal_code=REFUSAL_CODE)
         return self.read(sql, {"account": account, "nothing": list(nothing)})
 
     def campaign_candidates(self, account: str) -> pa.Table:
-        """One row per campaign that exists, the newest first.
-
-        Columns: campaign_id, type, created_at, row_at (when its entry in the listing changed last), asked_at (of its
-        statistics; NULL: never), moved_on (the last day on which its totals differed from those before).
-        """
+        """One row per campaign that exists."""
         return self.read(query("campaign_candidates"), {"account": account})
 
     def campaign_waves(self, account: str, days: int) -> pa.Table:
-        """What the statistics of the last `days` days noticed: one row per campaign and observation at which it moved.
-
-        Columns: campaign_id, seen_at, share (of those reached: 1 when it was first seen sent, else newly opened over not
-        opened before), reached, clickers (addresses that clicked, of the whole campaign).
-        """
+        """What the statistics of the last `days` days noticed: one row per campaign and observation at which it moved."""
         return self.read(query("campaign_waves"), {"account": account, "days": days})
 
     def campaign_reach(self, account: str) -> pa.Table:
@@ -143,11 +124,7 @@ class Lookups(ABC):
 
     def plan_yields(self, account: str) -> pa.Table:
         """What fetching for each reason has brought so far: question, reason, asked, changed, expected."""
-        return self.read(
-            "select question, reason, sum(asked_count)::bigint as asked, sum(changed_count)::bigint as changed, "
-            "sum(expected_count) as expected from sync.plans where account = $account group by all order by all",
-            {"account": account},
-        )
+        return self.read(query("plan_yields"), {"account": account})
 
     # -- checks of one table
 

@@ -140,25 +140,28 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Copy what cannot be made anew into the new file."""
     own = value(connection, "select current_database()")
     tables = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all")
-    views = [
-        sql
-        for (sql,) in rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'")
-    ]
+    views = rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'")
     kept = [(schema, name) for schema, name in tables if schema != "source" and not (schema == "sync" and name in _DERIVED)]
     commented = [statement for schema, name in kept for statement in comments(connection, schema, name)]
     rows(connection, f"attach {literal(str(path))} as rebuilt")
     for schema, name in kept:
-        table = f"{quoted(schema)}.{quoted(name)}"
         with transaction(connection):
             rows(connection, f"create schema if not exists rebuilt.{quoted(schema)}")
-            rows(connection, f"create table if not exists rebuilt.{table} as from {table} limit 0")
-            rows(connection, f"insert into rebuilt.{table} by name from {table} where {_KEPT_ROWS.get((schema, name), 'true')}")
+            for statement in _copying(schema, name, target="rebuilt."):
+                rows(connection, statement)
     rows(connection, "use rebuilt")
     for statement in commented:
         rows(connection, statement)
-    make_views(connection, views)
+    make_views(connection, [sql for (sql,) in views])
     rows(connection, f"use {quoted(own)}")
     rows(connection, "detach rebuilt")
+
+
+def _copying(schema: str, name: str, *, source: str = "", target: str = "") -> tuple[str, str]:
+    """The statements that copy what is kept of a table from a catalog to another one."""
+    table, kept = f"{quoted(schema)}.{quoted(name)}", _KEPT_ROWS.get((schema, name), "true")
+    make = f"create table if not exists {target}{table} as from {source}{table} limit 0"
+    return make, f"insert into {target}{table} by name from {source}{table} where {kept}"
 
 
 def make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
@@ -186,10 +189,7 @@ def salvage(warehouse: Warehouse, sources: Iterable[Path]) -> tuple[str, ...]:
         names = set(_read_from(warehouse, source, _NAMES) or ())
         wanted |= {(schema, name) for schema, name in names if schema == "history"}
         for schema, name in sorted(wanted & names - found):
-            table = f"{quoted(schema)}.{quoted(name)}"
-            kept = _KEPT_ROWS.get((schema, name), "true")
-            make = f"create table if not exists {table} as from damaged.{table} limit 0"
-            if _read_from(warehouse, source, make, f"insert into {table} by name from damaged.{table} where {kept}") is not None:
+            if _read_from(warehouse, source, *_copying(schema, name, source="damaged.")) is not None:
                 found.add((schema, name))
     return tuple(sorted(".".join(name) for name in wanted - found))
 

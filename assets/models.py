@@ -48,7 +48,7 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
         if unchanged := report.of(Status.UNCHANGED):
             context.log.info(f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: nothing that they read changed")
         for outcome in report.of(Status.OK, Status.WARNED):
-            if outcome.is_own and not outcome.is_test:  # not known when definitions are loaded: they come and go with files of the home
+            if outcome.is_own and not outcome.node.is_test:  # not known when definitions are loaded: they come and go with files
                 context.log_event(dg.AssetMaterialization(_key(outcome.node.relation), metadata={"seconds": round(outcome.seconds, 2)}))
         for warning in report.warnings:
             context.log.warning(warning)

@@ -14,7 +14,7 @@ import resource
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +24,7 @@ import duckdb
 
 from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
-from warehouse.errors import Holder, NoWarehouse
+from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something that hangs.
@@ -88,7 +88,7 @@ def connect(
     `is_sealed` (for SQL that others wrote): an instance of its own, read-only, that reaches no file but this one, loads nothing
     and keeps its settings. It waits until this process has the file closed.
 
-    Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse, WarehouseFull.
+    Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there is no room.
     """
     real, config = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
     place = _places.setdefault(real, _Place(real))
@@ -108,9 +108,9 @@ def connect(
 class _Mode(NamedTuple):
     """How somebody wants the file to be open."""
 
-    read_only: bool
-    is_sealed: bool
-    config: dict[str, Any]
+    read_only: bool = False
+    is_sealed: bool = False
+    config: Mapping[str, Any] = {}
 
 
 class _User(NamedTuple):
@@ -128,8 +128,7 @@ class _Place:
     path: Path
     changed: threading.Condition = field(default_factory=threading.Condition)
     root: duckdb.DuckDBPyConnection | None = None
-    is_read_only: bool = False
-    is_sealed: bool = False
+    mode: _Mode = field(default_factory=_Mode)  # of the root
     users: list[_User] = field(default_factory=list)
     waiting_writers: int = 0
 
@@ -138,22 +137,21 @@ class _Place:
         me = threading.current_thread()
         if (blocking := self._blocking(me, mode.read_only)) is not None:
             raise Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
-        if self.root is not None and (mode.is_sealed or self.is_sealed):
-            raise Held(Holder(os.getpid(), "this program"))  # nobody shares an instance that is sealed
         if self.root is None:
-            self.root, self.is_read_only = _open(self.path, mode), mode.read_only
-            self.is_sealed = mode.is_sealed
+            self.root, self.mode = _open(self.path, mode), mode
+        elif mode.is_sealed or self.mode.is_sealed:
+            raise Held(Holder(os.getpid(), "this program"))  # nobody shares an instance that is sealed
         connection = self.root.cursor()
         self.users.append(_User(connection, me, not mode.read_only))
         return connection
 
     def _blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
         """Whoever of this process has to leave first."""
-        if read_only and self.is_read_only and self.waiting_writers and all(user.thread is not me for user in self.users):
+        if not read_only:
+            return next((user for user in self.users if self.mode.read_only or (user.is_writer and user.thread is not me)), None)
+        if self.mode.read_only and self.waiting_writers and all(user.thread is not me for user in self.users):
             return next(iter(self.users), None)  # or readers that relieve one another would keep writers out for ever
-        if read_only:
-            return None
-        return next((user for user in self.users if self.is_read_only or (user.is_writer and user.thread is not me)), None)
+        return None
 
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Close it, and the file with the last one."""
@@ -178,10 +176,10 @@ def _wait_for(place: _Place, mode: _Mode, deadline_s: float, on_wait: OnWait | N
             try:
                 return place.enter(mode)
             except Held as held:
-                holder = held.holder
+                holder = held.args[0]
             waited = time.monotonic() - began
             if waited >= deadline_s:
-                raise duckdb_errors.locked(place.path, holder, deadline_s)
+                raise WarehouseLocked(place.path, holder, deadline_s)
             place.waiting_writers += not mode.read_only
             try:  # until somebody of this process leaves, or so long
                 place.changed.wait(min(deadline_s - waited, random.uniform(*_POLL)))  # noqa: S311 - not a secret
@@ -197,7 +195,8 @@ def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     if is_new and mode.read_only:
         raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    config = mode.config | {
+    config = {
+        **mode.config,
         "temp_directory": f"{path}.tmp",  # inside the home: what does not fit into memory is personal data too
         "autoinstall_known_extensions": False,  # a wrong file must not start a download
     }

@@ -6,15 +6,17 @@ The longer queries are in `queries/`. Not here: deciding what is requested (`ass
 import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from marketing_api.redaction import MASK, markdown_table
 from warehouse.loads.listing import Key, row_hash
-from warehouse.sql import Params, literal, query, quoted
+from warehouse.sql import Params, literal, query, quoted, statements
 from warehouse.tables import EXTRA, SOCIAL_POSTS, Column, Table, Window
 
+_SHORT = statements(Path(__file__).parent / "queries" / "lookups.sql")
 _LIVE = "account = $account and _deleted_at is null"
 #: A service may refuse every address without coupons: so many different ones have to be refused alike, and be such a part of all
 #: refusals, to be taken for that.
@@ -38,13 +40,11 @@ class Lookups(ABC):
 
     def list_ids(self, account: str) -> list[int]:
         """The lists that exist."""
-        return self._column(f"select list_id from source.lists where {_LIVE} order by list_id", account=account)
+        return self._column(_SHORT["list_ids"], account=account)
 
     def vanished_list_ids(self, account: str) -> list[int]:
         """Lists that are gone or unknown while contacts of theirs still count as existing (loading lists prevents it)."""
-        live = f"select list_id from source.lists where {_LIVE}"
-        sql = f"select distinct list_id from source.contacts where {_LIVE} and list_id not in ({live}) order by list_id"
-        return self._column(sql, account=account)
+        return self._column(_SHORT["vanished_list_ids"], account=account)
 
     def taken_away(self, account: str) -> dict[int, float]:
         """List id → share of its contacts (0 to 1) that our own moves and deletions took away since the list was last read."""
@@ -59,13 +59,11 @@ class Lookups(ABC):
 
     def with_coupons(self, account: str) -> set[str]:
         """The addresses that have coupons, in lower case."""
-        sql = f"select distinct lower(trim(email)) from source.coupons where {_LIVE} and email is not null"
-        return set(self._column(sql, account=account))
+        return set(self._column(_SHORT["with_coupons"], account=account))
 
     def domain_ids(self, account: str) -> list[int]:
         """Tracked domains that webhooks name."""
-        sql = f"select distinct domain_id from source.webhooks where {_LIVE} and domain_id is not null order by 1"
-        return self._column(sql, account=account)
+        return self._column(_SHORT["domain_ids"], account=account)
 
     def listing_hashes(self, table: Table, account: str) -> dict[Key, str]:
         """Key of each existing row → hash of its listing entry when its detail was requested (`loads.listing.needs_detail`)."""
@@ -94,9 +92,7 @@ class Lookups(ABC):
 
     def finished(self, account: str) -> dict[str, int]:
         """The request id behind which all of each asset was last read (`Warehouse.finish_assets`)."""
-        last = "max(coalesce(last_request, epoch_us(logged_at) * 1024))"  # NULL: from before ids were noted
-        sql = f"select asset, {last} from sync.loads where account = $account and len(tables) = 0 group by asset"
-        return dict(self._rows(sql, account=account))
+        return dict(self._rows(_SHORT["finished"], account=account))
 
     # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts; the queries explain columns
 
@@ -124,7 +120,7 @@ class Lookups(ABC):
 
     def plan_yields(self, account: str) -> pa.Table:
         """What fetching for each reason has brought so far: question, reason, asked, changed, expected."""
-        return self.read(query("plan_yields"), {"account": account})
+        return self.read(_SHORT["plan_yields"], {"account": account})
 
     # -- checks of one table
 

@@ -23,7 +23,7 @@ from warehouse.dbt_project import OWN
 from warehouse.errors import WarehouseError
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.schema import UNDECLARED
-from warehouse.sql import quoted, rows
+from warehouse.sql import query, quoted, rows
 from warehouse.sync_tables import ALL_TABLES
 from warehouse.tables import TABLES
 
@@ -134,12 +134,8 @@ class Masking:
             quoted(name) if name in groups.get("within", ()) else _of_groups(name, sql_type, by, other, shares.get(name))
             for name, sql_type in columns.items()
         ]
-        return (
-            f"(with sized as (select *, coalesce(sum({people}) over (partition by {apart} order by {people}, {by} "
-            f"rows between unbounded preceding and 1 preceding), 0) as smaller from {source}), "
-            f"marked as (select *, {people} < {self.group_min} or smaller between 1 and {self.group_min - 1} as is_small from sized) "
-            f"select {', '.join(shown)} from marked group by {apart}, is_small, case when not is_small then {by} end)"
-        )
+        terms = {"by": by, "people": people, "apart": apart, "source": source, "group_min": self.group_min, "shown": ", ".join(shown)}
+        return f"({query('folded').format(**terms)})"
 
 
 def _of_groups(name: str, sql_type: str, by: str, other: str, share: Sequence[str] | None) -> str:

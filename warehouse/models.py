@@ -20,7 +20,7 @@ from warehouse.dbt_project import OWN, Node, ProjectBroken, compiled, fingerprin
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.own_models import note_columns, note_problem, remove_gone
+from warehouse.own_models import PROBLEM, note_columns, remove_gone
 from warehouse.schema import ensure_schema, fact, facts, note_fact
 from warehouse.sql import literal, qualified, quoted, rows, transaction, value
 from warehouse.tables import TABLES
@@ -50,11 +50,7 @@ class Outcome:
     @property
     def name(self) -> str:
         """Of a test what it says, where it says something."""
-        return (self.node.description if self.is_test else "") or self.node.name
-
-    @property
-    def is_test(self) -> bool:
-        return self.node.is_test
+        return (self.node.description if self.node.is_test else "") or self.node.name
 
     @property
     def is_own(self) -> bool:
@@ -63,7 +59,7 @@ class Outcome:
     @property
     def sentence(self) -> str:
         """What is the matter with it, without values from the data."""
-        if not self.is_test:
+        if not self.node.is_test:
             return f"model {self.name}: {self.message}"
         test = f"test of {self.node.model}: {self.name.rstrip('.')}"
         return f"{test}, broken by {self.failures:,} rows" if self.failures else f"{test} could not be evaluated: {self.message}"
@@ -86,7 +82,7 @@ class BuildReport:
         failed, skipped = ([one for one in self.of(status) if not one.is_own] for status in (Status.FAILED, Status.SKIPPED))
         if not failed:
             return ""
-        waiting = sorted({outcome.name for outcome in skipped if not outcome.is_test})
+        waiting = sorted({outcome.name for outcome in skipped if not outcome.node.is_test})
         kept = f"; not built because of that: {_some(waiting)}" if waiting else ""
         return f"{_some(outcome.sentence for outcome in failed)}{kept}"
 
@@ -184,9 +180,9 @@ def build(
         outcomes = tuple(_Build(connection, [*nodes, *own], select, is_full=full).run(on_node))
         report = BuildReport(outcomes, full, own_problem)
         with transaction(connection):
-            built = [each.node for each in report.of(Status.OK, Status.WARNED) if each.is_own and not each.is_test]
+            built = [each.node for each in report.of(Status.OK, Status.WARNED) if each.is_own and not each.node.is_test]
             if not select or any(each.is_own for each in outcomes) or own_problem:
-                note_problem(connection, "; ".join(report.own_problems))
+                note_fact(connection, PROBLEM, "; ".join(report.own_problems))
             if not own_problem:
                 remove_gone(connection, own)
             if built:

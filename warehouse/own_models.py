@@ -17,7 +17,7 @@ from warehouse.schema import columns_of, fact, note_fact
 from warehouse.sql import quoted, rows
 
 #: Names in sync.meta: what is known about the columns of the tables that stand there, and what is wrong with the models.
-_COLUMNS, _PROBLEM = "own_columns", "own_problem"
+_COLUMNS, PROBLEM = "own_columns", "own_problem"
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -63,13 +63,9 @@ def note_columns(connection: duckdb.DuckDBPyConnection, built: Iterable[Node]) -
     note_fact(connection, _COLUMNS, json.dumps({name: columns for name, columns in found.items() if name in types}))
 
 
-def note_problem(connection: duckdb.DuckDBPyConnection, problem: str) -> None:
-    note_fact(connection, _PROBLEM, problem)
-
-
 def own_problem(connection: duckdb.DuckDBPyConnection) -> str:
     """What was wrong with models of the user's when they were built last; empty when nothing was."""
-    return fact(connection, _PROBLEM) or ""
+    return fact(connection, PROBLEM) or ""
 
 
 def own_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:

@@ -26,7 +26,7 @@ from warehouse.masking import ColumnSources, Masking, is_personal, lineage
 from warehouse.own_models import own_columns
 from warehouse.personal_data import GROUP_MIN, PersonalData
 from warehouse.schema import SCHEMAS, columns_of, comments, statements
-from warehouse.sql import literal, query, quoted, records, rows, transaction, value
+from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
 from warehouse.sync_tables import ALL_TABLES, FACTS, IN_WORDS, SCHEMA_CHANGES, SYNC_TABLES
 
 #: Analysts' tools lag behind: DuckDB 1.5 is supported until March 2027.
@@ -35,23 +35,6 @@ MEMORY_LIMIT = "400MB"
 
 #: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
 PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Relation:
-    """A table or view of the warehouse, with the columns that are published: name → type.
-
-    A `view` (its DDL) that looks at the clock stays one, over the tables that are published; others become tables.
-    """
-
-    schema: str
-    name: str
-    columns: Mapping[str, str]
-    view: str = ""
-
-    @property
-    def qualified(self) -> str:
-        return f"{quoted(self.schema)}.{quoted(self.name)}"
 
 
 def publish(
@@ -137,30 +120,31 @@ def _snapshot(home: Path, deadline_s: float, on_wait: OnWait | None) -> Iterator
 
 
 def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) -> dict[str, int]:
-    """The new file with everything in it; the number of rows of each table."""
+    """The new file with everything in it; the number of rows of each table.
+
+    A view that looks at the clock stays one, over the tables that are published; others become tables.
+    """
     masking.prepare(connection)
     rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
-    relations = list(_relations(connection))
-    commented = [
-        statement
-        for each in relations
-        for statement in comments(connection, each.schema, each.name, each.columns, kind="view" if each.view else "table")
-    ]
+    clocked = "select schema_name || '.' || view_name, sql from duckdb_views() where database_name = 'warehouse' and contains(sql, 'now()')"
+    relations, views, commented = _columns(connection), dict(rows(connection, clocked)), []
+    for relation, columns in relations.items():
+        schema, name = relation.split(".", 1)
+        commented += comments(connection, schema, name, columns, kind="view" if relation in views else "table")
     as_of = value(connection, "select max(as_of) from sync.coverage")
     with transaction(connection):  # one flush to disk instead of a thousand
-        for schema in {*SCHEMAS, *(relation.schema for relation in relations)}:
+        for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in relations)}:
             rows(connection, f"create schema published.{quoted(schema)}")
         own = own_columns(connection)
-        for relation in relations:
-            if not relation.view:
-                rows(connection, _copied(relation, masking, own))
+        for relation in relations.keys() - views.keys():
+            rows(connection, _copied(relation, relations[relation], masking, own))
         rows(connection, "use published")
-        for statement in (*(relation.view for relation in relations if relation.view), *commented, *statements(FACTS)):
+        for statement in (*(sql for view, sql in views.items() if view in relations), *commented, *statements(FACTS)):
             rows(connection, statement)
         now = utc_now()
-        if SCHEMA_CHANGES.qualified in columns_of(connection):
+        if SCHEMA_CHANGES.qualified in relations:
             _note_changes(connection, now)
-        counts = {each.qualified: int(value(connection, f"select count(*) from {each.qualified}")) for each in relations}
+        counts = {each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in relations}
         facts = Published(now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values()))
         rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": asdict(facts)})
     rows(connection, "use warehouse")
@@ -168,35 +152,34 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
     return counts
 
 
-def _copied(relation: _Relation, masking: Masking, own: ColumnSources) -> str:
+def _copied(relation: str, columns: Mapping[str, str], masking: Masking, own: ColumnSources) -> str:
+    schema, name = relation.split(".", 1)
     shown = ", ".join(
-        masking.expression(name, sql_type, is_personal=is_personal(relation.schema, relation.name, name, own))
-        for name, sql_type in relation.columns.items()
+        masking.expression(column, sql_type, is_personal=is_personal(schema, name, column, own)) for column, sql_type in columns.items()
     )
-    groups = lineage()["small_groups"].get(f"{relation.schema}.{relation.name}")
-    source = masking.relation(f"warehouse.{relation.qualified}", relation.columns, groups)
-    return f"create table published.{relation.qualified} as select {shown} from {source}"
+    source = masking.relation(f"warehouse.{qualified(relation)}", columns, lineage()["small_groups"].get(relation))
+    return f"create table published.{qualified(relation)} as select {shown} from {source}"
 
 
-def _relations(connection: duckdb.DuckDBPyConnection) -> Iterator[_Relation]:
-    """What is published: all of `source`, `history`, `marts`, `custom` and `sync`, but for what only the loading and the models need."""
-    views = "select schema_name, view_name, sql from duckdb_views() where database_name = 'warehouse' and contains(sql, 'now()')"
-    clocked = {(schema, name): sql for schema, name, sql in rows(connection, views)}
+def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
+    """Relation → column → type of what is published: all of `source`, `history`, `marts`, `custom` and `sync`, but for what only the
+    loading and the models need."""
+    found = {}
     for relation, columns in columns_of(connection).items():
-        schema, name = relation.split(".", 1)
+        schema = relation.partition(".")[0]
         if schema in (*SCHEMAS, OWN) and relation not in INTERNAL_TABLES:
             # the models mark what only their next building needs with `_`, the loading declares it
             is_made = schema in ("history", "marts", OWN)
             internal = {column for column in columns if (column[0] == "_" if is_made else (relation, column) in INTERNAL_COLUMNS)}
-            kept = {column: sql_type for column, sql_type in columns.items() if column not in internal}
-            yield _Relation(schema, name, kept, clocked.get((schema, name), ""))
+            found[relation] = {column: sql_type for column, sql_type in columns.items() if column not in internal}
+    return found
 
 
 def _checked(path: Path, counts: dict[str, int]) -> Published:
     """Open the new file as analysts will; NotPublished when it is not what was written."""
     published = facts(path)
     with reading(path) as connection:
-        found = {name: int(value(connection, f"select count(*) from {name}")) for name in counts}
+        found = {name: int(value(connection, f"select count(*) from {qualified(name)}")) for name in counts}
     if published is None or found != counts:
         wrong = sorted(name for name in counts if found.get(name) != counts[name])
         raise NotPublished(f"nothing was published: the copy does not read back as it was written ({', '.join(wrong) or FACTS.qualified})")

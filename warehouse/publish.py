@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -50,7 +51,15 @@ def publish(
     Raises NotPublished when `check` finds a blocker (the file that is there stays), and what `connection.connect` raises.
     """
     masking = masking or Masking(PersonalData.KEEP)
-    with turn(home), _snapshot(home, deadline_s, on_wait) as snapshot:
+    path = home / "warehouse.duckdb"
+    warehouse = partial(connect, path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait)
+    with turn(home), closing(Workspace(home / "tmp" / "publish")) as workspace:
+        if not path.exists():
+            raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
+        workspace.sweep()
+        snapshot = workspace.file("warehouse.duckdb")
+        with warehouse():  # a copy with its log, as of one moment between two transactions
+            copy_locked(path, snapshot)
         temporary = snapshot.with_name("published.duckdb")
         config = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{snapshot}.tmp", "autoinstall_known_extensions": False}
         with duckdb.connect(":memory:", config=config) as connection:  # type: ignore[arg-type]
@@ -65,7 +74,10 @@ def publish(
         published = _checked(temporary, counts)
         put_in_place(temporary, home, masking.personal_data, masking.group_min)
         if schema_changes(published_path(home), "origin = 'published'"):
-            _note_in_warehouse(home, deadline_s, on_wait)
+            with warehouse() as connection:
+                rows(connection, f"attach {literal(str(published_path(home)))} as published (read_only)")
+                rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {_LACKING.format('published')}")
+                rows(connection, "detach published")
     return published
 
 
@@ -89,13 +101,6 @@ _LACKING = f"""select * from {{}}.{SCHEMA_CHANGES.qualified} o where origin = 'p
         and c.table_name = o.table_name and c.field is not distinct from o.field)"""
 
 
-def _note_in_warehouse(home: Path, deadline_s: float, on_wait: OnWait | None) -> None:
-    with connect(home / "warehouse.duckdb", deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait) as connection:
-        rows(connection, f"attach {literal(str(published_path(home)))} as published (read_only)")
-        rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {_LACKING.format('published')}")
-        rows(connection, "detach published")
-
-
 def _not_published(home: Path, blockers: Sequence[str]) -> str:
     try:
         current = facts(published_path(home))
@@ -103,20 +108,6 @@ def _not_published(home: Path, blockers: Sequence[str]) -> str:
     except PublishedLocked:
         stays = "the copy that is there stays"
     return f"nothing was published, {stays}: {'; '.join(blockers)}"
-
-
-@contextmanager
-def _snapshot(home: Path, deadline_s: float, on_wait: OnWait | None) -> Iterator[Path]:
-    """A copy of the warehouse's file, with its log, as of one moment between two transactions."""
-    path = home / "warehouse.duckdb"
-    if not path.exists():
-        raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
-    with closing(Workspace(home / "tmp" / "publish")) as workspace:
-        workspace.sweep()
-        copy = workspace.file("warehouse.duckdb")
-        with connect(path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait):
-            copy_locked(path, copy)
-        yield copy
 
 
 def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) -> dict[str, int]:

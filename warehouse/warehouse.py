@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -74,8 +75,7 @@ class Warehouse(Lookups):
         self.path = home / file_name
         self.archive = archive
         self.parse_rows: ParseRows = parsing.parse_rows
-        self._deadline_s = deadline_s
-        self._on_wait = on_wait
+        self._connect = partial(connect, self.path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait)
         self._workspace = Workspace(home / "tmp" / "loads")
         self._workspace.sweep()
         self._numbers = itertools.count()
@@ -144,12 +144,12 @@ class Warehouse(Lookups):
         if not self._is_prepared:
             with self.writing():
                 self._is_prepared = True
-        return connect(self.path, deadline_s=self._deadline_s, read_only=True, memory_limit=MEMORY_LIMIT, on_wait=self._on_wait)
+        return self._connect(read_only=True)
 
     @contextmanager
     def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """The file, open for writing and with all its tables, while nobody else has it."""
-        with connect(self.path, deadline_s=self._deadline_s, memory_limit=MEMORY_LIMIT, on_wait=self._on_wait) as connection:
+        with self._connect() as connection:
             rows(connection, _UTC)
             ensure_schema(connection, TABLES.values())
             yield connection

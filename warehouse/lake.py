@@ -94,7 +94,14 @@ def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = N
         before, version = manifest(storage, shard), f"{published.published_at:%Y%m%dT%H%M%S%fZ}"
         current = before if before and before.version == version else None
         if current is None:
-            current = Manifest(shard, version, published, [], _earlier(before, version, published, now) if keep_earlier else {})
+            known = before.earlier | {before.version: Superseded(now, before.published)} if before and keep_earlier else {}
+            earlier = {
+                name: each
+                for name, each in known.items()
+                if now - each.at < GRACE and not each.published.shows_more_than(published.personal_data, published.group_min)
+            }
+            earlier.pop(version, None)
+            current = Manifest(shard, version, published, [], earlier)
             there, path = storage.names(current.folder), workspace.file("table.parquet")
             for table in _written(connection, shard, path):
                 if there.get(place := f"{current.folder}/{table.file}") != table.bytes:
@@ -115,16 +122,6 @@ def _written(connection: duckdb.DuckDBPyConnection, shard: str, path: Path) -> I
         count = value(connection, f"copy ({source}) to {literal(str(path))} (format parquet, compression zstd)")
         digest, (schema, name) = sha256(path), relation.split(".", 1)
         yield LakeTable(schema, name, f"{relation}.{digest[:8]}.parquet", int(count), path.stat().st_size, digest, columns)
-
-
-def _earlier(before: Manifest | None, version: str, published: Published, now: dt.datetime) -> dict[str, Superseded]:
-    """The versions that stay beside the new one."""
-    known = before.earlier | {before.version: Superseded(now, before.published)} if before else {}
-    return {
-        name: each
-        for name, each in known.items()
-        if name != version and now - each.at < GRACE and not each.published.shows_more_than(published.personal_data, published.group_min)
-    }
 
 
 def manifest(storage: Storage, shard: str) -> Manifest | None:

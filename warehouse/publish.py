@@ -118,7 +118,8 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
     masking.prepare(connection)
     rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
     clocked = "select schema_name || '.' || view_name, sql from duckdb_views() where database_name = 'warehouse' and contains(sql, 'now()')"
-    relations, views, commented = _columns(connection), dict(rows(connection, clocked)), []
+    relations, views = _columns(connection), dict(rows(connection, clocked))
+    commented: list[str] = []
     for relation, columns in relations.items():
         schema, name = relation.split(".", 1)
         commented += comments(connection, schema, name, columns, kind="view" if relation in views else "table")

@@ -54,9 +54,9 @@ REQUESTS = SyncTable(
 
 
 def _declared(name: str, columns: Mapping[str, list[str]], **others: Any) -> SyncTable:
-    made = (Column(column, *row[:2], "personal" in row, "internal" in row) for column, row in columns.items())
-    fields = {field: tuple(each) if isinstance(each, list) else each for field, each in others.items()}
-    return SyncTable(name, columns=tuple(made), **fields)
+    made = tuple(Column(column, row[0], row[1], "personal" in row, "internal" in row) for column, row in columns.items())
+    fields: dict[str, Any] = {field: tuple(each) if isinstance(each, list) else each for field, each in others.items()}
+    return SyncTable(name, columns=made, **fields)
 
 
 _TOML = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

@@ -92,18 +92,17 @@ class Warehouse(Lookups):
         nothing. Whatever is raised, the tables are as before; a load that was logged is tried again by the next one. Of those that
         wait in this process the one of the highest `urgency` goes first.
         """
-        staged: Staged | None = None
-        problem: Exception | None = None
+        staged: Staged | Exception
         try:
             staged = self.stage(load, responses)
         except _PASSING:
             raise
-        except Exception as found:  # logged all the same: a later version may read the responses
-            problem = found
+        except Exception as problem:  # logged all the same: a later version may read the responses
+            staged = problem
         self.archive.flush()
-        return self._queue.do(lambda session: self._apply(session, load, staged, problem), urgency)
+        return self._queue.do(lambda session: self._apply(session, load, staged), urgency)
 
-    def _apply(self, session: _Session, load: Load, staged: Staged | None, problem: Exception | None) -> LoadReport:
+    def _apply(self, session: _Session, load: Load, staged: Staged | Exception) -> LoadReport:
         if (report := session.recovered.pop(load.load_id, None)) is not None:
             return report
         if outcome_of(session.connection, load.load_id) == APPLIED:
@@ -111,9 +110,8 @@ class Warehouse(Lookups):
         logged = session.logged.get(load.load_id)
         if logged is None:
             self.archive.load_log.append(load.event())
-        if problem is not None:
-            raise problem
-        assert staged is not None
+        if isinstance(staged, Exception):
+            raise staged
         if not are_current(session.connection, load.account, staged.assumed):
             staged.discard()
             staged = self.stage(load)

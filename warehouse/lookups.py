@@ -94,33 +94,21 @@ class Lookups(ABC):
         """The request id behind which all of each asset was last read (`Warehouse.finish_assets`)."""
         return dict(self._rows(_SHORT["finished"], account=account))
 
-    # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts; the queries explain columns
+    # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts
+
+    def found(self, name: str, account: str, **params: Any) -> pa.Table:
+        """The rows of `queries/NAME.sql`, which says what its columns are, over one account."""
+        return self.read(query(name), {"account": account, **params})
 
     def timeline_candidates(self, account: str, now: dt.datetime) -> pa.Table:
         """One row per contact that exists."""
         today = int(now.timestamp() // 86_400)
-        return self.read(query("timeline_candidates"), {"account": account, "today": today, "days": HISTORY_DAYS})
+        return self.found("timeline_candidates", account, today=today, days=HISTORY_DAYS)
 
     def coupon_candidates(self, account: str, nothing: Collection[int] = ()) -> pa.Table:
         """One row per e-mail address of contacts that exist. A refusal with an errorCode among `nothing` counts as requested."""
         sql = query("coupon_candidates").format(refusal_code=REFUSAL_CODE)
         return self.read(sql, {"account": account, "nothing": list(nothing)})
-
-    def campaign_candidates(self, account: str) -> pa.Table:
-        """One row per campaign that exists."""
-        return self.read(query("campaign_candidates"), {"account": account})
-
-    def campaign_waves(self, account: str, days: int) -> pa.Table:
-        """What the statistics of the last `days` days noticed: one row per campaign and observation at which it moved."""
-        return self.read(query("campaign_waves"), {"account": account, "days": days})
-
-    def campaign_reach(self, account: str) -> pa.Table:
-        """How many of each segment of contacts clicked in each campaign: campaign_id, segment, clickers."""
-        return self.read(query("campaign_reach"), {"account": account})
-
-    def plan_yields(self, account: str) -> pa.Table:
-        """What fetching for each reason has brought so far: question, reason, asked, changed, expected."""
-        return self.read(_SHORT["plan_yields"], {"account": account})
 
     # -- checks of one table
 

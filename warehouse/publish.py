@@ -128,8 +128,9 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
         for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in relations)}:
             rows(connection, f"create schema published.{quoted(schema)}")
         own = own_columns(connection)
-        for relation in relations.keys() - views.keys():
-            rows(connection, _copied(relation, relations[relation], masking, own))
+        for relation, columns in relations.items():
+            if relation not in views:
+                rows(connection, _copied(relation, columns, masking, own))
         rows(connection, "use published")
         for statement in (*(sql for view, sql in views.items() if view in relations), *commented, *statements(FACTS)):
             rows(connection, statement)

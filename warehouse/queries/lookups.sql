@@ -21,9 +21,3 @@ order by 1;
 select asset, max(coalesce(last_request, epoch_us(logged_at) * 1024)) from sync.loads -- NULL: from before ids were noted
 where account = $account and len(tables) = 0
 group by asset;
-
--- plan_yields
-select question, reason, sum(asked_count)::bigint as asked, sum(changed_count)::bigint as changed, sum(expected_count) as expected
-from sync.plans where account = $account
-group by all
-order by all;

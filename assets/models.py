@@ -13,9 +13,11 @@ from typing import Any
 
 import dagster as dg
 
+from warehouse.connection import connect
 from warehouse.dbt_project import Node
 from warehouse.masking import lineage
-from warehouse.models import BuildReport, Outcome, Status, table_columns, table_sizes
+from warehouse.models import BuildReport, Outcome, Status, table_sizes
+from warehouse.schema import columns_of
 
 #: Builds the models of these names (all when there are none) of the home that the settings of a run name.
 Build = Callable[[Any, Sequence[str]], BuildReport]
@@ -46,7 +48,7 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
         if unchanged := report.of(Status.UNCHANGED):
             context.log.info(f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: nothing that they read changed")
         for outcome in report.of(Status.OK, Status.WARNED):
-            if outcome.is_own and not outcome.is_test:  # not known when definitions are loaded: they come and go with files of the home
+            if outcome.is_own and not outcome.node.is_test:  # not known when definitions are loaded: they come and go with files
                 context.log_event(dg.AssetMaterialization(_key(outcome.node.relation), metadata={"seconds": round(outcome.seconds, 2)}))
         for warning in report.warnings:
             context.log.warning(warning)
@@ -136,7 +138,9 @@ def _events(
     context: dg.AssetExecutionContext, report: BuildReport, warehouse: Path
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """What became of every model and test, in their order."""
-    sizes, columns = table_sizes(warehouse), table_columns(warehouse)
+    sizes = table_sizes(warehouse)
+    with connect(warehouse, read_only=True) as connection:
+        columns = columns_of(connection)
     for outcome in (each for each in report.outcomes if not each.is_own):
         node, key = outcome.node, _key(outcome.node.relation)
         if node.is_test:
@@ -144,7 +148,8 @@ def _events(
             if is_wanted and outcome.status is not Status.SKIPPED:
                 yield _check_result(outcome)
         elif outcome.status in (Status.OK, Status.UNCHANGED):
-            found = [dg.TableColumn(name, kind, description=comment) for name, kind, comment in columns.get(node.relation, [])]
+            types = columns.get(node.relation, {})
+            found = [dg.TableColumn(name, kind, description=node.columns.get(name, "")) for name, kind in types.items()]
             took: dict[str, Any] = {"unchanged": True} if outcome.status is Status.UNCHANGED else {"seconds": round(outcome.seconds, 2)}
             size = {"dagster/row_count": sizes[node.relation]} if node.relation in sizes else {}
             yield dg.MaterializeResult(asset_key=key, metadata={"dagster/column_schema": dg.TableSchema(found), **took, **size})

@@ -29,7 +29,6 @@ from warehouse.connection import SEAL, bounded_memory
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.publish import Published, read_facts
 from warehouse.sql import not_one_select, time_limit, value
-from warehouse.sync_tables import FACTS
 
 _PROJECT = Path(__file__).parent.parent
 _LOOKS = (_PROJECT / "pipelines" / "report" / "templates" / "looks.css").read_text()
@@ -76,7 +75,7 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 def facts(con: duckdb.DuckDBPyConnection) -> Published:
     """When it was published, how new its data is, and what became of personal data."""
-    return read_facts(con, FACTS.qualified)
+    return read_facts(con)
 
 
 def accounts(con: duckdb.DuckDBPyConnection) -> list[str]:

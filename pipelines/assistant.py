@@ -27,7 +27,6 @@ from warehouse.models import ModelSettings
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published, facts, read_facts
 from warehouse.sql import literal, not_one_select, quoted, records, rows, statements, time_limit, value
-from warehouse.sync_tables import FACTS
 
 #: Most rows of an answer; most bytes of its text, some 20,000 tokens; most letters of a message.
 ROW_LIMIT, TEXT_LIMIT, MESSAGE_LIMIT = 1_000, 60_000, 500
@@ -129,7 +128,7 @@ def _open(path: Path) -> tuple[duckdb.DuckDBPyConnection, Published]:
         connection = duckdb.connect(str(path), read_only=True, config=_CONFIG)  # type: ignore[arg-type]
         for setting in SEAL:
             connection.execute(setting)
-        return connection, read_facts(connection, FACTS.qualified)
+        return connection, read_facts(connection)
     except duckdb.Error:
         facts(path)  # raises PublishedLocked, which names the way out
         raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`") from None

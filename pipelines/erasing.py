@@ -43,7 +43,7 @@ from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten
 from warehouse.lake import UNNAMED, export
 from warehouse.masking import personal_key
-from warehouse.parquet_export import export_parquet, known_exports, remove_earlier_exports
+from warehouse.parquet_export import export_parquet, known_exports
 from warehouse.person import Person, find_person
 from warehouse.personal_data import PersonalData
 from warehouse.publish import earlier, facts, published_path, stamp, turn
@@ -326,9 +326,7 @@ class _Erasure:
             yield f"backup {shown(settings.backup_url)}", lambda: len(back_up_home(settings, is_only=True).manifest.files)
 
     def _parquet(self, folder: Path) -> int:
-        files = export_parquet(published_path(self._home), folder).files
-        remove_earlier_exports(folder)
-        return files
+        return export_parquet(published_path(self._home), folder).files
 
     def left(self) -> Iterator[Place]:
         """What is found of them in the end, where it should not be."""

@@ -25,7 +25,7 @@ from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder,
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import BackupDamaged, ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.sql import literal, quoted, rows
-from warehouse.storage import Storage, shown
+from warehouse.storage import Storage, sha256, shown
 from warehouse.sync_tables import KEPT, WRITEBACKS
 
 _MANIFEST, _LOG, _OUTBOX, _KEPT = "manifest.json", "archive/loads.jsonl", "outbox.sqlite", "kept/"
@@ -98,13 +98,16 @@ def back_up(
         there = storage.names()
         bad = {file.stored for file in before.files if not file.is_in(there) or (verify and storage.digest(file.stored) != file.sha256)}
         if is_only:  # what was written anew under its name may be as long as it was
-            bad |= {file.stored for file in before.files if _is_sealed(file.path) and not _is_same(home / file.path, file)}
+            sealed = (file for file in before.files if _is_sealed(file.path) and (home / file.path).exists())
+            bad |= {file.stored for file in sealed if sha256(home / file.path) != file.sha256}
         sender = _Sender(home, storage, workspace, before, {name: size for name, size in there.items() if name not in bad})
         manifest = Manifest(utc_now(), [*sender.all(deadline_s, on_wait)])
         paths = {file.path for file in manifest.files}
         paths |= retired(home / "archive")
-        carried = (file for file in before.files if file.path not in paths and _is_carried(file.path))
-        manifest.files += [file for file in carried if not (is_only and file.path.startswith("archive/bodies/"))]
+        for file in before.files:  # what a home has lost stays in its backup
+            is_carried = _is_sealed(file.path) or file.path == _OUTBOX or file.path.startswith(_KEPT)
+            if is_carried and file.path not in paths and not (is_only and file.path.startswith("archive/bodies/")):
+                manifest.files.append(file)
         storage.write(_MANIFEST, msgspec.json.encode(manifest))
         if is_only:
             kept = {_MANIFEST, *(file.stored for file in manifest.files)}
@@ -136,17 +139,6 @@ def _check_same_home(home: Path, storage: Storage, before: Manifest) -> None:
 
 def _is_sealed(path: str) -> bool:
     return any(PurePosixPath(path).match(pattern) for pattern in _SEALED)
-
-
-def _is_same(path: Path, file: File) -> bool:
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest() == file.sha256
-    return True  # the home has lost it
-
-
-def _is_carried(path: str) -> bool:
-    """What a home has lost stays in its backup."""
-    return _is_sealed(path) or path == _OUTBOX or path.startswith(_KEPT)
 
 
 class _Sender:
@@ -217,8 +209,7 @@ class _Sender:
 
     def _send(self, source: Path, path: str) -> File:
         """As the file `path` of the home. What was sent is read back."""
-        with source.open("rb") as opened:
-            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        digest = sha256(source)
         file = File(path, path if _is_sealed(path) else f"{path}.{digest[:16]}", source.stat().st_size, digest)
         if not file.is_in(self._there):
             self._storage.upload(source, file.stored)
@@ -260,10 +251,9 @@ def _fetch(home: Path, storage: Storage, workspace: Workspace, path: str, files:
             storage.download(file.stored, part)
         except FileNotFoundError:
             return [file.stored]
+        if sha256(part) != file.sha256:
+            return [file.stored]
         with part.open("rb") as opened, whole.open("ab") as made:
-            if hashlib.file_digest(opened, "sha256").hexdigest() != file.sha256:
-                return [file.stored]
-            opened.seek(0)
             shutil.copyfileobj(opened, made)
     whole.chmod(0o600)
     move_into_place(whole, target)

@@ -131,9 +131,5 @@ def write_erasures(connection: duckdb.DuckDBPyConnection, places: Sequence[Mappi
     """Add the receipt of an erasure, or replace what was written of it before it was interrupted."""
     with transaction(connection):
         for place in places:
-            rows(
-                connection,
-                "delete from sync.erasures where erasure_id = $erasure_id and place = $place",
-                {"erasure_id": place["erasure_id"], "place": place["place"]},
-            )
+            rows(connection, "delete from sync.erasures where erasure_id = ? and place = ?", [place["erasure_id"], place["place"]])
             rows(connection, "insert into sync.erasures by name select unnest($row)", {"row": place})

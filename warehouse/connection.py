@@ -14,8 +14,8 @@ import resource
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ import duckdb
 
 from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
-from warehouse.errors import Holder, NoWarehouse
+from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something that hangs.
@@ -59,21 +59,13 @@ def bounded_memory(more: int) -> Iterator[None]:
     with _BOUNDING:
         before, hard = resource.getrlimit(resource.RLIMIT_DATA)
         limits = {limit for limit in (before, hard) if limit != resource.RLIM_INFINITY}
-        if (taken := _taken()) is not None:
-            resource.setrlimit(resource.RLIMIT_DATA, (min({taken + more, *limits}), hard))
+        with suppress(OSError):  # where the system does not tell
+            if (taken := re.search(r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)) is not None:
+                resource.setrlimit(resource.RLIMIT_DATA, (min({int(taken[1]) * 1024 + more, *limits}), hard))
         try:
             yield
         finally:
             resource.setrlimit(resource.RLIMIT_DATA, (before, hard))
-
-
-def _taken() -> int | None:
-    """Bytes that count for the limit; None where the system does not tell."""
-    try:
-        found = re.search(r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-    except OSError:
-        return None
-    return int(found[1]) * 1024 if found else None
 
 
 @contextmanager
@@ -98,16 +90,17 @@ def connect(
     `is_sealed` (for SQL that others wrote): an instance of its own, read-only, that reaches no file but this one, loads nothing
     and keeps its settings. It waits until this process has the file closed.
 
-    Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse, WarehouseFull.
+    Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there is no room.
     """
-    place, config = _place(path), {"memory_limit": memory_limit, "threads": threads}
+    real, config = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
+    place = _places.setdefault(real, _Place(real))
     mode = _Mode(read_only or is_sealed, is_sealed, {name: value for name, value in config.items() if value is not None})
     connection = _wait_for(place, mode, deadline_s, on_wait)
     try:
         check_version(connection, path)
         yield connection
     except duckdb.Error as problem:
-        if (known := duckdb_errors.full(path, problem) or duckdb_errors.damaged(path, problem)) is not None:
+        if (known := duckdb_errors.broken(path, problem)) is not None:
             raise known from problem
         raise
     finally:
@@ -117,9 +110,9 @@ def connect(
 class _Mode(NamedTuple):
     """How somebody wants the file to be open."""
 
-    read_only: bool
-    is_sealed: bool
-    config: dict[str, Any]
+    read_only: bool = False
+    is_sealed: bool = False
+    config: Mapping[str, Any] = {}
 
 
 class _User(NamedTuple):
@@ -137,8 +130,7 @@ class _Place:
     path: Path
     changed: threading.Condition = field(default_factory=threading.Condition)
     root: duckdb.DuckDBPyConnection | None = None
-    is_read_only: bool = False
-    is_sealed: bool = False
+    mode: _Mode = field(default_factory=_Mode)  # of the root
     users: list[_User] = field(default_factory=list)
     waiting_writers: int = 0
 
@@ -147,30 +139,21 @@ class _Place:
         me = threading.current_thread()
         if (blocking := self._blocking(me, mode.read_only)) is not None:
             raise Held(Holder(os.getpid(), f"this program, {blocking.thread.name}"))
-        if self.root is not None and (mode.is_sealed or self.is_sealed):
-            raise Held(Holder(os.getpid(), "this program"))  # nobody shares an instance that is sealed
         if self.root is None:
-            self.root, self.is_read_only = _open(self.path, mode), mode.read_only
-            self.is_sealed = mode.is_sealed
+            self.root, self.mode = _open(self.path, mode), mode
+        elif mode.is_sealed or self.mode.is_sealed:
+            raise Held(Holder(os.getpid(), "this program"))  # nobody shares an instance that is sealed
         connection = self.root.cursor()
         self.users.append(_User(connection, me, not mode.read_only))
         return connection
 
     def _blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
         """Whoever of this process has to leave first."""
-        if read_only and self.is_read_only and self.waiting_writers and all(user.thread is not me for user in self.users):
+        if not read_only:
+            return next((user for user in self.users if self.mode.read_only or (user.is_writer and user.thread is not me)), None)
+        if self.mode.read_only and self.waiting_writers and all(user.thread is not me for user in self.users):
             return next(iter(self.users), None)  # or readers that relieve one another would keep writers out for ever
-        if read_only:
-            return None
-        return next((user for user in self.users if self.is_read_only or (user.is_writer and user.thread is not me)), None)
-
-    def wait(self, seconds: float, read_only: bool) -> None:
-        """Until somebody of this process leaves, or so long. Call it while holding `changed`."""
-        self.waiting_writers += not read_only
-        try:
-            self.changed.wait(seconds)
-        finally:
-            self.waiting_writers -= not read_only
+        return None
 
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Close it, and the file with the last one."""
@@ -183,14 +166,8 @@ class _Place:
             self.changed.notify_all()
 
 
+#: One of each file, as `dict.setdefault` is atomic.
 _places: dict[Path, _Place] = {}
-_places_lock = threading.Lock()
-
-
-def _place(path: Path) -> _Place:
-    real = path.resolve()
-    with _places_lock:
-        return _places.setdefault(real, _Place(real))
 
 
 def _wait_for(place: _Place, mode: _Mode, deadline_s: float, on_wait: OnWait | None) -> duckdb.DuckDBPyConnection:
@@ -201,11 +178,15 @@ def _wait_for(place: _Place, mode: _Mode, deadline_s: float, on_wait: OnWait | N
             try:
                 return place.enter(mode)
             except Held as held:
-                holder = held.holder
+                holder = held.args[0]
             waited = time.monotonic() - began
             if waited >= deadline_s:
-                raise duckdb_errors.locked(place.path, holder, deadline_s)
-            place.wait(min(deadline_s - waited, random.uniform(*_POLL)), mode.read_only)  # noqa: S311 - not a secret
+                raise WarehouseLocked(place.path, holder, deadline_s)
+            place.waiting_writers += not mode.read_only
+            try:  # until somebody of this process leaves, or so long
+                place.changed.wait(min(deadline_s - waited, random.uniform(*_POLL)))  # noqa: S311 - not a secret
+            finally:
+                place.waiting_writers -= not mode.read_only
         if on_wait and holder != reported and waited >= _WORTH_REPORTING_S:
             on_wait(holder)
             reported = holder
@@ -216,7 +197,8 @@ def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     if is_new and mode.read_only:
         raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    config = mode.config | {
+    config = {
+        **mode.config,
         "temp_directory": f"{path}.tmp",  # inside the home: what does not fit into memory is personal data too
         "autoinstall_known_extensions": False,  # a wrong file must not start a download
     }

@@ -32,6 +32,9 @@ _NODES, _PROBLEM = "nodes.json", "problem.txt"
 
 _KINDS = ("table", "view", "incremental")
 
+#: What stands in compiled SQL for the value of a variable.
+_PLACEHOLDER = "<{}>"
+
 #: The schema, and the folder in the project, of models of the user's.
 OWN = "custom"
 
@@ -133,20 +136,15 @@ def compiled(settings: Mapping[str, str], own: Path | None = None) -> tuple[Node
 def _node(entry: dict[str, Any], settings: Mapping[str, str]) -> Node:
     for form in ("sql", "later_sql"):
         for name, text in settings.items():
-            entry[form] = entry[form].replace(_placeholder(name), text.replace("'", "''"))
+            entry[form] = entry[form].replace(_PLACEHOLDER.format(name), text.replace("'", "''"))
     return Node(**entry | {"needs": tuple(entry["needs"]), "key": tuple(entry["key"])})
-
-
-def _placeholder(name: str) -> str:
-    """What stands in compiled SQL for the value of a variable."""
-    return f"<{name}>"
 
 
 def _compile_into(path: Path, settings: Iterable[str], own: Path | None) -> None:
     """Have it compiled in a process of its own: that computes for seconds, and threads of this one may be sending requests meanwhile."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="models-new-") as made:
         project = _with(own, Path(made)) if own else PROJECT
-        variables = json.dumps({name: _placeholder(name) for name in settings})
+        variables = json.dumps({name: _PLACEHOLDER.format(name) for name in settings})
         words = [sys.executable, "-W", "ignore", "-m", __name__, made, str(project), variables]
         ran = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"MARKETING_HOME": made})  # noqa: S603 - our own words and paths
         if ran.returncode:
@@ -214,12 +212,16 @@ def _in_order(nodes: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _described(node: Any, names: Mapping[str, str], first: str, later: str) -> Node:
-    is_test = str(node.resource_type) == "test"
+    is_test, key = str(node.resource_type) == "test", ()
     if is_test and getattr(node, "attached_node", None) is None:
         raise SystemExit(f"test {node.name}: of dbt's tests only generic ones, which stand at a model in its yml, are supported")
     about, config = node.attached_node if is_test else node.unique_id, node.config
     if is_test and (config.warn_if, config.error_if, config.fail_calc, config.limit) != ("!= 0", "!= 0", "count(*)", None):
         raise SystemExit(f"test {node.name}: of dbt's settings for tests only `severity` and `where` are supported")
+    if not is_test:
+        key = config.unique_key or ()
+    elif node.test_metadata.name == "key" and not config.where:
+        key = node.test_metadata.kwargs["columns"]
     return Node(
         name=node.name,
         kind=config.materialized,
@@ -229,18 +231,13 @@ def _described(node: Any, names: Mapping[str, str], first: str, later: str) -> N
         sql=_without_database(first),
         needs=tuple(dict.fromkeys(names[needed] for needed in node.depends_on.nodes)),
         later_sql=_without_database(later),
-        key=_proven_key(node) if is_test else tuple(config.unique_key or ()),
+        key=tuple(key),
         is_kept=not is_test and config.full_refresh is False,
         is_warning=is_test and config.severity.lower() == "warn",
         columns={name: _in_a_line(column.description) for name, column in node.columns.items()},
         meta=config.meta,
         declared={name: column.meta["personal"] for name, column in node.columns.items() if "personal" in column.meta},
     )
-
-
-def _proven_key(test: Any) -> tuple[str, ...]:
-    is_key = test.test_metadata.name == "key" and not test.config.where
-    return tuple(test.test_metadata.kwargs["columns"]) if is_key else ()
 
 
 def _in_a_line(description: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 
 from marketing_api.redaction import MASK, without_addresses
-from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, WarehouseFull, WarehouseLocked, WarehouseTooNew
+from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, WarehouseTooNew
 
 _HELD = re.compile(r"(?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
 _NO_ROOM = ("No space left", "File too large", "quota exceeded")
@@ -22,10 +22,7 @@ _DAMAGED = (
 
 
 class Held(Exception):
-    """Not open yet: somebody has it."""
-
-    def __init__(self, holder: Holder) -> None:
-        self.holder = holder
+    """Not open yet: the holder that is its argument has it."""
 
 
 def is_locked(problem: duckdb.Error) -> bool:
@@ -63,36 +60,23 @@ def query_problem(problem: Exception, *, may_quote: bool = False) -> str:
     return f"{kind} (its message is not shown, since it may hold personal data; try the query on the published copy)"
 
 
-def locked(path: Path, holder: Holder, waited_s: float) -> WarehouseLocked:
-    return WarehouseLocked(
-        f"{path} is in use by {holder}; waited {waited_s:g} s for it. Let that finish or end it, then run again. "
-        "To look at the data meanwhile, use the published copy, which is never locked",
-        holder=holder,
-    )
-
-
 def is_full(problem: duckdb.Error) -> bool:
     """Whether there was no room for what it wrote."""
     return any(sign in str(problem) for sign in _NO_ROOM)
 
 
-def full(path: Path, problem: duckdb.Error) -> WarehouseFull | None:
-    """None when the problem is another one."""
-    if not is_full(problem):
-        return None
-    return WarehouseFull(
-        f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came is lost. DuckDB says: {problem}"
-    )
-
-
-def damaged(path: Path, problem: duckdb.Error) -> WarehouseDamaged | None:
-    """None when the problem is another one."""
-    if not any(sign in str(problem) for sign in _DAMAGED):
-        return None
-    return WarehouseDamaged(
-        f"{path} is damaged: run `marketing-sync rebuild`, which sets it aside and makes it anew without a request. "
-        f"DuckDB says: {str(problem).splitlines()[0]}"
-    )
+def broken(path: Path, problem: duckdb.Error) -> WarehouseError | None:
+    """What to say when there is no room, or the file is damaged; None when the problem is another one."""
+    if is_full(problem):
+        return WarehouseError(
+            f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came is lost. DuckDB says: {problem}"
+        )
+    if any(sign in str(problem) for sign in _DAMAGED):
+        return WarehouseDamaged(
+            f"{path} is damaged: run `marketing-sync rebuild`, which sets it aside and makes it anew without a request. "
+            f"DuckDB says: {str(problem).splitlines()[0]}"
+        )
+    return None
 
 
 def unopened(path: Path, problem: duckdb.Error) -> Exception:
@@ -107,7 +91,7 @@ def unopened(path: Path, problem: duckdb.Error) -> Exception:
             f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: upgrade this installation "
             f"(or move the file away and run `marketing-sync rebuild`). DuckDB says: {text.splitlines()[0]}"
         )
-    return damaged(path, problem) or full(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
+    return broken(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
 
 
 def _holder(text: str) -> Holder:

@@ -6,7 +6,6 @@ WarehouseError
 ├── NotAWarehouse     not one of ours: choose another home
 │   └── WarehouseDamaged   rebuild it from the archive
 ├── NoWarehouse       there is no file yet: nothing has been synced
-├── WarehouseFull     no space left: the tables are as before, make room and run again
 ├── NotPublished      the warehouse is not fit for analysts: the published file stays as it was
 ├── NothingPublished  there is no published file, or none to go back to
 ├── PublishedLocked   somebody opened the published file for writing, which keeps others out: open it read-only
@@ -41,10 +40,13 @@ class WarehouseError(Exception):
 
 
 class WarehouseLocked(WarehouseError):
-    """The deadline passed while `holder` had the file open."""
+    """So many seconds passed while `holder` had the file at `path` open."""
 
-    def __init__(self, message: str, *, holder: Holder) -> None:
-        super().__init__(message)
+    def __init__(self, path: Path, holder: Holder, waited_s: float) -> None:
+        super().__init__(
+            f"{path} is in use by {holder}; waited {waited_s:g} s for it. Let that finish or end it, then run again. "
+            "To look at the data meanwhile, use the published copy, which is never locked"
+        )
         self.holder = holder
 
 
@@ -62,10 +64,6 @@ class WarehouseDamaged(NotAWarehouse):
 
 class NoWarehouse(WarehouseError):
     """There is no file at that place and it was to be read only."""
-
-
-class WarehouseFull(WarehouseError):
-    """No space left, or a quota or file-size limit was reached, while the file was written."""
 
 
 class NotPublished(WarehouseError):
@@ -107,7 +105,6 @@ class ArchiveFull(ArchiveError):
         super().__init__(
             f"the archive has no room for {path.name} in {path.parent} ({reason}). Nothing recorded before is lost: make room and run again"
         )
-        self.path = path
 
 
 class ArchiveDamaged(ArchiveError):

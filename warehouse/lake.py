@@ -8,7 +8,6 @@ reading it, unless it shows more of people. Not here: what is published (`publis
 """
 
 import datetime as dt
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,11 +20,10 @@ import msgspec
 
 from marketing_api.clock import utc_now
 from warehouse.archive.disk import Workspace, exclusive, make_folder
-from warehouse.parquet_export import reading, tables_of
-from warehouse.publish import Published, published_path, read_facts
-from warehouse.sql import literal, query, quoted, records, rows, transaction, value
-from warehouse.storage import Storage
-from warehouse.sync_tables import FACTS
+from warehouse.publish import Published, published_path, read_facts, reading
+from warehouse.schema import columns_of
+from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
+from warehouse.storage import Storage, sha256
 
 #: Who makes a file of views once a night can query it until the next one.
 GRACE = dt.timedelta(hours=36)
@@ -92,11 +90,18 @@ def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = N
         closing(Workspace(home / "tmp" / "lake")) as workspace,
         reading(published_path(home), workspace.folder() / "spill") as connection,
     ):
-        published = read_facts(connection, FACTS.qualified)
+        published = read_facts(connection)
         before, version = manifest(storage, shard), f"{published.published_at:%Y%m%dT%H%M%S%fZ}"
         current = before if before and before.version == version else None
         if current is None:
-            current = Manifest(shard, version, published, [], _earlier(before, version, published, now) if keep_earlier else {})
+            known = before.earlier | {before.version: Superseded(now, before.published)} if before and keep_earlier else {}
+            earlier = {
+                name: each
+                for name, each in known.items()
+                if now - each.at < GRACE and not each.published.shows_more_than(published.personal_data, published.group_min)
+            }
+            earlier.pop(version, None)
+            current = Manifest(shard, version, published, [], earlier)
             there, path = storage.names(current.folder), workspace.file("table.parquet")
             for table in _written(connection, shard, path):
                 if there.get(place := f"{current.folder}/{table.file}") != table.bytes:
@@ -111,23 +116,12 @@ def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = N
 
 def _written(connection: duckdb.DuckDBPyConnection, shard: str, path: Path) -> Iterator[LakeTable]:
     """Each table, which then stands in the file `path`, with the shard as its first column."""
-    for schema, name, columns in tables_of(connection):
+    for relation, columns in sorted(columns_of(connection).items()):
         first = "" if "shard" in columns else f"{literal(shard)} as shard, "
-        source = f"select {first}* from {quoted(schema)}.{quoted(name)}"
+        source = f"select {first}* from {qualified(relation)}"
         count = value(connection, f"copy ({source}) to {literal(str(path))} (format parquet, compression zstd)")
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        yield LakeTable(schema, name, f"{schema}.{name}.{digest[:8]}.parquet", int(count), path.stat().st_size, digest, columns)
-
-
-def _earlier(before: Manifest | None, version: str, published: Published, now: dt.datetime) -> dict[str, Superseded]:
-    """The versions that stay beside the new one."""
-    known = before.earlier | {before.version: Superseded(now, before.published)} if before else {}
-    return {
-        name: each
-        for name, each in known.items()
-        if name != version and now - each.at < GRACE and not each.published.shows_more_than(published.personal_data, published.group_min)
-    }
+        digest, (schema, name) = sha256(path), relation.split(".", 1)
+        yield LakeTable(schema, name, f"{relation}.{digest[:8]}.parquet", int(count), path.stat().st_size, digest, columns)
 
 
 def manifest(storage: Storage, shard: str) -> Manifest | None:

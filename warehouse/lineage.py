@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import duckdb
 import sqlglot
@@ -20,10 +20,10 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
 from warehouse.connection import connect
+from warehouse.dbt_project import Node
 from warehouse.masking import LINEAGE
 from warehouse.models import ModelSettings, build
-from warehouse.schema import ensure_schema
-from warehouse.sql import rows
+from warehouse.schema import columns_of, ensure_schema
 from warehouse.sync_tables import ALL_TABLES
 from warehouse.tables import TABLES
 
@@ -32,9 +32,9 @@ Sources = frozenset[str]
 NOTHING: Sources = frozenset()
 UNKNOWN, DECLARED = frozenset({"not known"}), frozenset({"declared"})
 
-#: (schema, table) → its columns.
-Relation = tuple[str, str]
-Derived = dict[Relation, dict[str, Sources]]
+#: Relation (`schema.table`) → its columns.
+Derived = dict[str, dict[str, Sources]]
+Types = Mapping[str, Mapping[str, str]]
 
 #: Whatever they look at, their value is true, false or a number of rows.
 _TELLS_NOTHING = (exp.Predicate, exp.Connector, exp.Not, exp.LogicalAnd, exp.LogicalOr, exp.Count, exp.CountIf)
@@ -48,97 +48,89 @@ _CHOOSES: Mapping[type[exp.Expr], tuple[str, ...]] = {
 }
 
 
-class Form(NamedTuple):
-    """One form of a model's SQL; `declared`: column → whether its yml calls it personal."""
-
-    relation: Relation
-    sql: str
-    declared: Mapping[str, bool]
-
-
 def derive(path: Path) -> dict[str, Any]:
     """What `lineage.json` holds. `path`: where a warehouse without rows may be made."""
     with connect(path) as connection:
         ensure_schema(connection, TABLES.values())
     build(path)
     models = [node for node in ModelSettings().nodes() if not node.is_test]
-    forms = [Form((node.schema, node.table), sql, node.declared) for node in models for sql in (node.sql, node.later_sql) if sql]
     with duckdb.connect(str(path), read_only=True) as connection:
-        schema = types(connection)
-    derived, released = follow(forms, schema)
+        types = columns_of(connection)
+    derived, released = follow(models, types)
     return {
-        "columns": {".".join(key): {name: sorted(found) for name, found in derived[key].items()} for key in sorted(derived)},
+        "columns": listed(derived),
         "released": {name: sorted(found) for name, found in sorted(released.items())},
-        "made_of": {".".join(key): {name: sorted(found) for name, found in columns.items()} for key, columns in made_of(forms, schema)},
+        "made_of": listed(made_of(models, types)),
         "small_groups": {node.relation: node.meta["small_groups"] for node in models if "small_groups" in node.meta},
     }
 
 
-def types(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[str, str]]]:
-    """Schema → table or view → column → type, of the open warehouse."""
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    columns = "select schema_name, table_name, column_name, data_type from duckdb_columns() where not internal order by column_index"
-    for name, table, column, sql_type in rows(connection, columns):
-        found.setdefault(name, {}).setdefault(table, {})[column] = sql_type
-    return found
+def listed(derived: Derived) -> dict[str, dict[str, list[str]]]:
+    """The same in an order, for JSON."""
+    return {relation: {name: sorted(found) for name, found in columns.items()} for relation, columns in sorted(derived.items())}
 
 
 def follow(
-    forms: Iterable[Form], schema: Mapping[str, Mapping[str, Mapping[str, str]]], others: Mapping[Relation, Mapping[str, Sources]] = {}
+    models: Iterable[Node], types: Types, others: Mapping[str, Mapping[str, Iterable[str]]] = {}
 ) -> tuple[Derived, dict[str, Sources]]:
     """The columns of the models, and those that are declared not to be personal although they are made of such.
 
-    Models read one another, and incremental ones themselves: all are read again until nothing is added. `schema`: types by name.
+    Models read one another, and incremental ones themselves: all are read again until nothing is added. `types`: relation → column → type.
     `others`: what is known of relations beside them.
     """
-    scopes = [(form, _scope(form, schema)) for form in forms]
-    known: Derived = {form.relation: dict.fromkeys(schema[form.relation[0]][form.relation[1]], NOTHING) for form, _ in scopes}
-    made = list(known)
-    known = {relation: dict(columns) for relation, columns in others.items()} | known
+    scopes = _scopes(models, types)
+    made = {node.relation: dict.fromkeys(types[node.relation], NOTHING) for node, _ in scopes}
+    known = {relation: {name: frozenset(found) for name, found in columns.items()} for relation, columns in others.items()} | made
     for table in ALL_TABLES:
-        own = {column.name: frozenset({f"{table.name}.{column.name}"}) if column.is_personal else NOTHING for column in table.columns}
-        schema_name, name = table.qualified.split(".")
-        known[schema_name, name] = own
+        known[table.qualified] = {
+            column.name: frozenset({f"{table.name}.{column.name}"}) if column.is_personal else NOTHING for column in table.columns
+        }
     released: dict[str, Sources] = {}
     before: Any = None
-    while before != (known, released):
-        before = ({relation: dict(columns) for relation, columns in known.items()}, dict(released))
-        for form, scope in scopes:
-            _add(form, scope, known, released)
-    return {relation: known[relation] for relation in made}, released
+    while before != (made, released):
+        before = ({relation: dict(columns) for relation, columns in made.items()}, dict(released))
+        for node, scope in scopes:
+            _add(node, scope, known, released)
+    return made, released
 
 
-def made_of(forms: Iterable[Form], schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> list[tuple[Relation, dict[str, Sources]]]:
+def made_of(models: Iterable[Node], types: Types) -> Derived:
     """Model → column → the columns, as `schema.table.column`, of the relations it reads that its value is made of, as far as known.
 
     Here what is counted, and what chooses or orders values, belongs to it: that is where a figure comes from.
     """
-    tables = ((schema_name, table, columns) for schema_name, tables in schema.items() for table, columns in tables.items())
-    known = {(name, table): {column: frozenset({f"{name}.{table}.{column}"}) for column in columns} for name, table, columns in tables}
+    known = {relation: {name: frozenset({f"{relation}.{name}"}) for name in columns} for relation, columns in types.items()}
     found: Derived = {}
-    for form in forms:
-        scope, place = _scope(form, schema), f"{'.'.join(form.relation)}."
-        columns = found.setdefault(form.relation, dict.fromkeys(schema[form.relation[0]][form.relation[1]], NOTHING))
+    for node, scope in _scopes(models, types):
+        columns = found.setdefault(node.relation, dict.fromkeys(types[node.relation], NOTHING))
         for name, sources in _Reading(known, is_of_values=False).outputs(scope) if scope else ():
-            columns[name] |= {source for source in sources - UNKNOWN if not source.startswith(place)}
-    return sorted(found.items())
+            columns[name] |= {source for source in sources - UNKNOWN if not source.startswith(f"{node.relation}.")}
+    return found
 
 
-def _scope(form: Form, schema: Mapping[str, Mapping[str, Mapping[str, str]]]) -> Scope | None:
-    """Its query with names resolved; None where they cannot be."""
-    try:
-        tree = sqlglot.parse_one(form.sql, dialect="duckdb")
-        return build_scope(qualify(tree, schema=dict(schema), dialect="duckdb", validate_qualify_columns=False, quote_identifiers=False))
-    except SqlglotError:
-        return None
+def _scopes(models: Iterable[Node], types: Types) -> list[tuple[Node, Scope | None]]:
+    """Each form of each model's SQL with its names resolved; None where they cannot be."""
+    schema: dict[str, Any] = {}
+    for relation, columns in types.items():
+        name, _, table = relation.partition(".")
+        schema.setdefault(name, {})[table] = columns
+
+    def scope(sql: str) -> Scope | None:
+        try:
+            tree = sqlglot.parse_one(sql, dialect="duckdb")
+            return build_scope(qualify(tree, schema=schema, dialect="duckdb", validate_qualify_columns=False, quote_identifiers=False))
+        except SqlglotError:
+            return None
+
+    return [(node, scope(sql)) for node in models for sql in (node.sql, node.later_sql) if sql]
 
 
-def _add(form: Form, scope: Scope | None, known: Derived, released: dict[str, Sources]) -> None:
+def _add(node: Node, scope: Scope | None, known: Derived, released: dict[str, Sources]) -> None:
     """What is declared goes no further."""
     found = dict(_Reading(known).outputs(scope)) if scope else {}
-    columns, declared = known[form.relation], form.declared
+    columns, declared = known[node.relation], node.declared
     for name in columns:
-        sources, place = found.get(name, UNKNOWN), f"{'.'.join(form.relation)}.{name}"
+        sources, place = found.get(name, UNKNOWN), f"{node.relation}.{name}"
         if declared.get(name):
             columns[name] |= sources or DECLARED
         elif name not in declared:
@@ -190,7 +182,7 @@ class _Reading:
         if isinstance(source, exp.Table):
             if isinstance(source.this, exp.Func):  # a function in place of a table
                 return self._made_of(source.this, scope)
-            return self._known.get((source.db, source.name), {}).get(column.name, UNKNOWN)
+            return self._known.get(f"{source.db}.{source.name}", {}).get(column.name, UNKNOWN)
         if isinstance(source, Scope):
             if not isinstance(source.expression, exp.Query):  # values, unnest
                 return self._made_of(source.expression, source)

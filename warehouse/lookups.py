@@ -6,15 +6,17 @@ The longer queries are in `queries/`. Not here: deciding what is requested (`ass
 import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from marketing_api.redaction import MASK, markdown_table
 from warehouse.loads.listing import Key, row_hash
-from warehouse.sql import Params, literal, query, quoted
+from warehouse.sql import Params, literal, query, quoted, statements
 from warehouse.tables import EXTRA, SOCIAL_POSTS, Column, Table, Window
 
+_SHORT = statements(Path(__file__).parent / "queries" / "lookups.sql")
 _LIVE = "account = $account and _deleted_at is null"
 #: A service may refuse every address without coupons: so many different ones have to be refused alike, and be such a part of all
 #: refusals, to be taken for that.
@@ -38,13 +40,11 @@ class Lookups(ABC):
 
     def list_ids(self, account: str) -> list[int]:
         """The lists that exist."""
-        return self._column(f"select list_id from source.lists where {_LIVE} order by list_id", account=account)
+        return self._column(_SHORT["list_ids"], account=account)
 
     def vanished_list_ids(self, account: str) -> list[int]:
         """Lists that are gone or unknown while contacts of theirs still count as existing (loading lists prevents it)."""
-        live = f"select list_id from source.lists where {_LIVE}"
-        sql = f"select distinct list_id from source.contacts where {_LIVE} and list_id not in ({live}) order by list_id"
-        return self._column(sql, account=account)
+        return self._column(_SHORT["vanished_list_ids"], account=account)
 
     def taken_away(self, account: str) -> dict[int, float]:
         """List id → share of its contacts (0 to 1) that our own moves and deletions took away since the list was last read."""
@@ -59,13 +59,11 @@ class Lookups(ABC):
 
     def with_coupons(self, account: str) -> set[str]:
         """The addresses that have coupons, in lower case."""
-        sql = f"select distinct lower(trim(email)) from source.coupons where {_LIVE} and email is not null"
-        return set(self._column(sql, account=account))
+        return set(self._column(_SHORT["with_coupons"], account=account))
 
     def domain_ids(self, account: str) -> list[int]:
         """Tracked domains that webhooks name."""
-        sql = f"select distinct domain_id from source.webhooks where {_LIVE} and domain_id is not null order by 1"
-        return self._column(sql, account=account)
+        return self._column(_SHORT["domain_ids"], account=account)
 
     def listing_hashes(self, table: Table, account: str) -> dict[Key, str]:
         """Key of each existing row → hash of its listing entry when its detail was requested (`loads.listing.needs_detail`)."""
@@ -94,60 +92,23 @@ class Lookups(ABC):
 
     def finished(self, account: str) -> dict[str, int]:
         """The request id behind which all of each asset was last read (`Warehouse.finish_assets`)."""
-        last = "max(coalesce(last_request, epoch_us(logged_at) * 1024))"  # NULL: from before ids were noted
-        sql = f"select asset, {last} from sync.loads where account = $account and len(tables) = 0 group by asset"
-        return dict(self._rows(sql, account=account))
+        return dict(self._rows(_SHORT["finished"], account=account))
 
     # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts
 
-    def timeline_candidates(self, account: str, now: dt.datetime) -> pa.Table:
-        """One row per contact that exists: active ones first, then the newest first.
+    def found(self, name: str, account: str, **params: Any) -> pa.Table:
+        """The rows of `queries/NAME.sql`, which says what its columns are, over one account."""
+        return self.read(query(name), {"account": account, **params})
 
-        Columns: contact_id; segment (a number for its lists and whether it is active), is_active, registered_at,
-        first_seen_at; asked_at, request_id, first_asked_at, times_asked, times_changed of its timeline (NULL: never requested); and when
-        something that may have to do with it was noticed last: row_at, clicked_at, redeemed_at, pushed_at. active_lately and
-        active_before: the days of the last `HISTORY_DAYS` on which its timeline has something of its own or of automations, bit k
-        of the first for k days before that of `now` (UTC), of the second for 64 more; messages: of campaigns, in those days.
-        """
+    def timeline_candidates(self, account: str, now: dt.datetime) -> pa.Table:
+        """One row per contact that exists."""
         today = int(now.timestamp() // 86_400)
-        return self.read(query("timeline_candidates"), {"account": account, "today": today, "days": HISTORY_DAYS})
+        return self.found("timeline_candidates", account, today=today, days=HISTORY_DAYS)
 
     def coupon_candidates(self, account: str, nothing: Collection[int] = ()) -> pa.Table:
-        """One row per e-mail address of contacts that exist, case aside, in the same order.
-
-        A refusal with an errorCode among `nothing` counts as requested. Columns: email, number (the largest id of its contacts), and those
-        of `timeline_candidates` from segment on, for its coupons; clicked_at only among what was noticed.
-        """
+        """One row per e-mail address of contacts that exist. A refusal with an errorCode among `nothing` counts as requested."""
         sql = query("coupon_candidates").format(refusal_code=REFUSAL_CODE)
         return self.read(sql, {"account": account, "nothing": list(nothing)})
-
-    def campaign_candidates(self, account: str) -> pa.Table:
-        """One row per campaign that exists, the newest first.
-
-        Columns: campaign_id, type, created_at, row_at (when its entry in the listing changed last), asked_at (of its
-        statistics; NULL: never), moved_on (the last day on which its totals differed from those before).
-        """
-        return self.read(query("campaign_candidates"), {"account": account})
-
-    def campaign_waves(self, account: str, days: int) -> pa.Table:
-        """What the statistics of the last `days` days noticed: one row per campaign and observation at which it moved.
-
-        Columns: campaign_id, seen_at, share (of those reached: 1 when it was first seen sent, else newly opened over not
-        opened before), reached, clickers (addresses that clicked, of the whole campaign).
-        """
-        return self.read(query("campaign_waves"), {"account": account, "days": days})
-
-    def campaign_reach(self, account: str) -> pa.Table:
-        """How many of each segment of contacts clicked in each campaign: campaign_id, segment, clickers."""
-        return self.read(query("campaign_reach"), {"account": account})
-
-    def plan_yields(self, account: str) -> pa.Table:
-        """What fetching for each reason has brought so far: question, reason, asked, changed, expected."""
-        return self.read(
-            "select question, reason, sum(asked_count)::bigint as asked, sum(changed_count)::bigint as changed, "
-            "sum(expected_count) as expected from sync.plans where account = $account group by all order by all",
-            {"account": account},
-        )
 
     # -- checks of one table
 

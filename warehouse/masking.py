@@ -23,7 +23,7 @@ from warehouse.dbt_project import OWN
 from warehouse.errors import WarehouseError
 from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.schema import UNDECLARED
-from warehouse.sql import quoted, rows
+from warehouse.sql import query, quoted, rows
 from warehouse.sync_tables import ALL_TABLES
 from warehouse.tables import TABLES
 
@@ -45,16 +45,11 @@ def is_personal(schema: str, table: str, column: str, own: Mapping[str, Mapping[
     return bool(columns.get(f"{schema}.{table}", {}).get(column, True))
 
 
-def small_groups(schema: str, table: str) -> Mapping[str, Any] | None:
-    """How the table's rows stand for groups of people, where that is to be kept from telling of a few: `Masking.relation`."""
-    found: Mapping[str, Any] | None = lineage()["small_groups"].get(f"{schema}.{table}")
-    return found
-
-
 @cache
 def lineage() -> Mapping[str, Any]:
     """`columns`: table → column → the personal columns it is made of. `released`: columns that are made of personal ones and do not
-    show them, as their yml declares and a test proves. `small_groups`: as the yml of models declares.
+    show them, as their yml declares and a test proves. `small_groups`: how rows stand for groups of people, where that is to be kept from
+    telling of a few, as the yml of models declares (`Masking.relation`).
     """
     found: Mapping[str, Any] = json.loads(LINEAGE.read_text(encoding="utf-8"))
     return found
@@ -123,7 +118,7 @@ class Masking:
             return f"case when {column} = '' then '' when {column} is not null then {outer} end as {column}"
         return f"null::{sql_type} as {column}"
 
-    def relation(self, source: str, columns: Sequence[tuple[str, str]], groups: Mapping[str, Any] | None) -> str:
+    def relation(self, source: str, columns: Mapping[str, str], groups: Mapping[str, Any] | None) -> str:
         """SQL of the rows that are shown of a table whose `groups` tell of people (`{by, people, shares, within}`); others as they are.
 
         Groups of fewer than `group_min` people are one row, `(other)` or NULL; when that has fewer itself, the next smallest joins it.
@@ -133,18 +128,14 @@ class Masking:
         if groups is None or self.personal_data is PersonalData.KEEP:
             return source
         by, people, shares = quoted(groups["by"]), quoted(groups["people"]), groups.get("shares", {})
-        other = "'(other)'" if dict(columns)[groups["by"]] == "VARCHAR" else "null"
+        other = "'(other)'" if columns[groups["by"]] == "VARCHAR" else "null"
         apart = ", ".join(quoted(name) for name in ("account", *groups.get("within", ())))
         shown = [
             quoted(name) if name in groups.get("within", ()) else _of_groups(name, sql_type, by, other, shares.get(name))
-            for name, sql_type in columns
+            for name, sql_type in columns.items()
         ]
-        return (
-            f"(with sized as (select *, coalesce(sum({people}) over (partition by {apart} order by {people}, {by} "
-            f"rows between unbounded preceding and 1 preceding), 0) as smaller from {source}), "
-            f"marked as (select *, {people} < {self.group_min} or smaller between 1 and {self.group_min - 1} as is_small from sized) "
-            f"select {', '.join(shown)} from marked group by {apart}, is_small, case when not is_small then {by} end)"
-        )
+        terms = {"by": by, "people": people, "apart": apart, "source": source, "group_min": self.group_min, "shown": ", ".join(shown)}
+        return f"({query('folded').format(**terms)})"
 
 
 def _of_groups(name: str, sql_type: str, by: str, other: str, share: Sequence[str] | None) -> str:

@@ -26,7 +26,9 @@ _PLAIN_NAMES = {"_first_seen_at": "first_seen_at", "_changed_at": "changed_at", 
 
 def render() -> dict[str, str]:
     """Path below `MODELS` → text."""
-    read = [table for table in TABLES.values() if table.name in _read_by_models()]
+    texts = (path.read_text(encoding="utf-8") for path in MODELS.rglob("*.sql") if path.parent.name != _STAGING)
+    named = {name for text in texts for name in re.findall(r"'stg_(\w+)'", text)}
+    read = [table for table in TABLES.values() if table.name in named]
     files = {f"{_STAGING}/stg_{table.name}.sql": _filled("view.sql", table=table) for table in read}
     for area, tables in groupby(read, key=lambda table: table.area):
         files[f"{_STAGING}/{area}.yml"] = _filled("views.yml", tables=list(tables))
@@ -35,11 +37,6 @@ def render() -> dict[str, str]:
     files |= {f"{_VERSIONS}/history_{table.name}.sql": _filled("versions.sql", table=table) for table in versioned}
     files[_RATES] = _filled("rates.sql", metrics=metrics().values())
     return files | {f"{_VERSIONS}/versions.yml": _filled("versions.yml", tables=versioned)}
-
-
-def _read_by_models() -> set[str]:
-    texts = (path.read_text(encoding="utf-8") for path in MODELS.rglob("*.sql") if path.parent.name != _STAGING)
-    return {name for text in texts for name in re.findall(r"'stg_(\w+)'", text)}
 
 
 def found() -> dict[str, str]:

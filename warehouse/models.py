@@ -20,9 +20,9 @@ from warehouse.dbt_project import OWN, Node, ProjectBroken, compiled, fingerprin
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.own_models import note_columns, note_problem, remove_gone
+from warehouse.own_models import PROBLEM, note_columns, remove_gone
 from warehouse.schema import ensure_schema, fact, facts, note_fact
-from warehouse.sql import literal, quoted, rows, transaction, value
+from warehouse.sql import literal, qualified, quoted, rows, transaction, value
 from warehouse.tables import TABLES
 
 
@@ -50,11 +50,7 @@ class Outcome:
     @property
     def name(self) -> str:
         """Of a test what it says, where it says something."""
-        return (self.node.description if self.is_test else "") or self.node.name
-
-    @property
-    def is_test(self) -> bool:
-        return self.node.is_test
+        return (self.node.description if self.node.is_test else "") or self.node.name
 
     @property
     def is_own(self) -> bool:
@@ -63,7 +59,7 @@ class Outcome:
     @property
     def sentence(self) -> str:
         """What is the matter with it, without values from the data."""
-        if not self.is_test:
+        if not self.node.is_test:
             return f"model {self.name}: {self.message}"
         test = f"test of {self.node.model}: {self.name.rstrip('.')}"
         return f"{test}, broken by {self.failures:,} rows" if self.failures else f"{test} could not be evaluated: {self.message}"
@@ -86,7 +82,7 @@ class BuildReport:
         failed, skipped = ([one for one in self.of(status) if not one.is_own] for status in (Status.FAILED, Status.SKIPPED))
         if not failed:
             return ""
-        waiting = sorted({outcome.name for outcome in skipped if not outcome.is_test})
+        waiting = sorted({outcome.name for outcome in skipped if not outcome.node.is_test})
         kept = f"; not built because of that: {_some(waiting)}" if waiting else ""
         return f"{_some(outcome.sentence for outcome in failed)}{kept}"
 
@@ -168,7 +164,12 @@ def build(
     path = path.resolve()
     if not path.exists():
         raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
-    nodes, (own, own_problem) = settings.nodes(), _own_nodes(settings)
+    nodes, own_problem = settings.nodes(), ""
+    own: tuple[Node, ...] = ()
+    try:
+        own = settings.own_nodes()
+    except ProjectBroken as problem:
+        own_problem = f"{problem}. What they made before stays as it is until that is corrected"
     with _one_at_a_time, connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection:
         ensure_schema(connection, TABLES.values())
         mark = _mark(connection, settings)
@@ -179,9 +180,9 @@ def build(
         outcomes = tuple(_Build(connection, [*nodes, *own], select, is_full=full).run(on_node))
         report = BuildReport(outcomes, full, own_problem)
         with transaction(connection):
-            built = [each.node for each in report.of(Status.OK, Status.WARNED) if each.is_own and not each.is_test]
+            built = [each.node for each in report.of(Status.OK, Status.WARNED) if each.is_own and not each.node.is_test]
             if not select or any(each.is_own for each in outcomes) or own_problem:
-                note_problem(connection, "; ".join(report.own_problems))
+                note_fact(connection, PROBLEM, "; ".join(report.own_problems))
             if not own_problem:
                 remove_gone(connection, own)
             if built:
@@ -191,14 +192,6 @@ def build(
                 note_fact(connection, _MARK, mark)
         connection.execute("checkpoint")
     return report
-
-
-def _own_nodes(settings: ModelSettings) -> tuple[tuple[Node, ...], str]:
-    """Models of the user's and their tests; or none, and why they cannot be read."""
-    try:
-        return settings.own_nodes(), ""
-    except ProjectBroken as problem:
-        return (), f"{problem}. What they made before stays as it is until that is corrected"
 
 
 class _Build:
@@ -232,27 +225,21 @@ class _Build:
         began, failures = time.monotonic(), 0
         try:
             made_from = self._made_from(node)
-            if self._skips_unchanged and self._is_current(node, made_from):
+            is_known = self._skips_unchanged and node.relation in self._existing and node.id in self._noted
+            if is_known and self._noted[node.id] == f"{made_from} {self._version(node.relation)}":  # as the last building left it
                 return Outcome(node, Status.UNCHANGED)
             with transaction(self._connection):
                 if node.is_test:
                     failures = int(value(self._connection, f"select count(*) from ({node.sql})"))
                 else:
-                    self._make(node)
+                    materialize(self._connection, node, self._existing.get(node.relation), is_full=self._is_full)
+                    self._existing[node.relation] = "view" if node.kind == "view" else "table"
+                    self._versions.pop(node.relation, None)
                 note_fact(self._connection, _BUILT + node.id, "" if failures else f"{made_from} {self._version(node.relation)}")
         except duckdb.Error as problem:
             return Outcome(node, Status.FAILED, time.monotonic() - began, message=discreet(problem))
         status = Status.OK if not failures else Status.WARNED if node.is_warning else Status.FAILED
         return Outcome(node, status, time.monotonic() - began, failures)
-
-    def _make(self, node: Node) -> None:
-        materialize(self._connection, node, self._existing.get(node.relation), is_full=self._is_full)
-        self._existing[node.relation] = "view" if node.kind == "view" else "table"
-        self._versions.pop(node.relation, None)
-
-    def _is_current(self, node: Node, made_from: str) -> bool:
-        """Whether it was last built from the same, and is as that left it."""
-        return node.relation in self._existing and self._noted.get(node.id) == f"{made_from} {self._version(node.relation)}"
 
     def _made_from(self, node: Node) -> str:
         return _hash([node.sql, node.later_sql, *map(self._version, node.needs)])
@@ -269,25 +256,12 @@ def _hash(parts: object) -> str:
     return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=12).hexdigest()
 
 
-_MADE = f"database_name = current_database() and schema_name in ('staging', 'history', 'marts', '{OWN}')"
-
-
 def table_sizes(path: Path) -> dict[str, int]:
     """Relation → rows, of what the models made; the views in `staging` are left out."""
-    views = f"select schema_name, view_name from duckdb_views() where {_MADE} and schema_name <> 'staging'"
     with connect(path, read_only=True) as connection:
-        names = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_MADE} union all {views}")
-        counts = (value(connection, f"select count(*) from {quoted(schema)}.{quoted(name)}") for schema, name in names)
-        return {f"{schema}.{name}": int(count) for (schema, name), count in zip(names, counts, strict=True)}
-
-
-def table_columns(path: Path) -> dict[str, list[tuple[str, str, str]]]:
-    """Relation → its columns as (name, type, comment), views included."""
-    column = "(column_name, data_type, coalesce(comment, '')) order by column_index"
-    with connect(path, read_only=True) as connection:
-        return dict(
-            rows(connection, f"select schema_name || '.' || table_name, list({column}) from duckdb_columns() where {_MADE} group by all")
-        )
+        made = [each for each in existing(connection).items() if each[0].partition(".")[0] in ("staging", "history", "marts", OWN)]
+        sized = [relation for relation, kind in made if kind == "table" or not relation.startswith("staging.")]
+        return {relation: int(value(connection, f"select count(*) from {qualified(relation)}")) for relation in sized}
 
 
 def publish_blockers(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -322,8 +296,7 @@ def existing(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
 
 def content_hash(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
     """Of the rows of a table, whatever their order."""
-    schema, _, table = relation.partition(".")
-    found = rows(connection, f"select count(*), sum(hash(each)) from {quoted(schema)}.{quoted(table)} as each")
+    found = rows(connection, f"select count(*), sum(hash(each)) from {qualified(relation)} as each")
     return "/".join(map(str, found[0]))
 
 
@@ -332,43 +305,36 @@ def materialize(connection: duckdb.DuckDBPyConnection, node: Node, present: str 
 
     `is_full`: an incremental one is made anew, too, but for what cannot be had again.
     """
-    made = "view" if node.kind == "view" else "table"
+    made, name = "view" if node.kind == "view" else "table", qualified(node.relation)
     is_grown = node.kind == "incremental" and present == made and (node.is_kept or not is_full)
     if not (is_grown and _merge(connection, node)):
         rows(connection, f"create schema if not exists {quoted(node.schema)}")
         if present not in (made, None):
-            rows(connection, f"drop {present} {_qualified(node)}")
-        rows(connection, f"create or replace {made} {_qualified(node)} as (\n{node.sql}\n)")  # one query, and no second statement behind it
+            rows(connection, f"drop {present} {name}")
+        rows(connection, f"create or replace {made} {name} as (\n{node.sql}\n)")  # one query, and no second statement behind it
     if is_full or not is_grown:
-        connection.execute("; ".join(_comments(node, made)))
+        comments = [f"comment on {made} {name} is {literal(node.description)}"]
+        comments += [f"comment on column {name}.{quoted(column)} is {literal(text)}" for column, text in node.columns.items()]
+        connection.execute("; ".join(comments))
 
 
 def _merge(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
     """Write what is new into its table, in place of the rows with the same key. False when its columns are others than they were, and
     nothing speaks against making it anew."""
     rows(connection, f"create or replace temp table fresh as (\n{node.later_sql}\n)")
-    there, fresh = _columns(connection, _qualified(node)), _columns(connection, "fresh")
+    table = qualified(node.relation)
+    there, fresh = _columns(connection, table), _columns(connection, "fresh")
     if there != fresh and not node.is_kept:
         return False
     for name in fresh.keys() - there.keys():
-        rows(connection, f"alter table {_qualified(node)} add column {quoted(name)} {fresh[name]}")
+        rows(connection, f"alter table {table} add column {quoted(name)} {fresh[name]}")
     if node.key:  # else it only grows
         same = " and ".join(f"fresh.{quoted(name)} = there.{quoted(name)}" for name in node.key)
-        rows(connection, f"delete from {_qualified(node)} as there using fresh where {same}")
-    rows(connection, f"insert into {_qualified(node)} by name from fresh")
+        rows(connection, f"delete from {table} as there using fresh where {same}")
+    rows(connection, f"insert into {table} by name from fresh")
     rows(connection, "drop table fresh")
     return True
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
     return {name: sql_type for name, sql_type, *_ in rows(connection, f"describe {relation}")}
-
-
-def _comments(node: Node, made: str) -> Iterator[str]:
-    yield f"comment on {made} {_qualified(node)} is {literal(node.description)}"
-    for name, description in node.columns.items():
-        yield f"comment on column {_qualified(node)}.{quoted(name)} is {literal(description)}"
-
-
-def _qualified(node: Node) -> str:
-    return f"{quoted(node.schema)}.{quoted(node.table)}"

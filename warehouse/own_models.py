@@ -13,11 +13,11 @@ import duckdb
 from warehouse.dbt_project import OWN, Node
 from warehouse.errors import WarehouseError
 from warehouse.masking import lineage
-from warehouse.schema import fact, note_fact
+from warehouse.schema import columns_of, fact, note_fact
 from warehouse.sql import quoted, rows
 
 #: Names in sync.meta: what is known about the columns of the tables that stand there, and what is wrong with the models.
-_COLUMNS, _PROBLEM = "own_columns", "own_problem"
+_COLUMNS, PROBLEM = "own_columns", "own_problem"
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -55,31 +55,17 @@ def note_columns(connection: duckdb.DuckDBPyConnection, built: Iterable[Node]) -
 
     What was not built stays as it is, and what is known about it as well.
     """
-    from warehouse.lineage import Form, follow, types  # parses SQL: only who has models of their own waits for it
+    from warehouse.lineage import follow, listed  # parses SQL: only who has models of their own waits for it
 
-    forms = [Form((node.schema, node.table), sql, node.declared) for node in built for sql in (node.sql, node.later_sql) if sql]
-    known = {**lineage()["columns"], **own_columns(connection)}
-    schema = types(connection)
-    others = {_pair(name): {column: frozenset(found) for column, found in columns.items()} for name, columns in known.items()}
-    derived, _ = follow(forms, schema, others)
-    found = own_columns(connection) | {
-        ".".join(relation): {name: sorted(sources) for name, sources in columns.items()} for relation, columns in derived.items()
-    }
-    note_fact(connection, _COLUMNS, json.dumps({name: found[name] for name in found if _pair(name)[1] in schema.get(OWN, {})}))
-
-
-def _pair(relation: str) -> tuple[str, str]:
-    schema, _, table = relation.partition(".")
-    return schema, table
-
-
-def note_problem(connection: duckdb.DuckDBPyConnection, problem: str) -> None:
-    note_fact(connection, _PROBLEM, problem)
+    known, types = own_columns(connection), columns_of(connection)
+    derived, _ = follow(built, types, {**lineage()["columns"], **known})
+    found = known | listed(derived)
+    note_fact(connection, _COLUMNS, json.dumps({name: columns for name, columns in found.items() if name in types}))
 
 
 def own_problem(connection: duckdb.DuckDBPyConnection) -> str:
     """What was wrong with models of the user's when they were built last; empty when nothing was."""
-    return fact(connection, _PROBLEM) or ""
+    return fact(connection, PROBLEM) or ""
 
 
 def own_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:

@@ -19,8 +19,3 @@ class PersonalData(StrEnum):
     KEEP = "keep"
     HASH = "hash"
     DROP = "drop"
-
-    def allows(self, other: PersonalData) -> bool:
-        """Whether a copy made with `other` shows no more than this one would."""
-        order = list(PersonalData)
-        return order.index(other) >= order.index(self)

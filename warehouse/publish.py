@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -22,11 +23,11 @@ from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folde
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
-from warehouse.masking import ColumnSources, Masking, is_personal, small_groups
+from warehouse.masking import ColumnSources, Masking, is_personal, lineage
 from warehouse.own_models import own_columns
 from warehouse.personal_data import GROUP_MIN, PersonalData
-from warehouse.schema import SCHEMAS, comments, statements
-from warehouse.sql import literal, query, quoted, rows, transaction, value
+from warehouse.schema import SCHEMAS, columns_of, comments, statements
+from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
 from warehouse.sync_tables import ALL_TABLES, FACTS, IN_WORDS, SCHEMA_CHANGES, SYNC_TABLES
 
 #: Analysts' tools lag behind: DuckDB 1.5 is supported until March 2027.
@@ -35,23 +36,6 @@ MEMORY_LIMIT = "400MB"
 
 #: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
 PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Relation:
-    """A table or view of the warehouse, with the columns that are published: (name, type).
-
-    A `view` (its DDL) that looks at the clock stays one, over the tables that are published; others become tables.
-    """
-
-    schema: str
-    name: str
-    columns: tuple[tuple[str, str], ...]
-    view: str = ""
-
-    @property
-    def qualified(self) -> str:
-        return f"{quoted(self.schema)}.{quoted(self.name)}"
 
 
 def publish(
@@ -67,7 +51,15 @@ def publish(
     Raises NotPublished when `check` finds a blocker (the file that is there stays), and what `connection.connect` raises.
     """
     masking = masking or Masking(PersonalData.KEEP)
-    with turn(home), _snapshot(home, deadline_s, on_wait) as snapshot:
+    path = home / "warehouse.duckdb"
+    warehouse = partial(connect, path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait)
+    with turn(home), closing(Workspace(home / "tmp" / "publish")) as workspace:
+        if not path.exists():
+            raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
+        workspace.sweep()
+        snapshot = workspace.file("warehouse.duckdb")
+        with warehouse():  # a copy with its log, as of one moment between two transactions
+            copy_locked(path, snapshot)
         temporary = snapshot.with_name("published.duckdb")
         config = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{snapshot}.tmp", "autoinstall_known_extensions": False}
         with duckdb.connect(":memory:", config=config) as connection:  # type: ignore[arg-type]
@@ -76,48 +68,37 @@ def publish(
             rows(connection, "use warehouse")
             if found := list(check(connection)):
                 raise NotPublished(_not_published(home, found))
-            _attach_before(connection, published_path(home))
+            with suppress(duckdb.Error):  # there is none, another program writes to it, or it is damaged
+                rows(connection, f"attach {literal(str(published_path(home)))} as before (read_only)")
             counts = _write(connection, temporary, masking)
         published = _checked(temporary, counts)
         put_in_place(temporary, home, masking.personal_data, masking.group_min)
         if schema_changes(published_path(home), "origin = 'published'"):
-            _note_in_warehouse(home, deadline_s, on_wait)
+            with warehouse() as connection:
+                rows(connection, f"attach {literal(str(published_path(home)))} as published (read_only)")
+                rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {_LACKING.format('published')}")
+                rows(connection, "detach published")
     return published
 
 
-def _attach_before(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Attach what is published as `before`, where there is something that can be read."""
-    with suppress(duckdb.Error):  # another program writes to it, or it is damaged
-        if path.exists():
-            rows(connection, f"attach {literal(str(path))} as before (read_only)")
-
-
-def _note_changes(connection: duckdb.DuckDBPyConnection, now: dt.datetime) -> int:
-    """List in the new file what readers of the one before can no longer count on, and what that one listed; the number of rows.
+def _note_changes(connection: duckdb.DuckDBPyConnection, now: dt.datetime) -> None:
+    """List in the new file what readers of the one before can no longer count on, and what that one listed.
 
     It has what a process listed that was killed before the warehouse knew.
     """
     tables = {
         name for (name,) in rows(connection, "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'before'")
     }
-    if not tables:
-        return 0
     found = [f"select $now as noticed_at, 'published' as origin, * from ({query('breaking_changes')})"]
     found += [_LACKING.format("before")] if SCHEMA_CHANGES.qualified in tables else []
-    return int(value(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {' union all by name '.join(found)}", {"now": now}))
+    if tables:
+        rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {' union all by name '.join(found)}", {"now": now})
 
 
 #: The published file's changes that another database lists and this one does not.
 _LACKING = f"""select * from {{}}.{SCHEMA_CHANGES.qualified} o where origin = 'published' and not exists (
     from {SCHEMA_CHANGES.qualified} c where c.origin = o.origin and c.noticed_at = o.noticed_at
         and c.table_name = o.table_name and c.field is not distinct from o.field)"""
-
-
-def _note_in_warehouse(home: Path, deadline_s: float, on_wait: OnWait | None) -> None:
-    with connect(home / "warehouse.duckdb", deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait) as connection:
-        rows(connection, f"attach {literal(str(published_path(home)))} as published (read_only)")
-        rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {_LACKING.format('published')}")
-        rows(connection, "detach published")
 
 
 def _not_published(home: Path, blockers: Sequence[str]) -> str:
@@ -129,49 +110,34 @@ def _not_published(home: Path, blockers: Sequence[str]) -> str:
     return f"nothing was published, {stays}: {'; '.join(blockers)}"
 
 
-@contextmanager
-def _snapshot(home: Path, deadline_s: float, on_wait: OnWait | None) -> Iterator[Path]:
-    """A copy of the warehouse's file, with its log, as of one moment between two transactions."""
-    path = home / "warehouse.duckdb"
-    if not path.exists():
-        raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
-    workspace = Workspace(home / "tmp" / "publish")
-    workspace.sweep()
-    try:
-        copy = workspace.file("warehouse.duckdb")
-        with connect(path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait):
-            copy_locked(path, copy)
-        yield copy
-    finally:
-        workspace.close()
-
-
 def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) -> dict[str, int]:
-    """The new file with everything in it; the number of rows of each table."""
+    """The new file with everything in it; the number of rows of each table.
+
+    A view that looks at the clock stays one, over the tables that are published; others become tables.
+    """
     masking.prepare(connection)
     rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
-    relations = list(_relations(connection))
-    commented = [
-        statement
-        for each in relations
-        for statement in comments(connection, each.schema, each.name, dict(each.columns), kind="view" if each.view else "table")
-    ]
+    clocked = "select schema_name || '.' || view_name, sql from duckdb_views() where database_name = 'warehouse' and contains(sql, 'now()')"
+    relations, views = _columns(connection), dict(rows(connection, clocked))
+    commented: list[str] = []
+    for relation, columns in relations.items():
+        schema, name = relation.split(".", 1)
+        commented += comments(connection, schema, name, columns, kind="view" if relation in views else "table")
     as_of = value(connection, "select max(as_of) from sync.coverage")
     with transaction(connection):  # one flush to disk instead of a thousand
-        for schema in {*SCHEMAS, *(relation.schema for relation in relations)}:
+        for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in relations)}:
             rows(connection, f"create schema published.{quoted(schema)}")
         own = own_columns(connection)
-        counts = {relation.qualified: _copy_table(connection, relation, masking, own) for relation in relations if not relation.view}
+        for relation, columns in relations.items():
+            if relation not in views:
+                rows(connection, _copied(relation, columns, masking, own))
         rows(connection, "use published")
-        for relation in relations:
-            if relation.view:
-                rows(connection, relation.view)
-                counts[relation.qualified] = int(value(connection, f"select count(*) from {relation.qualified}"))
-        for statement in (*commented, *statements(FACTS)):
+        for statement in (*(sql for view, sql in views.items() if view in relations), *commented, *statements(FACTS)):
             rows(connection, statement)
         now = utc_now()
-        if _SCHEMA_CHANGES in counts:
-            counts[_SCHEMA_CHANGES] += _note_changes(connection, now)
+        if SCHEMA_CHANGES.qualified in relations:
+            _note_changes(connection, now)
+        counts = {each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in relations}
         facts = Published(now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values()))
         rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": asdict(facts)})
     rows(connection, "use warehouse")
@@ -179,40 +145,34 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
     return counts
 
 
-def _copy_table(connection: duckdb.DuckDBPyConnection, relation: _Relation, masking: Masking, own: ColumnSources) -> int:
+def _copied(relation: str, columns: Mapping[str, str], masking: Masking, own: ColumnSources) -> str:
+    schema, name = relation.split(".", 1)
     shown = ", ".join(
-        masking.expression(name, sql_type, is_personal=is_personal(relation.schema, relation.name, name, own))
-        for name, sql_type in relation.columns
+        masking.expression(column, sql_type, is_personal=is_personal(schema, name, column, own)) for column, sql_type in columns.items()
     )
-    source = masking.relation(f"warehouse.{relation.qualified}", relation.columns, small_groups(relation.schema, relation.name))
-    return int(value(connection, f"create table published.{relation.qualified} as select {shown} from {source}"))
+    source = masking.relation(f"warehouse.{qualified(relation)}", columns, lineage()["small_groups"].get(relation))
+    return f"create table published.{qualified(relation)} as select {shown} from {source}"
 
 
-def _relations(connection: duckdb.DuckDBPyConnection) -> Iterator[_Relation]:
-    """What is published: all of `source`, `history`, `marts`, `custom` and `sync`, but for what only the loading and the models need."""
-    views = "select schema_name, view_name, sql from duckdb_views() where database_name = 'warehouse' and contains(sql, 'now()')"
-    clocked = {(schema, name): sql for schema, name, sql in rows(connection, views)}
-    found = rows(
-        connection,
-        "select schema_name, table_name, list((column_name, replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ')) "
-        "order by column_index) from duckdb_columns() where database_name = 'warehouse' and not internal group by all order by all",
-    )
-    for schema, name, columns in found:
-        if schema in (*SCHEMAS, OWN) and f"{schema}.{name}" not in INTERNAL_TABLES:
+def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
+    """Relation → column → type of what is published: all of `source`, `history`, `marts`, `custom` and `sync`, but for what only the
+    loading and the models need."""
+    found = {}
+    for relation, columns in columns_of(connection).items():
+        schema = relation.partition(".")[0]
+        if schema in (*SCHEMAS, OWN) and relation not in INTERNAL_TABLES:
             # the models mark what only their next building needs with `_`, the loading declares it
             is_made = schema in ("history", "marts", OWN)
-            internal = {
-                column for column, _ in columns if (column[0] == "_" if is_made else (f"{schema}.{name}", column) in INTERNAL_COLUMNS)
-            }
-            kept = tuple((column, sql_type) for column, sql_type in columns if column not in internal)
-            yield _Relation(schema, name, kept, clocked.get((schema, name), ""))
+            internal = {column for column in columns if (column[0] == "_" if is_made else (relation, column) in INTERNAL_COLUMNS)}
+            found[relation] = {column: sql_type for column, sql_type in columns.items() if column not in internal}
+    return found
 
 
 def _checked(path: Path, counts: dict[str, int]) -> Published:
     """Open the new file as analysts will; NotPublished when it is not what was written."""
     published = facts(path)
-    with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection:
-        found = {name: int(value(connection, f"select count(*) from {name}")) for name in counts}
+    with reading(path) as connection:
+        found = {name: int(value(connection, f"select count(*) from {qualified(name)}")) for name in counts}
     if published is None or found != counts:
         wrong = sorted(name for name in counts if found.get(name) != counts[name])
         raise NotPublished(f"nothing was published: the copy does not read back as it was written ({', '.join(wrong) or FACTS.qualified})")
@@ -224,20 +184,12 @@ INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal
 INTERNAL_COLUMNS = {(table.qualified, column.name) for table in ALL_TABLES for column in table.columns if column.is_internal}
 
 
-#: As `_Relation.qualified` has it.
-_SCHEMA_CHANGES = ".".join(map(quoted, SCHEMA_CHANGES.qualified.split(".")))
-
-
 def schema_changes(path: Path, where: str) -> list[tuple[str | None, dt.datetime, str]]:
     """Those of a published file, oldest first: the account (None: the file itself), when it was noticed, and what, in words.
 
     None of a file that is not there, or from before they were listed.
     """
-    with (
-        suppress(duckdb.CatalogException, duckdb.IOException),
-        duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection,
-    ):
-        rows(connection, "set timezone = 'UTC'")
+    with suppress(NothingPublished, duckdb.CatalogException, duckdb.IOException), reading(path) as connection:
         return rows(connection, f"select account, noticed_at, {IN_WORDS} from {SCHEMA_CHANGES.qualified} where {where} order by all")
     return []
 
@@ -263,9 +215,10 @@ class Published:
 
     def shows_more_than(self, personal_data: PersonalData, group_min: int) -> bool:
         """Of people, than a copy of that kind."""
-        if self.personal_data is personal_data is not PersonalData.KEEP and self.group_min < group_min:
-            return True
-        return not personal_data.allows(self.personal_data)
+        if self.personal_data is personal_data:
+            return personal_data is not PersonalData.KEEP and self.group_min < group_min
+        order = list(PersonalData)
+        return order.index(self.personal_data) < order.index(personal_data)
 
 
 def published_path(home: Path) -> Path:
@@ -273,14 +226,24 @@ def published_path(home: Path) -> Path:
     return home / "published" / "marketing.duckdb"
 
 
+@contextmanager
+def reading(path: Path, scratch: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The copy at `path`. `scratch`: for large queries, where what does not fit into their memory may stand. Raises NothingPublished."""
+    if not path.exists():
+        raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`")
+    limits = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(scratch)} if scratch else {}
+    with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False, **limits}) as connection:
+        rows(connection, "set timezone = 'UTC'")
+        yield connection
+
+
 def facts(path: Path) -> Published | None:
     """What the copy at `path` says of itself; None when there is none, or it is not one of ours. Raises PublishedLocked."""
-    if not path.exists():
-        return None
     try:
-        with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection:
-            rows(connection, "set timezone = 'UTC'")
-            return read_facts(connection, FACTS.qualified)
+        with reading(path) as connection:
+            return read_facts(connection)
+    except NothingPublished:
+        return None
     except duckdb.Error as problem:
         if duckdb_errors.is_locked(problem):
             raise PublishedLocked(
@@ -297,12 +260,11 @@ def stamp(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     rows(connection, "detach stamped")
 
 
-def read_facts(connection: duckdb.DuckDBPyConnection, source: str) -> Published:
-    """What stands in `source`: a copy's table, or its export. One of before there was `group_min` hashed and dropped less than its
-    word says now: it counts as one that keeps all.
+def read_facts(connection: duckdb.DuckDBPyConnection) -> Published:
+    """What the open copy says of itself. One of before there was `group_min` hashed and dropped less than its word says now: it counts as
+    one that keeps all.
     """
-    result = connection.execute(f"select * from {source}")
-    found = dict(zip([column[0] for column in result.description], result.fetchall()[0], strict=True))
+    found = records(connection, f"from {FACTS.qualified}")[0]
     if "group_min" not in found:
         found |= {"group_min": 0, "personal_data": PersonalData.KEEP}
     return Published(**found | {"personal_data": PersonalData(found["personal_data"])})

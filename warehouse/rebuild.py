@@ -30,10 +30,6 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-_LOSS = (
-    "{lost:,} of the loads that {path} is made of cannot be made again, since files of the archive are damaged or gone. "
-    "It stays as it is: put the files back, or run `marketing-sync rebuild --accept-loss`"
-)
 _OWN = "database_name = current_database()"
 #: Made anew; everything else is taken over.
 _KEPT_ROWS = {("sync", table.name): table.kept for table in KEPT}
@@ -42,10 +38,9 @@ _DERIVED = {table.name for table in SYNC_TABLES if table not in KEPT} | {"meta"}
 
 @dataclass(frozen=True, slots=True)
 class RebuildReport:
-    """How many logged loads were applied and how many could not be, and the rows of all `source` tables afterwards.
-
-    `damaged`: lines of the log of loads that were. `aside`: the name of a warehouse that could not be read; what only it had and no
-    published copy is `lost`. `since`: of responses from before that day the tables of a checkpoint stand in.
+    """Loads that were applied and that could not be, and the rows of all `source` tables afterwards. `damaged`: lines of the log of loads.
+    `aside`: the name of a warehouse that could not be read; what only it had and no published copy is `lost`. `since`: of responses
+    from before that day the tables of a checkpoint stand in.
     """
 
     loads: int
@@ -82,7 +77,10 @@ def rebuild(
             try:
                 return _rebuild(old, Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb"))), accept_loss)
             except WarehouseDamaged as problem:
-                aside = [_set_aside(old.path)]
+                aside = [set_aside(old.path)]
+                for suffix in (".wal", ".tmp"):  # for DuckDB to find
+                    if (beside := Path(f"{old.path}{suffix}")).exists():
+                        beside.rename(f"{aside[0]}{suffix}")
                 log.warning("%s; it is %s now", problem, aside[0].name)
         new = Warehouse(home, archive, file_name=str(workspace.file("anew.duckdb")))
         report = _rebuild(old, new, accept_loss)
@@ -102,8 +100,11 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
             load_requests(empty, old.archive)
             total = sum(int(value(empty, f"select count(*) from {table.qualified}")) for table in TABLES.values())
             applied, again = (set(rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED])) for db in (connection, empty))
-        if applied - again and not accept_loss:
-            raise ArchiveGone(_LOSS.format(lost=len(applied - again), path=old.path))
+        if (lost := applied - again) and not accept_loss:
+            raise ArchiveGone(
+                f"{len(lost):,} of the loads that {old.path} is made of cannot be made again, since files of the archive are damaged or "
+                "gone. It stays as it is: put the files back, or run `marketing-sync rebuild --accept-loss`"
+            )
         _take_over(connection, new.path)
         new.path.replace(old.path)
     return RebuildReport(loads, failed, total, damaged, since=since)
@@ -127,38 +128,32 @@ def day_of(checkpoint: Path) -> dt.date:
     return dt.date.fromisoformat(checkpoint.name[:10])
 
 
-def _set_aside(path: Path) -> Path:
-    """The damaged file's new name; what DuckDB keeps beside it goes along, for DuckDB to find."""
-    aside = set_aside(path)
-    for suffix in (".wal", ".tmp"):
-        if (beside := Path(f"{path}{suffix}")).exists():
-            beside.rename(f"{aside}{suffix}")
-    return aside
-
-
 def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Copy what cannot be made anew into the new file."""
     own = value(connection, "select current_database()")
     tables = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all")
-    views = [
-        sql
-        for (sql,) in rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'")
-    ]
+    views = rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'")
     kept = [(schema, name) for schema, name in tables if schema != "source" and not (schema == "sync" and name in _DERIVED)]
     commented = [statement for schema, name in kept for statement in comments(connection, schema, name)]
     rows(connection, f"attach {literal(str(path))} as rebuilt")
     for schema, name in kept:
-        table = f"{quoted(schema)}.{quoted(name)}"
         with transaction(connection):
             rows(connection, f"create schema if not exists rebuilt.{quoted(schema)}")
-            rows(connection, f"create table if not exists rebuilt.{table} as from {table} limit 0")
-            rows(connection, f"insert into rebuilt.{table} by name from {table} where {_KEPT_ROWS.get((schema, name), 'true')}")
+            for statement in _copying(schema, name, target="rebuilt."):
+                rows(connection, statement)
     rows(connection, "use rebuilt")
     for statement in commented:
         rows(connection, statement)
-    make_views(connection, views)
+    make_views(connection, [sql for (sql,) in views])
     rows(connection, f"use {quoted(own)}")
     rows(connection, "detach rebuilt")
+
+
+def _copying(schema: str, name: str, *, source: str = "", target: str = "") -> tuple[str, str]:
+    """The statements that copy what is kept of a table from a catalog to another one."""
+    table, kept = f"{quoted(schema)}.{quoted(name)}", _KEPT_ROWS.get((schema, name), "true")
+    make = f"create table if not exists {target}{table} as from {source}{table} limit 0"
+    return make, f"insert into {target}{table} by name from {source}{table} where {kept}"
 
 
 def make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
@@ -186,10 +181,7 @@ def salvage(warehouse: Warehouse, sources: Iterable[Path]) -> tuple[str, ...]:
         names = set(_read_from(warehouse, source, _NAMES) or ())
         wanted |= {(schema, name) for schema, name in names if schema == "history"}
         for schema, name in sorted(wanted & names - found):
-            table = f"{quoted(schema)}.{quoted(name)}"
-            kept = _KEPT_ROWS.get((schema, name), "true")
-            make = f"create table if not exists {table} as from damaged.{table} limit 0"
-            if _read_from(warehouse, source, make, f"insert into {table} by name from damaged.{table} where {kept}") is not None:
+            if _read_from(warehouse, source, *_copying(schema, name, source="damaged.")) is not None:
                 found.add((schema, name))
     return tuple(sorted(".".join(name) for name in wanted - found))
 

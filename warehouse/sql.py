@@ -19,6 +19,11 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def qualified(relation: str) -> str:
+    """The same of a table or view, from `schema.name`."""
+    return ".".join(map(quoted, relation.split(".", 1)))
+
+
 def literal(text: str) -> str:
     """An SQL string."""
     return "'" + text.replace("'", "''") + "'"

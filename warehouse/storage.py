@@ -123,6 +123,12 @@ class Storage:
             raise error(f"{shown(self.url)} cannot be used ({reason}): see that it is reachable and yours") from problem
 
 
+def sha256(path: Path) -> str:
+    """Of a file of this machine."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def shown(url: str) -> str:
     """The address without a password in it."""
     return re.sub(r"(?<=://)[^/@\s]*@", "", url)

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -23,9 +24,9 @@ class SyncTable:
     """
 
     name: str
-    key: tuple[str, ...]
     doc: str
     columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
     is_internal: bool = False
     kept: str = "true"
     formerly: tuple[str, ...] = ()
@@ -43,35 +44,23 @@ _INTERNAL = {"question_key", "body_sha256", "content_sha256", "body_file", "body
 
 REQUESTS = SyncTable(
     "requests",
-    ("request_id",),
     "Every request that was sent, with what came back: the archive without its bodies.",
     tuple(
         Column(field.name, _ARCHIVED[field.type], field.metadata[b"comment"].decode(), field.name in _PERSONAL, field.name in _INTERNAL)
         for field in HEAD_SCHEMA
     ),
+    key=("request_id",),
 )
 
 
-def _declared() -> Mapping[str, SyncTable]:
-    found = {}
-    for name, table in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items():
-        columns = tuple(
-            Column(column, sql_type, comment, "personal" in marks, "internal" in marks)
-            for column, (sql_type, comment, *marks) in table["columns"].items()
-        )
-        found[name] = SyncTable(
-            name,
-            tuple(table.get("key", ())),
-            table["doc"],
-            columns,
-            table.get("internal", False),
-            table.get("kept", "true"),
-            tuple(table.get("formerly", ())),
-        )
-    return found
+def _declared(name: str, columns: Mapping[str, list[str]], **others: Any) -> SyncTable:
+    made = tuple(Column(column, row[0], row[1], "personal" in row, "internal" in row) for column, row in columns.items())
+    fields: dict[str, Any] = {field: tuple(each) if isinstance(each, list) else each for field, each in others.items()}
+    return SyncTable(name, columns=made, **fields)
 
 
-_BY_NAME = dict(_declared())
+_TOML = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_BY_NAME = {name: _declared(name, **table) for name, table in _TOML.items()}
 #: What a published copy says of itself; the warehouse has no such table.
 FACTS = _BY_NAME.pop("published")
 #: Every `sync` table.

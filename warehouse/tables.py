@@ -13,27 +13,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import pyarrow as pa
 
-from marketing_api.operations import campaigns, goals, lists, social, webhooks
-from marketing_api.records.account import Business
-from marketing_api.records.campaigns import Campaign, CampaignClicker, CampaignLink, CampaignStats
-from marketing_api.records.contacts import Contact, Coupon
+from marketing_api import operations
+from marketing_api.records import account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks
 from marketing_api.records.fields import Record, is_personal
-from marketing_api.records.goals import Goal
-from marketing_api.records.lists import Audience, ContactList, ListField
-from marketing_api.records.reputation import (
-    DirectReview,
-    FeedbackViews,
-    OnlineReview,
-    OnlineReviewChannel,
-    ReviewStats,
-    SentimentMention,
-    SentimentTotals,
-    SocialMediaStats,
-)
-from marketing_api.records.social import SocialLink, SocialLinkClicks, SocialPost, SocialPostDetail, SocialProfile
-from marketing_api.records.timelines import TimelineAutomation, TimelineEvent, TimelineVisit
-from marketing_api.records.users import Manager, User, UserGroup
-from marketing_api.records.webhooks import Webhook
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,57 +216,71 @@ def _table(name: str, record: type[Record], *key: str, load: LoadKind) -> Table:
     return table
 
 
-BUSINESS = _table("business", Business, load=Snapshot())
+BUSINESS = _table("business", account.Business, load=Snapshot())
 
-DIRECT_REVIEWS = _table("direct_reviews", DirectReview, "review_id", load=Window(column="reviewed_at"))
-ONLINE_REVIEWS = _table("online_reviews", OnlineReview, "review_key", load=Accumulate())
-ONLINE_REVIEW_CHANNELS = _table("online_review_channels", OnlineReviewChannel, "channel", "observed_on", load=Daily())
-SENTIMENT_MENTIONS = _table("sentiment_mentions", SentimentMention, "mention_key", load=Window(column="reviewed_on"))
-SENTIMENT_TOTALS = _table("sentiment_totals", SentimentTotals, "from_on", "to_on", load=Window())
-REVIEW_STATS = _table("review_stats", ReviewStats, "period_on", load=Window(column="period_on"))
-SOCIAL_MEDIA_STATS = _table("social_media_stats", SocialMediaStats, "period_on", "network", load=Window(column="period_on"))
-FEEDBACK_VIEWS = _table("feedback_views", FeedbackViews, "period_on", load=Window(column="period_on"))
+DIRECT_REVIEWS = _table("direct_reviews", reputation.DirectReview, "review_id", load=Window(column="reviewed_at"))
+ONLINE_REVIEWS = _table("online_reviews", reputation.OnlineReview, "review_key", load=Accumulate())
+ONLINE_REVIEW_CHANNELS = _table("online_review_channels", reputation.OnlineReviewChannel, "channel", "observed_on", load=Daily())
+SENTIMENT_MENTIONS = _table("sentiment_mentions", reputation.SentimentMention, "mention_key", load=Window(column="reviewed_on"))
+SENTIMENT_TOTALS = _table("sentiment_totals", reputation.SentimentTotals, "from_on", "to_on", load=Window())
+REVIEW_STATS = _table("review_stats", reputation.ReviewStats, "period_on", load=Window(column="period_on"))
+SOCIAL_MEDIA_STATS = _table("social_media_stats", reputation.SocialMediaStats, "period_on", "network", load=Window(column="period_on"))
+FEEDBACK_VIEWS = _table("feedback_views", reputation.FeedbackViews, "period_on", load=Window(column="period_on"))
 
-SOCIAL_PROFILES = _table("social_profiles", SocialProfile, "network", "kind", "profile_id", load=Snapshot())
-SOCIAL_POSTS = _table("social_posts", SocialPost, "post_id", "network", load=Window(column="scheduled_at"))
+SOCIAL_PROFILES = _table("social_profiles", social.SocialProfile, "network", "kind", "profile_id", load=Snapshot())
+SOCIAL_POSTS = _table("social_posts", social.SocialPost, "post_id", "network", load=Window(column="scheduled_at"))
 SOCIAL_POST_DETAILS = _table(
     "social_post_details",
-    SocialPostDetail,
+    social.SocialPostDetail,
     "post_id",
     "network",
-    load=Snapshot(scope={"post_id": "id", "network": "channel"}, is_whole=True, detail=social.GETPOST.name, within="social_posts"),
+    load=Snapshot(
+        scope={"post_id": "id", "network": "channel"}, is_whole=True, detail=operations.social.GETPOST.name, within="social_posts"
+    ),
 )
-SOCIAL_LINKS = _table("social_links", SocialLink, "link_id", load=Snapshot())
-SOCIAL_LINK_CLICKS = _table("social_link_clicks", SocialLinkClicks, "link_id", "network", "observed_on", load=Daily())
+SOCIAL_LINKS = _table("social_links", social.SocialLink, "link_id", load=Snapshot())
+SOCIAL_LINK_CLICKS = _table("social_link_clicks", social.SocialLinkClicks, "link_id", "network", "observed_on", load=Daily())
 
 CAMPAIGNS = _table(
-    "campaigns", Campaign, "campaign_id", load=Snapshot(listing=(campaigns.CAMPAIGNS.name,), detail=campaigns.GETCAMPAIGN.name)
+    "campaigns",
+    campaigns.Campaign,
+    "campaign_id",
+    load=Snapshot(listing=(operations.campaigns.CAMPAIGNS.name,), detail=operations.campaigns.GETCAMPAIGN.name),
 )
-CAMPAIGN_STATS = _table("campaign_stats", CampaignStats, "campaign_id", "observed_on", load=Daily())
-CAMPAIGN_LINKS = _table("campaign_links", CampaignLink, "campaign_id", "url", "observed_on", load=Daily())
+CAMPAIGN_STATS = _table("campaign_stats", campaigns.CampaignStats, "campaign_id", "observed_on", load=Daily())
+CAMPAIGN_LINKS = _table("campaign_links", campaigns.CampaignLink, "campaign_id", "url", "observed_on", load=Daily())
 CAMPAIGN_CLICKERS = _table(
     "campaign_clickers",
-    CampaignClicker,
+    campaigns.CampaignClicker,
     "campaign_id",
     "url",
     "email",
     load=Snapshot(scope={"campaign_id": "id"}, is_whole=True, within="campaigns"),
 )
 
-LISTS = _table("lists", ContactList, "list_id", load=Snapshot(listing=(lists.GETLISTS.name,), detail=lists.GETLIST.name))
-LIST_FIELDS = _table("list_fields", ListField, "list_id", "field_id", load=Snapshot(scope={"list_id": "id"}, is_whole=True, within="lists"))
-AUDIENCES = _table("audiences", Audience, "audience_id", load=Snapshot())
+LISTS = _table(
+    "lists", lists.ContactList, "list_id", load=Snapshot(listing=(operations.lists.GETLISTS.name,), detail=operations.lists.GETLIST.name)
+)
+LIST_FIELDS = _table(
+    "list_fields", lists.ListField, "list_id", "field_id", load=Snapshot(scope={"list_id": "id"}, is_whole=True, within="lists")
+)
+AUDIENCES = _table("audiences", lists.Audience, "audience_id", load=Snapshot())
 
-CONTACTS = _table("contacts", Contact, "list_id", "contact_id", load=Snapshot(scope={"list_id": "listid"}, within="lists"))
+CONTACTS = _table("contacts", contacts.Contact, "list_id", "contact_id", load=Snapshot(scope={"list_id": "listid"}, within="lists"))
 _TIMELINE = Accumulate(contact_parameter="id")
-TIMELINE_EVENTS = _table("timeline_events", TimelineEvent, "contact_id", "event_key", load=_TIMELINE)
-TIMELINE_VISITS = _table("timeline_visits", TimelineVisit, "contact_id", "visit_key", load=_TIMELINE)
-TIMELINE_AUTOMATIONS = _table("timeline_automations", TimelineAutomation, "contact_id", "automation_key", load=_TIMELINE)
-COUPONS = _table("coupons", Coupon, "coupon_id", load=Snapshot(scope={"email": "email"}, is_whole=True, per_address=True))
+TIMELINE_EVENTS = _table("timeline_events", timelines.TimelineEvent, "contact_id", "event_key", load=_TIMELINE)
+TIMELINE_VISITS = _table("timeline_visits", timelines.TimelineVisit, "contact_id", "visit_key", load=_TIMELINE)
+TIMELINE_AUTOMATIONS = _table("timeline_automations", timelines.TimelineAutomation, "contact_id", "automation_key", load=_TIMELINE)
+COUPONS = _table("coupons", contacts.Coupon, "coupon_id", load=Snapshot(scope={"email": "email"}, is_whole=True, per_address=True))
 
-USERS = _table("users", User, "business_id", "user_id", load=Snapshot())
-MANAGERS = _table("managers", Manager, "manager_id", load=Snapshot())
-USER_GROUPS = _table("user_groups", UserGroup, "group_id", load=Snapshot())
+USERS = _table("users", users.User, "business_id", "user_id", load=Snapshot())
+MANAGERS = _table("managers", users.Manager, "manager_id", load=Snapshot())
+USER_GROUPS = _table("user_groups", users.UserGroup, "group_id", load=Snapshot())
 
-GOALS = _table("goals", Goal, "goal_id", load=Snapshot(listing=(goals.LISTS.name,), detail=goals.SHOW.name))
-WEBHOOKS = _table("webhooks", Webhook, "webhook_id", load=Snapshot(listing=(webhooks.LISTS.name,), detail=webhooks.SHOW.name))
+GOALS = _table("goals", goals.Goal, "goal_id", load=Snapshot(listing=(operations.goals.LISTS.name,), detail=operations.goals.SHOW.name))
+WEBHOOKS = _table(
+    "webhooks",
+    webhooks.Webhook,
+    "webhook_id",
+    load=Snapshot(listing=(operations.webhooks.LISTS.name,), detail=operations.webhooks.SHOW.name),
+)

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -72,8 +73,7 @@ class Warehouse(Lookups):
         self.path = home / file_name
         self.archive = archive
         self.parse_rows: ParseRows = parsing.parse_rows
-        self._deadline_s = deadline_s
-        self._on_wait = on_wait
+        self._connect = partial(connect, self.path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait)
         self._workspace = Workspace(home / "tmp" / "loads")
         self._workspace.sweep()
         self._numbers = itertools.count()
@@ -90,18 +90,17 @@ class Warehouse(Lookups):
         nothing. Whatever is raised, the tables are as before; a load that was logged is tried again by the next one. Of those that
         wait in this process the one of the highest `urgency` goes first.
         """
-        staged: Staged | None = None
-        problem: Exception | None = None
+        staged: Staged | Exception
         try:
             staged = self.stage(load, responses)
         except _PASSING:
             raise
-        except Exception as found:  # logged all the same: a later version may read the responses
-            problem = found
+        except Exception as problem:  # logged all the same: a later version may read the responses
+            staged = problem
         self.archive.flush()
-        return self._queue.do(lambda session: self._apply(session, load, staged, problem), urgency)
+        return self._queue.do(lambda session: self._apply(session, load, staged), urgency)
 
-    def _apply(self, session: _Session, load: Load, staged: Staged | None, problem: Exception | None) -> LoadReport:
+    def _apply(self, session: _Session, load: Load, staged: Staged | Exception) -> LoadReport:
         if (report := session.recovered.pop(load.load_id, None)) is not None:
             return report
         if outcome_of(session.connection, load.load_id) == APPLIED:
@@ -109,9 +108,8 @@ class Warehouse(Lookups):
         logged = session.logged.get(load.load_id)
         if logged is None:
             self.archive.load_log.append(load.event())
-        if problem is not None:
-            raise problem
-        assert staged is not None
+        if isinstance(staged, Exception):
+            raise staged
         if not are_current(session.connection, load.account, staged.assumed):
             staged.discard()
             staged = self.stage(load)
@@ -142,12 +140,12 @@ class Warehouse(Lookups):
         if not self._is_prepared:
             with self.writing():
                 self._is_prepared = True
-        return connect(self.path, deadline_s=self._deadline_s, read_only=True, memory_limit=MEMORY_LIMIT, on_wait=self._on_wait)
+        return self._connect(read_only=True)
 
     @contextmanager
     def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """The file, open for writing and with all its tables, while nobody else has it."""
-        with connect(self.path, deadline_s=self._deadline_s, memory_limit=MEMORY_LIMIT, on_wait=self._on_wait) as connection:
+        with self._connect() as connection:
             rows(connection, _UTC)
             ensure_schema(connection, TABLES.values())
             yield connection

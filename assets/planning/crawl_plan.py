@@ -311,7 +311,7 @@ class Planner:
         """Campaign statistics."""
         with self._lock:
             if self._campaigns is None:
-                rows = self.warehouse.campaign_candidates(self.account)
+                rows = self.warehouse.found("campaign_candidates", self.account)
                 self._campaigns = plan_campaigns(rows, self.now(), self.rules)
             return self._campaigns
 
@@ -329,9 +329,9 @@ class Planner:
         rules = replace(self.rules, limit=self.allowance())
         with self.warehouse.reading():
             tables = (
-                self.warehouse.campaign_waves(self.account, _EXPOSURE_DAYS),
-                self.warehouse.campaign_reach(self.account),
-                self.warehouse.plan_yields(self.account),
+                self.warehouse.found("campaign_waves", self.account, days=_EXPOSURE_DAYS),
+                self.warehouse.found("campaign_reach", self.account),
+                self.warehouse.found("plan_yields", self.account),
             )
             size = self.warehouse.read("select count(*) from source.contacts where account = ?", [self.account]).column(0)[0].as_py()
         self._made_at = self.now()

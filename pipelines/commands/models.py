@@ -50,20 +50,20 @@ def _build(arguments: Arguments, settings: Settings) -> int:
     for outcome in report.outcomes:
         print(_line(outcome))
     done = report.of(Status.OK, Status.UNCHANGED)
-    tests = sum(outcome.is_test for outcome in done)
+    tests = sum(outcome.node.is_test for outcome in done)
     print(f"{len(done) - tests} built, {tests} tests passed, {len(report.outcomes) - len(done)} to look at")
     return exits.INCOMPLETE if report.of(Status.FAILED) else exits.DONE
 
 
 def _line(outcome: Outcome) -> str:
-    what = f"test of {outcome.node.model}: {outcome.name.rstrip('.')}" if outcome.is_test else outcome.node.relation
+    what = f"test of {outcome.node.model}: {outcome.name.rstrip('.')}" if outcome.node.is_test else outcome.node.relation
     if outcome.status is Status.SKIPPED:
         return f"{what}: not run, since what it needs failed"
-    if outcome.status is Status.FAILED and not outcome.is_test:
+    if outcome.status is Status.FAILED and not outcome.node.is_test:
         return f"{outcome.sentence} (the table that it made before, if any, stays)"
     if outcome.status in (Status.FAILED, Status.WARNED):
         return outcome.sentence
-    return f"{what}: passed" if outcome.is_test else f"{what}: built in {outcome.seconds:.1f} s"
+    return f"{what}: passed" if outcome.node.is_test else f"{what}: built in {outcome.seconds:.1f} s"
 
 
 models.add_command(_new)

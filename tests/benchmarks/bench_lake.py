@@ -15,9 +15,9 @@ from pathlib import Path
 import duckdb
 
 from warehouse import lake
-from warehouse.parquet_export import tables_of
 from warehouse.publish import published_path
-from warehouse.sql import quoted
+from warehouse.schema import columns_of
+from warehouse.sql import qualified
 from warehouse.storage import Storage
 
 _QUERIES = {
@@ -34,9 +34,9 @@ def multiply(published: Path, home: Path, accounts: list[str]) -> None:
     shutil.copy(published, target)
     with duckdb.connect(str(target)) as connection:
         views = {name for (name,) in connection.execute("select view_name from duckdb_views() where not internal").fetchall()}
-        for schema, name, columns in list(tables_of(connection)):
-            if "account" in columns and name not in views:
-                table = f"{quoted(schema)}.{quoted(name)}"
+        for relation, columns in columns_of(connection).items():
+            if "account" in columns and relation.partition(".")[2] not in views:
+                table = qualified(relation)
                 for account in accounts[1:]:
                     connection.execute(
                         f"insert into {table} select * replace (? as account) from {table} where account = 'main'", [account]

@@ -41,7 +41,7 @@ def measured(path: Path) -> dict[str, Any]:
         "nodes": len(report.outcomes),
         "slowest": [(outcome.name, round(outcome.seconds, 2)) for outcome in slowest],
         "versions": sum(
-            outcome.seconds for outcome in report.outcomes if outcome.node.model.startswith("history_") and not outcome.is_test
+            outcome.seconds for outcome in report.outcomes if outcome.node.model.startswith("history_") and not outcome.node.is_test
         ),
     }
 

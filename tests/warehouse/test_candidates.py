@@ -91,7 +91,7 @@ def test_waves_are_sendings_and_what_was_opened_since(home: Home) -> None:
     stats(home, 5, 10, 90, "ann@x.com", minutes=shift + day)
     stats(home, 5, 19, 81, minutes=shift + 2 * day)
     stats(home, 5, 19, 81, minutes=shift + 3 * day)
-    found = home.warehouse.campaign_waves("main", 60).to_pylist()
+    found = home.warehouse.found("campaign_waves", "main", days=60).to_pylist()
     assert [(row["campaign_id"], round(float(row["share"]), 2), row["reached"]) for row in found] == [(5, 1.0, 100), (5, 0.1, 100)]
 
 
@@ -99,7 +99,7 @@ def test_a_segments_clickers_are_counted_by_campaign(home: Home) -> None:
     add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"))
     add_contacts(home, (3, "cid@x.com"), list_id=13)
     stats(home, 5, 2, 3, "ann@x.com", "bob@x.com", "cid@x.com", "stranger@x.com")
-    assert sorted(home.warehouse.campaign_reach("main")["clickers"].to_pylist()) == [1, 2]
+    assert sorted(home.warehouse.found("campaign_reach", "main")["clickers"].to_pylist()) == [1, 2]
 
 
 def test_a_plan_is_written_with_what_came_of_it(home: Home) -> None:
@@ -122,4 +122,4 @@ def test_a_plan_is_written_with_what_came_of_it(home: Home) -> None:
         ("timelines", "new", 1, 0, 0, 0),
         ("timelines", "turn", 1, 1, 0, 0.25),
     ]
-    assert home.warehouse.plan_yields("main").num_rows == 4
+    assert home.warehouse.found("plan_yields", "main").num_rows == 4

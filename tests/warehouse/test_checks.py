@@ -99,9 +99,13 @@ def test_columns_that_name_or_reach_people_are_declared_as_personal(table: table
 def test_look_ups_of_an_empty_warehouse_are_empty(home: Home) -> None:
     warehouse = home.warehouse
     assert warehouse.list_ids("main") == warehouse.domain_ids("main") == warehouse.vanished_list_ids("main") == []
-    candidates = (warehouse.timeline_candidates("main", START), warehouse.coupon_candidates("main"), warehouse.campaign_candidates("main"))
+    candidates = (
+        warehouse.timeline_candidates("main", START),
+        warehouse.coupon_candidates("main"),
+        warehouse.found("campaign_candidates", "main"),
+    )
     assert [rows.num_rows for rows in candidates] == [0, 0, 0]
-    assert warehouse.campaign_waves("main", 60).num_rows == warehouse.campaign_reach("main").num_rows == 0
+    assert warehouse.found("campaign_waves", "main", days=60).num_rows == warehouse.found("campaign_reach", "main").num_rows == 0
     assert warehouse.listing_hashes(tables.LISTS, "main") == {}
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
+from warehouse.errors import WarehouseDamaged
 
 #: The version whose texts `duckdb_errors` knows. When this fails: run `tests/warehouse/test_connection.py`, `test_publish.py` and
 #: `tests/attack/test_damage.py`, which make each case happen, mend the texts, and write the new version here.
@@ -32,8 +33,8 @@ def test_a_file_that_is_none_of_duckdbs_is_damaged(tmp_path: Path) -> None:
     path.write_bytes(b"something else" * 1_000)
     with pytest.raises(duckdb.Error) as caught:
         duckdb.connect(str(path))
-    assert duckdb_errors.damaged(path, caught.value)
-    assert duckdb_errors.full(path, caught.value) is None
+    assert isinstance(duckdb_errors.broken(path, caught.value), WarehouseDamaged)
+    assert not duckdb_errors.is_full(caught.value)
     assert not duckdb_errors.is_locked(caught.value)
 
 

@@ -299,7 +299,7 @@ def test_what_nothing_changed_for_is_not_built_and_what_changed_is(path: Path) -
     assert {outcome.status for outcome in build(path).outcomes} == {Status.UNCHANGED}
     query(path, "update source.lists set name = 'Another', _changed_at = _changed_at + interval 1 hour")
     report = build(path)
-    built = {outcome.node.relation for outcome in report.of(Status.OK) if not outcome.is_test}
+    built = {outcome.node.relation for outcome in report.of(Status.OK) if not outcome.node.is_test}
     assert {"history.lists", "staging.stg_lists"} <= built
     assert not {"history.contacts", "marts.contact_campaign", "marts.campaign_performance"} & built
 
@@ -341,7 +341,7 @@ def test_what_somebody_changed_or_removed_in_the_file_is_built_again(path: Path)
     query(path, "delete from marts.coupon_funnel")
     query(path, "drop view staging.stg_goals")
     query(path, "update marts.campaign_performance set subject = 'Mine'")
-    built = {outcome.node.relation for outcome in build(path).of(Status.OK) if not outcome.is_test}
+    built = {outcome.node.relation for outcome in build(path).of(Status.OK) if not outcome.node.is_test}
     assert {"marts.coupon_funnel", "staging.stg_goals", "marts.campaign_performance"} <= built
     after = tables(path)
     assert {name for name in before if before[name] != after[name]} <= _BY_THE_CLOCK

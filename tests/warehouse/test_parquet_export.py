@@ -10,9 +10,7 @@ import pytest
 
 from warehouse.connection import connect
 from warehouse.errors import ForeignFolder, NothingPublished
-from warehouse.masking import Masking
-from warehouse.parquet_export import MONTHS, export_parquet
-from warehouse.personal_data import PersonalData
+from warehouse.parquet_export import export_parquet
 from warehouse.publish import publish, published_path
 
 
@@ -37,19 +35,11 @@ def rows(sql: str) -> list[tuple[Any, ...]]:
         return connection.execute(sql).fetchall()
 
 
-def test_rows_come_back_with_account_and_month_as_partitions(published: Path, tmp_path: Path) -> None:
+def test_rows_come_back_with_the_account_as_partition(published: Path, tmp_path: Path) -> None:
     export = export_parquet(published, tmp_path / "out")
     events = tmp_path / "out" / "source" / "timeline_events"
-    found = rows(
-        f"select account, month, count(*) from read_parquet('{events}/*/*/*.parquet', hive_partitioning = true) group by all order by all"
-    )
-    assert found == [
-        ("har/bor", "2026-01", 2),
-        ("har/bor", "2026-02", 2),
-        ("main", "2026-01", 2),
-        ("main", "2026-02", 2),
-        ("main", None, 1),
-    ]
+    found = rows(f"select account, count(*) from read_parquet('{events}/*/*.parquet', hive_partitioning = true) group by all order by all")
+    assert found == [("har/bor", 4), ("main", 5)]
     with duckdb.connect(str(published), read_only=True) as connection:
         assert (export.tables,) == connection.execute("select count(*) from duckdb_tables()").fetchall()[0]
     assert export.files == len(list((tmp_path / "out").rglob("*.parquet")))
@@ -61,27 +51,13 @@ def test_an_empty_table_and_one_without_account_are_a_file_each(published: Path,
     assert rows(f"select personal_data from '{tmp_path}/out/sync/published/*.parquet'") == [("keep",)]
 
 
-def test_a_rerun_replaces_and_whoever_reads_the_one_before_can_finish(published: Path, tmp_path: Path) -> None:
+def test_a_rerun_replaces(published: Path, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     other = tmp_path / "out-again"
     export_parquet(published, other)
     seen = [folder.resolve() for _ in range(3) if export_parquet(published, folder)]
-    assert [path.exists() for path in seen] == [False, True, True]
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        [folder.name, other.name, seen[1].name, seen[2].name, other.resolve().name]
-    )
-
-
-def test_an_export_that_shows_more_of_people_does_not_stay(published: Path, tmp_path: Path) -> None:
-    home = published.parents[1]
-    export_parquet(published, tmp_path / "out")
-    publish(home, Masking(PersonalData.DROP))
-    try:
-        for left in (1, 2):  # the second time the one before dropped people, too
-            export_parquet(published, tmp_path / "out")
-            assert len(list(tmp_path.glob(".out-*"))) == left
-    finally:
-        publish(home)
+    assert [path.exists() for path in seen] == [False, False, True]
+    assert {path.name for path in tmp_path.iterdir()} == {folder.name, other.name, seen[2].name, other.resolve().name}
 
 
 def test_a_failure_leaves_the_old_export(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +93,3 @@ def test_a_folder_of_somebody_elses_is_left_alone(published: Path, tmp_path: Pat
 def test_there_is_nothing_to_export_before_something_is_published(tmp_path: Path) -> None:
     with pytest.raises(NothingPublished, match="run `marketing-sync publish`"):
         export_parquet(tmp_path / "marketing.duckdb", tmp_path / "out")
-
-
-def test_timelines_and_requests_go_by_month() -> None:
-    assert {name for _, name in MONTHS} == {"timeline_events", "timeline_visits", "timeline_automations", "requests"}

@@ -6,25 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from warehouse.lineage import Form, Sources, follow, render
+from warehouse.dbt_project import Node
+from warehouse.lineage import Sources, follow, render
 from warehouse.masking import LINEAGE, is_personal, lineage
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES
 
 #: Types of the tables that the queries below read.
-SCHEMA = {
-    schema: {
-        table.name: {column.name: column.sql_type for column in table.columns}
-        for table in (*TABLES.values(), *SYNC_TABLES)
-        if table.qualified.startswith(schema)
-    }
-    for schema in ("source", "sync")
-}
+TYPES = {table.qualified: {column.name: column.sql_type for column in table.columns} for table in (*TABLES.values(), *SYNC_TABLES)}
+
+
+def model(relation: str, sql: str, declared: dict[str, bool]) -> Node:
+    name = relation.partition(".")[2]
+    return Node(name, "table", name, relation, "", sql, (), declared=declared)
 
 
 def made_of(sql: str, **declared: bool) -> Sources:
     """What the column `x` of such a model is made of."""
-    return follow([Form(("marts", "m"), sql, declared)], SCHEMA | {"marts": {"m": {"x": "VARCHAR"}}})[0]["marts", "m"]["x"]
+    return follow([model("marts.m", sql, declared)], TYPES | {"marts.m": {"x": "VARCHAR"}})[0]["marts.m"]["x"]
 
 
 @pytest.mark.parametrize(
@@ -106,23 +105,19 @@ def test_what_cannot_be_followed_is_personal(sql: str) -> None:
 
 
 def test_it_goes_on_from_model_to_model_and_stops_where_it_is_declared() -> None:
-    schema = SCHEMA | {"staging": {"a": {"y": "VARCHAR"}}, "marts": {"b": {"x": "VARCHAR"}, "c": {"x": "VARCHAR"}}}
+    types = TYPES | {"staging.a": {"y": "VARCHAR"}, "marts.b": {"x": "VARCHAR"}, "marts.c": {"x": "VARCHAR"}}
 
-    def models(**declared: bool) -> list[Form]:
+    def models(**declared: bool) -> list[Node]:
         return [
-            Form(("marts", "c"), "select x from marts.b union all select x from marts.c", {}),
-            Form(("marts", "b"), "select y as x from staging.a", declared),
-            Form(("staging", "a"), "select email as y from source.contacts", {}),
+            model("marts.c", "select x from marts.b union all select x from marts.c", {}),
+            model("marts.b", "select y as x from staging.a", declared),
+            model("staging.a", "select email as y from source.contacts", {}),
         ]
 
-    everywhere = {
-        ("marts", "c"): {"x": {"contacts.email"}},
-        ("marts", "b"): {"x": {"contacts.email"}},
-        ("staging", "a"): {"y": {"contacts.email"}},
-    }
-    assert follow(models(), schema) == (everywhere, {})
-    derived, released = follow(models(x=False), schema)
-    assert derived == everywhere | {("marts", "c"): {"x": frozenset()}, ("marts", "b"): {"x": frozenset()}}
+    everywhere = {"marts.c": {"x": {"contacts.email"}}, "marts.b": {"x": {"contacts.email"}}, "staging.a": {"y": {"contacts.email"}}}
+    assert follow(models(), types) == (everywhere, {})
+    derived, released = follow(models(x=False), types)
+    assert derived == everywhere | {"marts.c": {"x": frozenset()}, "marts.b": {"x": frozenset()}}
     assert released == {"marts.b.x": {"contacts.email"}}
     assert made_of("select status as x from source.contacts", x=True) == {"declared"}
 

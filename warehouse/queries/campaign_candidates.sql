@@ -1,4 +1,5 @@
--- When each campaign that exists was requested and moved last; one row per campaign.
+-- When each campaign that exists was requested and moved last, the newest first; one row per campaign. row_at: when its entry in the
+-- listing changed last. asked_at: of its statistics, NULL for never. moved_on: the last day on which its totals differed from those before.
 with moves as (
     select campaign_id, observed_on, opened_count, bounced_count, unsubscribed_count,
         coalesce(opened_count, 0) + coalesce(unopened_count, 0) + coalesce(bounced_count, 0) as reached,

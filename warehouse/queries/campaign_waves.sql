@@ -1,4 +1,5 @@
--- What the statistics of the last days noticed; one row per campaign and observation at which it moved.
+-- What the statistics of the last days noticed; one row per campaign and observation at which it moved. share: of those reached, 1 when it
+-- was first seen sent, else newly opened over not opened before. clickers: addresses that clicked, of the whole campaign.
 with stats as (
     select campaign_id, observed_on, _changed_at as seen_at,
         coalesce(opened_count, 0) + coalesce(unopened_count, 0) + coalesce(bounced_count, 0) as reached,

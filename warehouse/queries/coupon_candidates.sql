@@ -1,5 +1,6 @@
--- What is known about the coupons of each e-mail address of contacts that exist; one row per address, case aside. Contacts who asked to be
--- forgotten have negative ids.
+-- What is known about the coupons of each e-mail address of contacts that exist, in the order and with the columns of timeline_candidates
+-- from segment on; one row per address, case aside. Contacts who asked to be forgotten have negative ids. number: the largest id of its
+-- contacts. clicked_at: all that may have been noticed here.
 with contacts as (
     select lower(trim(email)) as email, max(contact_id) as number, coalesce(bool_or(status = 'active'), false) as is_active,
         bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at

@@ -1,4 +1,9 @@
--- What is known about the timeline of each contact that exists; one row per contact. Those who asked to be forgotten have negative ids.
+-- What is known about the timeline of each contact that exists: active ones first, then the newest first; one row per contact. Those who
+-- asked to be forgotten have negative ids.
+-- segment: a number for its lists and whether it is active. asked_at to times_changed: of its timeline, NULL when it was never requested.
+-- row_at, clicked_at, redeemed_at, pushed_at: when something that may have to do with it was noticed last. active_lately, active_before: the
+-- days of the last $days on which its timeline has something of its own or of automations, bit k of the first for k days before $today (UTC),
+-- of the second for 64 more. messages: of campaigns, in those days.
 with contacts as (
     select contact_id, min(lower(trim(email))) as email, coalesce(bool_or(status = 'active'), false) as is_active,
         bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at,

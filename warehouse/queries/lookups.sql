@@ -1,0 +1,23 @@
+-- The shorter queries of `warehouse.lookups`, by name, each over one account.
+
+-- list_ids
+select list_id from source.lists where account = $account and _deleted_at is null order by list_id;
+
+-- vanished_list_ids
+select distinct list_id from source.contacts
+where account = $account and _deleted_at is null
+    and list_id not in (select list_id from source.lists where account = $account and _deleted_at is null)
+order by list_id;
+
+-- with_coupons
+select distinct lower(trim(email)) from source.coupons where account = $account and _deleted_at is null and email is not null;
+
+-- domain_ids
+select distinct domain_id from source.webhooks
+where account = $account and _deleted_at is null and domain_id is not null
+order by 1;
+
+-- finished
+select asset, max(coalesce(last_request, epoch_us(logged_at) * 1024)) from sync.loads -- NULL: from before ids were noted
+where account = $account and len(tables) = 0
+group by asset;

@@ -1,10 +1,9 @@
 """What can be requested about behavioural webhooks (shown to visitors of a site)."""
 
-from marketing_api.operation import an_id, read
+from marketing_api.operation import Area
 from marketing_api.records import webhooks
 
-_ID = an_id("id", "Webhook id.", required=True)
+AREA = Area(__file__)
 
-LISTS = read("webhook/lists", "All webhooks.", entries_at="webhooks", records=(webhooks.Webhook,), rows=webhooks.webhooks)
-
-SHOW = read("webhook/show", "One webhook.", _ID, at="webhook", records=(webhooks.Webhook,), rows=webhooks.webhook)
+LISTS = AREA.filling("webhook/lists", webhooks.webhooks, webhooks.Webhook)
+SHOW = AREA.filling("webhook/show", webhooks.webhook, webhooks.Webhook)

@@ -4,7 +4,6 @@ Not here: what rows it holds (`parsing`), whether to try again (`client`).
 """
 
 import re
-import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -188,34 +187,3 @@ def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
         return False
     count = part(wrapper, "count")
     return (held is not None and first_letter(held) != b"n") or count is None or decode(count) not in (0, "0")
-
-
-#: After so many confirmations, and no mix-up, this is taken for how the service tells ids.
-_CONVINCED = 3
-
-
-class Aliases:
-    """What one account's responses named instead of what was requested. Thread-safe.
-
-    A contact of several lists may be named by another of its ids: then the same other id comes each time, which a mix-up does not.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._named: dict[str, int] = {}
-        self._confirmed = 0
-        self._mixed_up = 0
-
-    def confirm(self, call: Call, named: int) -> bool:
-        """Whether the response may be believed: the one before to the same call named this id, too."""
-        with self._lock:
-            before = self._named.pop(call.key, None)
-            if before == named:
-                self._confirmed += 1
-                return True
-            if before is not None:
-                self._mixed_up += 1
-            if self._confirmed >= _CONVINCED and not self._mixed_up:
-                return True
-            self._named[call.key] = named
-            return False

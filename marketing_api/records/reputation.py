@@ -221,38 +221,32 @@ _LONGEST = 10_000
 def read_rating(value: Any) -> float | None:
     """The number in `value` when there is exactly one, wherever it stands in the structure; else None. Never raises."""
     try:
-        numbers = list(_numbers(_structure(value)))
+        numbers = list(_numbers(_structure(value) if isinstance(value, str) else value))
     except RecursionError:
         return None
     return numbers[0] if len(numbers) == 1 else None
 
 
-def _structure(value: Any) -> Any:
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        return None if isinstance(value, str) else value
-    if _NUMBER.fullmatch(value):
-        return value
+def _structure(text: str) -> Any:
+    if len(text) > _LONGEST or ((is_php := _PHP.match(text)) and _NO_PHP.search(text)):
+        return None
     try:
-        if _PHP.match(value):
-            if _NO_PHP.search(value):
-                return None
-            return phpserialize.loads(value.strip().encode(), object_hook=phpserialize.phpobject, decode_strings=True)
-        return json.loads(value)
+        if is_php:
+            return phpserialize.loads(text.strip().encode(), object_hook=lambda name, members: members, decode_strings=True)
+        return text if _NUMBER.fullmatch(text) else json.loads(text)
     except Exception:  # whatever a stranger's text makes of a parser, it is no rating
         return None
 
 
 def _numbers(value: Any) -> Iterator[float]:
     """Every number among the values (not the names) of a structure; texts count when they are nothing but a number."""
-    if isinstance(value, phpserialize.phpobject):
-        value = value.__php_vars__
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         for item in value:
             yield from _numbers(item)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        if abs(value) < 1e15:
+    elif isinstance(value, str):
+        if _NUMBER.fullmatch(value):
             yield float(value)
-    elif isinstance(value, str) and _NUMBER.fullmatch(value):
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15:
         yield float(value)

@@ -11,9 +11,8 @@ import dataclasses
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, TracebackType
 from typing import Self
@@ -50,7 +49,6 @@ class Statistics:
 
     requests: int = 0
     waited_s: float = 0.0  # for the rate limit, summed over all threads
-    outcomes: Counter[Outcome] = field(default_factory=Counter)
 
 
 class Client:
@@ -143,7 +141,7 @@ class Client:
     def statistics(self) -> Statistics:
         """A copy of the figures as of now."""
         with self._lock:
-            return copy.deepcopy(self._statistics)
+            return copy.copy(self._statistics)
 
     def __enter__(self) -> Self:
         return self
@@ -241,7 +239,6 @@ class Client:
         with self._lock:
             self._statistics.requests += 1
             self._statistics.waited_s += exchange.waited_ms / 1000
-            self._statistics.outcomes[exchange.outcome] += 1
         return self._record(exchange) or exchange
 
     def _is_closed(self) -> bool:

@@ -19,15 +19,7 @@ from typing import Self
 
 from marketing_api import validation
 from marketing_api.clock import ServiceClock
-from marketing_api.errors import (
-    AuthenticationFailed,
-    BrokenResponse,
-    MarketingApiError,
-    OtherSubject,
-    RateLimited,
-    Stopped,
-    Unreachable,
-)
+from marketing_api.errors import AuthenticationFailed, BrokenResponse, MarketingApiError, OtherSubject, RateLimited, Stopped, Unreachable
 from marketing_api.exchange import Connection, Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call
 from marketing_api.rate_limit import RateLimiter, RequestBudget, Slot, rate_report
@@ -222,7 +214,7 @@ class Client:
         except Exception as problem:  # whatever a stranger's response makes of a parser
             log.exception("a response of %s cannot be judged", call.operation.name)
             what = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of a response"
-            return BrokenResponse(f"{call.operation.name}: {what}", status=received.status)
+            return BrokenResponse(f"{call.operation.name}: {what}")
         return None
 
     def _keep(self, begun: Exchange, received: Received, problem: MarketingApiError | None) -> Exchange:

@@ -95,11 +95,6 @@ class Parameter:
                 return choice
         raise ValueError(f"allowed: {', '.join(self.choices)}")
 
-    @property
-    def hint(self) -> str:
-        """What is allowed, in words for people."""
-        return f"one of {', '.join(self.choices)}" if self.choices else str(self.kind.value)
-
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _EMAIL = re.compile(r"[^@\s,]+@[^@\s,]+")
@@ -232,7 +227,8 @@ class Operation:
                 wire |= sorted(found.items()) if len(found) > 1 else found
             elif parameter.required:
                 if parameter.default is None:
-                    raise InvalidCall(f"{self.name}: {parameter.name} is required ({parameter.hint})", parameter=parameter.name)
+                    allowed = f"one of {', '.join(parameter.choices)}" if parameter.choices else parameter.kind
+                    raise InvalidCall(f"{self.name}: {parameter.name} is required ({allowed})", parameter=parameter.name)
                 wire[parameter.name] = parameter.default
         if self.needs_one and not any(words.get(name) for name in self.needs_one):
             raise InvalidCall(f"{self.name}: one of {', '.join(self.needs_one)} is required", parameter=self.needs_one[0])

@@ -178,20 +178,14 @@ class FanOut:
             while self._under_way:
                 yield self._next()
         except BudgetSpent:
-            yield from self._last()
+            self._under_way -= self._pool.drop(self._lane)
+            while self._under_way:
+                with contextlib.suppress(BudgetSpent):
+                    yield self._next()  # what was paid for before the budget ran out
             raise
         finally:
             self._lane.stop.set()
             self._pool.drop(self._lane)
-
-    def _last(self) -> Iterator[Response | Failure]:
-        """What was paid for before the budget ran out."""
-        self._under_way -= self._pool.drop(self._lane)
-        while self._under_way:
-            try:
-                yield self._next()
-            except BudgetSpent:
-                continue
 
     def _result(self, call: Call, leave: Callable[[], None]) -> Response | Failure | BaseException:
         """In a worker. What ends the whole call is returned bare, to be raised in the caller's thread."""

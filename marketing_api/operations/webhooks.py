@@ -2,8 +2,9 @@
 
 from marketing_api.operation import Area
 from marketing_api.records import webhooks
+from marketing_api.records.shapes import single
 
 AREA = Area(__file__)
 
 LISTS = AREA.filling("webhook/lists", webhooks.webhooks, webhooks.Webhook)
-SHOW = AREA.filling("webhook/show", webhooks.webhook, webhooks.Webhook)
+SHOW = AREA.filling("webhook/show", single(webhooks.webhooks), webhooks.Webhook)

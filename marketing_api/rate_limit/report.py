@@ -73,9 +73,6 @@ def _in_body(body: Body | memoryview | None) -> dict[str, Any]:
 def _levels(body: Body | memoryview | None) -> Iterator[Parts]:
     envelope = read_envelope(body)
     yield envelope.top
-    if envelope.response is not None:
-        yield envelope.response
-        if (header := parts_or_none(part(envelope.response, "header"))) is not None:
-            yield header
-    if envelope.members is not None:
-        yield envelope.members
+    yield envelope.response or {}
+    yield parts_or_none(part(envelope.response, "header")) or {}
+    yield envelope.members or {}

@@ -8,19 +8,7 @@ from itertools import chain
 from typing import Any
 
 from marketing_api.records.fields import MaybeWord, Record, Rows, Unread, field, key, missing
-from marketing_api.records.shapes import (
-    each,
-    entries,
-    is_collection,
-    is_full,
-    is_numbered,
-    is_scalar,
-    is_whole,
-    items_of,
-    mapping,
-    member,
-    objects,
-)
+from marketing_api.records.shapes import each, entries, is_full, is_numbered, is_scalar, is_whole, items_of, mapping, member, objects
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
 
@@ -133,12 +121,12 @@ def statistics(payload: Any, params: Mapping[str, str]) -> Rows:
         beside = {name: value for name, value in entry.items() if name not in known}
         if stats in (None, ""):
             yield (CampaignStats, Unread(entry, "stats: missing from the response")) if beside else missing(CampaignStats, "stats")
-        elif is_collection(stats):
+        elif is_scalar(stats):
+            yield CampaignStats, stats
+        else:
             raw, unread = _stats(stats, campaign_id)
             yield CampaignStats, {**beside, **raw}
             yield from ((CampaignStats, part) for part in unread)
-        else:
-            yield CampaignStats, stats
         clicks = member(entry, "clicks")
         if not is_whole(None, clicks):
             yield missing(CampaignClicker, "clicks")

@@ -1,12 +1,11 @@
 """What comes back about contacts and their coupons. Their timelines are in `timelines`."""
 
 import datetime as dt
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.records.fields import Json, MaybeWord, Record, Rows, field, key
-from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping, objects
+from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping
 from marketing_api.records.values import is_nothing, read_int, read_or_none
 
 
@@ -38,16 +37,13 @@ _STATUS = {known: (word, code) for code, word in STATUSES.items() for known in (
 _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"})
 
 
-def contacts(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
-    """`contacts`: {count, items}; the list is the one requested."""
+def contacts(payload: Any, params: Mapping[str, str]) -> Rows:
+    """`contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an object by id, an array with one entry per list by
+    e-mail, api-observed row 4) fill no table: an object looked up by id does not tell its list.
+    """
     requested = {"list_id": params["listid"]} if "listid" in params else {}
-    for entry in entries(of(payload)):
+    for entry in entries(items_of(payload)):
         yield Contact, _contact(entry, requested) if isinstance(entry, dict) else entry
-
-
-#: `contact`: an object by id, an array with one entry per list by e-mail (api-observed row 4). Look-ups fill no table; an object
-#: looked up by id does not tell its list and so is set aside unless `params` has a `listid`.
-found = partial(contacts, of=objects)
 
 
 def _contact(entry: dict[str, Any], requested: dict[str, str]) -> dict[str, Any]:

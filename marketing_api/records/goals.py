@@ -1,12 +1,11 @@
 """What comes back about conversion goals."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from marketing_api.records.fields import AsWorded, MaybeTexts, Record, Rows, field, key
-from marketing_api.records.shapes import each, items_of, lift, objects
+from marketing_api.records.shapes import each, items_of, lift
 
 
 class Goal(Record):
@@ -26,9 +25,9 @@ class Goal(Record):
     action_name: str | None = field("Name of the action, or a remark in its place.")
 
 
-def goals(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
+def goals(payload: Any, params: Mapping[str, str]) -> Rows:
     """`goals`: {count, items}."""
-    for record, raw in each(Goal, of(payload)):
+    for record, raw in each(Goal, items_of(payload)):
         if isinstance(raw, dict):
             lift(raw, "goal_value", {"type": "value_type", "value": "value"})
             lift(raw, "action", {"id": "action_id", "name": "action_name"})
@@ -36,7 +35,3 @@ def goals(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = it
                 raw["domain_id"] = params["domainid"]
                 raw.pop("domainid", None)
         yield record, raw
-
-
-#: `goal`: one object.
-goal = partial(goals, of=objects)

@@ -15,6 +15,7 @@ import msgspec
 from marketing_api.records.values import is_nothing, read_int, read_or_none
 
 RecordType = TypeVar("RecordType")
+Pairs = TypeVar("Pairs")
 #: An entry that is about to become a record; one that is no object is passed on as it came, to be set aside with a reason.
 Raw = Any
 
@@ -115,6 +116,11 @@ def each(record: RecordType, items: Any, shape: Callable[[dict[str, Any]], dict[
 def listing(record: RecordType) -> Callable[[Any, Mapping[str, str]], Iterator[tuple[RecordType, Raw]]]:
     """The `rows` of an operation whose payload is {count, items} of one record as it comes."""
     return lambda payload, params: each(record, items_of(payload))
+
+
+def single(rows: Callable[[Any, Mapping[str, str]], Pairs]) -> Callable[[Any, Mapping[str, str]], Pairs]:
+    """The `rows` of a single fetch, from those of the listing of the same entries."""
+    return lambda payload, params: rows(objects(payload), params)
 
 
 def lift(raw: dict[str, Any], name: str, columns: Mapping[str, str]) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """What comes back about behavioural webhooks."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.records.fields import AsWorded, Record, Rows, Unread, field, key
-from marketing_api.records.shapes import each, items_of, lift, objects
+from marketing_api.records.shapes import each, items_of, lift
 from marketing_api.records.values import is_nothing, read_int
 
 
@@ -26,16 +25,13 @@ class Webhook(Record):
     action_style: AsWorded = field("How it is shown, e.g. Popup.", "action_stype")
 
 
-def webhooks(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
+def webhooks(payload: Any, params: Mapping[str, str]) -> Rows:
     """`webhooks`: {count, items}. A delay that cannot be read is set aside alone and stays in `extra`."""
-    for record, raw in each(Webhook, of(payload), _webhook):
+    for record, raw in each(Webhook, items_of(payload), _webhook):
         yield record, raw
         if isinstance(raw, dict) and "delay" in raw:
             yield record, Unread({"id": raw.get("id"), "delay": raw["delay"]}, "delay_seconds: not hours, minutes and seconds")
 
-
-#: `webhook`: one object.
-webhook = partial(webhooks, of=objects)
 
 _RULES = {"execute_for": "execute_for", "device_filter": "device_filter", "interval": "repeat_interval", "delay": "delay_seconds"}
 _SECONDS = {"hours": 3600, "minutes": 60, "seconds": 1}

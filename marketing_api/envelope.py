@@ -191,11 +191,11 @@ def part(of: Mapping[str, msgspec.Raw] | None, name: str) -> msgspec.Raw | None:
 
 @dataclass(frozen=True)
 class Envelope:
-    """`{response: {header, data}}`; of a payload that came bare (samples do), `header` is None and `data` the body itself."""
+    """`{response: {header, data}}`; of a payload that came bare (samples do), `data` is the body itself."""
 
     top: Parts
     response: Parts | None
-    header: dict[str, Any] | None
+    status: str  # `ok`, `error` or "" without a header
     data: msgspec.Raw | None
     bare: bool = False
     text: bytes | memoryview = b""
@@ -230,11 +230,6 @@ class Envelope:
             self._opened[name] = parts_or_none(part(self.members, name))
         return self._opened[name]
 
-    @property
-    def status(self) -> str:
-        """`ok`, `error` or "" without a header."""
-        return str((self.header or {}).get("status") or "").strip().lower()
-
     def payload(self, operation: Operation) -> msgspec.Raw | None:
         """The member of `data` that the operation declares; None when it is missing."""
         return part(self.members, operation.at)
@@ -262,6 +257,7 @@ def read_envelope(body: Body | memoryview | None) -> Envelope:
     inner = response if response is not None else top
     header = parts_or_none(part(inner, "header"))
     if response is None and header is None:
-        return Envelope(top, None, None, None, bare=True, text=whole)
-    verdict = {name.lower(): decode(raw) for name, raw in (header or {}).items()}
-    return Envelope(top, response, verdict, part(inner, "data"), text=whole)
+        return Envelope(top, None, "", None, bare=True, text=whole)
+    raw = part(header, "status")
+    status = "" if raw is None else str(decode(raw) or "").strip().lower()
+    return Envelope(top, response, status, part(inner, "data"), text=whole)

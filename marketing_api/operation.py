@@ -123,23 +123,19 @@ def _encoded(kind: Kind, value: Any) -> str:
             return "true" if _TRUTH[text.lower()] else "false"
         case Kind.FLAG if text.lower() in _TRUTH:
             return "1" if _TRUTH[text.lower()] else "0"
-        case Kind.DATE if (day := value if isinstance(value, dt.date) else _parsed(text, _DATES)) is not None:
+        case Kind.DATE if day := value if isinstance(value, dt.date) else _parsed(text, _DATES):
             return day.strftime("%Y-%m-%d")
-        case Kind.DATETIME | Kind.DAY_OR_TIME if (moment := _moment(value)) is not None:
+        case Kind.DATETIME | Kind.DAY_OR_TIME if moment := value if isinstance(value, dt.datetime) else _parsed(text, _DATE_TIMES):
             if kind is Kind.DATETIME:
                 return moment.strftime("%Y-%m-%d %H:%M:%S")
             return moment.strftime("%m/%d/%Y %H:%M" if ":" in text else "%m/%d/%Y")
     raise ValueError(kind.needed)
 
 
-def _moment(value: Any) -> dt.datetime | None:
-    return value if isinstance(value, dt.datetime) else _parsed(str(value).strip().replace("T", " "), _DATE_TIMES)
-
-
 def _parsed(text: str, forms: Iterable[str]) -> dt.datetime | None:
     for form in forms:
         with contextlib.suppress(ValueError):
-            return dt.datetime.strptime(text, form)
+            return dt.datetime.strptime(text.replace("T", " "), form)
     return None
 
 

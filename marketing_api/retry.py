@@ -115,7 +115,7 @@ class Silence:
         self._under_way = 0
         self._since: float | None = None  # all on the steady clock
         self._answered_at = self._last = self._logged_at = self._probed_at = -float("inf")
-        self._is_down = self._is_logged_at_once = False
+        self._is_down = False
         self._why = ""
         self._lock = threading.Lock()
         self._probing = threading.Lock()
@@ -137,9 +137,8 @@ class Silence:
             if not isinstance(problem, Transient):
                 self._answered_at, self._since, self._why = now, (now if self._under_way else None), ""
                 return
+            is_first = isinstance(problem, Unreachable) and self._answered_at < 0 and not self._why
             self._why = str(problem)
-            is_first = isinstance(problem, Unreachable) and self._answered_at < 0 and not self._is_logged_at_once
-            self._is_logged_at_once |= is_first
         if is_first:  # most likely a wrong address, which nobody should have to wait for
             log.warning(
                 "account %s: no response yet (%s); it is tried again. Is the address right, and the service up?", self._account, problem

@@ -104,7 +104,7 @@ class _Members(dict[str, Any]):
 
 
 def parts_or_none(raw: Buffer | None) -> Parts | None:
-    return parts(raw) if raw is not None and is_object(raw) else None
+    return parts(raw) if raw is not None and first_letter(raw) == b"{" else None
 
 
 #: What stands between the values of an object.
@@ -164,16 +164,12 @@ def first_letter(raw: Buffer) -> bytes:
     return bytes(memoryview(raw)[:1])
 
 
-def is_object(raw: Buffer) -> bool:
-    return first_letter(raw) == b"{"
-
-
 def collection(raw: Buffer) -> list[msgspec.Raw]:
     """The entries of a list or of an object keyed by number, undecoded; none of null (api-observed row 16).
 
     An object with an id of its own is the only entry.
     """
-    if is_object(raw):
+    if first_letter(raw) == b"{":
         members = parts(raw)
         is_entry = "id" in members and first_letter(members["id"]) not in (b"[", b"{", b"n")
         return [msgspec.Raw(bytes(memoryview(raw)))] if is_entry else list(members.values())

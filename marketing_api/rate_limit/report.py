@@ -41,12 +41,8 @@ def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> R
     return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
 
 
-def _seconds(value: Any) -> float:
-    return float(read_decimal(value))
-
-
 _READERS: dict[str, Callable[[Any], float]] = dict.fromkeys(("limit", "requests", "remaining"), read_int)
-_READERS |= dict.fromkeys(("reset", "after"), _seconds)
+_READERS |= dict.fromkeys(("reset", "after"), lambda value: float(read_decimal(value)))
 
 
 def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:

@@ -165,10 +165,8 @@ _LONGEST_MOMENT = 40
 def is_no_moment(value: Any) -> bool:
     """True when no date or time is given: nothing, zero, false (PHP's word for none), a date of zeros."""
     if isinstance(value, str):
-        if is_nothing(value):
-            return True
         text = value.strip()
-        return text == "0" or (len(text) <= _LONGEST_MOMENT and _NO_DATE.fullmatch(text) is not None)
+        return is_nothing(value) or text == "0" or (len(text) <= _LONGEST_MOMENT and _NO_DATE.fullmatch(text) is not None)
     return is_nothing(value) or value == 0
 
 

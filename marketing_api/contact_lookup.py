@@ -108,21 +108,17 @@ class Directory:
         self._fetch = fetch
         self._known: dict[tuple[str, int | None], tuple[Found, ...]] = {}
         self._locks: dict[tuple[str, int | None], threading.Lock] = {}
-        self._lock = threading.Lock()
 
     def find(self, email: str, list_id: int | None = None) -> tuple[Found, ...]:
         """Raises what the request raises; then the next caller tries again."""
         key = (email.lower(), list_id)
-        with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
+        with self._locks.setdefault(key, threading.Lock()):
             if (known := self._known.get(key)) is None:
                 known = self._known[key] = look_up(self._fetch, email, list_id)
             return known
 
     def forget(self, email: str, list_id: int | None = None) -> None:
-        with self._lock:
-            self._known.pop((email.lower(), list_id), None)
+        self._known.pop((email.lower(), list_id), None)
 
 
 # ---- who is on a list

@@ -7,35 +7,25 @@ what the limit learns, and the record. Not here: when to try again (`retry`), ma
 from __future__ import annotations
 
 import copy
-import datetime as dt
+import dataclasses
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, TracebackType
 from typing import Self
 
 from marketing_api import validation
 from marketing_api.clock import ServiceClock
-from marketing_api.errors import (
-    AuthenticationFailed,
-    BrokenResponse,
-    MarketingApiError,
-    OtherSubject,
-    RateLimited,
-    Stopped,
-    Unreachable,
-)
+from marketing_api.errors import AuthenticationFailed, BrokenResponse, MarketingApiError, OtherSubject, RateLimited, Stopped, Unreachable
 from marketing_api.exchange import Connection, Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call
 from marketing_api.rate_limit import RateLimiter, RequestBudget, Slot, rate_report
 from marketing_api.redaction import Secret
 from marketing_api.retry import FIRST_PAUSE, Retry, Silence
 from marketing_api.transport import Received, Transport
-from marketing_api.validation import Aliases
 from marketing_api.worker_pool import Failure, FanOut, WorkerPool
 
 __all__ = ["Client", "Connection", "Failure", "RequestBudget", "Secret", "Statistics", "Stopped"]
@@ -51,7 +41,6 @@ class Statistics:
 
     requests: int = 0
     waited_s: float = 0.0  # for the rate limit, summed over all threads
-    outcomes: Counter[Outcome] = field(default_factory=Counter)
 
 
 class Client:
@@ -91,7 +80,7 @@ class Client:
         self._stop = threading.Event()
         self._retry = Retry(self._send, self._silence, self._stop, first_pause=first_pause)
         self._lockout: AuthenticationFailed | None = None
-        self._aliases = Aliases()
+        self._named: dict[str, int] = {}  # by key of a call: another id than the requested one, which its last response named
         self._statistics = Statistics()
         self._lock = threading.Lock()
 
@@ -144,7 +133,7 @@ class Client:
     def statistics(self) -> Statistics:
         """A copy of the figures as of now."""
         with self._lock:
-            return copy.deepcopy(self._statistics)
+            return copy.copy(self._statistics)
 
     def __enter__(self) -> Self:
         return self
@@ -165,20 +154,24 @@ class Client:
         Raises what `validation.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on, GivenUp too.
         """
         slot, waited = self._wait(first, is_given_up, before)
-        sending = _Sending(new_request_id(), self.clock.steady(), time.monotonic(), waited)
+        account, sent_at = self.connection.account, self.clock.steady()
+        interrupted = Unreachable(f"{call.operation.name}: interrupted", was_sent=True)
+        begun = Exchange(
+            new_request_id(), account, call, sent_at, round(waited * 1000), 0, None, Outcome.UNREACHABLE, str(interrupted), b""
+        )
         self._silence.begin()
         try:
-            received = self._transport.send(call, f"{sending.request_id}.json")
+            received = self._transport.send(call, f"{begun.request_id}.json")
         except BaseException:
-            self._keep(call, sending, Received(), Unreachable(f"{call.operation.name}: interrupted", was_sent=True))
+            self._keep(begun, Received(), interrupted)
             raise
         problem = received.problem or self._verdict(call, received)
         if problem is None:
-            self.clock.learn(received.headers, sending.sent_at)
+            self.clock.learn(received.headers, sent_at)
         if received.status is not None:
             in_memory = received.body if isinstance(received.body, bytes) else None  # of a body in a file the headers must do
             self._limiter.learn(slot, rate_report(in_memory, received.headers), refused=isinstance(problem, RateLimited))
-        kept = self._keep(call, sending, received, problem)
+        kept = self._keep(begun, received, problem)
         if isinstance(problem, AuthenticationFailed):
             self._lockout = problem
         if self._is_closed():
@@ -208,7 +201,12 @@ class Client:
         try:
             validation.check(call, received.status or 0, received.headers, received.body)
         except OtherSubject as problem:
-            return None if self._aliases.confirm(call, problem.named) else problem
+            # a contact of several lists may be named by another of its ids: then the same one comes again, which no mix-up brings
+            before = self._named.pop(call.key, None)
+            if before == problem.named:
+                return None
+            self._named[call.key] = problem.named
+            return problem
         except MarketingApiError as problem:
             return problem
         except (OSError, MemoryError):
@@ -216,28 +214,23 @@ class Client:
         except Exception as problem:  # whatever a stranger's response makes of a parser
             log.exception("a response of %s cannot be judged", call.operation.name)
             what = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of a response"
-            return BrokenResponse(f"{call.operation.name}: {what}", status=received.status)
+            return BrokenResponse(f"{call.operation.name}: {what}")
         return None
 
-    def _keep(self, call: Call, sending: _Sending, received: Received, problem: MarketingApiError | None) -> Exchange:
+    def _keep(self, begun: Exchange, received: Received, problem: MarketingApiError | None) -> Exchange:
         self._silence.end(problem)
-        outcome = next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind))
+        exchange = dataclasses.replace(
+            begun,
+            requested_at=begun.requested_at + self.clock.skew,
+            took_ms=round((self.clock.steady() - begun.requested_at).total_seconds() * 1000),
+            http_status=received.status,
+            outcome=next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind)),
+            error=None if problem is None else str(problem),
+            body=b"" if begun.call.operation.is_secret else received.body,
+        )
         with self._lock:
             self._statistics.requests += 1
-            self._statistics.waited_s += sending.waited
-            self._statistics.outcomes[outcome] += 1
-        exchange = Exchange(
-            sending.request_id,
-            self.connection.account,
-            call,
-            sending.sent_at + self.clock.skew,
-            round(sending.waited * 1000),
-            round((time.monotonic() - sending.began) * 1000),
-            received.status,
-            outcome,
-            None if problem is None else str(problem),
-            b"" if call.operation.is_secret else received.body,
-        )
+            self._statistics.waited_s += exchange.waited_ms / 1000
         return self._record(exchange) or exchange
 
     def _is_closed(self) -> bool:
@@ -249,16 +242,6 @@ class Client:
         if self._stop.is_set():
             raise Stopped("the client was stopped")
         self._silence.check()
-
-
-@dataclass(frozen=True, slots=True)
-class _Sending:
-    """A request on its way: `sent_at` is the time of day, before it is put right; the others are of the monotonic clock."""
-
-    request_id: int
-    sent_at: dt.datetime
-    began: float
-    waited: float
 
 
 #: How a request ended, the more special kinds first.

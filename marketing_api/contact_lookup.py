@@ -23,8 +23,8 @@ from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from marketing_api.paging import Listing
 from marketing_api.parsing import timeline_extent
-from marketing_api.records.contacts import found as read_contacts_of
-from marketing_api.records.shapes import entries
+from marketing_api.records.contacts import contacts as rows_of_contacts
+from marketing_api.records.shapes import entries, single
 from marketing_api.records.values import is_nothing, read_int, read_moment, read_or_none
 from marketing_api.write_result import says_absent, words_in
 
@@ -87,7 +87,7 @@ def read_found(response: Response) -> Iterator[Found]:
     """The contacts of a response to a look-up or of a page of a list; entries without a readable id are left out."""
     operation, params = response.call.operation, response.call.params
     is_listed = operation.rows is not None
-    pairs = parsing.pairs(response) if is_listed else read_contacts_of(read_envelope(response.body).decoded(operation), params)
+    pairs = parsing.pairs(response) if is_listed else single(rows_of_contacts)(read_envelope(response.body).decoded(operation), params)
     for _, raw in pairs:
         if isinstance(raw, dict) and (contact_id := read_or_none(read_int, raw.get("id"))) is not None:
             list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
@@ -108,21 +108,17 @@ class Directory:
         self._fetch = fetch
         self._known: dict[tuple[str, int | None], tuple[Found, ...]] = {}
         self._locks: dict[tuple[str, int | None], threading.Lock] = {}
-        self._lock = threading.Lock()
 
     def find(self, email: str, list_id: int | None = None) -> tuple[Found, ...]:
         """Raises what the request raises; then the next caller tries again."""
         key = (email.lower(), list_id)
-        with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
+        with self._locks.setdefault(key, threading.Lock()):
             if (known := self._known.get(key)) is None:
                 known = self._known[key] = look_up(self._fetch, email, list_id)
             return known
 
     def forget(self, email: str, list_id: int | None = None) -> None:
-        with self._lock:
-            self._known.pop((email.lower(), list_id), None)
+        self._known.pop((email.lower(), list_id), None)
 
 
 # ---- who is on a list

@@ -104,7 +104,7 @@ class _Members(dict[str, Any]):
 
 
 def parts_or_none(raw: Buffer | None) -> Parts | None:
-    return parts(raw) if raw is not None and is_object(raw) else None
+    return parts(raw) if raw is not None and first_letter(raw) == b"{" else None
 
 
 #: What stands between the values of an object.
@@ -164,16 +164,12 @@ def first_letter(raw: Buffer) -> bytes:
     return bytes(memoryview(raw)[:1])
 
 
-def is_object(raw: Buffer) -> bool:
-    return first_letter(raw) == b"{"
-
-
 def collection(raw: Buffer) -> list[msgspec.Raw]:
     """The entries of a list or of an object keyed by number, undecoded; none of null (api-observed row 16).
 
     An object with an id of its own is the only entry.
     """
-    if is_object(raw):
+    if first_letter(raw) == b"{":
         members = parts(raw)
         is_entry = "id" in members and first_letter(members["id"]) not in (b"[", b"{", b"n")
         return [msgspec.Raw(bytes(memoryview(raw)))] if is_entry else list(members.values())
@@ -191,11 +187,11 @@ def part(of: Mapping[str, msgspec.Raw] | None, name: str) -> msgspec.Raw | None:
 
 @dataclass(frozen=True)
 class Envelope:
-    """`{response: {header, data}}`; of a payload that came bare (samples do), `header` is None and `data` the body itself."""
+    """`{response: {header, data}}`; of a payload that came bare (samples do), `data` is the body itself."""
 
     top: Parts
     response: Parts | None
-    header: dict[str, Any] | None
+    status: str  # `ok`, `error` or "" without a header
     data: msgspec.Raw | None
     bare: bool = False
     text: bytes | memoryview = b""
@@ -230,11 +226,6 @@ class Envelope:
             self._opened[name] = parts_or_none(part(self.members, name))
         return self._opened[name]
 
-    @property
-    def status(self) -> str:
-        """`ok`, `error` or "" without a header."""
-        return str((self.header or {}).get("status") or "").strip().lower()
-
     def payload(self, operation: Operation) -> msgspec.Raw | None:
         """The member of `data` that the operation declares; None when it is missing."""
         return part(self.members, operation.at)
@@ -262,6 +253,7 @@ def read_envelope(body: Body | memoryview | None) -> Envelope:
     inner = response if response is not None else top
     header = parts_or_none(part(inner, "header"))
     if response is None and header is None:
-        return Envelope(top, None, None, None, bare=True, text=whole)
-    verdict = {name.lower(): decode(raw) for name, raw in (header or {}).items()}
-    return Envelope(top, response, verdict, part(inner, "data"), text=whole)
+        return Envelope(top, None, "", None, bare=True, text=whole)
+    raw = part(header, "status")
+    status = "" if raw is None else str(decode(raw) or "").strip().lower()
+    return Envelope(top, response, status, part(inner, "data"), text=whole)

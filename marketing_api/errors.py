@@ -42,10 +42,9 @@ class LimitNotShared(MarketingApiError):
 class ServiceError(MarketingApiError):
     """The service answered with an error: `code` and `detail` as it sent them (`detail` keeps unknown keys, row 8)."""
 
-    def __init__(self, message: str, *, code: int | None = None, status: int | None = None, detail: dict[str, Any] | None = None) -> None:
+    def __init__(self, message: str, *, code: int | None = None, detail: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.code = code
-        self.status = status
         self.detail = detail or {}
 
 
@@ -101,10 +100,6 @@ class GivenUp(Unreachable):
 class BrokenResponse(Transient):
     """A response that is not whole: 5xx, HTML, cut JSON, no envelope."""
 
-    def __init__(self, message: str, *, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-
 
 class TooLarge(BrokenResponse):
     """A response over the limit of its size. Another try would cost as much and end in the same way."""
@@ -113,8 +108,8 @@ class TooLarge(BrokenResponse):
 class OtherSubject(BrokenResponse):
     """A whole response that names another id than was requested: `named`."""
 
-    def __init__(self, message: str, *, named: int, status: int | None = None) -> None:
-        super().__init__(message, status=status)
+    def __init__(self, message: str, *, named: int) -> None:
+        super().__init__(message)
         self.named = named
 
 

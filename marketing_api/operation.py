@@ -1,7 +1,7 @@
 """What an operation is: the one declaration from which validation, routes, pages and tests follow.
 
-Belongs here: parameters and their form on the wire, the shape of an operation, and a call: an operation with its parameters.
-Not here: the operations themselves (`operations/`), how a request is sent (`transport`, `client`).
+Belongs here: parameters and their form on the wire, the shape of an operation and how a file declares it, and a call: an operation with
+its parameters. Not here: the operations themselves (`operations/`), how a request is sent (`transport`, `client`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ import datetime as dt
 import difflib
 import hashlib
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from marketing_api.errors import InvalidCall
 
@@ -91,11 +95,6 @@ class Parameter:
                 return choice
         raise ValueError(f"allowed: {', '.join(self.choices)}")
 
-    @property
-    def hint(self) -> str:
-        """What is allowed, in words for people."""
-        return f"one of {', '.join(self.choices)}" if self.choices else str(self.kind.value)
-
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _EMAIL = re.compile(r"[^@\s,]+@[^@\s,]+")
@@ -124,23 +123,19 @@ def _encoded(kind: Kind, value: Any) -> str:
             return "true" if _TRUTH[text.lower()] else "false"
         case Kind.FLAG if text.lower() in _TRUTH:
             return "1" if _TRUTH[text.lower()] else "0"
-        case Kind.DATE if (day := value if isinstance(value, dt.date) else _parsed(text, _DATES)) is not None:
+        case Kind.DATE if day := value if isinstance(value, dt.date) else _parsed(text, _DATES):
             return day.strftime("%Y-%m-%d")
-        case Kind.DATETIME | Kind.DAY_OR_TIME if (moment := _moment(value)) is not None:
+        case Kind.DATETIME | Kind.DAY_OR_TIME if moment := value if isinstance(value, dt.datetime) else _parsed(text, _DATE_TIMES):
             if kind is Kind.DATETIME:
                 return moment.strftime("%Y-%m-%d %H:%M:%S")
             return moment.strftime("%m/%d/%Y %H:%M" if ":" in text else "%m/%d/%Y")
     raise ValueError(kind.needed)
 
 
-def _moment(value: Any) -> dt.datetime | None:
-    return value if isinstance(value, dt.datetime) else _parsed(str(value).strip().replace("T", " "), _DATE_TIMES)
-
-
 def _parsed(text: str, forms: Iterable[str]) -> dt.datetime | None:
     for form in forms:
         with contextlib.suppress(ValueError):
-            return dt.datetime.strptime(text, form)
+            return dt.datetime.strptime(text.replace("T", " "), form)
     return None
 
 
@@ -218,7 +213,7 @@ class Operation:
         for name, value in values.items():
             if value is not None:
                 head, bracket, key = name.partition("[")
-                parameter = self._parameter(head)
+                parameter = self.parameter(head)
                 is_field = bracket and parameter.kind is Kind.FIELDS
                 found = parameter.encode({key.rstrip("]"): value} if is_field else value, self.name)
                 words[parameter.name] = {**words[parameter.name], **found} if parameter.name in words else found
@@ -228,7 +223,8 @@ class Operation:
                 wire |= sorted(found.items()) if len(found) > 1 else found
             elif parameter.required:
                 if parameter.default is None:
-                    raise InvalidCall(f"{self.name}: {parameter.name} is required ({parameter.hint})", parameter=parameter.name)
+                    allowed = f"one of {', '.join(parameter.choices)}" if parameter.choices else parameter.kind
+                    raise InvalidCall(f"{self.name}: {parameter.name} is required ({allowed})", parameter=parameter.name)
                 wire[parameter.name] = parameter.default
         if self.needs_one and not any(words.get(name) for name in self.needs_one):
             raise InvalidCall(f"{self.name}: one of {', '.join(self.needs_one)} is required", parameter=self.needs_one[0])
@@ -237,7 +233,8 @@ class Operation:
             raise InvalidCall(f"{self.name}: {name} holds half a character", parameter=name)
         return Call(self, wire)
 
-    def _parameter(self, name: str) -> Parameter:
+    def parameter(self, name: str) -> Parameter:
+        """By name, case and trailing underscores aside. Raises InvalidCall, naming a near one."""
         if (parameter := self._by_name.get(name.rstrip("_").lower())) is None:
             known = [parameter.name for parameter in self.parameters]
             near = difflib.get_close_matches(name, known, n=1)
@@ -272,42 +269,29 @@ class Call:
         return hash(self.key)
 
 
-# ---- with these the operations of an area are declared, so that a declaration reads like the specification
+class Area(dict[str, Operation]):
+    """The operations of one area by name, as the TOML file beside `module` declares them: their members are those of `Operation`.
 
-#: Members of a write's response (api-observed row 7).
-ITEM = ("item",)
-ID_ITEM = ("id", "item")
+    `content` names parameters in that file which stand behind an operation's own.
+    """
 
+    def __init__(self, module: str) -> None:
+        path = Path(module).with_suffix(".toml")
+        self.name = path.stem
+        declared = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = declared.pop("content", {})
+        super().__init__({name: self._operation(name, members, content) for name, members in declared.items()})
 
-def read(name: str, doc: str, *parameters: Parameter, at: str = "", entries_at: str = "", **more: Any) -> Operation:
-    """A GET that changes nothing; `entries_at` names a payload that is a wrapper `{count, items}`."""
-    return Operation(name, "GET", Effect.READ, doc, parameters, at=at or entries_at, is_listing=bool(entries_at), **more)
+    def filling(self, name: str, rows: ReadRows, *records: type[Record]) -> Operation:
+        """The operation of that name, which fills tables: `rows` finds these records in its payload."""
+        self[name] = replace(self[name], rows=rows, records=records)
+        return self[name]
 
-
-def write(name: str, doc: str, *parameters: Parameter, effect: Effect = Effect.WRITE, result: tuple[str, ...] = ITEM) -> Operation:
-    """A request that changes the account."""
-    return Operation(name, "POST", effect, doc, parameters, result=result)
-
-
-text = Parameter
-number = partial(Parameter, kind=Kind.NUMBER)
-an_id = partial(Parameter, kind=Kind.ID)
-ids = partial(Parameter, kind=Kind.ID, many=True)
-email = partial(Parameter, kind=Kind.EMAIL)
-date = partial(Parameter, kind=Kind.DATE)
-moment = partial(Parameter, kind=Kind.DATETIME)
-boolean = partial(Parameter, kind=Kind.BOOLEAN)
-FIELDS = Parameter("fields", "Custom-field values by field id.", Kind.FIELDS)
-
-
-def choice(name: str, *choices: str, **more: Any) -> Parameter:
-    return Parameter(name, choices=choices, **more)
-
-
-def paging(*, is_specified: bool = True) -> tuple[Parameter, Parameter]:
-    """`limit` and `page`; listings that honour them without saying so (api-observed row 14) default to 100 entries."""
-    note = "" if is_specified else " Not specified, yet honoured (api-observed row 14)."
-    return (
-        number("limit", f"Entries on a page.{note}", default="10" if is_specified else "100"),
-        number("page", f"Which page, from 1.{note}", default="1"),
-    )
+    @staticmethod
+    def _operation(name: str, members: dict[str, Any], content: Mapping[str, list[Any]]) -> Operation:
+        rows = [*members.pop("parameters", ()), *content.get(members.pop("content", ""), ())]
+        effect = Effect(members.pop("effect", "write"))
+        method = members.pop("method", "GET" if effect is Effect.READ else "POST")
+        result = () if effect is Effect.READ else tuple(members.pop("result", ["item"]))
+        others: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in members.items()}
+        return Operation(name, method, effect, parameters=msgspec.convert(rows, tuple[Parameter, ...]), result=result, **others)

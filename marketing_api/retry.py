@@ -11,7 +11,6 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from marketing_api.errors import GivenUp, InvalidCall, OutcomeUnknown, RateLimited, Refused, TooLarge, Transient, Unreachable
 from marketing_api.exchange import Response
@@ -27,18 +26,12 @@ FIRST_PAUSE = 0.5  # seconds before the second try, then doubling
 LONGEST_PAUSE = 15.0
 
 
-class Send(Protocol):
-    """Sends one request once."""
-
-    def __call__(
-        self, call: Call, *, first: bool = ..., is_given_up: Callable[[], bool] = ..., before: Callable[[], object] = ...
-    ) -> Response: ...
-
-
 class Retry:
-    """Sends calls of one account until each has its response or a reason. Thread-safe. `stop` ends every pause."""
+    """Sends calls of one account until each has its response or a reason. Thread-safe. `send`: `Client`'s, for one request; `stop` ends
+    every pause.
+    """
 
-    def __init__(self, send: Send, silence: Silence, stop: threading.Event, *, first_pause: float = FIRST_PAUSE) -> None:
+    def __init__(self, send: Callable[..., Response], silence: Silence, stop: threading.Event, *, first_pause: float = FIRST_PAUSE) -> None:
         self._send = send
         self._silence = silence
         self._stop = stop
@@ -108,6 +101,7 @@ LONGEST_OUTAGE = 120.0
 _PROBED_AGAIN_S = 10.0
 #: Seconds without any whole response after which an account is sent nothing more, whatever its service asks to wait for.
 SILENCE = 600.0
+_PATIENCE = f"{SILENCE / 60:g} minutes"
 #: When such a time is first logged, and how often from then on.
 FIRST_SAID_S, SAID_AGAIN_S = 15.0, 30.0
 _IDLE_S = 120.0  # without a request, after which a time without responses begins anew
@@ -121,7 +115,7 @@ class Silence:
         self._under_way = 0
         self._since: float | None = None  # all on the steady clock
         self._answered_at = self._last = self._logged_at = self._probed_at = -float("inf")
-        self._is_down = self._is_logged_at_once = False
+        self._is_down = False
         self._why = ""
         self._lock = threading.Lock()
         self._probing = threading.Lock()
@@ -143,9 +137,8 @@ class Silence:
             if not isinstance(problem, Transient):
                 self._answered_at, self._since, self._why = now, (now if self._under_way else None), ""
                 return
+            is_first = isinstance(problem, Unreachable) and self._answered_at < 0 and not self._why
             self._why = str(problem)
-            is_first = isinstance(problem, Unreachable) and self._answered_at < 0 and not self._is_logged_at_once
-            self._is_logged_at_once |= is_first
         if is_first:  # most likely a wrong address, which nobody should have to wait for
             log.warning(
                 "account %s: no response yet (%s); it is tried again. Is the address right, and the service up?", self._account, problem
@@ -160,7 +153,7 @@ class Silence:
     def check(self) -> None:
         """Raises GivenUp when `is_over`."""
         if self.is_over:
-            raise GivenUp(f"no whole response for {_minutes(SILENCE)} ({self._why}); the account is asked nothing more in this run")
+            raise GivenUp(f"no whole response for {_PATIENCE} ({self._why}); the account is asked nothing more in this run")
 
     def log_when_due(self) -> None:
         """Called often."""
@@ -169,7 +162,7 @@ class Silence:
             return
         self._logged_at = now
         why = self._why or f"{self._under_way} under way"
-        log.warning("account %s: no response for %.0f s (%s); it is given up after %s", self._account, now - since, why, _minutes(SILENCE))
+        log.warning("account %s: no response for %.0f s (%s); it is given up after %s", self._account, now - since, why, _PATIENCE)
 
     @property
     def is_outage_given_up(self) -> bool:
@@ -196,7 +189,3 @@ class Silence:
                     pass
                 self._probed_at, self._is_down = now, is_down
             return self._is_down
-
-
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:g} minutes"

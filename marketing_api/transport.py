@@ -94,7 +94,7 @@ class Transport:
                 status, headers = response.status, response.headers
                 self._receive(response, body, under_way)
             except TooLarge as found:
-                problem = TooLarge(f"{what}: HTTP {status}, {found}", status=status)
+                problem = TooLarge(f"{what}: HTTP {status}, {found}")
                 body.cut()
             except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as error:  # the last: a chunk of -5 bytes
                 problem = _problem(error, what, status, timeout)
@@ -204,7 +204,7 @@ def _problem(error: Exception, what: str, status: int | None, timeout: float) ->
     if any(isinstance(each, urllib3.exceptions.ReadTimeoutError) for each in errors):
         return Unreachable(f"{what}: no byte came for {timeout:g} s", was_sent=True)
     if status is not None:
-        return BrokenResponse(f"{what}: HTTP {status}, the response broke off", status=status)
+        return BrokenResponse(f"{what}: HTTP {status}, the response broke off")
     for kind, words in _NOT_CONNECTED:
         if any(isinstance(each, kind) for each in errors):
             return Unreachable(f"{what}: {words}", was_sent=False)

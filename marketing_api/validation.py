@@ -4,7 +4,6 @@ Not here: what rows it holds (`parsing`), whether to try again (`client`).
 """
 
 import re
-import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,12 +40,12 @@ def check(call: Call, status: int, headers: Mapping[str, str], body: Body | memo
     if status == 429 or error is not None or (envelope.status != "ok" and not _is_bare_payload(envelope, operation)):
         raise _problem(operation, status, rate_report(body, headers), error)
     if operation.is_read:
-        _check_payload(operation, status, envelope)
-        _check_echo(call, status, envelope)
+        _check_payload(operation, envelope)
+        _check_echo(call, envelope)
         return
     members = {name: decode(raw) for name, raw in (envelope.members or {}).items()}
     if (words := objection(operation, call.params, members)) is not None:  # api-observed rows 3 and 5
-        raise Refused(f"{operation.name}: the service answered ok, but said: {_public(words)}", status=status, detail=members)
+        raise Refused(f"{operation.name}: the service answered ok, but said: {_public(words)}", detail=members)
 
 
 def flaw(response: Response) -> str:
@@ -77,14 +76,14 @@ def _problem(
     if error is not None:
         return _refusal(operation, status, error)
     if status == 401:
-        return AuthenticationFailed(f"{name}: HTTP 401, the key was not accepted", status=status)
+        return AuthenticationFailed(f"{name}: HTTP 401, the key was not accepted")
     if not what and 400 <= status < 500 and status not in _TRANSIENT_STATUS:
         if status in (404, 405, 410) and name != "app/me":
-            return NotAvailable(f"{name}: HTTP {status}, not available to this account", status=status)
-        return Refused(f"{name}: HTTP {status}; is the address right?", status=status)
+            return NotAvailable(f"{name}: HTTP {status}, not available to this account")
+        return Refused(f"{name}: HTTP {status}; is the address right?")
     if 300 <= status < 400:
         what = "a redirect (never followed, the key would go with it; is the address of the service right?)"
-    return BrokenResponse(f"{name}: HTTP {status} with {what or 'JSON without an envelope'} instead of a response", status=status)
+    return BrokenResponse(f"{name}: HTTP {status} with {what or 'JSON without an envelope'} instead of a response")
 
 
 def _error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
@@ -98,7 +97,7 @@ def _error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
 def _refusal(operation: Operation, status: int, error: dict[str, Any]) -> MarketingApiError:
     code, text = _code_and_text(error)
     message = f"{operation.name}: {text}"
-    facts: dict[str, Any] = {"code": code, "status": status, "detail": error}
+    facts: dict[str, Any] = {"code": code, "detail": error}
     if operation.name == "app/me":
         is_about_the_key = status == 401 or code in (BAD_KEY, UNKNOWN_ACTION)
     else:  # the envelope goes first: a 401 with another code of its own is a refusal like others
@@ -108,7 +107,7 @@ def _refusal(operation: Operation, status: int, error: dict[str, Any]) -> Market
     if code == UNKNOWN_ACTION:
         return NotAvailable(f"{message}: not available to this account", **facts)
     if status >= 500 or status in _TRANSIENT_STATUS:
-        return BrokenResponse(f"{message} (HTTP {status})", status=status)
+        return BrokenResponse(f"{message} (HTTP {status})")
     return Refused(message, **facts)
 
 
@@ -133,20 +132,20 @@ def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:
     return any(part(envelope.top, name) is not None for name in names)
 
 
-def _check_payload(operation: Operation, status: int, envelope: Envelope) -> None:
+def _check_payload(operation: Operation, envelope: Envelope) -> None:
     """What is missing is never taken for empty: `[]` and {} in the payload's place are an empty response, no place is none.
 
     Of what fills tables, neither are null, an empty text or a number. Two members of one name are two responses, of which one is not ours.
     """
     if operation.records and (twice := envelope.repeated(operation)):
-        raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once", status=status)
+        raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once")
     for name in (operation.at,) if operation.at else operation.members:
         if (raw := part(envelope.members, name)) is None:
-            raise BrokenResponse(f"{operation.name}: the response lacks `{name}`", status=status)
-        _check_member(operation, status, envelope, name, raw)
+            raise BrokenResponse(f"{operation.name}: the response lacks `{name}`")
+        _check_member(operation, envelope, name, raw)
 
 
-def _check_echo(call: Call, status: int, envelope: Envelope) -> None:
+def _check_echo(call: Call, envelope: Envelope) -> None:
     """A response that names another id than was requested may put one person's story under another's name."""
     name = call.operation.echo
     try:
@@ -155,10 +154,10 @@ def _check_echo(call: Call, status: int, envelope: Envelope) -> None:
         return  # it does not say which it is
     if named is not None and named != read_int(call.params[name]):
         text = f"the response is to another call (its `{name}` is not the one requested)"
-        raise OtherSubject(f"{call.operation.name}: {text}", named=named, status=status)
+        raise OtherSubject(f"{call.operation.name}: {text}", named=named)
 
 
-def _check_member(operation: Operation, status: int, envelope: Envelope, name: str, raw: msgspec.Raw) -> None:
+def _check_member(operation: Operation, envelope: Envelope, name: str, raw: msgspec.Raw) -> None:
     kind = first_letter(raw)
     # a look-up may hide its error in a list of one; a long list is not looked into
     entries = collection(raw) if kind == b"[" and len(memoryview(raw)) <= 2000 else []
@@ -166,17 +165,17 @@ def _check_member(operation: Operation, status: int, envelope: Envelope, name: s
     if part(inner, "errorCode") is not None:  # api-observed row 3
         error = {key: decode(value) for key, value in (inner or {}).items()}
         code, text = _code_and_text(error)
-        raise Refused(f"{operation.name}: {text}", code=code, status=status, detail=error)
+        raise Refused(f"{operation.name}: {text}", code=code, detail=error)
     if kind == b"{":
         wanted = "items" if operation.is_listing else "" if operation.at else "data"
         if wanted and _is_hollow(inner or {}, wanted, is_strict=bool(operation.records)):
-            raise BrokenResponse(f"{operation.name}: `{name}` lacks `{wanted}`", status=status)
+            raise BrokenResponse(f"{operation.name}: `{name}` lacks `{wanted}`")
     elif kind != b"[" and (operation.at or operation.records):
         value = decode(raw)
         if isinstance(value, str) and value.strip():  # words in the payload's place are a refusal (api-observed row 5)
-            raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", status=status, detail={name: value})
+            raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", detail={name: value})
         if operation.records or value not in (None, ""):
-            raise BrokenResponse(f"{operation.name}: `{name}` is no object or list", status=status)
+            raise BrokenResponse(f"{operation.name}: `{name}` is no object or list")
 
 
 def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
@@ -188,34 +187,3 @@ def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
         return False
     count = part(wrapper, "count")
     return (held is not None and first_letter(held) != b"n") or count is None or decode(count) not in (0, "0")
-
-
-#: After so many confirmations, and no mix-up, this is taken for how the service tells ids.
-_CONVINCED = 3
-
-
-class Aliases:
-    """What one account's responses named instead of what was requested. Thread-safe.
-
-    A contact of several lists may be named by another of its ids: then the same other id comes each time, which a mix-up does not.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._named: dict[str, int] = {}
-        self._confirmed = 0
-        self._mixed_up = 0
-
-    def confirm(self, call: Call, named: int) -> bool:
-        """Whether the response may be believed: the one before to the same call named this id, too."""
-        with self._lock:
-            before = self._named.pop(call.key, None)
-            if before == named:
-                self._confirmed += 1
-                return True
-            if before is not None:
-                self._mixed_up += 1
-            if self._confirmed >= _CONVINCED and not self._mixed_up:
-                return True
-            self._named[call.key] = named
-            return False

@@ -168,7 +168,7 @@ class FanOut:
         """See `Client.fetch_many`."""
         try:
             for call in calls:
-                if (result := self._known(call, known)) is not None:
+                if known is not None and (result := known(call)) is not None:
                     yield result
                     continue
                 self._pool.put(self._lane, lambda leave, call=call: self._results.put(self._result(call, leave)))  # type: ignore[misc]
@@ -178,52 +178,36 @@ class FanOut:
             while self._under_way:
                 yield self._next()
         except BudgetSpent:
-            yield from self._last()
+            self._under_way -= self._pool.drop(self._lane)
+            while self._under_way:
+                with contextlib.suppress(BudgetSpent):
+                    yield self._next()  # what was paid for before the budget ran out
             raise
         finally:
             self._lane.stop.set()
             self._pool.drop(self._lane)
 
-    def _last(self) -> Iterator[Response | Failure]:
-        """What was paid for before the budget ran out."""
-        self._under_way -= self._pool.drop(self._lane)
-        while self._under_way:
-            try:
-                yield self._next()
-            except BudgetSpent:
-                continue
-
-    def _known(self, call: Call, known: Known | None) -> Response | Failure | None:
-        """What needs no request."""
-        if (result := known(call) if known is not None else None) is not None:
-            return result
-        error = self._given_up.get(call.operation.name)
-        return None if error is None else Failure(call, error)
-
     def _result(self, call: Call, leave: Callable[[], None]) -> Response | Failure | BaseException:
         """In a worker. What ends the whole call is returned bare, to be raised in the caller's thread."""
-        if (error := self._given_up.get(call.operation.name)) is not None:
-            return Failure(call, error)
+        name = call.operation.name
+        if (hopeless := self._given_up.get(name)) is not None:
+            return Failure(call, hopeless)
         result: Response | Failure
+        error: MarketingApiError | None = None
         try:
-            result = self._persist(call, self._lane.stop, lambda: self._given_up.get(call.operation.name) is not None, leave)
+            result = self._persist(call, self._lane.stop, lambda: name in self._given_up, leave)
         except (AuthenticationFailed, BudgetSpent, Stopped) as end:
             return end
         except MarketingApiError as problem:
-            hopeless = self._given_up.get(call.operation.name) if isinstance(problem, Transient) else None
-            result = Failure(call, hopeless or problem)
+            error = (self._given_up.get(name) if isinstance(problem, Transient) else None) or problem
+            result = Failure(call, error)
         except BaseException as fault:  # a full disk, a mistake of ours: not the call's fault
             return fault
-        self._note(result)
-        return result
-
-    def _note(self, result: Response | Failure) -> None:
-        name = result.call.operation.name
-        error = result.error if isinstance(result, Failure) else None
         with self._lock:
             self._failures[name] = self._failures[name] + 1 if isinstance(error, Transient) else 0
             if error is not None and (isinstance(error, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW):
                 self._given_up.setdefault(name, error)
+        return result
 
     def _next(self) -> Response | Failure:
         result = self._results.get()

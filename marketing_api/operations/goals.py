@@ -1,19 +1,11 @@
 """What can be requested about conversion goals."""
 
-from marketing_api.operation import an_id, read
+from marketing_api.operation import Area
 from marketing_api.records import goals
+from marketing_api.records.shapes import single
 
-_ID = an_id("id", "Goal id.", required=True)
+AREA = Area(__file__)
 
-LISTS = read("goal/lists", "All goals.", entries_at="goals", records=(goals.Goal,), rows=goals.goals)
-
-LISTBYDOMAIN = read(
-    "goal/listbydomain",
-    "The goals of one tracked domain.",
-    an_id("domainid", "Domain id.", required=True),
-    entries_at="goals",
-    records=(goals.Goal,),
-    rows=goals.goals,
-)
-
-SHOW = read("goal/show", "One goal.", _ID, at="goal", records=(goals.Goal,), rows=goals.goal)
+LISTS = AREA.filling("goal/lists", goals.goals, goals.Goal)
+LISTBYDOMAIN = AREA.filling("goal/listbydomain", goals.goals, goals.Goal)
+SHOW = AREA.filling("goal/show", single(goals.goals), goals.Goal)

@@ -1,33 +1,11 @@
 """What can be requested about contact lists and audiences."""
 
-from marketing_api.operation import an_id, paging, read
+from marketing_api.operation import Area
 from marketing_api.records import lists
 from marketing_api.records.shapes import listing
 
-_ID = an_id("id", "List id.", required=True)
+AREA = Area(__file__)
 
-GETLISTS = read(
-    "emailmarketing/getlists",
-    "All contact lists.",
-    *paging(is_specified=False),
-    entries_at="lists",
-    records=(lists.ContactList, lists.ListField),
-    rows=lists.lists,
-)
-
-GETLIST = read(
-    "emailmarketing/getlist",
-    "One list with its custom fields.",
-    _ID,
-    at="list",
-    records=(lists.ContactList, lists.ListField),
-    rows=lists.contact_list,
-)
-
-GETAUDIENCES = read(
-    "emailmarketing/getaudiences",
-    "All audiences.",
-    entries_at="audiences",
-    records=(lists.Audience,),
-    rows=listing(lists.Audience),
-)
+GETLISTS = AREA.filling("emailmarketing/getlists", lists.lists, lists.ContactList, lists.ListField)
+GETLIST = AREA.filling("emailmarketing/getlist", lists.contact_list, lists.ContactList, lists.ListField)
+GETAUDIENCES = AREA.filling("emailmarketing/getaudiences", listing(lists.Audience), lists.Audience)

@@ -1,18 +1,11 @@
 """What can be requested about users, managers and groups."""
 
-from marketing_api.operation import an_id, read
+from marketing_api.operation import Area
 from marketing_api.records import users
 from marketing_api.records.shapes import listing
 
-LISTS = read(
-    "user/lists",
-    "Users by business.",
-    an_id("businessid", "Business id, for an agency."),
-    entries_at="users",
-    records=(users.User,),
-    rows=users.users,
-)
+AREA = Area(__file__)
 
-MANAGERS = read("user/managers", "All managers.", entries_at="users", records=(users.Manager,), rows=listing(users.Manager))
-
-GROUPS = read("user/groups", "All user groups.", entries_at="groups", records=(users.UserGroup,), rows=listing(users.UserGroup))
+LISTS = AREA.filling("user/lists", users.users, users.User)
+MANAGERS = AREA.filling("user/managers", listing(users.Manager), users.Manager)
+GROUPS = AREA.filling("user/groups", listing(users.UserGroup), users.UserGroup)

@@ -1,10 +1,10 @@
 """What can be requested about behavioural webhooks (shown to visitors of a site)."""
 
-from marketing_api.operation import an_id, read
+from marketing_api.operation import Area
 from marketing_api.records import webhooks
+from marketing_api.records.shapes import single
 
-_ID = an_id("id", "Webhook id.", required=True)
+AREA = Area(__file__)
 
-LISTS = read("webhook/lists", "All webhooks.", entries_at="webhooks", records=(webhooks.Webhook,), rows=webhooks.webhooks)
-
-SHOW = read("webhook/show", "One webhook.", _ID, at="webhook", records=(webhooks.Webhook,), rows=webhooks.webhook)
+LISTS = AREA.filling("webhook/lists", webhooks.webhooks, webhooks.Webhook)
+SHOW = AREA.filling("webhook/show", single(webhooks.webhooks), webhooks.Webhook)

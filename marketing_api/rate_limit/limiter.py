@@ -20,7 +20,7 @@ from marketing_api.exchange import Connection
 from marketing_api.rate_limit.pacing import Schedule, Slot
 from marketing_api.rate_limit.redis_state import RedisState
 from marketing_api.rate_limit.report import RateReport
-from marketing_api.rate_limit.shared_state import SharedState, StateFile, shared_path
+from marketing_api.rate_limit.shared_state import StateFile, shared_path
 
 
 class _Waiter(NamedTuple):
@@ -38,7 +38,7 @@ class RateLimiter:
     all who share it have.
     """
 
-    def __init__(self, state: SharedState | Path, *, cap: float | None = None) -> None:
+    def __init__(self, state: StateFile | RedisState | Path, *, cap: float | None = None) -> None:
         self._state = StateFile(state) if isinstance(state, Path) else state
         self._cap = cap
         self._lock = threading.Lock()
@@ -53,8 +53,7 @@ class RateLimiter:
         Raises LimitNotShared when that Redis cannot be used.
         """
         path = shared_path(connection.url, connection.key)
-        state = RedisState(connection.budget_url.reveal(), path) if connection.budget_url else StateFile(path)
-        return cls(state, cap=connection.max_rate)
+        return cls(RedisState(connection.budget_url.reveal(), path) if connection.budget_url else path, cap=connection.max_rate)
 
     def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] | None = None) -> Slot:
         """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes before all others.

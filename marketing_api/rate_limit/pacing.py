@@ -9,8 +9,8 @@ account is always quicker) shows an edge: it lies between that request and the o
 fraction of the second belong to a fixed grid. What contradicts it later is a strike; after a few it is disbelieved for a while.
 
 The slots lie in the middle of the windows, where neither delays nor clock drift carry a request over an edge: the whole limit is
-used and nothing is refused. Where a service counts in another way (windows that begin with a request, sliding windows, a bucket),
-no grid is found, and pacing stays even.
+used and nothing is refused. What other clients use of a window shows in refusals: the margin then leaves it to them. Where a service
+counts in another way (windows that begin with a request, sliding windows, a bucket), no grid is found, and pacing stays even.
 
 Times are seconds on one steady clock; every field is a float, so that the state can be shared. Not here: waiting (`limiter`) and
 sharing between processes (`shared_state`).
@@ -25,77 +25,15 @@ from dataclasses import dataclass, field
 from marketing_api.rate_limit.report import RateReport
 
 DRIFT_TO_TELL = 0.45  # seconds: edges that follow the slots would have moved on by about so much before we decide
-TOLERANCE = 0.12  # seconds by which two sightings of one edge may differ: one slot and the delays
+TOLERANCE = 0.12  # seconds by which a sighting of an edge may differ from those before: one slot and the delays
 NEAR = 0.2  # seconds between two slots within which an edge is worth noting
 LOWEST_RISES = 1.0  # per second: how soon a higher count is taken for the lowest, once another client is first in each window
-MISSED = 3  # windows whose edge may have gone unseen
 STRIKES = 3.0
 STRIKE_FADES = 0.99  # per window
-DISTRUST = 30.0  # seconds, doubling each time
-LONGEST_DISTRUST = 3600.0
-
-
-@dataclass(slots=True)
-class Edges:
-    """A chain of sightings, and whether they make a grid: 0 or 1, as all numbers here are floats."""
-
-    is_fixed: float = 0.0
-    phase: float = 0.0  # windows begin at whole seconds plus this, in sending time
-    sightings: float = 0.0
-    first: float = 0.0
-    last: float = 0.0
-    passed: float = 0.0  # windows between the first sighting and the last
-    lowest: float = 1.0  # count that windows begin with
-    strikes: float = 0.0
-    distrust: float = DISTRUST
-    distrust_until: float = 0.0
-
-    def begins(self, count: float, limit: float) -> bool:
-        """Whether a request that was number `count` of its window was the first of ours in it."""
-        is_first = count <= self.lowest
-        self.lowest = count if is_first else self.lowest + LOWEST_RISES / limit
-        return is_first
-
-    def saw(self, edge: float, margin: float, now: float) -> None:
-        """An edge at about `edge`, while slots were (1 + margin) / limit apart."""
-        step = edge - self.last
-        if step <= 0:
-            return  # responses overtake each other
-        windows = round(step)
-        if not 1 <= windows <= MISSED or abs(step - windows) > TOLERANCE * windows:
-            self._restart(edge)
-            return
-        self.sightings += 1
-        self.passed += windows
-        self.last = edge
-        off = (edge - self.phase + 0.5) % 1.0 - 0.5
-        self.phase = (self.phase + off / min(self.sightings, 8.0)) % 1.0
-        if self.passed * margin >= DRIFT_TO_TELL and now >= self.distrust_until:
-            if abs(edge - self.first - self.passed) <= TOLERANCE:
-                self.is_fixed = 1.0
-            else:
-                self._restart(edge)
-
-    def strike(self, weight: float, now: float) -> None:
-        """Something came that should not have come if windows were fixed."""
-        self.strikes += weight
-        if self.strikes > STRIKES:
-            self.distrust_until = now + self.distrust
-            self.distrust = min(2 * self.distrust, LONGEST_DISTRUST)
-            self.is_fixed = self.strikes = 0.0
-            self._restart(0.0)
-
-    def _restart(self, edge: float) -> None:
-        self.first = self.last = edge
-        self.phase = edge % 1.0
-        self.sightings, self.passed = 1.0, 0.0
-
-
+DISTRUST = 60.0  # seconds
 LEAD = 0.15  # seconds left free at the start of a window; its end gets more, since delays only push requests later
 SPAN = 0.6  # seconds over which the slots of a window are spread
-LAST_ENTRY = 0.85  # seconds into a window after which nothing more is sent for it
-OTHERS_FADE = 0.5  # requests per window by which we press back once other clients fall silent
-FAIR_SHARE = 1 / 3  # of the limit, below which other clients cannot press us
+LAST_ENTRY = 0.85  # seconds into a window after which a slot is one of the next window
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,92 +47,62 @@ class Slot:
 
 
 @dataclass(slots=True)
-class Window:
-    """What is known of one window."""
+class Windows:
+    """Where the service's windows begin, whether that is certain (0 or 1, as all numbers here are floats), and what was put into them."""
 
-    number: float = -1.0  # -1: none yet
-    used: float = 0.0  # slots given
-    first: float = 0.0  # what the service counted before our first request
-    top: float = 0.0  # highest count that it reported
+    is_fixed: float = 0.0
+    phase: float = 0.0  # windows begin at whole seconds plus this, in sending time
+    since: float = 0.0  # the first edge at this phase
+    lowest: float = 1.0  # count that windows begin with
+    strikes: float = 0.0
+    distrust_until: float = 0.0
+    number: float = -1.0  # the window that is being filled
+    used: float = 0.0  # slots given in it
+    before: float = 0.0  # and in the one before
 
-    @property
-    def others(self) -> float:
-        """Requests of other clients: those seen until our last slot, `first` of them before ours, and the rest goes on as it went."""
-        seen = max(self.top - self.used, 0.0)
-        return math.ceil(seen + max(seen - self.first, 0.0) * (1 - LEAD - SPAN) / SPAN)
+    def begins(self, count: float, limit: float) -> bool:
+        """Whether a request that was number `count` of its window was the first of ours in it."""
+        is_first = count <= self.lowest
+        self.lowest = count if is_first else self.lowest + LOWEST_RISES / limit
+        return is_first
 
+    def saw(self, edge: float, margin: float, now: float) -> None:
+        """An edge at about `edge`, while slots were (1 + margin) / limit apart."""
+        off = (edge - self.phase + 0.5) % 1.0 - 0.5
+        if abs(off) > TOLERANCE or not self.since:
+            self.since, self.phase = edge, edge % 1.0
+            return
+        self.phase = (self.phase + off / 8) % 1.0
+        if (edge - self.since) * margin >= DRIFT_TO_TELL and now >= self.distrust_until:
+            self.is_fixed = 1.0
 
-@dataclass(slots=True)
-class FixedWindows:
-    """The window that is being filled, the one before (whose responses still come), and what other clients use of them."""
+    def strike(self, weight: float, now: float) -> None:
+        """Something came that should not have come if windows were fixed."""
+        self.strikes += weight
+        if self.strikes > STRIKES:
+            self.is_fixed = self.strikes = 0.0
+            self.since, self.distrust_until = now, now + DISTRUST
 
-    now: Window = field(default_factory=Window)
-    before: Window = field(default_factory=Window)
-    late: float = 0.0  # slots so close to the end that they may be counted in the next window
-    others: float = 0.0  # requests of other clients of the account per window
-
-    def place(self, earliest: float, last_at: float, limit: float, phase: float) -> Slot:
-        """The next slot not before `earliest`; windows begin at whole seconds plus `phase`."""
-        if self.now.number < 0:
-            self._enter(earliest - phase, limit)
-        number = max(math.floor(earliest - phase), self.now.number)
-        if number == self.now.number and self.now.used >= self.allowance(limit):
+    def place(self, earliest: float, last_at: float, limit: float, allowance: float) -> Slot:
+        """The next slot not before `earliest`, in a window that holds `allowance`."""
+        number = max(math.floor(earliest - self.phase + 1 - LAST_ENTRY), self.number)
+        if number == self.number and self.used >= allowance:
             number += 1
-        crowded = self._is_crowded(number, limit)
-        if crowded and earliest > number + phase + LAST_ENTRY:
-            number += 1
-        if number != self.now.number:
-            self._turn_to(number)
-        start = number + phase
-        at = max(earliest, start, start + LEAD + SPAN * self.now.used / limit if crowded else last_at + SPAN / limit)
-        self.now.used += 1
-        self.late += at > start + LAST_ENTRY
-        return Slot(at, at - last_at, number, self.now.used - 1)
+        if number != self.number:
+            self.before, self.used = self.used if number == self.number + 1 else 0.0, 0.0
+            self.number, self.strikes = number, self.strikes * STRIKE_FADES
+        start = number + self.phase
+        # with less than half of a window requested, a request that slips over an edge does no harm
+        is_crowded = max(self.used, self.before) > allowance / 2
+        free = start + LEAD + SPAN * self.used / limit if is_crowded else max(last_at + SPAN / limit, start + LAST_ENTRY - 1)
+        at = max(earliest, free)
+        self.used += 1
+        return Slot(at, at - last_at, number, self.used - 1)
 
-    def allowance(self, limit: float) -> float:
-        """Slots that a window may hold."""
-        return max(math.floor(limit - self.others), math.ceil(limit * FAIR_SHARE))
-
-    def still_holds(self, slot: Slot, limit: float) -> bool:
-        return slot.window != self.now.number or slot.index < self.allowance(limit)
-
-    def count(self, slot: Slot, count: float) -> None:
-        """What the service counted beyond the slots given is the work of other clients."""
-        for window in self._windows(slot):
-            window.top = max(window.top, count)
-            window.first = window.first if slot.index else count - 1
-        self.others = max(self.others, self.now.others, self.before.others)
-
-    def uncount(self, slot: Slot) -> None:
-        """A refused request used up nothing."""
-        for window in self._windows(slot):
-            window.used -= 1
-
-    def _windows(self, slot: Slot) -> list[Window]:
-        """The window of the slot, while it is known."""
-        return [window for window in (self.now, self.before) if window.number == slot.window]
-
-    def is_early(self, slot: Slot, count: float, limit: float) -> bool:
-        """One of our first, yet counted among the last after a window full of our own: it came before the edge."""
-        full = slot.window == self.before.number + 1 and self.before.used > limit / 2
-        return full and self.others < 1 and slot.index < limit / 3 and count - slot.index > limit / 2
-
-    def _is_crowded(self, number: float, limit: float) -> bool:
-        """Whether edges matter: with less than half of a window requested, a request that slips over one does no harm."""
-        if number == self.now.number:
-            busiest = max(self.now.used, self.before.used if self.before.number == number - 1 else 0.0)
-        else:
-            busiest = self.now.used if self.now.number == number - 1 else 0.0
-        return busiest + self.others > limit / 2
-
-    def _enter(self, now: float, limit: float) -> None:
-        """Begin after even pacing, which has used up its share of the present window."""
-        self.now, self.before = Window(math.floor(now), math.ceil(now % 1.0 * limit) + 1.0), Window()
-        self.late = self.others = 0.0
-
-    def _turn_to(self, number: float) -> None:
-        self.others = max(self.now.others, self.before.others, self.others - OTHERS_FADE)
-        self.now, self.before, self.late = Window(number, self.late), self.now, 0.0
+    def note_even(self, at: float, limit: float) -> None:
+        """A slot was paced evenly, which has used up its share of the window until then."""
+        self.number = math.floor(at - self.phase + 1 - LAST_ENTRY)
+        self.used, self.before = math.ceil(max(at - self.phase - self.number, 0.0) * limit) + 1, limit
 
 
 #: Requests a second in the specification's text: for estimates before an account has reported its own limit, never for sending.
@@ -226,21 +134,18 @@ class Schedule:
     refusals: float = 0.0  # 429s in a row
     touched_at: float = 0.0
     share: float = 1.0  # of the limit that may be used: less where the other machines cannot be seen
-    edges: Edges = field(default_factory=Edges)
-    fixed: FixedWindows = field(default_factory=FixedWindows)
+    windows: Windows = field(default_factory=Windows)
 
     def reserve(self, now: float, cap: float | None = None) -> Slot:
         """Take the next free slot. `cap`: requests per second that are never exceeded."""
         self._forget_nonsense(now)
         if self.is_windowed(cap):
-            slot = self.fixed.place(max(now, self.hold_until), self.last_at, self.limit, self.edges.phase)
+            slot = self.windows.place(max(now, self.hold_until), self.last_at, self.limit, self.rate())
         else:
             at = max(self.free_at, self.hold_until, now - CREDIT)
             self.free_at = at + 1 / self.rate(cap)
-            self.fixed.now.number = -1.0
+            self.windows.note_even(at, self.reported)
             slot = Slot(at, at - self.last_at)
-        if slot.window >= 0 and slot.index == 0:
-            self.edges.strikes *= STRIKE_FADES
         self.last_at = slot.at
         return slot
 
@@ -248,7 +153,7 @@ class Schedule:
         """Whether nothing was learnt since that forbids the slot."""
         if slot.at < self.hold_until or slot.at > self.last_at + 1:  # given before the state was lost, or by another clock
             return False
-        return slot.window < 0 or not self.edges.is_fixed or self.fixed.still_holds(slot, self.limit)
+        return slot.window < 0 or not self.windows.is_fixed or slot.index < self.rate()
 
     @property
     def reported(self) -> float:
@@ -256,14 +161,14 @@ class Schedule:
         return self.limit or START_RATE
 
     def is_windowed(self, cap: float | None = None) -> bool:
-        return bool(self.edges.is_fixed) and 0 < self.limit <= min(WIDEST, cap or math.inf) and self.share == 1
+        return bool(self.windows.is_fixed) and 0 < self.limit <= min(WIDEST, cap or math.inf) and self.share == 1
 
     def rate(self, cap: float | None = None) -> float:
         """Requests per second that are allowed as of now."""
-        if not self.is_windowed(cap):
-            even = (self.limit or START_RATE * (1 + FIRST_MARGIN)) / (1 + self.margin)
-            return self.share * min(even, cap or math.inf, math.inf if self.limit else START_RATE)
-        return self.fixed.allowance(self.limit)
+        if self.is_windowed(cap):  # a margin beyond the least one is what other clients use; one refusal alone costs nothing
+            return max(math.floor(self.limit / (1 + self.margin - LEAST_MARGIN) + 0.35), 1)
+        even = (self.limit or START_RATE * (1 + FIRST_MARGIN)) / (1 + self.margin)
+        return self.share * min(even, cap or math.inf, math.inf if self.limit else START_RATE)
 
     def learn(self, slot: Slot, report: RateReport | None, *, refused: bool, now: float, wall: float) -> None:
         """Take in what came back for the request sent in `slot`. `wall`: now, in seconds since 1970."""
@@ -283,15 +188,17 @@ class Schedule:
             self._counted(slot, min(count, self.limit), now)
 
     def _counted(self, slot: Slot, count: float, now: float) -> None:
-        is_edge = self.edges.begins(count, self.limit) and slot.gap < NEAR
+        windows, half = self.windows, self.limit / 2
+        is_edge = windows.begins(count, self.limit) and slot.gap < NEAR
         if slot.window < 0:
-            if is_edge and not self.edges.is_fixed:
-                self.edges.saw(slot.at - slot.gap / 2, self.margin, now)
-        elif self.edges.is_fixed:
-            if self.fixed.is_early(slot, count, self.limit) or (is_edge and slot.index >= self.limit / 2):
-                self.edges.strike(2, now)
-            elif slot.at >= slot.window + self.edges.phase + 0.1:
-                self.fixed.count(slot, count)
+            if is_edge and not windows.is_fixed:
+                windows.saw(slot.at - slot.gap / 2, self.margin, now)
+                if windows.is_fixed and self.margin <= CONTESTED:
+                    self.margin = LEAST_MARGIN
+        elif windows.is_fixed:
+            is_early = slot.index == 0 and count > half and slot.at > slot.window + windows.phase + LEAD / 2
+            if is_early or (is_edge and slot.index >= half):  # ours came before its edge, or the first of a window late in ours
+                windows.strike(2, now)
 
     def _refused(self, slot: Slot, report: RateReport | None, now: float, wall: float) -> None:
         self.refusals += 1
@@ -299,22 +206,18 @@ class Schedule:
         is_news = slot.at > self.refused_at  # one that was on its way at the last refusal teaches nothing
         is_whim = report is not None and not report.reached and bool(report.remaining)
         self.refused_at = now
-        if slot.window >= 0 and self.edges.is_fixed:
-            self.fixed.uncount(slot)
-        if not is_news or is_whim:
-            return
-        if slot.window < 0:
-            most = max((self.limit or START_RATE) / SLOWEST - 1, FIRST_MARGIN)
-            self.margin = min(max(self.margin + MARGIN_STEP, self.margin * 1.25), most)
-        elif self.fixed.others < 1:
-            self.edges.strike(1, now)
+        if is_news and not is_whim:
+            most = max(self.reported / SLOWEST - 1, FIRST_MARGIN)
+            self.margin = min(max(self.margin + MARGIN_STEP, self.margin * 1.4), most)
+            if slot.window >= 0 and slot.index < self.limit / 3:
+                self.windows.strike(1, now)
 
     def _hold(self, report: RateReport | None, now: float, wall: float) -> float:
         """Until when nobody sends: the end of the window as far as it can be told, else what the service advises, else 1 s."""
         advised = max(report.after or 0.0, 0.0) if report is not None else 0.0
         left = _left(report, wall)
         if self.is_windowed() and advised <= 1:
-            return now + 1 - (now - self.edges.phase) % 1.0
+            return now + 1 - (now - self.windows.phase) % 1.0
         if self.refusals == 1 and -1 < left <= 1 and left:  # a clock that differs from ours may mislead once, not twice
             return now + max(left + 0.01, 0.0)
         return now + min(advised or 1.0, LONGEST_HOLD)
@@ -331,8 +234,8 @@ class Schedule:
         """What is learnt of the service, in place of a state that was lost: nobody sends for `hold` seconds. Empty if nothing is."""
         if not self.limit:
             return Schedule(share=share)
-        hold_until, edges = max(self.hold_until, now + hold), dataclasses.replace(self.edges)
-        return Schedule(self.limit, last_at=now, hold_until=hold_until, touched_at=self.touched_at, share=share, edges=edges)
+        hold_until, windows = max(self.hold_until, now + hold), dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0)
+        return Schedule(self.limit, self.margin, now, hold_until=hold_until, touched_at=self.touched_at, share=share, windows=windows)
 
     def become(self, other: Schedule) -> None:
         for each in dataclasses.fields(self):

@@ -123,6 +123,7 @@ class RedisState:
         return time.monotonic() + self._server.clock.ahead
 
     def apply(self, change: Callable[[Schedule], T]) -> T:
+        """As `StateFile.apply`; `change` may be called several times: pure but for the schedule."""
         with self._server.lock:
             try:
                 if time.monotonic() >= self._server.look_at:

@@ -1,7 +1,7 @@
 """What the service says about its rate limit. Not here: what follows from it (`pacing`)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -37,15 +37,12 @@ def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> R
     values |= _in_body(body)
     if not values:
         return None
-    reset, after = (read_or_none(read_decimal, values.get(name)) for name in ("reset", "after"))
-    return RateReport(
-        limit=read_or_none(read_int, values.get("limit")),
-        requests=read_or_none(read_int, values.get("requests")),
-        remaining=read_or_none(read_int, values.get("remaining")),
-        reached=bool(read_or_none(read_bool, values.get("reached"))),
-        reset=None if reset is None else float(reset),
-        after=None if after is None else float(after),
-    )
+    known: dict[str, Any] = {name: read_or_none(read, values.get(name)) for name, read in _READERS.items()}
+    return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
+
+
+_READERS: dict[str, Callable[[Any], float]] = dict.fromkeys(("limit", "requests", "remaining"), read_int)
+_READERS |= dict.fromkeys(("reset", "after"), lambda value: float(read_decimal(value)))
 
 
 def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
@@ -72,9 +69,6 @@ def _in_body(body: Body | memoryview | None) -> dict[str, Any]:
 def _levels(body: Body | memoryview | None) -> Iterator[Parts]:
     envelope = read_envelope(body)
     yield envelope.top
-    if envelope.response is not None:
-        yield envelope.response
-        if (header := parts_or_none(part(envelope.response, "header"))) is not None:
-            yield header
-    if envelope.members is not None:
-        yield envelope.members
+    yield envelope.response or {}
+    yield parts_or_none(part(envelope.response, "header")) or {}
+    yield envelope.members or {}

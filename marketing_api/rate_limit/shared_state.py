@@ -1,5 +1,4 @@
-"""Where the state of an account's limit is kept: `SharedState` is what the limiter needs of a store, `StateFile` a small locked file
-that all processes of the machine share.
+"""Where the state of an account's limit is kept: a small locked file that all processes of the machine share.
 
 Belongs here: locking, reading, writing, and what happens when the file is damaged or gone. Not here: what the numbers mean (`pacing`),
 sharing between machines (`redis_state`). Needs `fcntl`, so Linux or macOS.
@@ -15,7 +14,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -29,25 +28,16 @@ _SIZE = 1024  # bytes of the file, checksum included, whatever the numbers: a ki
 T = TypeVar("T")
 
 
-class SharedState(Protocol):
-    """A store of one account's `Schedule`. Used by one thread at a time."""
-
-    def now(self) -> float:
-        """Seconds on the clock that the schedule's times are of."""
-
-    def apply(self, change: Callable[[Schedule], T]) -> T:
-        """Change the schedule as if nobody else did, and return what `change` does, which may be called several times: pure but for it."""
-
-
 class StateFile:
-    """Changes are made under the file's lock, on the monotonic clock, which all processes of the machine share."""
+    """A store of one account's `Schedule`, used by one thread at a time. Changes are made under the file's lock."""
 
-    now = staticmethod(time.monotonic)
+    now = staticmethod(time.monotonic)  # the clock that the schedule's times are of; all processes of the machine share it
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def apply(self, change: Callable[[Schedule], T]) -> T:
+        """Change the schedule as if nobody else did, and return what `change` does."""
         with self._locked() as descriptor:
             stored = os.pread(descriptor, _SIZE + 1, 0)
             schedule = unpacked(stored)

@@ -1,55 +1,29 @@
 """What comes back about e-mail campaigns and their statistics."""
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from itertools import chain
 from typing import Any
 
-from marketing_api.records.fields import (
-    AccountTime,
-    ApiInt,
-    ApiText,
-    KeyDate,
-    MaybeFloat,
-    MaybeInt,
-    MaybeText,
-    MaybeWord,
-    Record,
-    Rows,
-    Unread,
-    field,
-    key,
-    missing,
-)
-from marketing_api.records.shapes import (
-    each,
-    entries,
-    is_collection,
-    is_full,
-    is_numbered,
-    is_scalar,
-    is_whole,
-    items_of,
-    mapping,
-    member,
-    objects,
-)
+from marketing_api.records.fields import MaybeWord, Record, Rows, Unread, field, key, missing
+from marketing_api.records.shapes import each, entries, is_full, is_numbered, is_scalar, is_whole, items_of, mapping, member, objects
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
 
 class Campaign(Record):
     """One e-mail campaign."""
 
-    campaign_id: ApiInt = key("The service's id of the campaign.", "id")
+    campaign_id: int = key("The service's id of the campaign.", "id")
     status: MaybeWord = field("draft, sent, scheduled or automation: the group that the service lists it in.")
-    type: MaybeText = field("automated for the automation group, else standard.")
-    subject: MaybeText = field("Subject line.")
-    message: MaybeText = field("Body.")
-    reply_to: MaybeText = field("Address that replies go to.", "replyto", personal=True)
-    from_email: MaybeText = field("Address of the sender.", "fromemail", personal=True)
-    from_name: MaybeText = field("Name of the sender.", personal=True)
-    created_at: AccountTime = field("When it was created, UTC.", "creation_date")
+    type: str | None = field("automated for the automation group, else standard.")
+    subject: str | None = field("Subject line.")
+    message: str | None = field("Body.")
+    reply_to: str | None = field("Address that replies go to.", "replyto", personal=True)
+    from_email: str | None = field("Address of the sender.", "fromemail", personal=True)
+    from_name: str | None = field("Name of the sender.", personal=True)
+    created_at: dt.datetime | None = field("When it was created, UTC.", "creation_date")
 
 
 _AS_STATED = ": the service's own statement, which may contradict the counts and be over 100"
@@ -58,36 +32,36 @@ _AS_STATED = ": the service's own statement, which may contradict the counts and
 class CampaignStats(Record):
     """What became of one campaign's messages, as of one day."""
 
-    campaign_id: ApiInt = key("The service's id of the campaign.")
-    observed_on: KeyDate = key("The account's local date of the request.")
-    opened_count: MaybeInt = field("Messages opened.")
-    unopened_count: MaybeInt = field("Messages not opened.")
-    bounced_count: MaybeInt = field("Messages bounced.")
-    unsubscribed_count: MaybeInt = field("Recipients who unsubscribed.")
-    opened_percent: MaybeFloat = field(f"Share of messages opened{_AS_STATED}.")
-    unopened_percent: MaybeFloat = field(f"Share of messages not opened{_AS_STATED}.")
-    bounced_percent: MaybeFloat = field(f"Share of messages bounced{_AS_STATED}.")
-    unsubscribed_percent: MaybeFloat = field(f"Share of recipients who unsubscribed{_AS_STATED}.")
+    campaign_id: int = key("The service's id of the campaign.")
+    observed_on: dt.date = key("The account's local date of the request.")
+    opened_count: int | None = field("Messages opened.")
+    unopened_count: int | None = field("Messages not opened.")
+    bounced_count: int | None = field("Messages bounced.")
+    unsubscribed_count: int | None = field("Recipients who unsubscribed.")
+    opened_percent: float | None = field(f"Share of messages opened{_AS_STATED}.")
+    unopened_percent: float | None = field(f"Share of messages not opened{_AS_STATED}.")
+    bounced_percent: float | None = field(f"Share of messages bounced{_AS_STATED}.")
+    unsubscribed_percent: float | None = field(f"Share of recipients who unsubscribed{_AS_STATED}.")
 
 
 class CampaignLink(Record):
     """Clicks on one link of one campaign, as of one day."""
 
-    campaign_id: ApiInt = key("The service's id of the campaign.")
-    url: ApiText = key("Where the link leads.")
-    observed_on: KeyDate = key("The account's local date of the request.")
-    message: MaybeText = field("Text of the link.")
-    clicker_count: MaybeInt = field("Addresses that clicked it; NULL when one that is listed could not be read.")
-    click_count: MaybeInt = field("Clicks of all addresses; NULL when one that is listed could not be read.")
+    campaign_id: int = key("The service's id of the campaign.")
+    url: str = key("Where the link leads.")
+    observed_on: dt.date = key("The account's local date of the request.")
+    message: str | None = field("Text of the link.")
+    clicker_count: int | None = field("Addresses that clicked it; NULL when one that is listed could not be read.")
+    click_count: int | None = field("Clicks of all addresses; NULL when one that is listed could not be read.")
 
 
 class CampaignClicker(Record):
     """Clicks of one address on one link of one campaign."""
 
-    campaign_id: ApiInt = key("The service's id of the campaign.")
-    url: ApiText = key("Where the link leads.")
-    email: ApiText = key("Address that clicked.", personal=True)
-    click_count: MaybeInt = field("Its clicks, summed over the entries that the service lists.")
+    campaign_id: int = key("The service's id of the campaign.")
+    url: str = key("Where the link leads.")
+    email: str = key("Address that clicked.", personal=True)
+    click_count: int | None = field("Its clicks, summed over the entries that the service lists.")
 
 
 #: The filter's word and others that the automation group may be called.
@@ -147,12 +121,12 @@ def statistics(payload: Any, params: Mapping[str, str]) -> Rows:
         beside = {name: value for name, value in entry.items() if name not in known}
         if stats in (None, ""):
             yield (CampaignStats, Unread(entry, "stats: missing from the response")) if beside else missing(CampaignStats, "stats")
-        elif is_collection(stats):
+        elif is_scalar(stats):
+            yield CampaignStats, stats
+        else:
             raw, unread = _stats(stats, campaign_id)
             yield CampaignStats, {**beside, **raw}
             yield from ((CampaignStats, part) for part in unread)
-        else:
-            yield CampaignStats, stats
         clicks = member(entry, "clicks")
         if not is_whole(None, clicks):
             yield missing(CampaignClicker, "clicks")

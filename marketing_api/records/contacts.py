@@ -1,47 +1,34 @@
 """What comes back about contacts and their coupons. Their timelines are in `timelines`."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import (
-    AccountDate,
-    AccountTime,
-    ApiInt,
-    Json,
-    MaybeBool,
-    MaybeInt,
-    MaybeText,
-    MaybeWord,
-    Record,
-    Rows,
-    field,
-    key,
-)
-from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping, objects
+from marketing_api.records.fields import Json, MaybeWord, Record, Rows, field, key
+from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping
 from marketing_api.records.values import is_nothing, read_int, read_or_none
 
 
 class Contact(Record):
     """One contact in one list; the same e-mail address may be in several lists."""
 
-    list_id: ApiInt = key("The list that the contact is in.", "listid")
-    contact_id: ApiInt = key("The service's id of the contact.", "id")
-    email: MaybeText = field("E-mail address.", personal=True)
+    list_id: int = key("The list that the contact is in.", "listid")
+    contact_id: int = key("The service's id of the contact.", "id")
+    email: str | None = field("E-mail address.", personal=True)
     status: MaybeWord = field("active, unconfirmed, unsubscribed or bounced; another word of the service in lower case.")
-    status_code: MaybeInt = field("The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced.")
-    registered_at: AccountTime = field("When the contact was added, UTC.", "registration_date")
+    status_code: int | None = field("The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced.")
+    registered_at: dt.datetime | None = field("When the contact was added, UTC.", "registration_date")
     custom_fields: Json = field("Values of the list's custom fields, by field id or name.", personal=True)
 
 
 class Coupon(Record):
     """One coupon that an e-mail address was given."""
 
-    coupon_id: ApiInt = key("The service's id of the coupon.", "id")
-    email: MaybeText = field("E-mail address that it was given to.", personal=True)
-    coupon_code: MaybeText = field("The code.", "couponcode")
-    is_redeemed: MaybeBool = field("Whether it was redeemed.", "couponredeemed")
-    redeemed_on: AccountDate = field("When it was redeemed, in the account's time zone.", "couponredeemedon")
+    coupon_id: int = key("The service's id of the coupon.", "id")
+    email: str | None = field("E-mail address that it was given to.", personal=True)
+    coupon_code: str | None = field("The code.", "couponcode")
+    is_redeemed: bool | None = field("Whether it was redeemed.", "couponredeemed")
+    redeemed_on: dt.date | None = field("When it was redeemed, in the account's time zone.", "couponredeemedon")
 
 
 #: api-observed row 18.
@@ -50,16 +37,13 @@ _STATUS = {known: (word, code) for code, word in STATUSES.items() for known in (
 _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"})
 
 
-def contacts(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
-    """`contacts`: {count, items}; the list is the one requested."""
+def contacts(payload: Any, params: Mapping[str, str]) -> Rows:
+    """`contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an object by id, an array with one entry per list by
+    e-mail, api-observed row 4) fill no table: an object looked up by id does not tell its list.
+    """
     requested = {"list_id": params["listid"]} if "listid" in params else {}
-    for entry in entries(of(payload)):
+    for entry in entries(items_of(payload)):
         yield Contact, _contact(entry, requested) if isinstance(entry, dict) else entry
-
-
-#: `contact`: an object by id, an array with one entry per list by e-mail (api-observed row 4). Look-ups fill no table; an object
-#: looked up by id does not tell its list and so is set aside unless `params` has a `listid`.
-found = partial(contacts, of=objects)
 
 
 def _contact(entry: dict[str, Any], requested: dict[str, str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a record is, and the annotated types of its fields: nothing beyond this package knows how untidy the values are.
+"""What a record is, and how the types of its fields are read: nothing beyond this package knows how untidy the values are.
 
 Not here: which fields a record has (`records/AREA.py`), reading single values (`values`), collections (`shapes`).
 Zone-dependent types read the account's time zone from pydantic's validation context (`{"zone": ZoneInfo}`).
@@ -31,9 +31,18 @@ Value = TypeVar("Value")
 
 
 class Record(BaseModel):
-    """One row's worth of the service's data. Fields it does not know are kept in `extra`, never dropped."""
+    """One row's worth of the service's data. Fields it does not know are kept in `extra`, never dropped.
+
+    A field of a plain type is read from every form in which the service writes such a value (`_READERS`).
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True, protected_namespaces=())
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        for info in cls.model_fields.values():
+            info.metadata = info.metadata or [_READERS[info.annotation]]
+        cls.model_rebuild(force=True)
 
     @property
     def extra(self) -> dict[str, Any] | None:
@@ -159,17 +168,22 @@ def _maybe(read: Callable[[Any], Any]) -> PlainValidator:
     return _read(read_or_nothing)
 
 
+#: Of plain types: those that may be None are None where nothing is given.
+_READERS: dict[Any, PlainValidator] = {
+    int: _read(read_int),
+    int | None: _maybe(read_int),
+    float | None: _maybe(lambda value: float(read_decimal(value))),
+    Decimal | None: _maybe(read_decimal),
+    bool | None: _maybe(read_bool),
+    str: _read(_key_text),  # it identifies something, and so is not blank
+    str | None: _read(read_text),
+    dt.datetime | None: PlainValidator(_moment),
+    dt.date | None: PlainValidator(_local_date),
+    dt.date: PlainValidator(lambda value, info: _there(_local_date(value, info))),
+}
 #: Marks types whose values are words of an open set, of which the service may send new ones.
 _WORD = "word"
 
-ApiInt = Annotated[int, _read(read_int)]
-MaybeInt = Annotated[int | None, _maybe(read_int)]
-MaybeFloat = Annotated[float | None, _maybe(lambda value: float(read_decimal(value)))]
-MaybeDecimal = Annotated[Decimal | None, _maybe(read_decimal)]
-MaybeBool = Annotated[bool | None, _maybe(read_bool)]
-#: A text that identifies something, and so is not blank.
-ApiText = Annotated[str, _read(_key_text)]
-MaybeText = Annotated[str | None, _read(read_text)]
 #: Any value as text, structures as JSON.
 RawText = Annotated[str | None, _read(as_text)]
 #: A word of an open set in lower case.
@@ -180,8 +194,5 @@ Network = Annotated[str, _read(read_network), _WORD]
 AsWorded = Annotated[str | None, _read(read_text), _WORD]
 #: Texts in any shape of a collection; a single text stands for a list of one.
 MaybeTexts = Annotated[list[str] | None, _read(_texts)]
-AccountTime = Annotated[dt.datetime | None, PlainValidator(_moment)]
-AccountDate = Annotated[dt.date | None, PlainValidator(_local_date)]
-KeyDate = Annotated[dt.date, PlainValidator(lambda value, info: _there(_local_date(value, info)))]
 #: Any JSON value, kept as it came (a single value as a list of one); an empty collection stands for nothing.
 Json = Annotated[dict[str, Any] | list[Any] | None, _read(_json)]

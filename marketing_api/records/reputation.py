@@ -1,6 +1,7 @@
 """What comes back about reviews, feedback, sentiment and their statistics."""
 
 import contextlib
+import datetime as dt
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -8,25 +9,7 @@ from typing import Any
 
 import phpserialize
 
-from marketing_api.records.fields import (
-    AccountDate,
-    AccountTime,
-    ApiInt,
-    ApiText,
-    ApiWord,
-    AsWorded,
-    KeyDate,
-    MaybeFloat,
-    MaybeInt,
-    MaybeText,
-    Network,
-    RawText,
-    Record,
-    Rows,
-    field,
-    key,
-    missing,
-)
+from marketing_api.records.fields import ApiWord, AsWorded, Network, RawText, Record, Rows, field, key, missing
 from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, is_whole, items_of, keyed, mapping, member
 from marketing_api.records.values import as_text, is_no_moment, is_nothing, singular
 
@@ -34,77 +17,77 @@ from marketing_api.records.values import as_text, is_no_moment, is_nothing, sing
 class DirectReview(Record):
     """One private review left on the business's own feedback page."""
 
-    review_id: ApiInt = key("The service's id of the review.", "id")
-    email: MaybeText = field("E-mail address of the reviewer.", personal=True)
-    phone: MaybeText = field("Phone number of the reviewer, may be empty.", personal=True)
-    reviewed_at: AccountTime = field("When it was left, UTC.")
-    inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
-    notes: MaybeText = field("Notes on the review, may be empty.", personal=True)
+    review_id: int = key("The service's id of the review.", "id")
+    email: str | None = field("E-mail address of the reviewer.", personal=True)
+    phone: str | None = field("Phone number of the reviewer, may be empty.", personal=True)
+    reviewed_at: dt.datetime | None = field("When it was left, UTC.")
+    inquiry: str | None = field("What the reviewer wrote.", personal=True)
+    notes: str | None = field("Notes on the review, may be empty.", personal=True)
     rating: AsWorded = field("Good or Bad, as the service words it.")
 
 
 class OnlineReview(Record):
     """One public review on one channel."""
 
-    review_key: ApiText = key("Hash of the review's content and an occurrence number: the service gives no id.")
-    channel: ApiText = key("Display name of the channel, e.g. Yelp.")
-    username: MaybeText = field("Name of the reviewer on the channel.", personal=True)
-    reviewed_at: AccountTime = field("When it was published, UTC.", "date")
-    inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
-    rating: MaybeFloat = field("The number inside the serialized rating when there is exactly one.")
+    review_key: str = key("Hash of the review's content and an occurrence number: the service gives no id.")
+    channel: str = key("Display name of the channel, e.g. Yelp.")
+    username: str | None = field("Name of the reviewer on the channel.", personal=True)
+    reviewed_at: dt.datetime | None = field("When it was published, UTC.", "date")
+    inquiry: str | None = field("What the reviewer wrote.", personal=True)
+    rating: float | None = field("The number inside the serialized rating when there is exactly one.")
     rating_raw: RawText = field("The rating as it came, a serialized structure.")
-    source_url: MaybeText = field("Where the review stands: often at its reviewer's page.", "sourceUrl", personal=True)
+    source_url: str | None = field("Where the review stands: often at its reviewer's page.", "sourceUrl", personal=True)
 
 
 class OnlineReviewChannel(Record):
     """The average rating of one channel, as of one day."""
 
-    channel: ApiText = key("Display name of the channel, e.g. Yelp.")
-    observed_on: KeyDate = key("The account's local date of the request.")
-    average_rating: MaybeFloat = field("Average rating as the service states it.", "AvgRating")
-    review_count: MaybeInt = field("Number of reviews of the channel that the response gave.")
+    channel: str = key("Display name of the channel, e.g. Yelp.")
+    observed_on: dt.date = key("The account's local date of the request.")
+    average_rating: float | None = field("Average rating as the service states it.", "AvgRating")
+    review_count: int | None = field("Number of reviews of the channel that the response gave.")
 
 
 class SentimentMention(Record):
     """One mention of the business with its polarity."""
 
-    mention_key: ApiText = key("Hash of the mention's content and an occurrence number: the service gives no id.")
+    mention_key: str = key("Hash of the mention's content and an occurrence number: the service gives no id.")
     polarity: ApiWord = key("positive, negative or neutral.")
-    channel: MaybeText = field("Where the mention stands.", "social")
-    reviewed_on: AccountDate = field("Date of the mention, in the account's time zone.", "reviewdate")
-    inquiry: MaybeText = field("What was said.", personal=True)
+    channel: str | None = field("Where the mention stands.", "social")
+    reviewed_on: dt.date | None = field("Date of the mention, in the account's time zone.", "reviewdate")
+    inquiry: str | None = field("What was said.", personal=True)
 
 
 class SentimentTotals(Record):
     """How many mentions there were in one range of dates, as the service counts them."""
 
-    from_on: KeyDate = key("First day of the range that was requested.", "from")
-    to_on: KeyDate = key("Last day of the range that was requested.", "to")
-    positive_count: MaybeInt = field("Positive mentions.", "positives", "positive")
-    negative_count: MaybeInt = field("Negative mentions.", "negatives", "negative")
+    from_on: dt.date = key("First day of the range that was requested.", "from")
+    to_on: dt.date = key("Last day of the range that was requested.", "to")
+    positive_count: int | None = field("Positive mentions.", "positives", "positive")
+    negative_count: int | None = field("Negative mentions.", "negatives", "negative")
 
 
 class ReviewStats(Record):
     """Good and bad reviews of one period."""
 
-    period_on: KeyDate = key("The period, by its date.", "periode", "period")
-    good_count: MaybeInt = field("Good reviews.", "good")
-    bad_count: MaybeInt = field("Bad reviews.", "bad")
+    period_on: dt.date = key("The period, by its date.", "periode", "period")
+    good_count: int | None = field("Good reviews.", "good")
+    bad_count: int | None = field("Bad reviews.", "bad")
 
 
 class SocialMediaStats(Record):
     """Mentions on one network in one period."""
 
-    period_on: KeyDate = key("The period, by its date.", "periode", "period")
+    period_on: dt.date = key("The period, by its date.", "periode", "period")
     network: Network = key("Network in lower case, e.g. facebook.")
-    mention_count: MaybeInt = field("Mentions.")
+    mention_count: int | None = field("Mentions.")
 
 
 class FeedbackViews(Record):
     """Views of the feedback page in one period."""
 
-    period_on: KeyDate = key("The period, by its date.", "periode", "period")
-    view_count: MaybeInt = field("Views.", "views")
+    period_on: dt.date = key("The period, by its date.", "periode", "period")
+    view_count: int | None = field("Views.", "views")
 
 
 def direct_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
@@ -221,38 +204,32 @@ _LONGEST = 10_000
 def read_rating(value: Any) -> float | None:
     """The number in `value` when there is exactly one, wherever it stands in the structure; else None. Never raises."""
     try:
-        numbers = list(_numbers(_structure(value)))
+        numbers = list(_numbers(_structure(value) if isinstance(value, str) else value))
     except RecursionError:
         return None
     return numbers[0] if len(numbers) == 1 else None
 
 
-def _structure(value: Any) -> Any:
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        return None if isinstance(value, str) else value
-    if _NUMBER.fullmatch(value):
-        return value
+def _structure(text: str) -> Any:
+    if len(text) > _LONGEST or ((is_php := _PHP.match(text)) and _NO_PHP.search(text)):
+        return None
     try:
-        if _PHP.match(value):
-            if _NO_PHP.search(value):
-                return None
-            return phpserialize.loads(value.strip().encode(), object_hook=phpserialize.phpobject, decode_strings=True)
-        return json.loads(value)
+        if is_php:
+            return phpserialize.loads(text.strip().encode(), object_hook=lambda name, members: members, decode_strings=True)
+        return text if _NUMBER.fullmatch(text) else json.loads(text)
     except Exception:  # whatever a stranger's text makes of a parser, it is no rating
         return None
 
 
 def _numbers(value: Any) -> Iterator[float]:
     """Every number among the values (not the names) of a structure; texts count when they are nothing but a number."""
-    if isinstance(value, phpserialize.phpobject):
-        value = value.__php_vars__
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         for item in value:
             yield from _numbers(item)
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        if abs(value) < 1e15:
+    elif isinstance(value, str):
+        if _NUMBER.fullmatch(value):
             yield float(value)
-    elif isinstance(value, str) and _NUMBER.fullmatch(value):
+    elif isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15:
         yield float(value)

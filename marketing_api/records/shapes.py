@@ -15,6 +15,7 @@ import msgspec
 from marketing_api.records.values import is_nothing, read_int, read_or_none
 
 RecordType = TypeVar("RecordType")
+Pairs = TypeVar("Pairs")
 #: An entry that is about to become a record; one that is no object is passed on as it came, to be set aside with a reason.
 Raw = Any
 
@@ -49,7 +50,9 @@ def is_whole(wrapper: Any, collection: Any) -> bool:
     counted = read_or_none(read_int, count)
     if collection is None or collection == "":
         return counted == 0
-    return is_list(collection) and sum(1 for _ in entries(collection)) >= (counted or 0)
+    is_entry = isinstance(collection, dict) and is_scalar(collection.get("id"))  # an only entry stands for a list of one
+    is_list = isinstance(collection, list) or collection == {} or is_numbered(collection) or is_entry
+    return is_list and sum(1 for _ in entries(collection)) >= (counted or 0)
 
 
 def is_scalar(value: Any) -> bool:
@@ -65,11 +68,6 @@ def is_full(value: Any) -> bool:
 def is_numbered(value: Any) -> bool:
     """Whether it is an object that stands for a list: entries keyed by number (row 16)."""
     return isinstance(value, dict) and bool(value) and all(name.isdecimal() for name in value)
-
-
-def is_list(value: Any) -> bool:
-    """Whether it is a list in one of its shapes (row 16): an object keyed by number, an empty one, an only entry with its id."""
-    return isinstance(value, list) or value == {} or is_numbered(value) or (isinstance(value, dict) and is_scalar(value.get("id")))
 
 
 def mapping(value: Any) -> dict[str, Any]:
@@ -115,6 +113,11 @@ def each(record: RecordType, items: Any, shape: Callable[[dict[str, Any]], dict[
 def listing(record: RecordType) -> Callable[[Any, Mapping[str, str]], Iterator[tuple[RecordType, Raw]]]:
     """The `rows` of an operation whose payload is {count, items} of one record as it comes."""
     return lambda payload, params: each(record, items_of(payload))
+
+
+def single(rows: Callable[[Any, Mapping[str, str]], Pairs]) -> Callable[[Any, Mapping[str, str]], Pairs]:
+    """The `rows` of a single fetch, from those of the listing of the same entries."""
+    return lambda payload, params: rows(objects(payload), params)
 
 
 def lift(raw: dict[str, Any], name: str, columns: Mapping[str, str]) -> dict[str, Any]:

@@ -1,24 +1,10 @@
 """What comes back about social profiles, posts and short links."""
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import (
-    AccountTime,
-    ApiInt,
-    ApiText,
-    ApiWord,
-    AsWorded,
-    KeyDate,
-    MaybeInt,
-    MaybeText,
-    Network,
-    Record,
-    Rows,
-    field,
-    key,
-    missing,
-)
+from marketing_api.records.fields import ApiWord, AsWorded, Network, Record, Rows, field, key, missing
 from marketing_api.records.shapes import each, entries, is_whole, items_of, lift, objects
 from marketing_api.records.values import is_no_moment, singular
 
@@ -28,57 +14,57 @@ class SocialProfile(Record):
 
     network: Network = key("Network in lower case, e.g. facebook.")
     kind: ApiWord = key("What it is on the network: page, profile, company, board or another word.")
-    profile_id: ApiText = key("The network's id of it.", "id")
-    name: MaybeText = field("Name of a page, company or board; some networks give a profile's here.", personal=True)
-    screen_name: MaybeText = field("Screen name of a profile.", "screenname", personal=True)
-    full_name: MaybeText = field("Full name of a profile.", "fullname", personal=True)
+    profile_id: str = key("The network's id of it.", "id")
+    name: str | None = field("Name of a page, company or board; some networks give a profile's here.", personal=True)
+    screen_name: str | None = field("Screen name of a profile.", "screenname", personal=True)
+    full_name: str | None = field("Full name of a profile.", "fullname", personal=True)
 
 
 class SocialPost(Record):
     """One post on one network: scheduled or published."""
 
-    post_id: ApiInt = key("The service's id of the post.", "id")
+    post_id: int = key("The service's id of the post.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
     channel_type: AsWorded = field("What it is posted to: page, profile, company, board or another word.")
-    channel_id: MaybeText = field("The network's id of the page or profile, as in social_profiles.profile_id.")
-    channel_name: MaybeText = field("Name of the page or profile.", personal=True)
-    scheduled_at: AccountTime = field("When it is or was to be published, UTC.")
-    message: MaybeText = field("Text of the post.")
-    photo_thumb_url: MaybeText = field("Small version of the picture.")
-    photo_url: MaybeText = field("The picture.")
+    channel_id: str | None = field("The network's id of the page or profile, as in social_profiles.profile_id.")
+    channel_name: str | None = field("Name of the page or profile.", personal=True)
+    scheduled_at: dt.datetime | None = field("When it is or was to be published, UTC.")
+    message: str | None = field("Text of the post.")
+    photo_thumb_url: str | None = field("Small version of the picture.")
+    photo_url: str | None = field("The picture.")
 
 
 class SocialPostDetail(Record):
     """What a single fetch adds to one post on one network."""
 
-    post_id: ApiInt = key("The service's id of the post.", "id")
+    post_id: int = key("The service's id of the post.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
-    title: MaybeText = field("Title of the post.")
-    posted_at: AccountTime = field("When it was published, UTC.", "datetime")
-    uid: MaybeText = field("The network's id of the post.")
+    title: str | None = field("Title of the post.")
+    posted_at: dt.datetime | None = field("When it was published, UTC.", "datetime")
+    uid: str | None = field("The network's id of the post.")
     type: AsWorded = field("Channel of the post, as the service words it.")
-    image_url: MaybeText = field("Picture of the post.", "image")
-    profile: MaybeText = field("Profile that posted it.", personal=True)
+    image_url: str | None = field("Picture of the post.", "image")
+    profile: str | None = field("Profile that posted it.", personal=True)
 
 
 class SocialLink(Record):
     """One short link used in posts."""
 
-    link_id: ApiInt = key("The service's id of the link.", "id")
-    short_url: MaybeText = field("The short link.", "shortenurl")
-    real_url: MaybeText = field("Where it leads.", "realurl")
-    message: MaybeText = field("Text of the post that it stands in.")
-    created_at: AccountTime = field("When it was made, UTC.", "date")
-    track_count: MaybeInt = field("Tracked visits, as of the last response.", "tracks")
+    link_id: int = key("The service's id of the link.", "id")
+    short_url: str | None = field("The short link.", "shortenurl")
+    real_url: str | None = field("Where it leads.", "realurl")
+    message: str | None = field("Text of the post that it stands in.")
+    created_at: dt.datetime | None = field("When it was made, UTC.", "date")
+    track_count: int | None = field("Tracked visits, as of the last response.", "tracks")
 
 
 class SocialLinkClicks(Record):
     """Clicks on one short link from one network, as of one day."""
 
-    link_id: ApiInt = key("The service's id of the link.", "id")
+    link_id: int = key("The service's id of the link.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
-    observed_on: KeyDate = key("The account's local date of the request.")
-    click_count: MaybeInt = field("Clicks up to then.")
+    observed_on: dt.date = key("The account's local date of the request.")
+    click_count: int | None = field("Clicks up to then.")
 
 
 def profiles(payload: Any, params: Mapping[str, str]) -> Rows:

@@ -1,9 +1,10 @@
 """What comes back about what happened to a contact: events, visits and automations, all in one response."""
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from marketing_api.records.fields import AccountTime, ApiInt, ApiText, AsWorded, Json, MaybeText, Record, Rows, field, key
+from marketing_api.records.fields import AsWorded, Json, Record, Rows, field, key
 from marketing_api.records.shapes import entries, is_full, is_numbered, is_scalar, keyed, lift, member
 from marketing_api.records.values import is_no_moment
 
@@ -11,36 +12,36 @@ from marketing_api.records.values import is_no_moment
 class TimelineEvent(Record):
     """One event in the timeline of one contact; its details grow later (opens, clicks)."""
 
-    contact_id: ApiInt = key("The contact.")
-    event_key: ApiText = key("Hash of kind, text and time, and an occurrence number: the service gives no id.")
+    contact_id: int = key("The contact.")
+    event_key: str = key("Hash of kind, text and time, and an occurrence number: the service gives no id.")
     key: AsWorded = field("Kind of event, e.g. email-campaign-sent; an open set.")
-    snippet: MaybeText = field("The event in words.", personal=True)
-    occurred_at: AccountTime = field("When it happened, UTC.")
+    snippet: str | None = field("The event in words.", personal=True)
+    occurred_at: dt.datetime | None = field("When it happened, UTC.")
     details: Json = field("Details as the service lists them: key, label, value.", personal=True)
 
 
 class TimelineVisit(Record):
     """One visit of one contact to a tracked page."""
 
-    contact_id: ApiInt = key("The contact.")
-    visit_key: ApiText = key("Hash of link, campaign and time, and an occurrence number: the service gives no id.")
-    link: MaybeText = field("The page visited.")
-    utm_campaign: MaybeText = field("UTM campaign of the link.")
-    utm_source: MaybeText = field("UTM source of the link.")
-    utm_medium: MaybeText = field("UTM medium of the link.")
-    utm_term: MaybeText = field("UTM term of the link.")
-    utm_content: MaybeText = field("UTM content of the link.")
-    visited_at: AccountTime = field("When it was visited, UTC.")
+    contact_id: int = key("The contact.")
+    visit_key: str = key("Hash of link, campaign and time, and an occurrence number: the service gives no id.")
+    link: str | None = field("The page visited.")
+    utm_campaign: str | None = field("UTM campaign of the link.")
+    utm_source: str | None = field("UTM source of the link.")
+    utm_medium: str | None = field("UTM medium of the link.")
+    utm_term: str | None = field("UTM term of the link.")
+    utm_content: str | None = field("UTM content of the link.")
+    visited_at: dt.datetime | None = field("When it was visited, UTC.")
 
 
 class TimelineAutomation(Record):
     """One automation that one contact went through."""
 
-    contact_id: ApiInt = key("The contact.")
-    automation_key: ApiText = key("Hash of name, type and time, and an occurrence number: the service gives no id.")
-    name: MaybeText = field("Name of the automation.")
+    contact_id: int = key("The contact.")
+    automation_key: str = key("Hash of name, type and time, and an occurrence number: the service gives no id.")
+    name: str | None = field("Name of the automation.")
     type: AsWorded = field("What it sent, e.g. sms or email.")
-    triggered_at: AccountTime = field("When it was triggered, UTC.")
+    triggered_at: dt.datetime | None = field("When it was triggered, UTC.")
     details: Json = field("Details as the service lists them: key, value.", personal=True)
 
 

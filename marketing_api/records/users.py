@@ -3,35 +3,35 @@
 from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import ApiInt, AsWorded, MaybeText, Record, Rows, field, key, missing
+from marketing_api.records.fields import AsWorded, Record, Rows, field, key, missing
 from marketing_api.records.shapes import is_collection, is_whole, items_of, mapping
 
 
 class User(Record):
     """One user of one business."""
 
-    business_id: ApiInt = key("The business that the user belongs to.")
-    user_id: ApiInt = key("The service's id of the user.", "id")
-    full_name: MaybeText = field("Full name.", "fullname", personal=True)
-    username: MaybeText = field("Name to log in with.", personal=True)
-    user_group: MaybeText = field("Group of the user, when there is one.", "group")
+    business_id: int = key("The business that the user belongs to.")
+    user_id: int = key("The service's id of the user.", "id")
+    full_name: str | None = field("Full name.", "fullname", personal=True)
+    username: str | None = field("Name to log in with.", personal=True)
+    user_group: str | None = field("Group of the user, when there is one.", "group")
     status: AsWorded = field("Status as the service words it, e.g. Active.")
 
 
 class Manager(Record):
     """One manager."""
 
-    manager_id: ApiInt = key("The service's id of the manager.", "id")
-    full_name: MaybeText = field("Full name.", "fullname", personal=True)
-    email: MaybeText = field("E-mail address.", personal=True)
+    manager_id: int = key("The service's id of the manager.", "id")
+    full_name: str | None = field("Full name.", "fullname", personal=True)
+    email: str | None = field("E-mail address.", personal=True)
     status: AsWorded = field("Status as the service words it, e.g. Active.")
 
 
 class UserGroup(Record):
     """One group of users."""
 
-    group_id: ApiInt = key("The service's id of the group.", "id")
-    name: MaybeText = field("Name of the group.")
+    group_id: int = key("The service's id of the group.", "id")
+    name: str | None = field("Name of the group.")
     status: AsWorded = field("Status as the service words it, e.g. Active.")
 
 

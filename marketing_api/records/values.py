@@ -107,8 +107,7 @@ _LONGEST_WORD = 100
 
 def read_word(value: Any) -> str:
     """A word of an open set in lower case: `Active` → active, `On hold` → on hold; what is no text or begins like a number is none."""
-    word = _name(value)
-    if not word[0].isalpha():
+    if not isinstance(value, str) or not (word := _name(value))[:1].isalpha():
         raise ValueError("not a word")
     return word
 
@@ -119,24 +118,16 @@ _NO_NETWORKS = frozenset({"id", "count", "total", "totals", "all", "items"})
 
 def read_network(value: Any) -> str:
     """The name of a social network in lower case, an open set: `Google+` → google+; a number is none."""
-    network = _name(value)
-    if network in _NO_NETWORKS or not any(map(str.isalpha, network)):
+    if not isinstance(value, str) or (network := _name(value)) in _NO_NETWORKS or not any(map(str.isalpha, network)):
         raise ValueError("not a network")
     return network
 
 
-def _name(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("not a word")
-    return _name_of(value)
-
-
 @functools.lru_cache(maxsize=1 << 10)
-def _name_of(text: str) -> str:
-    """A few words stand in millions of entries."""
-    if len(text) > _LONGEST_WORD or is_nothing(text) or not (word := text.strip()).isprintable():
-        raise ValueError("not a word")
-    return word.lower()
+def _name(text: str) -> str:
+    """In lower case, "" for what is none; kept, since a few words stand in millions of entries."""
+    word = text.strip()
+    return "" if len(text) > _LONGEST_WORD or is_nothing(text) or not word.isprintable() else word.lower()
 
 
 def as_text(value: Any) -> str | None:
@@ -160,7 +151,6 @@ _DATE_TIME = re.compile(
     re.ASCII,
 )
 _UNIX = re.compile(r"\d{9,10}(\.\d{1,9})?", re.ASCII)
-_UNIX_DIGITS = (9, 10)
 #: Unix seconds from 1973 to 2100: a smaller number is a year, a day or an id, a larger one is in milliseconds or a telephone number.
 _UNIX_RANGE = range(100_000_000, 4_133_980_800)
 #: MySQL's zero dates in any order, with or without a time of zero, and what PHP makes of them.
@@ -175,10 +165,8 @@ _LONGEST_MOMENT = 40
 def is_no_moment(value: Any) -> bool:
     """True when no date or time is given: nothing, zero, false (PHP's word for none), a date of zeros."""
     if isinstance(value, str):
-        if is_nothing(value):
-            return True
         text = value.strip()
-        return text == "0" or (len(text) <= _LONGEST_MOMENT and _NO_DATE.fullmatch(text) is not None)
+        return is_nothing(value) or text == "0" or (len(text) <= _LONGEST_MOMENT and _NO_DATE.fullmatch(text) is not None)
     return is_nothing(value) or value == 0
 
 
@@ -190,8 +178,6 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
     """
     try:
         if isinstance(value, str):
-            if len(value) in _UNIX_DIGITS and value.isdigit() and value.isascii():
-                return _unix(int(value))
             if (hour := _HOUR_FORM.fullmatch(value)) and (begin := _begin_of_hour(hour[1], zone)) is not None:
                 return begin + _MINUTES[int(hour[2])]
             if len(text := value.strip()) <= _LONGEST_MOMENT:

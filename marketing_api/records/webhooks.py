@@ -1,41 +1,37 @@
 """What comes back about behavioural webhooks."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
-from marketing_api.records.fields import ApiInt, AsWorded, MaybeInt, MaybeText, Record, Rows, Unread, field, key
-from marketing_api.records.shapes import each, items_of, lift, objects
+from marketing_api.records.fields import AsWorded, Record, Rows, Unread, field, key
+from marketing_api.records.shapes import each, items_of, lift
 from marketing_api.records.values import is_nothing, read_int
 
 
 class Webhook(Record):
     """One behavioural webhook: what visitors of a site are shown, and when."""
 
-    webhook_id: ApiInt = key("The service's id of the webhook.", "id")
-    name: MaybeText = field("Name of the webhook.")
+    webhook_id: int = key("The service's id of the webhook.", "id")
+    name: str | None = field("Name of the webhook.")
     type: AsWorded = field("What triggers it, e.g. On Page Exit.")
-    domain_id: MaybeInt = field("Tracked domain that it runs on.", "domainid")
+    domain_id: int | None = field("Tracked domain that it runs on.", "domainid")
     url_filter: AsWorded = field("How the page's address is compared, e.g. Matches Exactly.")
-    url_link: MaybeText = field("The address it is compared with.")
+    url_link: str | None = field("The address it is compared with.")
     action_type: AsWorded = field("What is shown or done, e.g. HTML Message.")
     execute_for: AsWorded = field("Which visitors it is for.")
     device_filter: AsWorded = field("Which devices it is for.")
-    repeat_interval: MaybeText = field("How often it repeats.")
-    delay_seconds: MaybeInt = field("Delay before it shows, in seconds: hours, minutes and seconds together.")
+    repeat_interval: str | None = field("How often it repeats.")
+    delay_seconds: int | None = field("Delay before it shows, in seconds: hours, minutes and seconds together.")
     action_style: AsWorded = field("How it is shown, e.g. Popup.", "action_stype")
 
 
-def webhooks(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
+def webhooks(payload: Any, params: Mapping[str, str]) -> Rows:
     """`webhooks`: {count, items}. A delay that cannot be read is set aside alone and stays in `extra`."""
-    for record, raw in each(Webhook, of(payload), _webhook):
+    for record, raw in each(Webhook, items_of(payload), _webhook):
         yield record, raw
         if isinstance(raw, dict) and "delay" in raw:
             yield record, Unread({"id": raw.get("id"), "delay": raw["delay"]}, "delay_seconds: not hours, minutes and seconds")
 
-
-#: `webhook`: one object.
-webhook = partial(webhooks, of=objects)
 
 _RULES = {"execute_for": "execute_for", "device_filter": "device_filter", "interval": "repeat_interval", "delay": "delay_seconds"}
 _SECONDS = {"hours": 3600, "minutes": 60, "seconds": 1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from marketing_api.exchange import Outcome
 from marketing_api.operations import contacts
 from tests.marketing_api.conftest import MakeBench
-from tests.marketing_api.scripted_server import Asked, Reply, ok
+from tests.marketing_api.scripted_server import Reply, ok
 
 
 def named(contact_id: int) -> Reply:
@@ -23,16 +23,6 @@ def test_a_service_that_knows_the_contact_by_another_id_is_believed_the_second_t
     at = bench(named(1007))
     at.client.fetch(contacts.TIMELINE.bind(id=7))
     assert [exchange.outcome for exchange in at.recorded] == [Outcome.BROKEN, Outcome.OK]
-
-
-def test_it_is_doubted_three_times_only(bench: MakeBench) -> None:
-    def other_id(asked: Asked) -> Reply:
-        return named(1000 + int(asked.query["id"]))
-
-    at = bench(other_id)
-    for contact_id in range(1, 11):
-        at.client.fetch(contacts.TIMELINE.bind(id=contact_id))
-    assert len(at.asked) == 10 + 3
 
 
 def test_a_service_that_mixes_up_is_never_believed_at_once(bench: MakeBench) -> None:

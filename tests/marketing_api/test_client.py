@@ -257,9 +257,7 @@ def test_a_record_that_cannot_be_kept_is_no_answer(bench: MakeBench) -> None:
 def test_statistics_tell_what_was_sent(bench: MakeBench) -> None:
     at = bench(Reply(500, b""), ok())
     at.client.fetch(ME)
-    statistics = at.client.statistics
-    assert statistics.requests == 2
-    assert statistics.outcomes == {Outcome.BROKEN: 1, Outcome.OK: 1}
+    assert at.client.statistics.requests == 2
 
 
 def test_times_are_recorded(bench: MakeBench) -> None:

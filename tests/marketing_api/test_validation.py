@@ -96,7 +96,7 @@ def test_an_answer_that_is_not_whole_is_broken_never_empty(body: bytes) -> None:
 def test_html_is_broken_with_any_status(status: int) -> None:
     problem = contacts_verdict(b"<!DOCTYPE html><p>Oops", status)
     assert isinstance(problem, BrokenResponse)
-    assert problem.status == status
+    assert f"HTTP {status}" in str(problem)
     assert "HTML" in str(problem)
 
 
@@ -105,7 +105,7 @@ def test_html_is_broken_with_any_status(status: int) -> None:
 def test_error_envelope_is_a_refusal_whatever_the_http_status(status: int, code: Any) -> None:
     problem = contacts_verdict(error(code, "Bad list", fields=["listid"]), status)
     assert isinstance(problem, Refused)
-    assert (problem.code, problem.status) == (1004 if code else None, status)
+    assert problem.code == (1004 if code else None)
     assert problem.detail["fields"] == ["listid"]
     assert "Bad list" in str(problem)
 

@@ -21,14 +21,14 @@ from marketing_api.errors import LimitNotShared
 from marketing_api.rate_limit import RateLimiter, RateReport
 from marketing_api.rate_limit.pacing import Schedule
 from marketing_api.rate_limit.redis_state import AGAIN, ALONE, HOLD, RedisState
-from marketing_api.rate_limit.shared_state import SharedState, StateFile
+from marketing_api.rate_limit.shared_state import StateFile
 from marketing_api.sandbox.cli import spawn
 from tests.services.conftest import Redis
 from tests.services.shared_budget import Asker, counted
 
 LIMIT = 15
 #: Opens the state of one account anew, as another process does.
-Opening = Callable[[], SharedState]
+Opening = Callable[[], StateFile | RedisState]
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def one_more(schedule: Schedule) -> float:
     return schedule.limit
 
 
-def limit_of(state: SharedState) -> float:
+def limit_of(state: StateFile | RedisState) -> float:
     return state.apply(lambda schedule: schedule.limit)
 
 

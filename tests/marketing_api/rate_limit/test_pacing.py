@@ -136,21 +136,21 @@ def test_few_threads_are_not_slowed_down_by_windows() -> None:
         Run(Grid(), seconds=200, askers=(1,)).go(),
         Run(Grid(), seconds=200, askers=(1,), shown=lambda told: Told(told.limit)).go(),
     )
-    assert windowed.slots.edges.is_fixed
+    assert windowed.slots.windows.is_fixed
     assert windowed.accepted > 0.9 * even.accepted
 
 
 def test_windows_are_told_apart() -> None:
-    assert Run(Grid(), seconds=30).go().slots.edges.is_fixed
-    assert not Run(FromFirst(), seconds=30).go().slots.edges.is_fixed
-    assert not Run(Sliding(), seconds=30).go().slots.edges.is_fixed
+    assert Run(Grid(), seconds=30).go().slots.windows.is_fixed
+    assert not Run(FromFirst(), seconds=30).go().slots.windows.is_fixed
+    assert not Run(Sliding(), seconds=30).go().slots.windows.is_fixed
 
 
 def test_windows_that_are_no_longer_fixed_are_disbelieved() -> None:
     run = Run(Grid(), seconds=30).go()
-    assert run.slots.edges.is_fixed
+    assert run.slots.windows.is_fixed
     later = Run(Sliding(), seconds=300, slots=run.slots, start=START + 30).go()
-    assert not later.slots.edges.is_fixed
+    assert not later.slots.windows.is_fixed
     assert later.share > 0.8
 
 
@@ -198,7 +198,7 @@ def test_times_from_before_a_reboot_are_dropped() -> None:
 def test_what_was_learnt_long_ago_is_learnt_anew() -> None:
     run = Run(Grid(), seconds=30).go()
     run.slots.reserve(START + 30 + 3600)
-    assert (run.slots.limit, run.slots.edges.is_fixed) == (0, 0)
+    assert (run.slots.limit, run.slots.windows.is_fixed) == (0, 0)
 
 
 def test_a_limit_without_meaning_is_no_brake() -> None:

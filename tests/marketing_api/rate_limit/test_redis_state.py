@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api.rate_limit.pacing import Edges, Schedule
+from marketing_api.rate_limit.pacing import Schedule, Windows
 from marketing_api.rate_limit.redis_state import ALONE, HOLD, ServerClock
 from tests.marketing_api.simulated_service import Grid, Run
 
@@ -76,8 +76,8 @@ def test_a_state_begun_anew_holds_everybody_and_keeps_what_is_learnt_of_windows(
     anew = learnt.begun_anew(1030.0, HOLD)
     assert anew.is_windowed()
     assert anew.reserve(1030.0).at >= 1030.0 + HOLD
-    assert anew.edges == learnt.edges
-    assert anew.edges is not learnt.edges
+    assert (anew.windows.is_fixed, anew.windows.phase) == (learnt.windows.is_fixed, learnt.windows.phase)
+    assert anew.windows is not learnt.windows
     run = Run(Grid(), seconds=30, slots=learnt.begun_anew(1030.0, HOLD), start=1030.0).go()
     assert run.refused == 0
     assert run.accepted > 0.97 * 15 * (30 - HOLD)
@@ -88,7 +88,7 @@ def test_nothing_learnt_holds_nobody() -> None:
 
 
 def test_what_was_learnt_long_ago_is_not_begun_with() -> None:
-    anew = Schedule(15.0, touched_at=1000.0, edges=Edges(is_fixed=1.0)).begun_anew(5000.0, HOLD)
+    anew = Schedule(15.0, touched_at=1000.0, windows=Windows(is_fixed=1.0)).begun_anew(5000.0, HOLD)
     anew.reserve(5000.0)
     assert not anew.limit
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from marketing_api.operations import contacts
-from marketing_api.records.contacts import Contact, Coupon, found
+from marketing_api.records.contacts import Contact, Coupon
+from marketing_api.records.contacts import contacts as rows_of_contacts
+from marketing_api.records.shapes import single
 from tests.marketing_api import samples
 from tests.marketing_api.responses import records, utc
 
@@ -70,12 +72,12 @@ def test_list_of_an_entry_gives_way_to_the_list_that_was_asked() -> None:
 
 def test_look_up_by_email_gives_one_contact_per_list() -> None:
     entries = [{"id": 1, "listid": "5", "email": "a@example.com", "12": "x"}, {"id": 2, "listid": 6, "email": "a@example.com"}]
-    read = [Contact.model_validate(raw) for _, raw in found(entries, {})]
+    read = [Contact.model_validate(raw) for _, raw in single(rows_of_contacts)(entries, {})]
     assert [(each.list_id, each.contact_id, each.custom_fields) for each in read] == [(5, 1, {"12": "x"}), (6, 2, None)]
 
 
 def test_look_up_by_id_gives_an_object() -> None:
-    (pair,) = found({"id": 1, "email": "a@example.com"}, {"listid": "5"})
+    (pair,) = single(rows_of_contacts)({"id": 1, "email": "a@example.com"}, {"listid": "5"})
     assert Contact.model_validate(pair[1]).list_id == 5
 
 

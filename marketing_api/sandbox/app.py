@@ -9,7 +9,7 @@ from dataclasses import asdict
 from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import ALL
 from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, responses, social, users, webhooks
-from marketing_api.sandbox.faults import Fault, Faults
+from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import check, merge
 from marketing_api.sandbox.options import AccountOptions, Options
 from marketing_api.sandbox.responses import Request, Response
@@ -50,15 +50,22 @@ class App:
         tenant, operation, fault = self.tenants.get(key), ALL.get(name), None
         known = tenant or self.first
         rate = (tenant.window if tenant else self._strangers).count(arrived, known.switches.number("rate-limit-after"))
-        if rate.reached:
-            response, outcome = responses.error(known, responses.RATE_LIMITED, rate), "429"
-        elif tenant is None or not tenant.admits(arrived):
-            is_as_specified = known.switches["bad-key"] == "1002"
-            response, outcome = responses.error(known, responses.UNKNOWN if is_as_specified else responses.UNKNOWN_KEY, rate), "key"
-        elif operation is None or (operation.area == "reputation" and tenant.switches["reputation"] == "gone"):
-            response, outcome = responses.error(tenant, responses.UNKNOWN, rate), "1002"
-        else:
-            response, outcome, fault = self._with_faults(tenant, operation, request.verb, given, arrived, rate)
+        response, outcome = Response(200, b""), "ok"
+        try:
+            if rate.reached:
+                raise Refusal(*responses.RATE_LIMITED)
+            if tenant is None or not tenant.admits(arrived):
+                outcome = "key"
+                raise Refusal(*(responses.UNKNOWN if known.switches["bad-key"] == "1002" else responses.UNKNOWN_KEY))
+            if operation is None or (operation.area == "reputation" and tenant.switches["reputation"] == "gone"):
+                raise Refusal(*responses.UNKNOWN)
+            if tenant.faults.chances:
+                fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
+            if fault is None or fault.has_effect:
+                response = self._apply(tenant, operation, request.verb, given, arrived, rate)
+        except Refusal as refusal:
+            response = responses.error(known, refusal, rate)
+            outcome = str(refusal.code) if outcome == "ok" else outcome
         if fault is not None:
             response, outcome = responses.broken(known, fault, rate, response), fault.name
         self.requests += 1
@@ -66,20 +73,6 @@ class App:
         shown = Call(operation, given).shown if operation else given
         self.log.append(Logged(self.requests, known.name, name, request.verb, shown, arrived, response.status, outcome))
         return response
-
-    def _with_faults(
-        self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport
-    ) -> tuple[Response, str, Fault | None]:
-        """(response, outcome, the fault that is still to break the response)."""
-        fault = None
-        if tenant.faults.chances:
-            fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
-        if fault is not None and not fault.has_effect:
-            return responses.broken(tenant, fault, rate, Response(200, b"")), fault.name, None
-        try:
-            return self._apply(tenant, operation, verb, given, arrived, rate), "ok", fault
-        except Refusal as refusal:
-            return responses.error(tenant, refusal, rate), str(refusal.code), fault
 
     def _apply(self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport) -> Response:
         switches = tenant.switches

@@ -336,9 +336,8 @@ def _entries(call: CheckedCall, contact: Contact, received: list[Mail], triggere
         }
         dated.append((outcome.sent_at, _entry(call.switches["sent-key"], campaign.subject, details)))
     for campaign, outcome in triggered:
-        if campaign.trigger is not None:
-            details = {"steps": _number(call, campaign.trigger.steps), "actions": campaign.trigger.actions}
-            dated.append((outcome.sent_at, _entry("automation-triggered", campaign.name, details)))
+        details = {"steps": _number(call, campaign.trigger["steps"]), "actions": campaign.trigger["actions"]}
+        dated.append((outcome.sent_at, _entry("automation-triggered", campaign.name, details)))
     if card := call.world.subscribers.cards.get(contact.contact_id):
         dated += [(at, _activity(call, text)) for at, text in card.activities]
         if call.switches["tags"] == "timeline":
@@ -355,13 +354,12 @@ def _activity(call: CheckedCall, text: str) -> Entry:
 
 def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:
     """Details of automated entries have no label (api-observed row 22)."""
-    assert campaign.trigger is not None
-    dates = {"send-date": outcome.sent_at}
-    if campaign.trigger.kind != "sms":
+    kind, dates = campaign.trigger["kind"], {"send-date": outcome.sent_at}
+    if kind != "sms":
         dates |= {"open-date": outcome.opened_at, "click-date": outcome.clicked_at}
-    details = [{"key": "message" if campaign.trigger.kind == "sms" else "subject", "value": campaign.subject}]
+    details = [{"key": "message" if kind == "sms" else "subject", "value": campaign.subject}]
     details += [{"key": key, "value": _date(call, at)} for key, at in dates.items()]
-    return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": campaign.trigger.kind, "details": details})
+    return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": kind, "details": details})
 
 
 def _visits(call: CheckedCall, mailed: list[Mail]) -> list[Entry]:

@@ -1,42 +1,24 @@
-"""The campaigns and what becomes of them: when each is written, scheduled and sent; who receives, opens, clicks, leaves; the totals of it.
+"""What becomes of campaigns: who receives, opens, clicks, leaves; the totals of it.
 
-The seeded calendar goes on for ever, so that advancing the clock keeps producing sends. Within a slot of the register the recipients
-of a campaign are a contiguous range of blocks, its openers a shuffled prefix of that range in the order of opening, and its clickers
-an even share of the openers. So a contact's outcome and a campaign's totals are read off the same formulas: they agree for every size
-of account and at every moment, and nobody is counted one by one. Not here: what contacts written through the interface receive
-(`subscribers`).
+Within a slot of the register the recipients of a campaign are a contiguous range of blocks, its openers a shuffled prefix of that range
+in the order of opening, and its clickers an even share of the openers. So a contact's outcome and a campaign's totals are read off the
+same formulas: they agree for every size of account and at every moment, and nobody is counted one by one. Not here: the seeded calendar
+(`seeded_account`), what contacts written through the interface receive (`subscribers`).
 """
 
 import bisect
-import datetime as dt
 import functools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from marketing_api.sandbox.chance import Share, Shuffle, salt, spread
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.seeded_contacts import CHARACTERS, HISTORY_DAYS, SLOTS, Roll
-from marketing_api.sandbox.words import AUTOMATIONS, CAMPAIGN_LISTS, CAMPAIGNS, DRAFTS, LINKS
-
-FIRST_ID = 41_000
-FIRST_DRAFT_ID = 47_000
-FIRST_AUTOMATION_ID = 52_000
-SENT_IN_HISTORY = 20
+from marketing_api.sandbox.seeded_contacts import CHARACTERS, SLOTS, Roll
+from marketing_api.sandbox.words import Thing
 
 #: (address, text) each.
-Links = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Trigger:
-    """An automation's rule: what it sends, to whom, how long after registration."""
-
-    kind: str  # email or sms
-    after: int  # seconds since registration
-    characters: list[str]
-    steps: int
-    actions: str
+Links = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +36,7 @@ class Campaign:
     links: Links = ()
     appeal: int = 1024  # of 1024: how much better or worse than usual it is opened
     has_coupon: bool = False
-    trigger: Trigger | None = None
+    trigger: Thing = field(default_factory=dict)  # of a seeded automation, as in `words.toml`
     reply_to: str = "hello@example.com"
     from_email: str = "news@example.com"
     from_name: str = ""
@@ -72,77 +54,6 @@ class Campaign:
         if not self.sent_at or moment < self.scheduled_at:
             return "Draft"
         return "Sent" if self.sent_at <= moment else "Scheduled"
-
-
-class CampaignBook:
-    """The seeded campaigns of an account. `list_ids` are the ids of the seeded lists, by number."""
-
-    def __init__(self, seed: int, start: int, list_ids: list[int], business: str) -> None:
-        self._start = start
-        self._list_ids = list_ids
-        self._business = business
-        self._salt = salt(seed, "campaigns")
-        self._standard: list[Campaign] = []
-        self._fixed = self._drafts() + self._automations()
-
-    def until(self, moment: int) -> list[Campaign]:
-        """Every seeded campaign created by `moment`, in order of creation within each kind."""
-        while not self._standard or self._standard[-1].created_at <= moment:
-            self._standard.append(self._campaign(len(self._standard)))
-        return [campaign for campaign in self._standard + self._fixed if campaign.created_at <= moment]
-
-    def _campaign(self, ordinal: int) -> Campaign:
-        draw = spread(self._salt, ordinal)
-        # Days from the start to a send: ever closer together within the history, every eighth day after it.
-        days = HISTORY_DAYS + 6 + 8 * (ordinal - SENT_IN_HISTORY)
-        if ordinal < SENT_IN_HISTORY:
-            days = int(HISTORY_DAYS * (1 - (1 - (ordinal + 0.5) / SENT_IN_HISTORY) ** 1.25))
-        sent = self._start + days * DAY + (9 + draw % 8) * 3600 + (draw >> 4 & 3) * 900
-        month = dt.datetime.fromtimestamp(sent, dt.UTC).strftime("%B %Y")
-        subject, opening = (text.format(month=month) for text in CAMPAIGNS[ordinal % len(CAMPAIGNS)])
-        links = tuple(LINKS[(ordinal + position) % len(LINKS)] for position in range(2 + draw % 3))
-        return Campaign(
-            campaign_id=FIRST_ID + ordinal * 7 + (draw >> 8) % 5,
-            name=subject,
-            subject=subject,
-            body=self._body(opening, links),
-            lists=tuple(self._list_ids[number] for number in CAMPAIGN_LISTS[ordinal % len(CAMPAIGN_LISTS)]),
-            created_at=sent - 24 * DAY - draw % 40_000,
-            scheduled_at=sent - 12 * DAY - draw % 30_000,
-            sent_at=sent,
-            links=links,
-            appeal=800 + (draw >> 12) % 420,
-            has_coupon="coupon" in (subject + opening).lower(),
-            from_name=self._business,
-        )
-
-    def _body(self, opening: str, links: Links) -> str:
-        anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
-        return f"<html><body><h1>{self._business}</h1><p>Hello [first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
-
-    def _drafts(self) -> list[Campaign]:
-        first, body = self._start + 90 * DAY + 40_000, self._body("", ())
-        return [
-            Campaign(FIRST_DRAFT_ID + place * 3, subject, subject, body, (), first + place * 170 * DAY, from_name=self._business)
-            for place, subject in enumerate(DRAFTS)
-        ]
-
-    def _automations(self) -> list[Campaign]:
-        return [
-            Campaign(
-                campaign_id=FIRST_AUTOMATION_ID + place * 11,
-                name=one["name"],
-                subject=one["subject"],
-                body=self._body(one["subject"] + ".", LINKS[:2]),
-                lists=tuple(self._list_ids[number] for number in one["lists"]),
-                created_at=self._start + (20 + place * 45) * DAY + 36_000,
-                links=LINKS[place : place + 2],
-                trigger=Trigger(one["kind"], one["after"], one["characters"], one["steps"], one["actions"]),
-                is_automated=True,
-                from_name=self._business,
-            )
-            for place, one in enumerate(AUTOMATIONS)
-        ]
 
 
 #: Nobody opens a campaign later than this, nor the mail of an automation.
@@ -312,17 +223,17 @@ def _by(passed: int, openers: int, draw: float) -> int:
 class Automation:
     """One automation on one list."""
 
-    def __init__(self, roll: Roll, seed: int, campaign: Campaign, trigger: Trigger) -> None:
+    def __init__(self, roll: Roll, seed: int, campaign: Campaign) -> None:
         self.roll = roll
         self.campaign = campaign
-        self.trigger = trigger
+        self.after: int = campaign.trigger["after"]  # seconds from the registration
         self._salt = salt(seed, "automation", roll.number, campaign.campaign_id)
-        self._slots = frozenset(slot for slot, character in enumerate(CHARACTERS) if character.name in trigger.characters)
+        self._slots = frozenset(slot for slot, character in enumerate(CHARACTERS) if character.name in campaign.trigger["characters"])
         #: Below this index a contact was there before the automation, or was uploaded.
-        self._from = max(roll.imported, roll.registered(campaign.created_at - trigger.after))
+        self._from = max(roll.imported, roll.registered(campaign.created_at - self.after))
 
     def outcome(self, index: int, slot: int) -> Outcome | None:
-        sent = self.roll.registered_at(index) + self.trigger.after
+        sent = self.roll.registered_at(index) + self.after
         if slot not in self._slots or index < self._from or self.roll.is_deleted(index, sent) or sent > self.campaign.ended_at:
             return None
         opens, clickers = self._shares(slot)
@@ -338,15 +249,15 @@ class Automation:
     def _shares(self, slot: int) -> tuple[Share, Share]:
         """Who opens, and who of these clicks; a text message cannot be seen to be opened."""
         draw, character = spread(self._salt, slot), CHARACTERS[slot]
-        opens = 0 if self.trigger.kind == "sms" else min(1000, character.opens * 5 // 4)
+        opens = 0 if self.campaign.trigger["kind"] == "sms" else min(1000, character.opens * 5 // 4)
         return Share(opens, draw & 1023), Share(character.clicks, draw >> 10 & 1023)
 
     def _range(self, slot: int, moment: int) -> range:
         """The blocks of a slot to which it was sent by `moment`."""
         after = CHARACTERS[slot].deleted_after
-        if after and after <= self.trigger.after:
+        if after and after <= self.after:
             return range(0)
-        last = min(moment, self.campaign.ended_at) - self.trigger.after
+        last = min(moment, self.campaign.ended_at) - self.after
         return range(self.roll.blocks_of_first(slot, self._from), self.roll.blocks(slot, last))
 
     def totals(self, campaign_id: int, moment: int) -> Totals:
@@ -359,7 +270,7 @@ class Automation:
     def _opened(self, slot: int, blocks: range, moment: int) -> int:
         """The old ones by formula, those within the longest delay one by one."""
         opens, _ = self._shares(slot)
-        settled = min(max(blocks.start, self.roll.blocks(slot, moment - self.trigger.after - 60 - _LONGEST)), blocks.stop)
+        settled = min(max(blocks.start, self.roll.blocks(slot, moment - self.after - 60 - _LONGEST)), blocks.stop)
         total = opens.count(settled) - opens.count(blocks.start)
         for block in range(settled, blocks.stop):
             outcome = self.outcome(self.roll.index(slot, block), slot)

@@ -7,7 +7,7 @@ from typing import Any
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.rules import CheckedCall, Payload, missing, rule
-from marketing_api.sandbox.words import BAD, FIRST_NAMES, GOOD, LAST_NAMES, NOTES, REVIEW_CHANNELS, Thing
+from marketing_api.sandbox.words import WORDS, Thing, pick
 
 _FIRST_REVIEW_ID = 70_000
 _PER_DAY = 16  # ids kept for each day
@@ -43,8 +43,8 @@ def _reviews(call: CheckedCall, first: int, end: int) -> Iterator[tuple[int, Thi
                 "at": at,
                 "email": person.email,
                 "phone": person.phone,
-                "inquiry": GOOD[more % len(GOOD)] if is_good else BAD[more % len(BAD)],
-                "notes": NOTES[(more >> 4) % len(NOTES)] if (more & 7 == 0 if is_good else more & 3 > 0) and noted_at <= call.now else "",
+                "inquiry": pick("good_reviews" if is_good else "bad_reviews", more),
+                "notes": pick("notes", more >> 4) if (more & 7 == 0 if is_good else more & 3 > 0) and noted_at <= call.now else "",
                 "rating": "Good" if is_good else "Bad",
             }
             yield _FIRST_REVIEW_ID + number, review
@@ -60,14 +60,13 @@ def _public(call: CheckedCall, name: str, mask: int, rate: float, first: int = 0
             at = account.start + day * DAY + draw % DAY
             if first <= at < min(end, call.now + 1):
                 channel, stars = _BUSY[(draw >> 5) % len(_BUSY)], (5, 5, 5, 4, 4, 4, 3, 2, 1, 5)[(draw >> 9) % 10]
-                texts = GOOD if stars > 2 else BAD
                 yield {
                     "at": at,
                     "channel": channel,
-                    "username": f"{FIRST_NAMES[(draw >> 3) % len(FIRST_NAMES)][0]} {LAST_NAMES[(draw >> 11) % len(LAST_NAMES)][0][0]}.",
-                    "inquiry": texts[(draw >> 13) % len(texts)],
+                    "username": f"{pick('first_names', draw >> 3)[0]} {pick('last_names', draw >> 11)[0][0]}.",
+                    "inquiry": pick("good_reviews" if stars > 2 else "bad_reviews", draw >> 13),
                     "stars": stars,
-                    "url": f"https://reviews.example.org/{REVIEW_CHANNELS[channel]}/{draw:08x}",
+                    "url": f"https://reviews.example.org/{WORDS['review_channels'][channel]}/{draw:08x}",
                 }
 
 
@@ -129,7 +128,7 @@ def feedback(call: CheckedCall) -> Payload:
 def online(call: CheckedCall) -> Payload:
     """Every channel has its average; a channel without reviews has null and no `data`."""
     wanted = call.words("channels") or ["all"]
-    by_channel: dict[str, list[Thing]] = {name: [] for name, word in REVIEW_CHANNELS.items() if word in wanted or "all" in wanted}
+    by_channel: dict[str, list[Thing]] = {name: [] for name, word in WORDS["review_channels"].items() if word in wanted or "all" in wanted}
     for review in _public(call, "online", 0x77, 0.16):
         if review["channel"] in by_channel:
             by_channel[review["channel"]].append(review)
@@ -172,7 +171,7 @@ def sentiment(call: CheckedCall) -> Payload:
     for one in _public(call, "said", 0x99, 0.3, *call.between()):
         polarity = "positive" if one["stars"] > 3 else "negative"
         is_wanted = "all" in wanted or polarity in wanted
-        if one["stars"] != 3 and is_wanted and ("all" in channels or REVIEW_CHANNELS[one["channel"]] in channels):
+        if one["stars"] != 3 and is_wanted and ("all" in channels or WORDS["review_channels"][one["channel"]] in channels):
             shown = {"inquiry": one["inquiry"], "social": one["channel"], "reviewdate": call.moments.day(one["at"])}
             groups[polarity].append(shown)
     totals = {"positives": len(groups["positive"]), "negatives": len(groups["negative"])}

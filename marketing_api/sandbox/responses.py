@@ -59,10 +59,10 @@ def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
     return Response(status, (_joined(head, json.dumps(data)) + tail).encode(), headers=rate.headers())
 
 
-RATE_LIMITED = Refusal(429, "Too Many Requests")
+RATE_LIMITED = 429, "Too Many Requests"
 #: For unknown operations, and for unknown keys by the specification (api-observed row 1).
-UNKNOWN = Refusal(UNAVAILABLE, "The system cannot find the requested action")
-UNKNOWN_KEY = Refusal(WRONG_KEY, "Authentication failed: the key is missing or wrong")
+UNKNOWN = UNAVAILABLE, "The system cannot find the requested action"
+UNKNOWN_KEY = WRONG_KEY, "Authentication failed: the key is missing or wrong"
 
 
 def _joined(head: str, data: str) -> str:
@@ -99,10 +99,8 @@ def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
 def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -> Response:
     """The response as it arrives; what it was to be matters only where the fault has an effect."""
     match fault.name:
-        case "429":
-            return error(tenant, RATE_LIMITED, rate)
-        case "1002":
-            return error(tenant, UNKNOWN, rate)
+        case "429" | "1002":
+            return error(tenant, Refusal(*(UNKNOWN if fault.name == "1002" else RATE_LIMITED)), rate)
         case "reset" | "lost-answer":
             return Response(200, b"", mishap="reset" if fault.name == "reset" else "close")
         case "502-html" | "html-200":

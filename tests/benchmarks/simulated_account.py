@@ -129,7 +129,7 @@ def mass_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAccount
             if outcome.clicked_at:
                 clicked.setdefault(campaign, []).append((position, outcome.clicked_at))
         for automation in account.automations[number]:
-            if people.registered[position] + automation.trigger.after > START and (done := automation.outcome(index, slot)) is not None:
+            if people.registered[position] + automation.after > START and (done := automation.outcome(index, slot)) is not None:
                 moments = [moment for moment in (done.sent_at, done.opened_at, done.clicked_at) if moment]
                 who += [position] * len(moments)
                 when += moments

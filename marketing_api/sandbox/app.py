@@ -17,7 +17,7 @@ from marketing_api.sandbox.rules import RULES, CheckedCall, Params, Payload, Ref
 from marketing_api.sandbox.seeded_account import Origin
 from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.tenant import Journal, Logged, RateReport, Tenant, Window
-from marketing_api.sandbox.world import Clock, World
+from marketing_api.sandbox.world import World
 
 #: Importing them declares their rules.
 AREAS = (account, campaigns, contacts, goals, lists, reputation, social, users, webhooks)
@@ -96,7 +96,7 @@ class App:
         for line in journal.lines():
             tenant = by_name.get(line["account"])
             if tenant is not None and "advance" in line:
-                tenant.world.clock.advance(line["advance"])
+                tenant.world.advance(line["advance"])
             elif tenant is not None and "operation" in line:
                 tenant.world.account.plan(line["at"])
                 self._carry_out(CheckedCall(tenant, ALL[line["operation"]], line["params"], line["fields"], line["at"], 0.0), tenant.name)
@@ -108,17 +108,15 @@ class App:
 def build(options: Options) -> App:
     """The accounts that the options name, with everything replayed that their journal holds."""
     journal = Journal(options.state) if options.state else None
-    app = App([_tenant(options, one, journal) for one in options.every_account])
+    tenants = []
+    for account in options.every_account:
+        world, switches = World(_origin(options, account, journal), options.now), Switches(options.switches)
+        faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
+        tenants.append(Tenant(account.name, account.key, world, Window(options.rate_limit), switches, faults, options.revoke_after))
+    app = App(tenants)
     if journal is not None:
         app.replay(journal)
     return app
-
-
-def _tenant(options: Options, account: AccountOptions, journal: Journal | None) -> Tenant:
-    world = World(_origin(options, account, journal), Clock(options.now))
-    faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
-    window, switches = Window(options.rate_limit), Switches(options.switches)
-    return Tenant(account.name, account.key, world, window, switches, faults, options.revoke_after)
 
 
 def _origin(options: Options, account: AccountOptions, journal: Journal | None) -> Origin:

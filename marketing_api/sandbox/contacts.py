@@ -49,7 +49,7 @@ def getcontacts(call: CheckedCall) -> Payload:
     if list_id not in world.lists.all(call.now):
         raise missing("The list")
     names = labels(call, list_id)
-    listing = Listing(world.account, world.subscribers, list_id, call.now)
+    listing = Listing(world.subscribers, list_id, call.now)
     count = listing.count
     offset, limit = call.window(100) if call.switches["contact-paging"] == "honoured" else (0, count)
     shown_count = max(0, min(count - offset, limit))

@@ -39,7 +39,7 @@ def _advance(app: App, tenants: list[Tenant], params: Params, real: float) -> An
         raise ValueError("time does not run backwards")
     for tenant in tenants:
         tenant.settle(real + days * 86_400)
-        tenant.world.clock.advance(days)
+        tenant.world.advance(days)
         if app.journal is not None:
             app.journal.append(tenant.name, advance=days)
     return {tenant.name: {"now": tenant.world.now()} for tenant in tenants}
@@ -77,7 +77,7 @@ def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
     tenant = tenants[0]
     tenant.settle(real)
     world, now = tenant.world, tenant.world.now()
-    counted = {wanted: Listing(world.account, world.subscribers, wanted, now).count for wanted in world.lists.all(now)}
+    counted = {wanted: Listing(world.subscribers, wanted, now).count for wanted in world.lists.all(now)}
     return {
         "now": now,
         "start": world.account.start,

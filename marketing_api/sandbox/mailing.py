@@ -246,6 +246,12 @@ class Automation:
             return Outcome(sent, opened)
         return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, len(self.campaign.links)))
 
+    def received(self, index: int, moment: int) -> Iterator[tuple[Campaign, Outcome]]:
+        """As of mailings."""
+        outcome = self.outcome(index, self.roll.slot(index))
+        if outcome is not None and outcome.sent_at <= moment:
+            yield self.campaign, outcome
+
     def _shares(self, slot: int) -> tuple[Share, Share]:
         """Who opens, and who of these clicks; a text message cannot be seen to be opened."""
         draw, character = spread(self._salt, slot), CHARACTERS[slot]
@@ -260,10 +266,8 @@ class Automation:
         last = min(moment, self.campaign.ended_at) - self.after
         return range(self.roll.blocks_of_first(slot, self._from), self.roll.blocks(slot, last))
 
-    def totals(self, campaign_id: int, moment: int) -> Totals:
-        """As of a mailing: nothing of any other campaign."""
-        if campaign_id != self.campaign.campaign_id:
-            return Totals()
+    def totals(self, _: int, moment: int) -> Totals:
+        """As of mailings."""
         ranges = [(slot, blocks) for slot in self._slots if (blocks := self._range(slot, moment))]
         return Totals(sum(len(blocks) for _, blocks in ranges), opened=sum(self._opened(*one, moment) for one in ranges))
 
@@ -277,10 +281,8 @@ class Automation:
             total += outcome is not None and 0 < outcome.opened_at <= moment
         return total
 
-    def clickers(self, campaign_id: int, moment: int) -> Iterator[tuple[int, Clicks]]:
-        """(index, clicks) of every contact that clicked by `moment`."""
-        if campaign_id != self.campaign.campaign_id:
-            return
+    def clickers(self, _: int, moment: int) -> Iterator[tuple[int, Clicks]]:
+        """As of mailings."""
         for slot in self._slots:
             blocks = self._range(slot, moment)
             opens, clickers = self._shares(slot)

@@ -47,8 +47,3 @@ class Moments:
 @functools.lru_cache(maxsize=20_000)
 def _text(moment: int, zone: ZoneInfo, form: str) -> str:
     return dt.datetime.fromtimestamp(moment, zone).strftime(form)
-
-
-@functools.cache
-def moments_of(zone: str, form: str = "specified") -> Moments:
-    return Moments(zone, form)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.mailing import Automation, Campaign, Links, Mailings
-from marketing_api.sandbox.moments import DAY, moments_of
+from marketing_api.sandbox.moments import DAY, Moments
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, People, Roll, list_id
 from marketing_api.sandbox.words import WORDS, pick
 
@@ -35,7 +35,7 @@ class Account:
 
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
-        moments = moments_of(origin.timezone)
+        moments = Moments(origin.timezone)
         self.start = moments.midnight(moments.date(origin.base) - dt.timedelta(days=HISTORY_DAYS))
         self.rolls = _calibrated(origin, self.start)
         self.people = People(origin.seed, self.rolls)

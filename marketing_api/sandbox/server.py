@@ -123,22 +123,19 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[str]:
-        """Serve for the length of a `with`; yields the base address that clients are configured with."""
-        conversations: set[asyncio.Task[None]] = set()
+        """Serve for the length of a `with`; yields the base address that clients are configured with.
 
-        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.ensure_future(converse(reader, writer, self._respond))
-            conversations.add(task)
-            task.add_done_callback(conversations.discard)
+        Conversations that are under way end with the loop.
+        """
+
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await converse(reader, writer, self._respond)
 
         server = await asyncio.start_server(connected, "127.0.0.1", self._options.port, backlog=512)
         try:
             yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/1"
         finally:
             server.close()
-            for task in conversations:
-                task.cancel()
-            await asyncio.gather(*conversations, return_exceptions=True)
             if self._app.journal is not None:
                 self._app.journal.close()
 

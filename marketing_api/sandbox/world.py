@@ -1,6 +1,7 @@
-"""One account with everything in it: its clock, contacts, and a shelf of each kind of thing that it owns, with what stood there before
+"""One account with everything in it: its time, contacts, and a shelf of each kind of thing that it owns, with what stood there before
 anything was written. Not here: contacts (`subscribers`), campaigns (`seeded_account`), reviews (`reputation`)."""
 
+import functools
 import itertools
 import math
 import time
@@ -20,7 +21,7 @@ Seeded = Callable[[Account, int], Iterator[tuple[int, Thing]]]
 class Shelf:
     """Things of one kind; only writes change them. Ids of written things begin at `first_written_id`, above all seeded ones."""
 
-    def __init__(self, name: str, account: Account, seeded: Seeded, first_written_id: int) -> None:
+    def __init__(self, account: Account, name: str, seeded: Seeded, first_written_id: int) -> None:
         self.name = name
         self._account = account
         self._seeded = seeded
@@ -134,32 +135,16 @@ def seeded_links(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
         yield _FIRST_LINK_ID + place, link
 
 
-class Clock:
-    """The account's time: real time plus what it was advanced by, or standing still at `fixed`."""
-
-    def __init__(self, fixed: int | None = None) -> None:
-        self.fixed, self.advanced = fixed, 0
-
-    def now(self) -> int:
-        return (int(time.time()) if self.fixed is None else self.fixed) + self.advanced
-
-    def advance(self, days: float) -> None:
-        self.advanced += int(days * DAY)
-
-
 class World:
-    """What the rules read and write."""
+    """What the rules read and write. Its time is the real one plus what it was advanced by, or stands still at `fixed`."""
 
-    def __init__(self, origin: Origin, clock: Clock) -> None:
-        self.clock = clock
+    def __init__(self, origin: Origin, fixed: int | None) -> None:
+        self.fixed, self._advanced = fixed, 0
         self.account = Account(origin)
         self.subscribers = Subscribers(self.account)
-        self.activity = Activity(self.account, self.subscribers)
+        self.activity = Activity(self.subscribers)
         self.deleted_reviews: set[int] = set()
-
-        def shelf(name: str, seeded: Seeded, first_written_id: int) -> Shelf:
-            return Shelf(name, self.account, seeded, first_written_id)
-
+        shelf = functools.partial(Shelf, self.account)
         self.lists = shelf("list", seeded_lists, 2501)
         self.businesses = shelf("sub-account", seeded_businesses, 4901)
         self.users = shelf("user", seeded_users, 6901)
@@ -172,6 +157,9 @@ class World:
 
     def now(self) -> int:
         """The account's time, with all mailings by then known."""
-        now = self.clock.now()
+        now = (int(time.time()) if self.fixed is None else self.fixed) + self._advanced
         self.account.plan(now)
         return now
+
+    def advance(self, days: float) -> None:
+        self._advanced += int(days * DAY)

@@ -109,10 +109,10 @@ def build(options: Options) -> App:
     """The accounts that the options name, with everything replayed that their journal holds."""
     journal = Journal(options.state) if options.state else None
     tenants = []
-    for account in options.every_account:
-        world, switches = World(_origin(options, account, journal), options.now), Switches(options.switches)
+    for one in options.every_account:
+        world, switches = World(_origin(options, one, journal), options.now), Switches(options.switches)
         faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
-        tenants.append(Tenant(account.name, account.key, world, Window(options.rate_limit), switches, faults, options.revoke_after))
+        tenants.append(Tenant(one.name, one.key, world, Window(options.rate_limit), switches, faults, options.revoke_after))
     app = App(tenants)
     if journal is not None:
         app.replay(journal)

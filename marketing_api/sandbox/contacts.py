@@ -154,25 +154,14 @@ def _in_list(call: CheckedCall, email: str, where: int) -> list[Contact]:
     return [contact for contact in call.world.subscribers.by_email(email, call.now) if contact.list_id == where]
 
 
-def _put(call: CheckedCall, where: int, email: str, values: dict[str, str], there: list[Contact], reserved: int = 0) -> int:
-    """Update those that are on the list, or add one; returns the id of the first."""
-    subscribers, status = call.world.subscribers, _status(call)
-    for contact in there:
-        subscribers.edit(contact, call.now, status=status, values=values)
-    if there:
-        return there[0].contact_id
-    return subscribers.add(where, email, ACTIVE if status is None else status, call.now, values, reserved)
-
-
 @rule("emailmarketing/addcontact")
 def addcontact(call: CheckedCall) -> Payload:
     """One contact per list; the response names the first."""
-    lists, mode = _lists(call), call.switches["add-existing"]
+    lists, status = _lists(call), _status(call)
     email, values = _address(call, lists), _values(call, lists)
-    there = {where: _in_list(call, email, where) if email else [] for where in lists}
-    if mode == "refuse" and any(there.values()):
+    if email and any(_in_list(call, email, where) for where in lists):
         raise Refusal(NOT_VALID, "The contact already exists", ("email",))
-    ids = [_put(call, where, email, values, there[where] if mode == "update" else []) for where in lists]
+    ids = [call.world.subscribers.add(where, email, ACTIVE if status is None else status, call.now, values) for where in lists]
     return {"id": call.an_id(ids[0]), "item": "The contact was added successfully"}
 
 
@@ -184,14 +173,17 @@ def synccontact(call: CheckedCall) -> Payload:
         raise Refusal(NOT_VALID, "listid must be a number", ("listid",))
     if call.switches["sync-lists"] == "first":
         lists = lists[:1]
-    values = _values(call, lists)
+    values, status, subscribers = _values(call, lists), _status(call), call.world.subscribers
     there = {where: _in_list(call, email, where) for where in lists}
-    new = {where: next(call.world.subscribers.ids) for where in lists if not there[where]}
+    new = {where: next(subscribers.ids) for where in lists if not there[where]}
 
     def apply() -> None:
         for where in lists:
             found = _in_list(call, email, where)  # as it is by then: a write before this one may have added the contact
-            _put(call, where, email, values, found, new.get(where, 0))
+            for contact in found:
+                subscribers.edit(contact, call.now, status=status, values=values)
+            if not found:
+                subscribers.add(where, email, ACTIVE if status is None else status, call.now, values, new.get(where, 0))
 
     call.later(call.switches.number("sync-delay"), apply)
     first = there[lists[0]]
@@ -339,17 +331,10 @@ def _entries(call: CheckedCall, contact: Contact, received: list[Mail], triggere
         details = {"steps": _number(call, campaign.trigger["steps"]), "actions": campaign.trigger["actions"]}
         dated.append((outcome.sent_at, _entry("automation-triggered", campaign.name, details)))
     if card := call.world.subscribers.cards.get(contact.contact_id):
-        dated += [(at, _activity(call, text)) for at, text in card.activities]
+        dated += [(at, _entry("activity", text)) for at, text in card.activities]
         if call.switches["tags"] == "timeline":
             dated += [(at, _entry("tag-added", f"Tag added: {tag}")) for tag, at in card.tags.items()]
     return _newest_first(call, dated)
-
-
-def _activity(call: CheckedCall, text: str) -> Entry:
-    """Several forms: none is specified."""
-    if call.switches["activity"] == "detail":
-        return _entry("activity", "Activity added", {"description": text})
-    return _entry("custom-activity" if call.switches["activity"] == "other-key" else "activity", text)
 
 
 def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:

@@ -111,21 +111,20 @@ def clicks(draw: int, links: int) -> Clicks:
     return ((first, times), ((first + 1) % links, 1)) if not draw >> 8 & 3 and links > 1 else ((first, times),)
 
 
-class Mailings:
-    """The campaigns sent to one list, in the order of sending; `sends` may lie in the future."""
+class Mailing:
+    """One campaign on one list: the `place`-th of those sent to it at `times`, which may lie in the future."""
 
-    def __init__(self, roll: Roll, seed: int, sends: list[Campaign]) -> None:
+    def __init__(self, roll: Roll, seed: int, campaign: Campaign, place: int, times: list[int]) -> None:
         self.roll = roll
-        self.sends = sends
-        self.times = [campaign.sent_at for campaign in sends]
-        self._salts = [salt(seed, "mailing", roll.number, campaign.campaign_id) for campaign in sends]
-        self._place = {campaign.campaign_id: place for place, campaign in enumerate(sends)}
-        self.reach = functools.cache(self._reach)
+        self.campaign = campaign
+        self._place = place
+        self._times = times
+        self._salt = salt(seed, "mailing", roll.number, campaign.campaign_id)
+        self._reach = functools.cache(self._reached)
 
-    def _reach(self, place: int, slot: int) -> Reach:
-        character = CHARACTERS[slot]
-        sent = self.times[place]
-        draw = spread(self._salts[place], slot)
+    def _reached(self, slot: int) -> Reach:
+        character, place, sent = CHARACTERS[slot], self._place, self.campaign.sent_at
+        draw = spread(self._salt, slot)
         end = self.roll.blocks(slot, sent)
         first = stay = 0
         if character.fate == "unconfirmed":
@@ -133,20 +132,19 @@ class Mailings:
         elif character.deleted_after:
             first = stay = self.roll.blocks(slot, sent - character.deleted_after)
         elif (after := character.leaves_after) and place + 1 >= after:
-            first = self.roll.blocks(slot, self.times[place - after]) if place >= after else 0
-            stay = self.roll.blocks(slot, self.times[place - after + 1])
-        appeal = min(1000, character.opens * self.sends[place].appeal // 1024)
+            first = self.roll.blocks(slot, self._times[place - after]) if place >= after else 0
+            stay = self.roll.blocks(slot, self._times[place - after + 1])
+        appeal = min(1000, character.opens * self.campaign.appeal // 1024)
         openers = Share(appeal, draw & 1023).count(end - stay)
         order, clickers = Shuffle(max(1, end - stay), draw >> 3), Share(character.clicks, draw >> 20 & 1023)
         return Reach(first, stay, end, openers, order, (draw >> 8 & 255) / 256, clickers)
 
-    def outcome(self, place: int, index: int, slot: int) -> Outcome | None:
-        """What the contact at `index` does with the `place`-th campaign; None when it is not sent to it."""
-        reach = self.reach(place, slot)
+    def outcome(self, index: int, slot: int) -> Outcome | None:
+        """What the contact at `index` does with it; None when it is not sent to it."""
+        reach, sent = self._reach(slot), self.campaign.sent_at
         block = index // SLOTS
         if not reach.first <= block < reach.end:
             return None
-        sent = self.times[place]
         if block < reach.stay:
             if CHARACTERS[slot].fate == "bounces":
                 return Outcome(sent, bounced_at=sent + _BOUNCES_AFTER)
@@ -155,38 +153,18 @@ class Mailings:
         if reach.openers == 0 or (standing := reach.order.place(block - reach.stay)) >= reach.openers:
             return Outcome(sent)
         opened = sent + delay(standing, reach.openers, reach.draw)
-        links = len(self.sends[place].links)
+        links = len(self.campaign.links)
         if not links or not reach.clickers.has(standing):
             return Outcome(sent, opened)
-        draw = spread(self._salts[place], index)
+        draw = spread(self._salt, index)
         return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, links))
 
-    def received(self, index: int, moment: int) -> Iterator[tuple[Campaign, Outcome]]:
-        """Every campaign that was sent to the contact by `moment`, oldest first."""
-        slot = self.roll.slot(index)
-        first = bisect.bisect_left(self.times, self.roll.registered_at(index))
-        after = CHARACTERS[slot].leaves_after
-        last = bisect.bisect_right(self.times, moment)
-        for place in range(first, min(last, first + after) if after else last):
-            if (outcome := self.outcome(place, index, slot)) is not None:
-                yield self.sends[place], outcome
-
-    def left(self, index: int, slot: int) -> int:
-        """When the contact unsubscribes or bounces; 0 when it does not (as far as sends are known)."""
-        after = CHARACTERS[slot].leaves_after
-        place = bisect.bisect_left(self.times, self.roll.registered_at(index)) + after - 1
-        outcome = self.outcome(place, index, slot) if after and place < len(self.times) else None
-        return (outcome.left_at or outcome.bounced_at) if outcome else 0
-
-    def totals(self, campaign_id: int, moment: int) -> Totals:
-        """The campaign's totals on this list by `moment`."""
-        place = self._place.get(campaign_id)
-        if place is None or self.times[place] > moment:
-            return Totals()
-        passed = moment - self.times[place]
+    def totals(self, moment: int) -> Totals:
+        """What has happened by `moment`."""
+        passed = moment - self.campaign.sent_at
         sent = bounced = opened = unsubscribed = 0
-        for slot, character in enumerate(CHARACTERS):
-            reach = self.reach(place, slot)
+        for slot, character in enumerate(CHARACTERS) if passed >= 0 else ():
+            reach = self._reach(slot)
             leaving = reach.stay - reach.first
             if character.fate == "bounces":
                 bounced += leaving if passed >= _BOUNCES_AFTER else 0
@@ -197,20 +175,29 @@ class Mailings:
             sent += reach.end - reach.first
         return Totals(sent, bounced, opened, unsubscribed)
 
-    def clickers(self, campaign_id: int, moment: int) -> Iterator[tuple[int, Clicks]]:
+    def clickers(self, moment: int) -> Iterator[tuple[int, Clicks]]:
         """(index, clicks) of every contact that clicked by `moment`."""
-        place = self._place.get(campaign_id)
-        if place is None or self.times[place] > moment or not self.sends[place].links:
+        if self.campaign.sent_at > moment or not self.campaign.links:
             return
         for slot, character in enumerate(CHARACTERS):
-            reach = self.reach(place, slot)
+            reach = self._reach(slot)
             for ordinal in range(reach.clickers.count(reach.openers) if character.clicks else 0):
                 index = self.roll.index(slot, reach.stay + reach.order.at(reach.clickers.nth(ordinal)))
-                outcome = self.outcome(place, index, slot)
+                outcome = self.outcome(index, slot)
                 if outcome is None or outcome.opened_at > moment:
                     break
                 if outcome.clicked_at <= moment:
                     yield index, outcome.clicks
+
+
+def left(mailings: Sequence[Mailing], roll: Roll, index: int, slot: int) -> int:
+    """When the contact unsubscribes or bounces; 0 when it does not (as far as the mailings of its list are known)."""
+    after = CHARACTERS[slot].leaves_after
+    if not after:
+        return 0
+    place = bisect.bisect_left(mailings, roll.registered_at(index), key=lambda one: one.campaign.sent_at) + after - 1
+    outcome = mailings[place].outcome(index, slot) if place < len(mailings) else None
+    return (outcome.left_at or outcome.bounced_at) if outcome else 0
 
 
 def _by(passed: int, openers: int, draw: float) -> int:
@@ -246,12 +233,6 @@ class Automation:
             return Outcome(sent, opened)
         return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, len(self.campaign.links)))
 
-    def received(self, index: int, moment: int) -> Iterator[tuple[Campaign, Outcome]]:
-        """As of mailings."""
-        outcome = self.outcome(index, self.roll.slot(index))
-        if outcome is not None and outcome.sent_at <= moment:
-            yield self.campaign, outcome
-
     def _shares(self, slot: int) -> tuple[Share, Share]:
         """Who opens, and who of these clicks; a text message cannot be seen to be opened."""
         draw, character = spread(self._salt, slot), CHARACTERS[slot]
@@ -266,8 +247,8 @@ class Automation:
         last = min(moment, self.campaign.ended_at) - self.after
         return range(self.roll.blocks_of_first(slot, self._from), self.roll.blocks(slot, last))
 
-    def totals(self, _: int, moment: int) -> Totals:
-        """As of mailings."""
+    def totals(self, moment: int) -> Totals:
+        """As of a mailing."""
         ranges = [(slot, blocks) for slot in self._slots if (blocks := self._range(slot, moment))]
         return Totals(sum(len(blocks) for _, blocks in ranges), opened=sum(self._opened(*one, moment) for one in ranges))
 
@@ -281,8 +262,8 @@ class Automation:
             total += outcome is not None and 0 < outcome.opened_at <= moment
         return total
 
-    def clickers(self, _: int, moment: int) -> Iterator[tuple[int, Clicks]]:
-        """As of mailings."""
+    def clickers(self, moment: int) -> Iterator[tuple[int, Clicks]]:
+        """As of a mailing."""
         for slot in self._slots:
             blocks = self._range(slot, moment)
             opens, clickers = self._shares(slot)

@@ -45,8 +45,8 @@ def success(tenant: Tenant, data: Payload, rate: RateReport, *, is_bare: bool) -
     """A payload in its envelope, or without one as in some samples."""
     head, tail = ("", "") if is_bare else _envelope(tenant, rate, "ok")
     if isinstance(data, Streamed):
-        return Response(200, _stream(_joined(head, data.head), data, tail), headers=rate.headers())
-    return Response(200, (_joined(head, msgspec.json.encode(data).decode()) + tail).encode(), headers=rate.headers())
+        return Response(200, _stream(head, data, tail), headers=rate.headers())
+    return Response(200, head.encode() + msgspec.json.encode(data) + tail.encode(), headers=rate.headers())
 
 
 def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
@@ -56,7 +56,7 @@ def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
         data["fields"] = list(refusal.fields)
     head, tail = _envelope(tenant, rate, "error")
     status = _STATUSES.get(refusal.code) or tenant.switches.number("error-status")
-    return Response(status, (_joined(head, json.dumps(data)) + tail).encode(), headers=rate.headers())
+    return Response(status, (head + json.dumps(data) + tail).encode(), headers=rate.headers())
 
 
 RATE_LIMITED = 429, "Too Many Requests"
@@ -65,13 +65,8 @@ UNKNOWN = UNAVAILABLE, "The system cannot find the requested action"
 UNKNOWN_KEY = WRONG_KEY, "Authentication failed: the key is missing or wrong"
 
 
-def _joined(head: str, data: str) -> str:
-    """A head that ends inside `data` (rate-limit object placed there) takes the place of the payload's opening brace."""
-    return head + (data[1:] if head.endswith(",") else data)
-
-
 def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
-    yield head.encode()
+    yield (head + data.head).encode()
     done = 0
     for batch in data.batches:
         lead = "," if done else ""
@@ -84,16 +79,15 @@ def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
 
 def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
     """What stands before and after the payload."""
-    switches, values = tenant.switches, rate._asdict()
+    switches, values, report = tenant.switches, rate._asdict(), ""
     if switches["rate-limit-values"] == "text":  # api-observed row 27
         values = {name: str(value) for name, value in values.items()}
-    member = f',"rate-limit":{msgspec.json.encode(values).decode()}'
-    at = {switches["rate-limit-place"]: member}.get
+    if switches["rate-limit-place"] == "top":
+        report = f',"rate-limit":{msgspec.json.encode(values).decode()}'
     limit = f',"limit":{rate.limit}' if status == "ok" else ""
     if switches.is_on("header-extras"):
         limit = (limit.replace(":", ':"') + '"' if limit else "") + ',"cached":false'
-    head = f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}{at("header", "")}}},"data":'
-    return (f"{head}{{{member[1:]}," if at("data") else head), f"{at('response', '')}}}{at('top', '')}}}"
+    return f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}}},"data":', f"}}{report}}}"
 
 
 def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -> Response:

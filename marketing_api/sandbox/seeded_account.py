@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.mailing import Automation, Campaign, Links, Mailings
+from marketing_api.sandbox.mailing import Automation, Campaign, Links, Mailing
 from marketing_api.sandbox.moments import DAY, Moments
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, People, Roll, list_id
 from marketing_api.sandbox.words import WORDS, pick
@@ -61,9 +61,13 @@ class Account:
         for campaign in sorted(campaigns, key=lambda one: (one.sent_at, one.campaign_id)):
             for wanted in campaign.lists if campaign.sent_at else ():
                 self.sends[wanted].append(campaign)
-        self.mailings = [Mailings(roll, seed, self.sends[list_id(roll.number)]) for roll in self.rolls]
-        triggered = [one for one in campaigns if one.trigger]
-        self.automations = [[Automation(roll, seed, one) for one in triggered if list_id(roll.number) in one.lists] for roll in self.rolls]
+        self.mailings: list[list[Mailing]] = []
+        self.automations: list[list[Automation]] = []
+        for roll in self.rolls:
+            sends = self.sends[list_id(roll.number)]
+            times = [one.sent_at for one in sends]
+            self.mailings.append([Mailing(roll, seed, one, place, times) for place, one in enumerate(sends)])
+            self.automations.append([Automation(roll, seed, one) for one in campaigns if one.trigger and list_id(roll.number) in one.lists])
 
     def _every(self, moment: int) -> list[Campaign]:
         """Every campaign created by `moment`, in order of creation within each kind; then the written ones."""

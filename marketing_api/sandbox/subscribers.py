@@ -7,12 +7,12 @@ changed stops following its seeded fate at that moment (`quiet_from`), and perio
 
 import bisect
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailings, Outcome, Totals, clicks
+from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailing, Outcome, Totals, clicks, left
 from marketing_api.sandbox.moments import DAY, Moments
 from marketing_api.sandbox.seeded_account import Account
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, Person, Roll, contact_id, field_ids, list_id, roll_and_index
@@ -104,8 +104,7 @@ class Subscribers:
         character = CHARACTERS[slot]
         if character.fate == "unconfirmed":
             return UNCONFIRMED
-        left = character.leaves_after and self.account.mailings[roll.number].left(index, slot)
-        if not left or left > now:
+        if not 0 < left(self.account.mailings[roll.number], roll, index, slot) <= now:
             return ACTIVE
         return BOUNCED if character.fate == "bounces" else UNSUBSCRIBED
 
@@ -254,8 +253,10 @@ class Activity:
         number, index = roll_and_index(wanted)
         if not now:
             return []
-        sources: Sequence[Mailings | Automation] = self._account.automations[number] if is_automated else [self._account.mailings[number]]
-        return [mail for source in sources for mail in source.received(index, now)]
+        slot = self._account.rolls[number].slot(index)
+        sources: Sequence[Mailing | Automation] = (self._account.automations if is_automated else self._account.mailings)[number]
+        outcomes = ((source.campaign, source.outcome(index, slot)) for source in sources)
+        return [(campaign, outcome) for campaign, outcome in outcomes if outcome is not None and outcome.sent_at <= now]
 
     def _guest(self, wanted: int, campaign: Campaign) -> Outcome:
         draw = spread(self._salt ^ campaign.campaign_id, wanted)
@@ -266,14 +267,14 @@ class Activity:
             return Outcome(campaign.sent_at, opened)
         return Outcome(campaign.sent_at, opened, opened + 90, clicks(draw, len(campaign.links)))
 
-    def _sources(self, campaign: Campaign) -> list[Mailings | Automation]:
-        """Mailings know which campaigns are theirs."""
-        automations = (one for one in itertools.chain(*self._account.automations) if one.campaign.campaign_id == campaign.campaign_id)
-        return [*self._account.mailings, *automations]
+    def _sources(self, campaign: Campaign) -> Iterable[Mailing | Automation]:
+        """The campaign on each of its lists; a list that was named twice counts once."""
+        every: Iterator[Mailing | Automation] = itertools.chain(*self._account.mailings, *self._account.automations)
+        return {one.roll.number: one for one in every if one.campaign.campaign_id == campaign.campaign_id}.values()
 
     def totals(self, campaign: Campaign, now: int) -> Totals:
         """The campaign's totals by `now`, over all its lists."""
-        found = [source.totals(campaign.campaign_id, now) for source in self._sources(campaign)]
+        found = [source.totals(now) for source in self._sources(campaign)]
         found += [_counted(outcome, now, -1) for _, outcome in self._suppressed(campaign, now)]
         found += [_counted(outcome, now, 1) for _, outcome in self._guests(campaign, now)]
         return Totals(*map(sum, zip(*found, strict=True)))
@@ -282,7 +283,7 @@ class Activity:
         """(contact id, clicks) of everybody who clicked by `now`."""
         gone = {wanted for wanted, _ in self._suppressed(campaign, now)}
         for source in self._sources(campaign):
-            for index, clicked in source.clickers(campaign.campaign_id, now):
+            for index, clicked in source.clickers(now):
                 if (wanted := contact_id(source.roll.number, index)) not in gone:
                     yield wanted, clicked
         for wanted, outcome in self._guests(campaign, now):

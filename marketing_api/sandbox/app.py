@@ -26,8 +26,6 @@ LOGGED = 50_000
 
 
 class App:
-    """Every account of one server."""
-
     def __init__(self, tenants: list[Tenant]) -> None:
         self.tenants = {tenant.key: tenant for tenant in tenants}
         self.first = tenants[0]

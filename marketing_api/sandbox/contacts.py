@@ -100,23 +100,20 @@ def getcoupon(call: CheckedCall) -> Payload:
         for campaign, outcome in call.world.activity.received(contact.contact_id, call.now):
             is_wanted = call.id("campaignid") == campaign.campaign_id or not call.has("campaignid")
             if is_wanted and campaign.has_coupon and 0 < outcome.opened_at <= call.now:
-                found.append(_coupon(call, contact.contact_id, campaign.campaign_id, outcome.opened_at))
+                draw = spread(call.world.account.people.salt ^ campaign.campaign_id, contact.contact_id)
+                redeemed = outcome.opened_at + DAY // 4 + (draw >> 8) % (20 * DAY)
+                is_redeemed = draw % 10 < 4 and redeemed <= call.now
+                coupon = {
+                    "id": call.an_id(contact.contact_id * 10_000 + campaign.campaign_id % 10_000),
+                    "email": call.get("email"),
+                    "couponcode": f"{campaign.campaign_id % 1000:03d}-{draw:08X}",
+                    "couponredeemed": "1" if is_redeemed else "0",
+                    "couponredeemedon": call.moments.day(redeemed) if is_redeemed else "N/A",
+                }
+                found.append(coupon)
     if call.switches["coupon-missing"] == "all" or (not found and call.switches["coupon-missing"] == "error"):
         raise missing("The coupon")
     return {"coupons": call.items(found)}
-
-
-def _coupon(call: CheckedCall, wanted: int, campaign_id: int, opened_at: int) -> dict[str, Any]:
-    draw = spread(call.world.account.people.salt ^ campaign_id, wanted)
-    redeemed = opened_at + DAY // 4 + (draw >> 8) % (20 * DAY)
-    is_redeemed = draw % 10 < 4 and redeemed <= call.now
-    return {
-        "id": call.an_id(wanted * 10_000 + campaign_id % 10_000),
-        "email": call.get("email"),
-        "couponcode": f"{campaign_id % 1000:03d}-{draw:08X}",
-        "couponredeemed": "1" if is_redeemed else "0",
-        "couponredeemedon": call.moments.day(redeemed) if is_redeemed else "N/A",
-    }
 
 
 #: Words and codes of a status as input (api-observed row 18).

@@ -10,10 +10,9 @@ import msgspec
 
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.responses import Request, Response
+from marketing_api.sandbox.rules import Params
 from marketing_api.sandbox.subscribers import Listing
 from marketing_api.sandbox.tenant import Tenant
-
-Params = dict[str, str]
 
 
 def respond_to_control(app: App, request: Request, real: float) -> Response:

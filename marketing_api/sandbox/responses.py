@@ -50,7 +50,6 @@ def success(tenant: Tenant, data: Payload, rate: RateReport, *, is_bare: bool) -
 
 
 def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
-    """An error in its envelope."""
     data: dict[str, Any] = {"errorCode": refusal.code, "errorMessage": refusal.message}
     if refusal.fields and tenant.switches.is_on("validation-fields"):
         data["fields"] = list(refusal.fields)

@@ -154,7 +154,7 @@ def _calibrated(origin: Origin, start: int) -> list[Roll]:
     rolls = [Roll(origin.seed, number, int(origin.contacts * one["share"]), start) for number, one in enumerate(WORDS["lists"])]
     for number in (0, 1, 2):
         for _ in range(20):
-            missing = origin.contacts - sum(roll.standing(origin.base) for roll in rolls)
+            missing = origin.contacts - sum(roll.registered(origin.base) - roll.deleted(origin.base) for roll in rolls)
             if not missing:
                 return rolls
             rolls[number] = Roll(origin.seed, number, rolls[number].size + missing, start)

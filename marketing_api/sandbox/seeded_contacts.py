@@ -102,10 +102,6 @@ class Roll:
         lives = [(slot, one.deleted_after) for slot, one in enumerate(CHARACTERS) if one.deleted_after]
         return sum(min(self.blocks(slot, moment - after), self.blocks_of_first(slot, first)) for slot, after in lives)
 
-    def standing(self, moment: int) -> int:
-        """How many entries the list shows at `moment`."""
-        return self.registered(moment) - self.deleted(moment)
-
 
 def _waking(days: float) -> int:
     """Seconds of a moment `days` after a start, with the day's hours bent so that nine of ten fall between 7 and 22 o'clock."""
@@ -130,7 +126,6 @@ FIRST_LIST_ID = 1801
 
 
 def list_id(number: int) -> int:
-    """The id of a seeded list."""
     return FIRST_LIST_ID + number * 13
 
 

@@ -21,8 +21,7 @@ from marketing_api.sandbox.control import respond_to_control
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.responses import Request, Response
 
-#: Nobody sends a larger body or longer head; more would be a mistake.
-_LONGEST_BODY = 64 * 1024 * 1024
+#: Nobody sends a longer head; more would be a mistake.
 _LONGEST_HEAD = 1024 * 1024
 _PIECE = 64 * 1024
 
@@ -62,8 +61,6 @@ async def _receive(connection: h11.Connection, reader: asyncio.StreamReader, wri
             head = event
         elif isinstance(event, h11.Data):
             body += event.data
-            if len(body) > _LONGEST_BODY:
-                raise h11.RemoteProtocolError("the body is too long", error_status_hint=413)
         else:
             return _request(head, bytes(body)) if head is not None and isinstance(event, h11.EndOfMessage) else None
 

@@ -21,6 +21,7 @@ UNCONFIRMED, ACTIVE, UNSUBSCRIBED, BOUNCED = range(4)
 FIRST_WRITTEN_ID = 900_000_001
 _BATCH = 600
 _NEVER = 1 << 62
+_UTC = Moments("UTC")
 
 
 class Contact(NamedTuple):
@@ -95,7 +96,7 @@ class Subscribers:
             return None
         person = self.account.people.of_contact(number, index)
         visit = person.last_visit(registered, now)
-        texts = (person.first, person.last, person.phone, person.city, Moments("UTC").day(visit * DAY) if visit else "")
+        texts = (person.first, person.last, person.phone, person.city, _UTC.day(visit * DAY) if visit else "")
         values = {key: text for key, text in zip(field_ids(number), texts, strict=True) if text}
         return Contact(wanted, list_id(number), person.email, self._fate(roll, index, slot, now), registered, values)
 
@@ -118,7 +119,6 @@ class Subscribers:
         return self._of_person(self.account.people.by_phone(phone), now)
 
     def _of_person(self, person: Person | None, now: int, *written: int) -> list[Contact]:
-        """The contacts with these ids, and those of a person."""
         entries = self.account.people.entries(person.number) if person else []
         ids = dict.fromkeys([*written, *(contact_id(*entry) for entry in entries)])
         return [contact for wanted in ids if (contact := self.get(wanted, now)) is not None]

@@ -30,8 +30,6 @@ class Logged(NamedTuple):
 
 @dataclass
 class Tenant:
-    """One account on the server: its key, its world, its limit, and how it misbehaves."""
-
     name: str
     key: str
     world: World

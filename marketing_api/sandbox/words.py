@@ -2,7 +2,6 @@
 
 import tomllib
 import unicodedata
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,3 @@ for names in ("first_names", "last_names"):
 def pick(kind: str, draw: int) -> Any:
     """The word of that kind on which a draw falls."""
     return WORDS[kind][draw % len(WORDS[kind])]
-
-
-def things(kind: str, days: float) -> Iterator[tuple[int, Thing]]:
-    """(id, thing) of those that the business owns after so many days of the account."""
-    for thing in WORDS[kind]:
-        if thing["day"] <= days:
-            yield thing["id"], {name: value for name, value in thing.items() if name not in ("id", "day")}

@@ -12,7 +12,7 @@ from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.seeded_account import Account, Origin
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, field_ids, list_id
 from marketing_api.sandbox.subscribers import Activity, Subscribers
-from marketing_api.sandbox.words import WORDS, Thing, pick, things
+from marketing_api.sandbox.words import WORDS, Thing, pick
 
 #: (id, thing) of everything that exists at a moment, oldest first.
 Seeded = Callable[[Account, int], Iterator[tuple[int, Thing]]]
@@ -60,14 +60,15 @@ def seeded_lists(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
             yield list_id(number), {**words, **texts, "created_at": created, "fields": fields}
 
 
-def owned(kind: str) -> Seeded:
+def owned(kind: str, account: Account, now: int) -> Iterator[tuple[int, Thing]]:
     """Those of `words.toml`, each from its day on."""
-    return lambda account, now: things(kind, (now - account.start) / DAY)
+    for thing in WORDS[kind]:
+        if account.start + thing["day"] * DAY <= now:
+            yield thing["id"], {name: value for name, value in thing.items() if name not in ("id", "day")}
 
 
 def seeded_businesses(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
-    """The sub-accounts of the agency."""
-    for offset, thing in things("subaccounts", (now - account.start) / DAY):
+    for offset, thing in owned("subaccounts", account, now):
         yield account.business_id + offset, thing | {"name": f"{account.business} – {thing['name']}"}
 
 
@@ -148,10 +149,10 @@ class World:
         self.lists = shelf("list", seeded_lists, 2501)
         self.businesses = shelf("sub-account", seeded_businesses, 4901)
         self.users = shelf("user", seeded_users, 6901)
-        self.managers = shelf("manager", owned("managers"), 7901)
-        self.groups = shelf("group", owned("groups"), 8901)
-        self.goals = shelf("goal", owned("goals"), 3901)
-        self.webhooks = shelf("webhook", owned("webhooks"), 5901)
+        self.managers = shelf("manager", functools.partial(owned, "managers"), 7901)
+        self.groups = shelf("group", functools.partial(owned, "groups"), 8901)
+        self.goals = shelf("goal", functools.partial(owned, "goals"), 3901)
+        self.webhooks = shelf("webhook", functools.partial(owned, "webhooks"), 5901)
         self.posts = shelf("post", seeded_posts, 990_001)
         self.links = shelf("link", seeded_links, 995_001)
 

@@ -328,10 +328,17 @@ def _entries(call: CheckedCall, contact: Contact, received: list[Mail], triggere
         details = {"steps": _number(call, campaign.trigger["steps"]), "actions": campaign.trigger["actions"]}
         dated.append((outcome.sent_at, _entry("automation-triggered", campaign.name, details)))
     if card := call.world.subscribers.cards.get(contact.contact_id):
-        dated += [(at, _entry("activity", text)) for at, text in card.activities]
+        dated += [(at, _activity(call, text)) for at, text in card.activities]
         if call.switches["tags"] == "timeline":
             dated += [(at, _entry("tag-added", f"Tag added: {tag}")) for tag, at in card.tags.items()]
     return _newest_first(call, dated)
+
+
+def _activity(call: CheckedCall, text: str) -> Entry:
+    """Several forms: none is specified."""
+    if call.switches["activity"] == "detail":
+        return _entry("activity", "Activity added", {"description": text})
+    return _entry("custom-activity" if call.switches["activity"] == "other-key" else "activity", text)
 
 
 def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:

@@ -448,6 +448,14 @@ def activity_delay(ask: Asking) -> Any:
     return seen
 
 
+@case("activity", snippet=("activity", "Called", 0), detail=("activity", "Activity added", 1), other_key=("custom-activity", "Called", 0))
+def activity(ask: Asking) -> Any:
+    wanted = _first(ask)["id"]
+    ask.data("emailmarketing/addactivity", id=wanted, description="Called", datetime="2026-11-20 14:30:00")
+    entry = _timeline(ask, wanted)["timeline"]["data"][0]
+    return entry["key"], entry["snippet"], len(entry["details"])
+
+
 @case("tags", hidden=(False, False), contact=(True, False), timeline=(False, True))
 def tags(ask: Asking) -> Any:
     wanted = _first(ask)["id"]

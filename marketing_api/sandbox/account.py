@@ -6,19 +6,19 @@ from marketing_api.sandbox.rules import CheckedCall, Payload, rule
 
 @rule("app/me")
 def me(call: CheckedCall) -> Payload:
-    business = call.world.account.business
+    account = call.world.account
     shown = {
-        "id": call.an_id(business.business_id),
-        "businessName": business.name,
-        "contactName": business.contact,
+        "id": call.an_id(account.business_id),
+        "businessName": account.business,
+        "contactName": account.contact,
         "phoneNumber": "+15550100100",
-        "serviceName": business.service_name,
+        "serviceName": account.service_name,
         "package": "Agency Pro",
     }
     if call.switches["business-names"] == "lower":
         shown = {name.lower() if name.startswith("business") else name: value for name, value in shown.items()}
     if call.switches.is_on("show-timezone"):
-        shown["timezone"] = call.world.account.origin.timezone
+        shown["timezone"] = account.origin.timezone
     return {"business": shown}
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import ALL
 from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, responses, social, users, webhooks
-from marketing_api.sandbox.faults import Fault, Faults
+from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import check, merge
 from marketing_api.sandbox.options import AccountOptions, Options
 from marketing_api.sandbox.responses import Request, Response
@@ -17,7 +17,7 @@ from marketing_api.sandbox.rules import RULES, CheckedCall, Params, Payload, Ref
 from marketing_api.sandbox.seeded_account import Origin
 from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.tenant import Journal, Logged, RateReport, Tenant, Window
-from marketing_api.sandbox.world import Clock, World
+from marketing_api.sandbox.world import World
 
 #: Importing them declares their rules.
 AREAS = (account, campaigns, contacts, goals, lists, reputation, social, users, webhooks)
@@ -26,8 +26,6 @@ LOGGED = 50_000
 
 
 class App:
-    """Every account of one server."""
-
     def __init__(self, tenants: list[Tenant]) -> None:
         self.tenants = {tenant.key: tenant for tenant in tenants}
         self.first = tenants[0]
@@ -50,15 +48,22 @@ class App:
         tenant, operation, fault = self.tenants.get(key), ALL.get(name), None
         known = tenant or self.first
         rate = (tenant.window if tenant else self._strangers).count(arrived, known.switches.number("rate-limit-after"))
-        if rate.reached:
-            response, outcome = responses.error(known, responses.RATE_LIMITED, rate), "429"
-        elif tenant is None or not tenant.admits(arrived):
-            is_as_specified = known.switches["bad-key"] == "1002"
-            response, outcome = responses.error(known, responses.UNKNOWN if is_as_specified else responses.UNKNOWN_KEY, rate), "key"
-        elif operation is None or (operation.area == "reputation" and tenant.switches["reputation"] == "gone"):
-            response, outcome = responses.error(tenant, responses.UNKNOWN, rate), "1002"
-        else:
-            response, outcome, fault = self._with_faults(tenant, operation, request.verb, given, arrived, rate)
+        response, outcome = Response(200, b""), "ok"
+        try:
+            if rate.reached:
+                raise Refusal(*responses.RATE_LIMITED)
+            if tenant is None or not tenant.admits(arrived):
+                outcome = "key"
+                raise Refusal(*(responses.UNKNOWN if known.switches["bad-key"] == "1002" else responses.UNKNOWN_KEY))
+            if operation is None or (operation.area == "reputation" and tenant.switches["reputation"] == "gone"):
+                raise Refusal(*responses.UNKNOWN)
+            if tenant.faults.chances:
+                fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
+            if fault is None or fault.has_effect:
+                response = self._apply(tenant, operation, request.verb, given, arrived, rate)
+        except Refusal as refusal:
+            response = responses.error(known, refusal, rate)
+            outcome = str(refusal.code) if outcome == "ok" else outcome
         if fault is not None:
             response, outcome = responses.broken(known, fault, rate, response), fault.name
         self.requests += 1
@@ -66,20 +71,6 @@ class App:
         shown = Call(operation, given).shown if operation else given
         self.log.append(Logged(self.requests, known.name, name, request.verb, shown, arrived, response.status, outcome))
         return response
-
-    def _with_faults(
-        self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport
-    ) -> tuple[Response, str, Fault | None]:
-        """(response, outcome, the fault that is still to break the response)."""
-        fault = None
-        if tenant.faults.chances:
-            fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
-        if fault is not None and not fault.has_effect:
-            return responses.broken(tenant, fault, rate, Response(200, b"")), fault.name, None
-        try:
-            return self._apply(tenant, operation, verb, given, arrived, rate), "ok", fault
-        except Refusal as refusal:
-            return responses.error(tenant, refusal, rate), str(refusal.code), fault
 
     def _apply(self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport) -> Response:
         switches = tenant.switches
@@ -103,7 +94,7 @@ class App:
         for line in journal.lines():
             tenant = by_name.get(line["account"])
             if tenant is not None and "advance" in line:
-                tenant.world.clock.advance(line["advance"])
+                tenant.world.advance(line["advance"])
             elif tenant is not None and "operation" in line:
                 tenant.world.account.plan(line["at"])
                 self._carry_out(CheckedCall(tenant, ALL[line["operation"]], line["params"], line["fields"], line["at"], 0.0), tenant.name)
@@ -115,17 +106,15 @@ class App:
 def build(options: Options) -> App:
     """The accounts that the options name, with everything replayed that their journal holds."""
     journal = Journal(options.state) if options.state else None
-    app = App([_tenant(options, one, journal) for one in options.every_account])
+    tenants = []
+    for one in options.every_account:
+        world, switches = World(_origin(options, one, journal), options.now), Switches(options.switches)
+        faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
+        tenants.append(Tenant(one.name, one.key, world, Window(options.rate_limit), switches, faults, options.revoke_after))
+    app = App(tenants)
     if journal is not None:
         app.replay(journal)
     return app
-
-
-def _tenant(options: Options, account: AccountOptions, journal: Journal | None) -> Tenant:
-    world = World(_origin(options, account, journal), Clock(options.now))
-    faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
-    window, switches = Window(options.rate_limit), Switches(options.switches)
-    return Tenant(account.name, account.key, world, window, switches, faults, options.revoke_after)
 
 
 def _origin(options: Options, account: AccountOptions, journal: Journal | None) -> Origin:

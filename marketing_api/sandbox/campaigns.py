@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from marketing_api.sandbox.lists import AUDIENCE_IDS
-from marketing_api.sandbox.mailing import Campaign
+from marketing_api.sandbox.mailing import Campaign, Links
 from marketing_api.sandbox.rules import NOT_VALID, RULES, CheckedCall, Payload, Refusal, missing, rule
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
@@ -97,8 +97,8 @@ def _texts(call: CheckedCall) -> dict[str, Any]:
     return {member: call.get(name) for name, member in members.items() if call.has(name)}
 
 
-def _links(body: str) -> tuple[tuple[str, str], ...]:
-    return tuple((url, text) for url, text in re.findall(r'href="(https?://[^"]+)"[^<>]{0,200}>([^<]{0,200})<', body))
+def _links(body: str) -> Links:
+    return re.findall(r'href="(https?://[^"]+)"[^<>]{0,200}>([^<]{0,200})<', body)
 
 
 def _targets(call: CheckedCall) -> tuple[int, ...]:

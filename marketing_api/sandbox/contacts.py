@@ -49,7 +49,7 @@ def getcontacts(call: CheckedCall) -> Payload:
     if list_id not in world.lists.all(call.now):
         raise missing("The list")
     names = labels(call, list_id)
-    listing = Listing(world.account, world.subscribers, list_id, call.now)
+    listing = Listing(world.subscribers, list_id, call.now)
     count = listing.count
     offset, limit = call.window(100) if call.switches["contact-paging"] == "honoured" else (0, count)
     shown_count = max(0, min(count - offset, limit))
@@ -100,23 +100,20 @@ def getcoupon(call: CheckedCall) -> Payload:
         for campaign, outcome in call.world.activity.received(contact.contact_id, call.now):
             is_wanted = call.id("campaignid") == campaign.campaign_id or not call.has("campaignid")
             if is_wanted and campaign.has_coupon and 0 < outcome.opened_at <= call.now:
-                found.append(_coupon(call, contact.contact_id, campaign.campaign_id, outcome.opened_at))
+                draw = spread(call.world.account.people.salt ^ campaign.campaign_id, contact.contact_id)
+                redeemed = outcome.opened_at + DAY // 4 + (draw >> 8) % (20 * DAY)
+                is_redeemed = draw % 10 < 4 and redeemed <= call.now
+                coupon = {
+                    "id": call.an_id(contact.contact_id * 10_000 + campaign.campaign_id % 10_000),
+                    "email": call.get("email"),
+                    "couponcode": f"{campaign.campaign_id % 1000:03d}-{draw:08X}",
+                    "couponredeemed": "1" if is_redeemed else "0",
+                    "couponredeemedon": call.moments.day(redeemed) if is_redeemed else "N/A",
+                }
+                found.append(coupon)
     if call.switches["coupon-missing"] == "all" or (not found and call.switches["coupon-missing"] == "error"):
         raise missing("The coupon")
     return {"coupons": call.items(found)}
-
-
-def _coupon(call: CheckedCall, wanted: int, campaign_id: int, opened_at: int) -> dict[str, Any]:
-    draw = spread(call.world.account.people.salt ^ campaign_id, wanted)
-    redeemed = opened_at + DAY // 4 + (draw >> 8) % (20 * DAY)
-    is_redeemed = draw % 10 < 4 and redeemed <= call.now
-    return {
-        "id": call.an_id(wanted * 10_000 + campaign_id % 10_000),
-        "email": call.get("email"),
-        "couponcode": f"{campaign_id % 1000:03d}-{draw:08X}",
-        "couponredeemed": "1" if is_redeemed else "0",
-        "couponredeemedon": call.moments.day(redeemed) if is_redeemed else "N/A",
-    }
 
 
 #: Words and codes of a status as input (api-observed row 18).
@@ -154,25 +151,14 @@ def _in_list(call: CheckedCall, email: str, where: int) -> list[Contact]:
     return [contact for contact in call.world.subscribers.by_email(email, call.now) if contact.list_id == where]
 
 
-def _put(call: CheckedCall, where: int, email: str, values: dict[str, str], there: list[Contact], reserved: int = 0) -> int:
-    """Update those that are on the list, or add one; returns the id of the first."""
-    subscribers, status = call.world.subscribers, _status(call)
-    for contact in there:
-        subscribers.edit(contact, call.now, status=status, values=values)
-    if there:
-        return there[0].contact_id
-    return subscribers.add(where, email, ACTIVE if status is None else status, call.now, values, reserved)
-
-
 @rule("emailmarketing/addcontact")
 def addcontact(call: CheckedCall) -> Payload:
     """One contact per list; the response names the first."""
-    lists, mode = _lists(call), call.switches["add-existing"]
+    lists, status = _lists(call), _status(call)
     email, values = _address(call, lists), _values(call, lists)
-    there = {where: _in_list(call, email, where) if email else [] for where in lists}
-    if mode == "refuse" and any(there.values()):
+    if email and any(_in_list(call, email, where) for where in lists):
         raise Refusal(NOT_VALID, "The contact already exists", ("email",))
-    ids = [_put(call, where, email, values, there[where] if mode == "update" else []) for where in lists]
+    ids = [call.world.subscribers.add(where, email, ACTIVE if status is None else status, call.now, values) for where in lists]
     return {"id": call.an_id(ids[0]), "item": "The contact was added successfully"}
 
 
@@ -184,14 +170,17 @@ def synccontact(call: CheckedCall) -> Payload:
         raise Refusal(NOT_VALID, "listid must be a number", ("listid",))
     if call.switches["sync-lists"] == "first":
         lists = lists[:1]
-    values = _values(call, lists)
+    values, status, subscribers = _values(call, lists), _status(call), call.world.subscribers
     there = {where: _in_list(call, email, where) for where in lists}
-    new = {where: next(call.world.subscribers.ids) for where in lists if not there[where]}
+    new = {where: next(subscribers.ids) for where in lists if not there[where]}
 
     def apply() -> None:
         for where in lists:
             found = _in_list(call, email, where)  # as it is by then: a write before this one may have added the contact
-            _put(call, where, email, values, found, new.get(where, 0))
+            for contact in found:
+                subscribers.edit(contact, call.now, status=status, values=values)
+            if not found:
+                subscribers.add(where, email, ACTIVE if status is None else status, call.now, values, new.get(where, 0))
 
     call.later(call.switches.number("sync-delay"), apply)
     first = there[lists[0]]
@@ -336,9 +325,8 @@ def _entries(call: CheckedCall, contact: Contact, received: list[Mail], triggere
         }
         dated.append((outcome.sent_at, _entry(call.switches["sent-key"], campaign.subject, details)))
     for campaign, outcome in triggered:
-        if campaign.trigger is not None:
-            details = {"steps": _number(call, campaign.trigger.steps), "actions": campaign.trigger.actions}
-            dated.append((outcome.sent_at, _entry("automation-triggered", campaign.name, details)))
+        details = {"steps": _number(call, campaign.trigger["steps"]), "actions": campaign.trigger["actions"]}
+        dated.append((outcome.sent_at, _entry("automation-triggered", campaign.name, details)))
     if card := call.world.subscribers.cards.get(contact.contact_id):
         dated += [(at, _activity(call, text)) for at, text in card.activities]
         if call.switches["tags"] == "timeline":
@@ -355,13 +343,12 @@ def _activity(call: CheckedCall, text: str) -> Entry:
 
 def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Entry:
     """Details of automated entries have no label (api-observed row 22)."""
-    assert campaign.trigger is not None
-    dates = {"send-date": outcome.sent_at}
-    if campaign.trigger.kind != "sms":
+    kind, dates = campaign.trigger["kind"], {"send-date": outcome.sent_at}
+    if kind != "sms":
         dates |= {"open-date": outcome.opened_at, "click-date": outcome.clicked_at}
-    details = [{"key": "message" if campaign.trigger.kind == "sms" else "subject", "value": campaign.subject}]
+    details = [{"key": "message" if kind == "sms" else "subject", "value": campaign.subject}]
     details += [{"key": key, "value": _date(call, at)} for key, at in dates.items()]
-    return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": campaign.trigger.kind, "details": details})
+    return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": kind, "details": details})
 
 
 def _visits(call: CheckedCall, mailed: list[Mail]) -> list[Entry]:

@@ -10,10 +10,9 @@ import msgspec
 
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.responses import Request, Response
+from marketing_api.sandbox.rules import Params
 from marketing_api.sandbox.subscribers import Listing
 from marketing_api.sandbox.tenant import Tenant
-
-Params = dict[str, str]
 
 
 def respond_to_control(app: App, request: Request, real: float) -> Response:
@@ -39,7 +38,7 @@ def _advance(app: App, tenants: list[Tenant], params: Params, real: float) -> An
         raise ValueError("time does not run backwards")
     for tenant in tenants:
         tenant.settle(real + days * 86_400)
-        tenant.world.clock.advance(days)
+        tenant.world.advance(days)
         if app.journal is not None:
             app.journal.append(tenant.name, advance=days)
     return {tenant.name: {"now": tenant.world.now()} for tenant in tenants}
@@ -77,7 +76,7 @@ def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
     tenant = tenants[0]
     tenant.settle(real)
     world, now = tenant.world, tenant.world.now()
-    counted = {wanted: Listing(world.account, world.subscribers, wanted, now).count for wanted in world.lists.all(now)}
+    counted = {wanted: Listing(world.subscribers, wanted, now).count for wanted in world.lists.all(now)}
     return {
         "now": now,
         "start": world.account.start,

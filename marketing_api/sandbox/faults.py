@@ -49,8 +49,6 @@ def read_chance(text: str) -> Chance:
 
 
 class Faults:
-    """The faults that are switched on."""
-
     def __init__(self, seed: int = 1, stall_seconds: float = 60.0, chances: Mapping[str, str] | None = None) -> None:
         self._seed, self.stall_seconds = seed, stall_seconds
         self.chances: dict[str, Chance] = {}
@@ -66,7 +64,6 @@ class Faults:
             del self.chances[name]
 
     def draw(self, operation: str, params: str, *, is_write: bool) -> Fault | None:
-        """The fault that this request meets, if any."""
         call = hash((operation, params))
         self._requested[call] += 1
         at = salt(self._seed, operation, params, self._requested[call]) / 0x100000000

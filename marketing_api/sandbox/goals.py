@@ -1,32 +1,26 @@
-"""The rules of conversion goals. The words shown for inputs are assumed where no sample shows them."""
+"""The rules of conversion goals."""
 
 from typing import Any
 
 from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, added, rule
-from marketing_api.sandbox.words import Thing
+from marketing_api.sandbox.words import WORDS, Thing
 
 #: Tracked domains, named by goals and webhooks.
 DOMAINS = (21, 22)
-_TYPES = {
-    "url": "Destination URL", "duration": "Visit Duration", "pages": "Pages per Visit", "ppc": "Pay per Click",
-    "event": "Event Triggered", "funnel": "Funnel",
-}  # fmt: skip
-_EVENTS = {"links": "Link(s) Clicked", "videos": "Video(s) Watched", "form": "Form Submitted"}
-_RULES = {"all": "All of the links are clicked", "any": "Any of the links is clicked"}
 
 
 def _shown(call: CheckedCall, wanted: int, goal: Thing) -> dict[str, Any]:
     action = goal.get("action")
     if call.switches.is_on("action-deleted") and wanted == next(iter(call.world.goals.all(call.now))):
         action = {"id": 99, "name": "Action is deleted!"}
-    value = float(goal.get("value") or 0)
+    words, value = WORDS["goal_words"], float(goal.get("value") or 0)
     return {
         "id": call.an_id(wanted),
         "name": goal["name"],
         "goal_value": {"type": goal.get("value_type", "fixed").title(), "value": f"{value:.{call.switches.number('goal-decimals')}f}"},
-        "type": _TYPES[goal["type"]],
-        "event_type": _EVENTS.get(goal.get("event_type", ""), ""),
-        "event_link_rule": _RULES.get(goal.get("goal_event_filter", ""), ""),
+        "type": words["type"][goal["type"]],
+        "event_type": words["event_type"].get(goal.get("event_type"), ""),
+        "event_link_rule": words["goal_event_filter"].get(goal.get("goal_event_filter"), ""),
         "links": list(goal.get("event_links", ())),
         "has_action": "Yes" if action else "No",
         "action": {"id": call.an_id(action["id"]), "name": action["name"]} if action else call.map({}),

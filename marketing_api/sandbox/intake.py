@@ -73,7 +73,6 @@ _FIELD = re.compile(r"(?:^|,)\s*(\d+):")
 
 
 def _fields(text: str) -> Params:
-    """Custom-field values that came as one text."""
     if not text.strip():
         return {}
     before, *pairs = _FIELD.split(text)

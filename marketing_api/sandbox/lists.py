@@ -3,10 +3,10 @@
 from typing import Any
 
 from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, done, rule
-from marketing_api.sandbox.words import AUDIENCES, FIELDS, Thing
+from marketing_api.sandbox.words import WORDS, Thing
 
 #: Every audience by id.
-AUDIENCE_IDS = {611 + place * 4: name for place, name in enumerate(AUDIENCES)}
+AUDIENCE_IDS = {611 + place * 4: name for place, name in enumerate(WORDS["audiences"])}
 _TEXTS = ("name", "form_title", "email_subject", "reply_to", "from_email", "from_name")
 
 
@@ -54,7 +54,7 @@ def _given(call: CheckedCall) -> Thing:
 def addlist(call: CheckedCall) -> Payload:
     lists = call.world.lists
     new = lists.add({"form_title": call.get("name"), **_given(call), "created_at": call.now})
-    lists.edit(new, {"fields": {f"{new}0{position}": label for position, label in enumerate(FIELDS[:2])}})
+    lists.edit(new, {"fields": {f"{new}0{position}": label for position, label in enumerate(WORDS["fields"][:2])}})
     return {"id": call.an_id(new), **done(lists, "added")}
 
 

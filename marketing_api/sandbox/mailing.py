@@ -1,42 +1,24 @@
-"""The campaigns and what becomes of them: when each is written, scheduled and sent; who receives, opens, clicks, leaves; the totals of it.
+"""What becomes of campaigns: who receives, opens, clicks, leaves; the totals of it.
 
-The seeded calendar goes on for ever, so that advancing the clock keeps producing sends. Within a slot of the register the recipients
-of a campaign are a contiguous range of blocks, its openers a shuffled prefix of that range in the order of opening, and its clickers
-an even share of the openers. So a contact's outcome and a campaign's totals are read off the same formulas: they agree for every size
-of account and at every moment, and nobody is counted one by one. Not here: what contacts written through the interface receive
-(`subscribers`).
+Within a slot of the register the recipients of a campaign are a contiguous range of blocks, its openers a shuffled prefix of that range
+in the order of opening, and its clickers an even share of the openers. So a contact's outcome and a campaign's totals are read off the
+same formulas: they agree for every size of account and at every moment, and nobody is counted one by one. Not here: the seeded calendar
+(`seeded_account`), what contacts written through the interface receive (`subscribers`).
 """
 
 import bisect
-import datetime as dt
 import functools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from marketing_api.sandbox.chance import Share, Shuffle, salt, spread
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.seeded_contacts import CHARACTERS, HISTORY_DAYS, SLOTS, Roll
-from marketing_api.sandbox.words import AUTOMATIONS, CAMPAIGN_LISTS, CAMPAIGNS, DRAFTS, LINKS
-
-FIRST_ID = 41_000
-FIRST_DRAFT_ID = 47_000
-FIRST_AUTOMATION_ID = 52_000
-SENT_IN_HISTORY = 20
+from marketing_api.sandbox.seeded_contacts import CHARACTERS, SLOTS, Roll
+from marketing_api.sandbox.words import Thing
 
 #: (address, text) each.
-Links = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Trigger:
-    """An automation's rule: what it sends, to whom, how long after registration."""
-
-    kind: str  # email or sms
-    after: int  # seconds since registration
-    characters: list[str]
-    steps: int
-    actions: str
+Links = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +36,7 @@ class Campaign:
     links: Links = ()
     appeal: int = 1024  # of 1024: how much better or worse than usual it is opened
     has_coupon: bool = False
-    trigger: Trigger | None = None
+    trigger: Thing = field(default_factory=dict)  # of a seeded automation, as in `words.toml`
     reply_to: str = "hello@example.com"
     from_email: str = "news@example.com"
     from_name: str = ""
@@ -72,77 +54,6 @@ class Campaign:
         if not self.sent_at or moment < self.scheduled_at:
             return "Draft"
         return "Sent" if self.sent_at <= moment else "Scheduled"
-
-
-class CampaignBook:
-    """The seeded campaigns of an account. `list_ids` are the ids of the seeded lists, by number."""
-
-    def __init__(self, seed: int, start: int, list_ids: list[int], business: str) -> None:
-        self._start = start
-        self._list_ids = list_ids
-        self._business = business
-        self._salt = salt(seed, "campaigns")
-        self._standard: list[Campaign] = []
-        self._fixed = self._drafts() + self._automations()
-
-    def until(self, moment: int) -> list[Campaign]:
-        """Every seeded campaign created by `moment`, in order of creation within each kind."""
-        while not self._standard or self._standard[-1].created_at <= moment:
-            self._standard.append(self._campaign(len(self._standard)))
-        return [campaign for campaign in self._standard + self._fixed if campaign.created_at <= moment]
-
-    def _campaign(self, ordinal: int) -> Campaign:
-        draw = spread(self._salt, ordinal)
-        # Days from the start to a send: ever closer together within the history, every eighth day after it.
-        days = HISTORY_DAYS + 6 + 8 * (ordinal - SENT_IN_HISTORY)
-        if ordinal < SENT_IN_HISTORY:
-            days = int(HISTORY_DAYS * (1 - (1 - (ordinal + 0.5) / SENT_IN_HISTORY) ** 1.25))
-        sent = self._start + days * DAY + (9 + draw % 8) * 3600 + (draw >> 4 & 3) * 900
-        month = dt.datetime.fromtimestamp(sent, dt.UTC).strftime("%B %Y")
-        subject, opening = (text.format(month=month) for text in CAMPAIGNS[ordinal % len(CAMPAIGNS)])
-        links = tuple(LINKS[(ordinal + position) % len(LINKS)] for position in range(2 + draw % 3))
-        return Campaign(
-            campaign_id=FIRST_ID + ordinal * 7 + (draw >> 8) % 5,
-            name=subject,
-            subject=subject,
-            body=self._body(opening, links),
-            lists=tuple(self._list_ids[number] for number in CAMPAIGN_LISTS[ordinal % len(CAMPAIGN_LISTS)]),
-            created_at=sent - 24 * DAY - draw % 40_000,
-            scheduled_at=sent - 12 * DAY - draw % 30_000,
-            sent_at=sent,
-            links=links,
-            appeal=800 + (draw >> 12) % 420,
-            has_coupon="coupon" in (subject + opening).lower(),
-            from_name=self._business,
-        )
-
-    def _body(self, opening: str, links: Links) -> str:
-        anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
-        return f"<html><body><h1>{self._business}</h1><p>Hello [first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
-
-    def _drafts(self) -> list[Campaign]:
-        first, body = self._start + 90 * DAY + 40_000, self._body("", ())
-        return [
-            Campaign(FIRST_DRAFT_ID + place * 3, subject, subject, body, (), first + place * 170 * DAY, from_name=self._business)
-            for place, subject in enumerate(DRAFTS)
-        ]
-
-    def _automations(self) -> list[Campaign]:
-        return [
-            Campaign(
-                campaign_id=FIRST_AUTOMATION_ID + place * 11,
-                name=one["name"],
-                subject=one["subject"],
-                body=self._body(one["subject"] + ".", LINKS[:2]),
-                lists=tuple(self._list_ids[number] for number in one["lists"]),
-                created_at=self._start + (20 + place * 45) * DAY + 36_000,
-                links=LINKS[place : place + 2],
-                trigger=Trigger(one["kind"], one["after"], one["characters"], one["steps"], one["actions"]),
-                is_automated=True,
-                from_name=self._business,
-            )
-            for place, one in enumerate(AUTOMATIONS)
-        ]
 
 
 #: Nobody opens a campaign later than this, nor the mail of an automation.
@@ -200,21 +111,20 @@ def clicks(draw: int, links: int) -> Clicks:
     return ((first, times), ((first + 1) % links, 1)) if not draw >> 8 & 3 and links > 1 else ((first, times),)
 
 
-class Mailings:
-    """The campaigns sent to one list, in the order of sending; `sends` may lie in the future."""
+class Mailing:
+    """One campaign on one list: the `place`-th of those sent to it at `times`, which may lie in the future."""
 
-    def __init__(self, roll: Roll, seed: int, sends: list[Campaign]) -> None:
+    def __init__(self, roll: Roll, seed: int, campaign: Campaign, place: int, times: list[int]) -> None:
         self.roll = roll
-        self.sends = sends
-        self.times = [campaign.sent_at for campaign in sends]
-        self._salts = [salt(seed, "mailing", roll.number, campaign.campaign_id) for campaign in sends]
-        self._place = {campaign.campaign_id: place for place, campaign in enumerate(sends)}
-        self.reach = functools.cache(self._reach)
+        self.campaign = campaign
+        self._place = place
+        self._times = times
+        self._salt = salt(seed, "mailing", roll.number, campaign.campaign_id)
+        self._reach = functools.cache(self._reached)
 
-    def _reach(self, place: int, slot: int) -> Reach:
-        character = CHARACTERS[slot]
-        sent = self.times[place]
-        draw = spread(self._salts[place], slot)
+    def _reached(self, slot: int) -> Reach:
+        character, place, sent = CHARACTERS[slot], self._place, self.campaign.sent_at
+        draw = spread(self._salt, slot)
         end = self.roll.blocks(slot, sent)
         first = stay = 0
         if character.fate == "unconfirmed":
@@ -222,20 +132,19 @@ class Mailings:
         elif character.deleted_after:
             first = stay = self.roll.blocks(slot, sent - character.deleted_after)
         elif (after := character.leaves_after) and place + 1 >= after:
-            first = self.roll.blocks(slot, self.times[place - after]) if place >= after else 0
-            stay = self.roll.blocks(slot, self.times[place - after + 1])
-        appeal = min(1000, character.opens * self.sends[place].appeal // 1024)
+            first = self.roll.blocks(slot, self._times[place - after]) if place >= after else 0
+            stay = self.roll.blocks(slot, self._times[place - after + 1])
+        appeal = min(1000, character.opens * self.campaign.appeal // 1024)
         openers = Share(appeal, draw & 1023).count(end - stay)
         order, clickers = Shuffle(max(1, end - stay), draw >> 3), Share(character.clicks, draw >> 20 & 1023)
         return Reach(first, stay, end, openers, order, (draw >> 8 & 255) / 256, clickers)
 
-    def outcome(self, place: int, index: int, slot: int) -> Outcome | None:
-        """What the contact at `index` does with the `place`-th campaign; None when it is not sent to it."""
-        reach = self.reach(place, slot)
+    def outcome(self, index: int, slot: int) -> Outcome | None:
+        """What the contact at `index` does with it; None when it is not sent to it."""
+        reach, sent = self._reach(slot), self.campaign.sent_at
         block = index // SLOTS
         if not reach.first <= block < reach.end:
             return None
-        sent = self.times[place]
         if block < reach.stay:
             if CHARACTERS[slot].fate == "bounces":
                 return Outcome(sent, bounced_at=sent + _BOUNCES_AFTER)
@@ -244,38 +153,18 @@ class Mailings:
         if reach.openers == 0 or (standing := reach.order.place(block - reach.stay)) >= reach.openers:
             return Outcome(sent)
         opened = sent + delay(standing, reach.openers, reach.draw)
-        links = len(self.sends[place].links)
+        links = len(self.campaign.links)
         if not links or not reach.clickers.has(standing):
             return Outcome(sent, opened)
-        draw = spread(self._salts[place], index)
+        draw = spread(self._salt, index)
         return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, links))
 
-    def received(self, index: int, moment: int) -> Iterator[tuple[Campaign, Outcome]]:
-        """Every campaign that was sent to the contact by `moment`, oldest first."""
-        slot = self.roll.slot(index)
-        first = bisect.bisect_left(self.times, self.roll.registered_at(index))
-        after = CHARACTERS[slot].leaves_after
-        last = bisect.bisect_right(self.times, moment)
-        for place in range(first, min(last, first + after) if after else last):
-            if (outcome := self.outcome(place, index, slot)) is not None:
-                yield self.sends[place], outcome
-
-    def left(self, index: int, slot: int) -> int:
-        """When the contact unsubscribes or bounces; 0 when it does not (as far as sends are known)."""
-        after = CHARACTERS[slot].leaves_after
-        place = bisect.bisect_left(self.times, self.roll.registered_at(index)) + after - 1
-        outcome = self.outcome(place, index, slot) if after and place < len(self.times) else None
-        return (outcome.left_at or outcome.bounced_at) if outcome else 0
-
-    def totals(self, campaign_id: int, moment: int) -> Totals:
-        """The campaign's totals on this list by `moment`."""
-        place = self._place.get(campaign_id)
-        if place is None or self.times[place] > moment:
-            return Totals()
-        passed = moment - self.times[place]
+    def totals(self, moment: int) -> Totals:
+        """What has happened by `moment`."""
+        passed = moment - self.campaign.sent_at
         sent = bounced = opened = unsubscribed = 0
-        for slot, character in enumerate(CHARACTERS):
-            reach = self.reach(place, slot)
+        for slot, character in enumerate(CHARACTERS) if passed >= 0 else ():
+            reach = self._reach(slot)
             leaving = reach.stay - reach.first
             if character.fate == "bounces":
                 bounced += leaving if passed >= _BOUNCES_AFTER else 0
@@ -286,20 +175,29 @@ class Mailings:
             sent += reach.end - reach.first
         return Totals(sent, bounced, opened, unsubscribed)
 
-    def clickers(self, campaign_id: int, moment: int) -> Iterator[tuple[int, Clicks]]:
+    def clickers(self, moment: int) -> Iterator[tuple[int, Clicks]]:
         """(index, clicks) of every contact that clicked by `moment`."""
-        place = self._place.get(campaign_id)
-        if place is None or self.times[place] > moment or not self.sends[place].links:
+        if self.campaign.sent_at > moment or not self.campaign.links:
             return
         for slot, character in enumerate(CHARACTERS):
-            reach = self.reach(place, slot)
+            reach = self._reach(slot)
             for ordinal in range(reach.clickers.count(reach.openers) if character.clicks else 0):
                 index = self.roll.index(slot, reach.stay + reach.order.at(reach.clickers.nth(ordinal)))
-                outcome = self.outcome(place, index, slot)
+                outcome = self.outcome(index, slot)
                 if outcome is None or outcome.opened_at > moment:
                     break
                 if outcome.clicked_at <= moment:
                     yield index, outcome.clicks
+
+
+def left(mailings: Sequence[Mailing], roll: Roll, index: int, slot: int) -> int:
+    """When the contact unsubscribes or bounces; 0 when it does not (as far as the mailings of its list are known)."""
+    after = CHARACTERS[slot].leaves_after
+    if not after:
+        return 0
+    place = bisect.bisect_left(mailings, roll.registered_at(index), key=lambda one: one.campaign.sent_at) + after - 1
+    outcome = mailings[place].outcome(index, slot) if place < len(mailings) else None
+    return (outcome.left_at or outcome.bounced_at) if outcome else 0
 
 
 def _by(passed: int, openers: int, draw: float) -> int:
@@ -312,17 +210,17 @@ def _by(passed: int, openers: int, draw: float) -> int:
 class Automation:
     """One automation on one list."""
 
-    def __init__(self, roll: Roll, seed: int, campaign: Campaign, trigger: Trigger) -> None:
+    def __init__(self, roll: Roll, seed: int, campaign: Campaign) -> None:
         self.roll = roll
         self.campaign = campaign
-        self.trigger = trigger
+        self.after: int = campaign.trigger["after"]  # seconds from the registration
         self._salt = salt(seed, "automation", roll.number, campaign.campaign_id)
-        self._slots = frozenset(slot for slot, character in enumerate(CHARACTERS) if character.name in trigger.characters)
+        self._slots = frozenset(slot for slot, character in enumerate(CHARACTERS) if character.name in campaign.trigger["characters"])
         #: Below this index a contact was there before the automation, or was uploaded.
-        self._from = max(roll.imported, roll.registered(campaign.created_at - trigger.after))
+        self._from = max(roll.imported, roll.registered(campaign.created_at - self.after))
 
     def outcome(self, index: int, slot: int) -> Outcome | None:
-        sent = self.roll.registered_at(index) + self.trigger.after
+        sent = self.roll.registered_at(index) + self.after
         if slot not in self._slots or index < self._from or self.roll.is_deleted(index, sent) or sent > self.campaign.ended_at:
             return None
         opens, clickers = self._shares(slot)
@@ -338,38 +236,34 @@ class Automation:
     def _shares(self, slot: int) -> tuple[Share, Share]:
         """Who opens, and who of these clicks; a text message cannot be seen to be opened."""
         draw, character = spread(self._salt, slot), CHARACTERS[slot]
-        opens = 0 if self.trigger.kind == "sms" else min(1000, character.opens * 5 // 4)
+        opens = 0 if self.campaign.trigger["kind"] == "sms" else min(1000, character.opens * 5 // 4)
         return Share(opens, draw & 1023), Share(character.clicks, draw >> 10 & 1023)
 
     def _range(self, slot: int, moment: int) -> range:
         """The blocks of a slot to which it was sent by `moment`."""
         after = CHARACTERS[slot].deleted_after
-        if after and after <= self.trigger.after:
+        if after and after <= self.after:
             return range(0)
-        last = min(moment, self.campaign.ended_at) - self.trigger.after
+        last = min(moment, self.campaign.ended_at) - self.after
         return range(self.roll.blocks_of_first(slot, self._from), self.roll.blocks(slot, last))
 
-    def totals(self, campaign_id: int, moment: int) -> Totals:
-        """As of a mailing: nothing of any other campaign."""
-        if campaign_id != self.campaign.campaign_id:
-            return Totals()
+    def totals(self, moment: int) -> Totals:
+        """As of a mailing."""
         ranges = [(slot, blocks) for slot in self._slots if (blocks := self._range(slot, moment))]
         return Totals(sum(len(blocks) for _, blocks in ranges), opened=sum(self._opened(*one, moment) for one in ranges))
 
     def _opened(self, slot: int, blocks: range, moment: int) -> int:
         """The old ones by formula, those within the longest delay one by one."""
         opens, _ = self._shares(slot)
-        settled = min(max(blocks.start, self.roll.blocks(slot, moment - self.trigger.after - 60 - _LONGEST)), blocks.stop)
+        settled = min(max(blocks.start, self.roll.blocks(slot, moment - self.after - 60 - _LONGEST)), blocks.stop)
         total = opens.count(settled) - opens.count(blocks.start)
         for block in range(settled, blocks.stop):
             outcome = self.outcome(self.roll.index(slot, block), slot)
             total += outcome is not None and 0 < outcome.opened_at <= moment
         return total
 
-    def clickers(self, campaign_id: int, moment: int) -> Iterator[tuple[int, Clicks]]:
-        """(index, clicks) of every contact that clicked by `moment`."""
-        if campaign_id != self.campaign.campaign_id:
-            return
+    def clickers(self, moment: int) -> Iterator[tuple[int, Clicks]]:
+        """As of a mailing."""
         for slot in self._slots:
             blocks = self._range(slot, moment)
             opens, clickers = self._shares(slot)

@@ -4,22 +4,16 @@ import datetime as dt
 import functools
 from zoneinfo import ZoneInfo
 
+from marketing_api.sandbox.words import WORDS
+
 DAY = 86_400
 
-#: Forms of local date-times by name (strftime). What stands before the first blank is the day.
-FORMS = {
-    "24h": "%m/%d/%Y %H:%M",
-    "24h-pm": "%m/%d/%Y %H:%M %p",
-    "12h": "%m/%d/%Y %I:%M %p",
-    "iso-12h": "%Y-%m-%d %I:%M %p",
-    "dmy-12h": "%d-%m-%Y %I:%M %p",
-    "iso-12h-tight": "%Y-%m-%d %I:%M%p",
-}
-_MIXED = tuple(FORMS)
+_FORMS: dict[str, str] = WORDS["date_forms"]
+_MIXED = tuple(_FORMS)
 
 
 class Moments:
-    """Texts for moments (unix seconds) in one zone. `form` is a name of FORMS, `mixed`, or `specified` (each place has its own)."""
+    """Texts for moments (unix seconds) in one zone. `form` is a position of the switch `dates`."""
 
     def __init__(self, zone: str, form: str = "specified") -> None:
         self.zone = ZoneInfo(zone)
@@ -38,7 +32,7 @@ class Moments:
     def text(self, moment: int, specified: str = "24h") -> str:
         """The moment in the form that the place has by the specification, or that of the switch."""
         name = _MIXED[moment % len(_MIXED)] if self.form == "mixed" else specified if self.form == "specified" else self.form
-        return self.day(moment, FORMS[name])
+        return self.day(moment, _FORMS[name])
 
     def day(self, moment: int, form: str = "%m/%d/%Y") -> str:
         return _text(moment, self.zone, form)
@@ -47,8 +41,3 @@ class Moments:
 @functools.lru_cache(maxsize=20_000)
 def _text(moment: int, zone: ZoneInfo, form: str) -> str:
     return dt.datetime.fromtimestamp(moment, zone).strftime(form)
-
-
-@functools.cache
-def moments_of(zone: str, form: str = "specified") -> Moments:
-    return Moments(zone, form)

@@ -18,8 +18,6 @@ _LIMITS = f"requests a second and key; 0: no limit (default: {RATE_SPECIFIED}, w
 
 @dataclass(frozen=True, slots=True)
 class AccountOptions:
-    """One account of a server."""
-
     name: str
     key: str
     seed: int = 1

@@ -1,13 +1,12 @@
 """Reviews, feedback, sentiment and their statistics: the seeded ones, and the rules that show them."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.rules import CheckedCall, Payload, missing, rule
-from marketing_api.sandbox.words import BAD, FIRST_NAMES, GOOD, LAST_NAMES, NOTES, REVIEW_CHANNELS, Thing
+from marketing_api.sandbox.words import WORDS, Thing, pick
 
 _FIRST_REVIEW_ID = 70_000
 _PER_DAY = 16  # ids kept for each day
@@ -15,18 +14,20 @@ _PER_DAY = 16  # ids kept for each day
 _NETWORKS = {"twitter": 9, "facebook": 14, "yelp": 3, "foursquare": 2, "googleplus": 1, "pinterest": 4}
 #: So many of the latest reviews of a channel are shown (assumed).
 _SHOWN_PER_CHANNEL = 60
-#: Channels with reviews, the more often the more reviews; two of the eight have none.
-_BUSY = ("Yelp", "Yelp", "Google Places", "Google Places", "Google Places", "TripAdvisor", "OpenTable", "Foursquare", "CitySearch")
+#: A serialized structure without any sample (api-observed row 32): in several forms.
+_RATINGS = {
+    "php": 'a:1:{{s:6:"rating";s:1:"{}";}}', "json": '{{"rating": {}}}', "number": "{}", "list": "a:2:{{i:0;i:{};i:1;i:5;}}",
+}  # fmt: skip
 
 
-def _days(call: CheckedCall, first: int, end: int) -> range:
-    """The days of the account, by number, in a range [first, end) of unix seconds, up to now."""
+def _days(call: CheckedCall, first: int, end: int, ahead: int = 0) -> range:
+    """The days of the account, by number, in a range [first, end) of unix seconds, up to so many seconds from now."""
     start = call.world.account.start
-    return range(max(0, (first - start) // DAY), max(0, (min(end, call.now + 1) - start + DAY - 1) // DAY))
+    return range(max(0, (first - start) // DAY), max(0, (min(end, call.now + ahead + 1) - start + DAY - 1) // DAY))
 
 
-def _reviews(call: CheckedCall, first: int, end: int) -> Iterator[tuple[int, Thing]]:
-    """(id, review) of the private reviews of a range, oldest first within a day's order of ids."""
+def _reviews(call: CheckedCall, first: int, end: int) -> Iterator[tuple[int, int, Thing]]:
+    """(id, when, as it is shown) of the private reviews of a range, in the order of days and ids."""
     account = call.world.account
     series, rate = salt(account.origin.seed, "direct"), min(6.0, 0.25 + account.origin.contacts / 3000)
     for day in _days(call, first, end):
@@ -39,15 +40,18 @@ def _reviews(call: CheckedCall, first: int, end: int) -> Iterator[tuple[int, Thi
                 continue
             person, is_good = account.people.of_contact(0, more % guests), draw >> 16 & 31 > 6
             noted_at = at + DAY + (more >> 8) % (2 * DAY)  # notes are written a day to three later
-            review = {
-                "at": at,
+            date, _, time = call.moments.text(at, "12h").partition(" ")
+            shown = {
+                "id": call.an_id(_FIRST_REVIEW_ID + number),
                 "email": person.email,
                 "phone": person.phone,
-                "inquiry": GOOD[more % len(GOOD)] if is_good else BAD[more % len(BAD)],
-                "notes": NOTES[(more >> 4) % len(NOTES)] if (more & 7 == 0 if is_good else more & 3 > 0) and noted_at <= call.now else "",
+                "date": date,
+                "time": time,
+                "inquiry": pick("good_reviews" if is_good else "bad_reviews", more),
+                "notes": pick("notes", more >> 4) if (more & 7 == 0 if is_good else more & 3 > 0) and noted_at <= call.now else "",
                 "rating": "Good" if is_good else "Bad",
             }
-            yield _FIRST_REVIEW_ID + number, review
+            yield _FIRST_REVIEW_ID + number, at, shown
 
 
 def _public(call: CheckedCall, name: str, mask: int, rate: float, first: int = 0, end: int = 1 << 40) -> Iterator[Thing]:
@@ -59,15 +63,14 @@ def _public(call: CheckedCall, name: str, mask: int, rate: float, first: int = 0
             draw = spread(series ^ mask, day * 4 + place)
             at = account.start + day * DAY + draw % DAY
             if first <= at < min(end, call.now + 1):
-                channel, stars = _BUSY[(draw >> 5) % len(_BUSY)], (5, 5, 5, 4, 4, 4, 3, 2, 1, 5)[(draw >> 9) % 10]
-                texts = GOOD if stars > 2 else BAD
+                channel, stars = pick("busy_review_channels", draw >> 5), (5, 5, 5, 4, 4, 4, 3, 2, 1, 5)[(draw >> 9) % 10]
                 yield {
                     "at": at,
                     "channel": channel,
-                    "username": f"{FIRST_NAMES[(draw >> 3) % len(FIRST_NAMES)][0]} {LAST_NAMES[(draw >> 11) % len(LAST_NAMES)][0][0]}.",
-                    "inquiry": texts[(draw >> 13) % len(texts)],
+                    "username": f"{pick('first_names', draw >> 3)[0]} {pick('last_names', draw >> 11)[0][0]}.",
+                    "inquiry": pick("good_reviews" if stars > 2 else "bad_reviews", draw >> 13),
                     "stars": stars,
-                    "url": f"https://reviews.example.org/{REVIEW_CHANNELS[channel]}/{draw:08x}",
+                    "url": f"https://reviews.example.org/{WORDS['review_channels'][channel]}/{draw:08x}",
                 }
 
 
@@ -77,7 +80,7 @@ def _counters(call: CheckedCall, first: int, end: int) -> Iterator[tuple[str, di
     The noon shows the local date: local days that are 23 or 25 hours long move midnight, but never past it.
     """
     start, series = call.world.account.start, salt(call.world.account.origin.seed, "counted")
-    for day in range(max(0, (first - start) // DAY), max(0, (min(end, call.now + DAY + 1) - start + DAY - 1) // DAY)):
+    for day in _days(call, first, end, DAY):
         noon = start + day * DAY + DAY // 2
         if first <= noon < end and call.moments.date(noon) <= call.moments.date(call.now):
             mentions = {name: spread(series ^ place, day) % most for place, (name, most) in enumerate(_NETWORKS.items())}
@@ -90,18 +93,6 @@ def _times(rate: float, draw: int) -> int:
     return min(int(spread_out) + ((draw >> 16) / 0x10000 < spread_out % 1), _PER_DAY)
 
 
-def _shown(call: CheckedCall, wanted: int, review: Thing) -> dict[str, Any]:
-    date, _, time = call.moments.text(review["at"], "12h").partition(" ")
-    return {
-        "id": call.an_id(wanted),
-        "email": review["email"],
-        "phone": review["phone"],
-        "date": date,
-        "time": time,
-        **{name: review[name] for name in ("inquiry", "notes", "rating")},
-    }
-
-
 @rule("reputation/direct")
 def direct(call: CheckedCall) -> Payload:
     """`from` and `to` only take effect when the filter is `date`; the weeks and months are the last 7 and 30 days (assumed)."""
@@ -109,18 +100,18 @@ def direct(call: CheckedCall) -> Payload:
     days = {"today": 0, "lastweek": 7, "lastmonth": 30}.get(call.get("filter"))
     if days is not None:
         first = call.moments.midnight(call.moments.date(call.now)) - days * DAY
-    return call.listing("reviews", [_shown(call, *one) for one in _reviews(call, first, end)])
+    return call.listing("reviews", [review for _, _, review in _reviews(call, first, end)])
 
 
 @rule("reputation/getfeedback")
 @rule("reputation/deletefeedback")
 def feedback(call: CheckedCall) -> Payload:
     day = call.world.account.start + (call.id() - _FIRST_REVIEW_ID) // _PER_DAY * DAY
-    review = dict(_reviews(call, day, day + DAY)).get(call.id())
+    review = next((review for wanted, _, review in _reviews(call, day, day + DAY) if wanted == call.id()), None)
     if review is None:
         raise missing("The review")
     if call.operation.is_read:
-        return {"item": [_shown(call, call.id(), review)]}
+        return {"item": [review]}
     call.world.deleted_reviews.add(call.id())
     return {"item": "The review was deleted successfully"}
 
@@ -129,7 +120,7 @@ def feedback(call: CheckedCall) -> Payload:
 def online(call: CheckedCall) -> Payload:
     """Every channel has its average; a channel without reviews has null and no `data`."""
     wanted = call.words("channels") or ["all"]
-    by_channel: dict[str, list[Thing]] = {name: [] for name, word in REVIEW_CHANNELS.items() if word in wanted or "all" in wanted}
+    by_channel: dict[str, list[Thing]] = {name: [] for name, word in WORDS["review_channels"].items() if word in wanted or "all" in wanted}
     for review in _public(call, "online", 0x77, 0.16):
         if review["channel"] in by_channel:
             by_channel[review["channel"]].append(review)
@@ -140,28 +131,18 @@ def online(call: CheckedCall) -> Payload:
 def _channel(call: CheckedCall, reviews: list[Thing]) -> dict[str, Any]:
     if not reviews:
         return {"AvgRating": None}
+    rating = _RATINGS[call.switches["rating"]]
     data = [
         {
             "username": review["username"],
             "date": str(review["at"]),
             "inquiry": review["inquiry"],
-            "rating": _rating(call, review["stars"]),
+            "rating": rating.format(review["stars"]),
             "sourceUrl": review["url"],
         }
         for review in reversed(reviews[-_SHOWN_PER_CHANNEL:])
     ]
     return {"AvgRating": f"{sum(review['stars'] for review in reviews) / len(reviews):.1f}", "data": data}
-
-
-def _rating(call: CheckedCall, stars: int) -> str:
-    """A serialized structure without any sample (api-observed row 32): in several forms."""
-    forms = {
-        "php": f'a:1:{{s:6:"rating";s:1:"{stars}";}}',
-        "json": json.dumps({"rating": stars}),
-        "number": str(stars),
-        "list": f"a:2:{{i:0;i:{stars};i:1;i:5;}}",
-    }
-    return forms[call.switches["rating"]]
 
 
 @rule("reputation/sentiment")
@@ -172,7 +153,7 @@ def sentiment(call: CheckedCall) -> Payload:
     for one in _public(call, "said", 0x99, 0.3, *call.between()):
         polarity = "positive" if one["stars"] > 3 else "negative"
         is_wanted = "all" in wanted or polarity in wanted
-        if one["stars"] != 3 and is_wanted and ("all" in channels or REVIEW_CHANNELS[one["channel"]] in channels):
+        if one["stars"] != 3 and is_wanted and ("all" in channels or WORDS["review_channels"][one["channel"]] in channels):
             shown = {"inquiry": one["inquiry"], "social": one["channel"], "reviewdate": call.moments.day(one["at"])}
             groups[polarity].append(shown)
     totals = {"positives": len(groups["positive"]), "negatives": len(groups["negative"])}
@@ -184,8 +165,8 @@ def stats(call: CheckedCall) -> Payload:
     """A period is a day; days without a review are left out of `Reviews`."""
     wanted, (first, end) = call.get("filter", "all"), call.between()
     by_day: dict[str, list[int]] = {}
-    for _, review in _reviews(call, first, end):
-        by_day.setdefault(call.moments.date(review["at"]).isoformat(), [0, 0])[review["rating"] == "Bad"] += 1
+    for _, at, review in _reviews(call, first, end):
+        by_day.setdefault(call.moments.date(at).isoformat(), [0, 0])[review["rating"] == "Bad"] += 1
     counted = list(_counters(call, first, end))
     parts: dict[str, tuple[str, list[dict[str, Any]]]] = {
         "Reviews": ("reviews", [{"periode": day, "good": str(good), "bad": str(bad)} for day, (good, bad) in sorted(by_day.items())]),

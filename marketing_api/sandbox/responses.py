@@ -45,33 +45,27 @@ def success(tenant: Tenant, data: Payload, rate: RateReport, *, is_bare: bool) -
     """A payload in its envelope, or without one as in some samples."""
     head, tail = ("", "") if is_bare else _envelope(tenant, rate, "ok")
     if isinstance(data, Streamed):
-        return Response(200, _stream(_joined(head, data.head), data, tail), headers=rate.headers())
-    return Response(200, (_joined(head, msgspec.json.encode(data).decode()) + tail).encode(), headers=rate.headers())
+        return Response(200, _stream(head, data, tail), headers=rate.headers())
+    return Response(200, head.encode() + msgspec.json.encode(data) + tail.encode(), headers=rate.headers())
 
 
 def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
-    """An error in its envelope."""
     data: dict[str, Any] = {"errorCode": refusal.code, "errorMessage": refusal.message}
     if refusal.fields and tenant.switches.is_on("validation-fields"):
         data["fields"] = list(refusal.fields)
     head, tail = _envelope(tenant, rate, "error")
     status = _STATUSES.get(refusal.code) or tenant.switches.number("error-status")
-    return Response(status, (_joined(head, json.dumps(data)) + tail).encode(), headers=rate.headers())
+    return Response(status, (head + json.dumps(data) + tail).encode(), headers=rate.headers())
 
 
-RATE_LIMITED = Refusal(429, "Too Many Requests")
+RATE_LIMITED = 429, "Too Many Requests"
 #: For unknown operations, and for unknown keys by the specification (api-observed row 1).
-UNKNOWN = Refusal(UNAVAILABLE, "The system cannot find the requested action")
-UNKNOWN_KEY = Refusal(WRONG_KEY, "Authentication failed: the key is missing or wrong")
-
-
-def _joined(head: str, data: str) -> str:
-    """A head that ends inside `data` (rate-limit object placed there) takes the place of the payload's opening brace."""
-    return head + (data[1:] if head.endswith(",") else data)
+UNKNOWN = UNAVAILABLE, "The system cannot find the requested action"
+UNKNOWN_KEY = WRONG_KEY, "Authentication failed: the key is missing or wrong"
 
 
 def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
-    yield head.encode()
+    yield (head + data.head).encode()
     done = 0
     for batch in data.batches:
         lead = "," if done else ""
@@ -84,25 +78,22 @@ def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
 
 def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
     """What stands before and after the payload."""
-    switches, values = tenant.switches, rate._asdict()
+    switches, values, report = tenant.switches, rate._asdict(), ""
     if switches["rate-limit-values"] == "text":  # api-observed row 27
         values = {name: str(value) for name, value in values.items()}
-    member = f',"rate-limit":{msgspec.json.encode(values).decode()}'
-    at = {switches["rate-limit-place"]: member}.get
+    if switches["rate-limit-place"] == "top":
+        report = f',"rate-limit":{msgspec.json.encode(values).decode()}'
     limit = f',"limit":{rate.limit}' if status == "ok" else ""
     if switches.is_on("header-extras"):
         limit = (limit.replace(":", ':"') + '"' if limit else "") + ',"cached":false'
-    head = f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}{at("header", "")}}},"data":'
-    return (f"{head}{{{member[1:]}," if at("data") else head), f"{at('response', '')}}}{at('top', '')}}}"
+    return f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}}},"data":', f"}}{report}}}"
 
 
 def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -> Response:
     """The response as it arrives; what it was to be matters only where the fault has an effect."""
     match fault.name:
-        case "429":
-            return error(tenant, RATE_LIMITED, rate)
-        case "1002":
-            return error(tenant, UNKNOWN, rate)
+        case "429" | "1002":
+            return error(tenant, Refusal(*(UNKNOWN if fault.name == "1002" else RATE_LIMITED)), rate)
         case "reset" | "lost-answer":
             return Response(200, b"", mishap="reset" if fault.name == "reset" else "close")
         case "502-html" | "html-200":

@@ -145,7 +145,6 @@ class CheckedCall:
         return (len(entries) if self.switches["count"] == "total" and shown else len(shown)), shown
 
     def window(self, default_limit: int) -> tuple[int, int]:
-        """(offset, limit) of the page."""
         limit = default_limit if self.switches.is_on("limit-ignored") else _positive(self.get("limit"), default_limit)
         if cap := self.switches.number("page-cap"):
             limit = min(limit, cap)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.words import CHARACTER_SLOTS, CITIES, DOMAINS, FIELDS, FIRST_NAMES, LAST_NAMES
+from marketing_api.sandbox.words import WORDS, pick
 
 SLOTS = 50
 HISTORY_DAYS = 730
@@ -36,11 +36,11 @@ class Character:
     fate: str = "stays"  # or unsubscribes, bounces, unconfirmed
     leaves_after: int = 0
     deleted_after: int = 0  # seconds after registration; 0: never
-    domains: str = "common"  # kind of DOMAINS
+    domains: str = "common"  # kind of domains in `words.toml`
 
 
 #: One block of fifty, by slot.
-CHARACTERS = tuple(character for slots, one in CHARACTER_SLOTS for character in [Character(**one)] * slots)
+CHARACTERS = tuple(character for slots, one in WORDS["characters"] for character in [Character(**one)] * slots)
 
 _STEPS = [step for step in range(SLOTS) if step % 2 and step % 5]
 #: All the ways in which a block deals its slots, and their inverses (index within the block ↔ slot).
@@ -102,10 +102,6 @@ class Roll:
         lives = [(slot, one.deleted_after) for slot, one in enumerate(CHARACTERS) if one.deleted_after]
         return sum(min(self.blocks(slot, moment - after), self.blocks_of_first(slot, first)) for slot, after in lives)
 
-    def standing(self, moment: int) -> int:
-        """How many entries the list shows at `moment`."""
-        return self.registered(moment) - self.deleted(moment)
-
 
 def _waking(days: float) -> int:
     """Seconds of a moment `days` after a start, with the day's hours bent so that nine of ten fall between 7 and 22 o'clock."""
@@ -130,14 +126,13 @@ FIRST_LIST_ID = 1801
 
 
 def list_id(number: int) -> int:
-    """The id of a seeded list."""
     return FIRST_LIST_ID + number * 13
 
 
 @functools.cache
 def field_ids(list_number: int) -> tuple[str, ...]:
     """The ids of a seeded list's custom fields, by position."""
-    return tuple(str(9100 + list_number * 10 + position) for position in range(len(FIELDS)))
+    return tuple(str(9100 + list_number * 10 + position) for position in range(len(WORDS["fields"])))
 
 
 def contact_id(roll_number: int, index: int) -> int:
@@ -194,12 +189,12 @@ class People:
         """Their address is at a domain that suits the character of their first entry."""
         index, home = divmod(number, LISTS)
         mixed, more = spread(self.salt, number), spread(self.salt ^ 0x5BD1E995, number)
-        first, plain_first = FIRST_NAMES[mixed % len(FIRST_NAMES)]
-        last, plain_last = LAST_NAMES[(mixed >> 10) % len(LAST_NAMES)]
-        domains = DOMAINS[CHARACTERS[self._rolls[home].slot(index)].domains]
+        first, plain_first = pick("first_names", mixed)
+        last, plain_last = pick("last_names", mixed >> 10)
+        domains = WORDS["domains"][CHARACTERS[self._rolls[home].slot(index)].domains]
         email = f"{plain_first}.{plain_last}{number}@{domains[more % len(domains)]}"
         phone = f"+1555{number:07d}" if more >> 8 & 3 else ""
-        return Person(number, first, last, email, phone, CITIES[(more >> 10) % len(CITIES)], 20 + (more >> 16 & 127), more >> 23)
+        return Person(number, first, last, email, phone, pick("cities", more >> 10), 20 + (more >> 16 & 127), more >> 23)
 
     def of_contact(self, roll_number: int, index: int) -> Person:
         return self.person(self.number(roll_number, index))

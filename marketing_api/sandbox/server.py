@@ -21,8 +21,7 @@ from marketing_api.sandbox.control import respond_to_control
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.responses import Request, Response
 
-#: Nobody sends a larger body or longer head; more would be a mistake.
-_LONGEST_BODY = 64 * 1024 * 1024
+#: Nobody sends a longer head; more would be a mistake.
 _LONGEST_HEAD = 1024 * 1024
 _PIECE = 64 * 1024
 
@@ -62,8 +61,6 @@ async def _receive(connection: h11.Connection, reader: asyncio.StreamReader, wri
             head = event
         elif isinstance(event, h11.Data):
             body += event.data
-            if len(body) > _LONGEST_BODY:
-                raise h11.RemoteProtocolError("the body is too long", error_status_hint=413)
         else:
             return _request(head, bytes(body)) if head is not None and isinstance(event, h11.EndOfMessage) else None
 
@@ -123,22 +120,19 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[str]:
-        """Serve for the length of a `with`; yields the base address that clients are configured with."""
-        conversations: set[asyncio.Task[None]] = set()
+        """Serve for the length of a `with`; yields the base address that clients are configured with.
 
-        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.ensure_future(converse(reader, writer, self._respond))
-            conversations.add(task)
-            task.add_done_callback(conversations.discard)
+        Conversations that are under way end with the loop.
+        """
+
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await converse(reader, writer, self._respond)
 
         server = await asyncio.start_server(connected, "127.0.0.1", self._options.port, backlog=512)
         try:
             yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/1"
         finally:
             server.close()
-            for task in conversations:
-                task.cancel()
-            await asyncio.gather(*conversations, return_exceptions=True)
             if self._app.journal is not None:
                 self._app.journal.close()
 

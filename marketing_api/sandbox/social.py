@@ -6,7 +6,7 @@ from typing import Any
 
 from marketing_api.sandbox.chance import salt
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Payload, Refusal, done, missing, rule
-from marketing_api.sandbox.words import PROFILES, Thing
+from marketing_api.sandbox.words import WORDS, Thing
 from marketing_api.sandbox.world import channel
 
 #: `channelid` as specified, beside the ids of pages and profiles (api-observed row 24).
@@ -18,7 +18,7 @@ def channels(call: CheckedCall) -> Payload:
     """Keyed by network; api-observed row 23 adds companies, boards and networks."""
     found: dict[str, dict[str, Any]] = {}
     for network in ("facebook", "twitter", "linkedin"):
-        kind, known, name = PROFILES[network]
+        kind, known, name = WORDS["profiles"][network]
         if kind == "page":
             entries = [{"id": call.an_id(known), "name": name}, {"id": call.an_id(known + 7), "name": f"{name} (East Pier)"}]
         else:
@@ -28,7 +28,7 @@ def channels(call: CheckedCall) -> Payload:
     if call.switches["channels"] == "observed":
         found["Linkedin"]["companies"] = [{"id": call.an_id(7_799), "name": "Our kitchen, the company"}]
         found["Pinterest"]["boards"] = [{"id": call.an_id(9_931), "name": "Recipes"}]
-        _, known, name = PROFILES["instagram"]
+        _, known, name = WORDS["profiles"]["instagram"]
         found["Instagram"] = {"count": 1, "profiles": [_profile(call, known, name, name)]}
         found["Tiktok"] = {"count": 1, "accounts": [{"id": "tk_5512", "name": "ourkitchen"}]}
     return {"channels": call.map(found)}
@@ -113,7 +113,7 @@ def _existing(call: CheckedCall) -> Thing:
 def addpost(call: CheckedCall) -> Payload:
     """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable links become short ones."""
     message, at, network, wanted = call.get("message"), _scheduled(call), call.get("channel"), call.ids("channelid")
-    posts, links, known = call.world.posts, call.world.links, PROFILES[network][1]
+    posts, links, known = call.world.posts, call.world.links, WORDS["profiles"][network][1]
     call.must_exist("The channel", wanted, {known, known + 7, *_CHANNEL_NUMBERS})
 
     def short(match: re.Match[str]) -> str:

@@ -7,13 +7,13 @@ changed stops following its seeded fate at that moment (`quiet_from`), and perio
 
 import bisect
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailings, Outcome, Totals, clicks
-from marketing_api.sandbox.moments import DAY, moments_of
+from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailing, Outcome, Totals, clicks, left
+from marketing_api.sandbox.moments import DAY, Moments
 from marketing_api.sandbox.seeded_account import Account
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, Person, Roll, contact_id, field_ids, list_id, roll_and_index
 
@@ -21,6 +21,7 @@ UNCONFIRMED, ACTIVE, UNSUBSCRIBED, BOUNCED = range(4)
 FIRST_WRITTEN_ID = 900_000_001
 _BATCH = 600
 _NEVER = 1 << 62
+_UTC = Moments("UTC")
 
 
 class Contact(NamedTuple):
@@ -65,7 +66,7 @@ class Subscribers:
     """Every contact of an account. Times are unix seconds of the account's clock."""
 
     def __init__(self, account: Account) -> None:
-        self._account = account
+        self.account = account
         self.cards: dict[int, Card] = {}
         self._by_email: dict[str, list[int]] = {}
         self.ids = itertools.count(FIRST_WRITTEN_ID)  # of contacts that are added
@@ -75,35 +76,27 @@ class Subscribers:
 
     def get(self, wanted: int, now: int) -> Contact | None:
         """The contact, None when there is none (any more)."""
-        card = self.cards.get(wanted)
-        if card is not None and (card.deleted_at <= now or card.list_id in self.deleted_lists):
-            return None
-        seeded = self._seeded(wanted, now)
+        card, seeded = self.cards.get(wanted), self._seeded(wanted, now)
         if card is None:
             return None if seeded is None or seeded.list_id in self.deleted_lists else seeded
-        if seeded is None and card.is_seeded:
+        if card.deleted_at <= now or card.list_id in self.deleted_lists or (card.is_seeded and seeded is None):
             return None
-        values = {**(seeded.values if seeded else {}), **card.values}
-        return Contact(
-            wanted,
-            card.list_id,
-            card.email or (seeded.email if seeded else ""),
-            card.status if card.status is not None else seeded.status if seeded else ACTIVE,
-            card.registered_at,
-            {key: value for key, value in values.items() if value},
-        )
+        base = seeded or Contact(wanted, card.list_id, "", ACTIVE, card.registered_at, {})
+        values = {key: value for key, value in {**base.values, **card.values}.items() if value}
+        status = base.status if card.status is None else card.status
+        return Contact(wanted, card.list_id, card.email or base.email, status, card.registered_at, values)
 
     def _seeded(self, wanted: int, now: int) -> Contact | None:
         number, index = roll_and_index(wanted)
-        if index < 0 or number >= len(self._account.rolls):
+        if index < 0 or number >= len(self.account.rolls):
             return None
-        roll, card = self._account.rolls[number], self.cards.get(wanted)
+        roll, card = self.account.rolls[number], self.cards.get(wanted)
         slot, registered = roll.slot(index), roll.registered_at(index)
         if registered > now or roll.is_deleted(index, min(now, card.quiet_from) if card else now):
             return None
-        person = self._account.people.of_contact(number, index)
+        person = self.account.people.of_contact(number, index)
         visit = person.last_visit(registered, now)
-        texts = (person.first, person.last, person.phone, person.city, moments_of("UTC").day(visit * DAY) if visit else "")
+        texts = (person.first, person.last, person.phone, person.city, _UTC.day(visit * DAY) if visit else "")
         values = {key: text for key, text in zip(field_ids(number), texts, strict=True) if text}
         return Contact(wanted, list_id(number), person.email, self._fate(roll, index, slot, now), registered, values)
 
@@ -112,30 +105,28 @@ class Subscribers:
         character = CHARACTERS[slot]
         if character.fate == "unconfirmed":
             return UNCONFIRMED
-        left = character.leaves_after and self._account.mailings[roll.number].left(index, slot)
-        if not left or left > now:
+        if not 0 < left(self.account.mailings[roll.number], roll, index, slot) <= now:
             return ACTIVE
         return BOUNCED if character.fate == "bounces" else UNSUBSCRIBED
 
     def by_email(self, email: str, now: int) -> list[Contact]:
         """The contacts with that address, one per list at most (unless written otherwise)."""
         word = email.strip().lower()
-        found = self._of_person(self._account.people.by_email(word), now, *self._by_email.get(word, ()))
+        found = self._of_person(self.account.people.by_email(word), now, *self._by_email.get(word, ()))
         return [contact for contact in found if contact.email.lower() == word]
 
     def by_phone(self, phone: str, now: int) -> list[Contact]:
-        return self._of_person(self._account.people.by_phone(phone), now)
+        return self._of_person(self.account.people.by_phone(phone), now)
 
     def _of_person(self, person: Person | None, now: int, *written: int) -> list[Contact]:
-        """The contacts with these ids, and those of a person."""
-        entries = self._account.people.entries(person.number) if person else []
+        entries = self.account.people.entries(person.number) if person else []
         ids = dict.fromkeys([*written, *(contact_id(*entry) for entry in entries)])
         return [contact for wanted in ids if (contact := self.get(wanted, now)) is not None]
 
     def email(self, wanted: int) -> str:
         """The address of a contact, of one that was deleted too."""
         card = self.cards.get(wanted)
-        return (card.email if card else "") or self._account.people.of_contact(*roll_and_index(wanted)).email
+        return (card.email if card else "") or self.account.people.of_contact(*roll_and_index(wanted)).email
 
     # writing
 
@@ -194,10 +185,10 @@ class Subscribers:
 class Listing:
     """The contacts of one list at one moment, in the order of their ids; where a page begins is a search in a formula."""
 
-    def __init__(self, account: Account, subscribers: Subscribers, wanted: int, now: int) -> None:
+    def __init__(self, subscribers: Subscribers, wanted: int, now: int) -> None:
         self._subscribers, self._wanted, self._now = subscribers, wanted, now
         is_there = wanted not in subscribers.deleted_lists
-        self._roll = roll = next((one for one in account.rolls if is_there and list_id(one.number) == wanted), None)
+        self._roll = roll = next((one for one in subscribers.account.rolls if is_there and list_id(one.number) == wanted), None)
         self._registered = roll.registered(now) if roll else 0
         #: By how much writes changed the number of seeded contacts, by index; and who else stands on the list, oldest first.
         self._changes: dict[int, int] = {}
@@ -240,10 +231,9 @@ _OPENS = 360  # of 1024: contacts on a list by a write
 class Activity:
     """Outcomes by contact and by campaign. Times are unix seconds of the account's clock."""
 
-    def __init__(self, account: Account, subscribers: Subscribers) -> None:
-        self._account = account
-        self._subscribers = subscribers
-        self._salt = salt(account.origin.seed, "guests")
+    def __init__(self, subscribers: Subscribers) -> None:
+        self._subscribers, self._account = subscribers, subscribers.account
+        self._salt = salt(self._account.origin.seed, "guests")
 
     def received(self, wanted: int, now: int) -> list[Mail]:
         """Every campaign sent to the contact by `now`, oldest first."""
@@ -261,10 +251,11 @@ class Activity:
     def _seeded(self, wanted: int, now: int, *, is_automated: bool) -> list[Mail]:
         """What a seeded contact receives by `now` (0: nothing) unless somebody writes to it."""
         number, index = roll_and_index(wanted)
-        if not now or not is_automated:
-            return list(self._account.mailings[number].received(index, now)) if now else []
+        if not now:
+            return []
         slot = self._account.rolls[number].slot(index)
-        outcomes = ((one.campaign, one.outcome(index, slot)) for one in self._account.automations[number])
+        sources: Sequence[Mailing | Automation] = (self._account.automations if is_automated else self._account.mailings)[number]
+        outcomes = ((source.campaign, source.outcome(index, slot)) for source in sources)
         return [(campaign, outcome) for campaign, outcome in outcomes if outcome is not None and outcome.sent_at <= now]
 
     def _guest(self, wanted: int, campaign: Campaign) -> Outcome:
@@ -276,12 +267,14 @@ class Activity:
             return Outcome(campaign.sent_at, opened)
         return Outcome(campaign.sent_at, opened, opened + 90, clicks(draw, len(campaign.links)))
 
-    def _sources(self) -> list[Mailings | Automation]:
-        return [*self._account.mailings, *itertools.chain(*self._account.automations)]
+    def _sources(self, campaign: Campaign) -> Iterable[Mailing | Automation]:
+        """The campaign on each of its lists; a list that was named twice counts once."""
+        every: Iterator[Mailing | Automation] = itertools.chain(*self._account.mailings, *self._account.automations)
+        return {one.roll.number: one for one in every if one.campaign.campaign_id == campaign.campaign_id}.values()
 
     def totals(self, campaign: Campaign, now: int) -> Totals:
         """The campaign's totals by `now`, over all its lists."""
-        found = [source.totals(campaign.campaign_id, now) for source in self._sources()]
+        found = [source.totals(now) for source in self._sources(campaign)]
         found += [_counted(outcome, now, -1) for _, outcome in self._suppressed(campaign, now)]
         found += [_counted(outcome, now, 1) for _, outcome in self._guests(campaign, now)]
         return Totals(*map(sum, zip(*found, strict=True)))
@@ -289,8 +282,8 @@ class Activity:
     def clickers(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Clicks]]:
         """(contact id, clicks) of everybody who clicked by `now`."""
         gone = {wanted for wanted, _ in self._suppressed(campaign, now)}
-        for source in self._sources():
-            for index, clicked in source.clickers(campaign.campaign_id, now):
+        for source in self._sources(campaign):
+            for index, clicked in source.clickers(now):
                 if (wanted := contact_id(source.roll.number, index)) not in gone:
                     yield wanted, clicked
         for wanted, outcome in self._guests(campaign, now):

@@ -51,8 +51,6 @@ RATE_SPECIFIED, RATE_OBSERVED = 15, 10
 
 
 class Switches(dict[str, str]):
-    """The positions of all switches."""
-
     def __init__(self, values: Mapping[str, str]) -> None:
         super().__init__({name: switch.default for name, switch in SWITCHES.items()})
         for name, value in values.items():

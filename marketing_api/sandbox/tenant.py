@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from marketing_api.sandbox.faults import Faults
-from marketing_api.sandbox.moments import Moments, moments_of
+from marketing_api.sandbox.moments import Moments
 from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.world import World
 
@@ -30,8 +30,6 @@ class Logged(NamedTuple):
 
 @dataclass
 class Tenant:
-    """One account on the server: its key, its world, its limit, and how it misbehaves."""
-
     name: str
     key: str
     world: World
@@ -45,7 +43,7 @@ class Tenant:
 
     @property
     def moments(self) -> Moments:
-        return moments_of(self.world.account.origin.timezone, self.switches["dates"])
+        return Moments(self.world.account.origin.timezone, self.switches["dates"])
 
     def settle(self, real: float) -> None:
         """Let queued writes take effect that are due."""

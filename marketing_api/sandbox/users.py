@@ -10,7 +10,7 @@ from marketing_api.sandbox.world import Shelf
 @rule("user/lists")
 def lists(call: CheckedCall) -> Payload:
     """Users by business: one's own and the sub-accounts', or those of the business that is given."""
-    world, businesses = call.world, [call.world.account.business.business_id, *call.world.businesses.all(call.now)]
+    world, businesses = call.world, [call.world.account.business_id, *call.world.businesses.all(call.now)]
     if call.has("businessid"):
         if call.id("businessid") not in businesses:
             raise missing("The business")
@@ -52,7 +52,7 @@ def _with_status(call: CheckedCall, shelf: Shelf) -> Payload:
 RULES |= {
     "user/managers": lambda call: call.listing("users", _shown(call, call.world.managers, "fullname", "email", "status")),
     "user/groups": lambda call: call.listing("groups", _shown(call, call.world.groups, "name", "status")),
-    "user/add": lambda call: added(_shelf(call), {"business": call.world.account.business.business_id, "status": "Active", **_given(call)}),
+    "user/add": lambda call: added(_shelf(call), {"business": call.world.account.business_id, "status": "Active", **_given(call)}),
     "user/edit": lambda call: call.edited(_shelf(call), _given(call)),
     "user/status": lambda call: _with_status(call, _shelf(call)),
     "user/delete": lambda call: call.deleted(_shelf(call)),

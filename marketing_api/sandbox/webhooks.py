@@ -1,33 +1,28 @@
-"""The rules of behavioural webhooks. The words shown for inputs are assumed where no sample shows them."""
+"""The rules of behavioural webhooks."""
 
 from typing import Any
 
 from marketing_api.sandbox.goals import DOMAINS
 from marketing_api.sandbox.rules import RULES, CheckedCall, added
-from marketing_api.sandbox.words import Thing
-
-_TYPES = {"page_exit": "On Page Exit", "page_entry": "On Page Entry", "goal_trigger": "On Goal Trigger"}
-_ACTIONS = {"html_msg": "HTML Message", "form": "Form", "poll": "Poll", "redirection": "Redirection", "trigger_js": "Trigger JS", "": ""}
-_STYLES = {"popup": "Popup", "sticky_bar": "Sticky Bar"}
-_INTERVALS = {"repeat": "Repeat", "one_time": "One Time"}
+from marketing_api.sandbox.words import WORDS, Thing
 
 
 def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> dict[str, Any]:
-    link = webhook.get("action_url", "")
+    link, words = webhook.get("action_url", ""), WORDS["webhook_words"]
     return {
         "id": call.an_id(wanted),
         "name": webhook["name"],
-        "type": _TYPES[webhook["type"]],
+        "type": words["type"][webhook["type"]],
         "domain_id": call.an_id(webhook["domainid"]),
         "url": {"filter": "Matches Exactly" if link else "", "link": link},
-        "action_type": _ACTIONS[webhook.get("action_type", "")],
+        "action_type": words["action_type"][webhook.get("action_type", "")],
         "action_rules": {
             "execute_for": webhook.get("action_targetusers", "all").title(),
             "device_filter": webhook.get("action_devicefilter", "all").title(),
-            "interval": _INTERVALS[webhook.get("action_frequency", "one_time")],
+            "interval": words["action_frequency"][webhook.get("action_frequency", "one_time")],
             "delay": {part: str(webhook.get(f"delay_{part}", "0")) for part in ("hours", "minutes", "seconds")},
         },
-        "action_stype": _STYLES[webhook.get("action_style", "popup")],
+        "action_stype": words["action_style"][webhook.get("action_style", "popup")],
     }
 
 

@@ -1,6 +1,7 @@
-"""One account with everything in it: its clock, contacts, and a shelf of each kind of thing that it owns, with what stood there before
+"""One account with everything in it: its time, contacts, and a shelf of each kind of thing that it owns, with what stood there before
 anything was written. Not here: contacts (`subscribers`), campaigns (`seeded_account`), reviews (`reputation`)."""
 
+import functools
 import itertools
 import math
 import time
@@ -11,7 +12,7 @@ from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.seeded_account import Account, Origin
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, field_ids, list_id
 from marketing_api.sandbox.subscribers import Activity, Subscribers
-from marketing_api.sandbox.words import FIELDS, FIRST_NAMES, LAST_NAMES, LIST_TEXTS, LISTS, POSTS, PROFILES, SITE, STAFF, Thing, things
+from marketing_api.sandbox.words import WORDS, Thing, pick
 
 #: (id, thing) of everything that exists at a moment, oldest first.
 Seeded = Callable[[Account, int], Iterator[tuple[int, Thing]]]
@@ -20,7 +21,7 @@ Seeded = Callable[[Account, int], Iterator[tuple[int, Thing]]]
 class Shelf:
     """Things of one kind; only writes change them. Ids of written things begin at `first_written_id`, above all seeded ones."""
 
-    def __init__(self, name: str, account: Account, seeded: Seeded, first_written_id: int) -> None:
+    def __init__(self, account: Account, name: str, seeded: Seeded, first_written_id: int) -> None:
         self.name = name
         self._account = account
         self._seeded = seeded
@@ -52,35 +53,36 @@ class Shelf:
 
 
 def seeded_lists(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
-    for number, words in enumerate(LISTS):
+    for number, words in enumerate(WORDS["lists"]):
         if (created := account.start + 8 * 3600 + number * 300) <= now:
-            texts = {member: text.format(name=words["name"], business=account.business.name) for member, text in LIST_TEXTS.items()}
-            fields = dict(zip(field_ids(number), FIELDS, strict=True))
+            texts = {member: text.format(name=words["name"], business=account.business) for member, text in WORDS["list_texts"].items()}
+            fields = dict(zip(field_ids(number), WORDS["fields"], strict=True))
             yield list_id(number), {**words, **texts, "created_at": created, "fields": fields}
 
 
-def owned(kind: str) -> Seeded:
+def owned(kind: str, account: Account, now: int) -> Iterator[tuple[int, Thing]]:
     """Those of `words.toml`, each from its day on."""
-    return lambda account, now: things(kind, (now - account.start) / DAY)
+    for thing in WORDS[kind]:
+        if account.start + thing["day"] * DAY <= now:
+            yield thing["id"], {name: value for name, value in thing.items() if name not in ("id", "day")}
 
 
 def seeded_businesses(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
-    """The sub-accounts of the agency."""
-    for offset, thing in things("subaccounts", (now - account.start) / DAY):
-        yield account.business.business_id + offset, thing | {"name": f"{account.business.name} – {thing['name']}"}
+    for offset, thing in owned("subaccounts", account, now):
+        yield account.business_id + offset, thing | {"name": f"{account.business} – {thing['name']}"}
 
 
 def seeded_users(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
     """Five of the business, two of each sub-account, and a new one in every quarter."""
 
     def user(offset: int, name: str, username: str, group: int, status: str = "Active") -> Thing:
-        home = account.business.business_id + offset
+        home = account.business_id + offset
         return {"business": home, "fullname": name, "username": username, "group": group, "status": status}
 
-    for place, (name, offset, group) in enumerate(STAFF):
+    for place, (name, offset, group) in enumerate(WORDS["staff"]):
         yield 601 + place * 3, user(offset, name, name.lower().replace(" ", "."), group)
     for quarter in range(1, (now - account.start) // (91 * DAY) + 1):
-        name = f"{FIRST_NAMES[quarter * 7 % len(FIRST_NAMES)][0]} {LAST_NAMES[quarter * 11 % len(LAST_NAMES)][0]}"
+        name = f"{pick('first_names', quarter * 7)[0]} {pick('last_names', quarter * 11)[0]}"
         leaves = account.start + (quarter * 91 + 400) * DAY
         yield 640 + quarter, user(0, name, f"user{quarter:03d}", 803, "Active" if now < leaves else "Disabled")
 
@@ -93,7 +95,7 @@ _EVERY = int(3.4 * DAY)
 
 def channel(network: str, channel_id: int = 0) -> Thing:
     """To what a post on that network goes."""
-    kind, known, name = PROFILES[network]
+    kind, known, name = WORDS["profiles"][network]
     return {"network": network, "type": kind, "id": channel_id or known, "name": name}
 
 
@@ -106,7 +108,7 @@ def seeded_posts(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
         at -= at % 900
         if at - 28 * DAY - draw % (7 * DAY) > now:
             continue
-        title, text = POSTS[draw % len(POSTS)]
+        title, text = pick("posts", draw)
         short_url = f"https://go.example.com/{spread(series ^ 0x31, place):06x}" if "{link}" in text else ""
         networks = ["facebook", *["twitter"] * (not draw >> 8 & 3), *["linkedin"] * (not draw >> 10 & 7)]
         thing = {
@@ -129,49 +131,36 @@ def seeded_links(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
         place = (post_id - _FIRST_POST_ID) // 3
         draw, part = spread(series, place), 1 - math.exp(-(now - post["at"]) / (6 * DAY))
         link = {name: post[name] for name in ("short_url", "message", "at")}
-        link["real_url"] = f"{SITE}/blog/{post_id}?from=social"
+        link["real_url"] = f"https://www.example.com/blog/{post_id}?from=social"
         link["clicks"] = {one["network"]: int((20 + (draw >> at * 4) % 140) * part) for at, one in enumerate(post["channels"])}
         yield _FIRST_LINK_ID + place, link
 
 
-class Clock:
-    """The account's time: real time plus what it was advanced by, or standing still at `fixed`."""
-
-    def __init__(self, fixed: int | None = None) -> None:
-        self.fixed, self.advanced = fixed, 0
-
-    def now(self) -> int:
-        return (int(time.time()) if self.fixed is None else self.fixed) + self.advanced
-
-    def advance(self, days: float) -> None:
-        self.advanced += int(days * DAY)
-
-
 class World:
-    """What the rules read and write."""
+    """What the rules read and write. Its time is the real one plus what it was advanced by, or stands still at `fixed`."""
 
-    def __init__(self, origin: Origin, clock: Clock) -> None:
-        self.clock = clock
+    def __init__(self, origin: Origin, fixed: int | None) -> None:
+        self.fixed, self._advanced = fixed, 0
         self.account = Account(origin)
         self.subscribers = Subscribers(self.account)
-        self.activity = Activity(self.account, self.subscribers)
+        self.activity = Activity(self.subscribers)
         self.deleted_reviews: set[int] = set()
-
-        def shelf(name: str, seeded: Seeded, first_written_id: int) -> Shelf:
-            return Shelf(name, self.account, seeded, first_written_id)
-
+        shelf = functools.partial(Shelf, self.account)
         self.lists = shelf("list", seeded_lists, 2501)
         self.businesses = shelf("sub-account", seeded_businesses, 4901)
         self.users = shelf("user", seeded_users, 6901)
-        self.managers = shelf("manager", owned("managers"), 7901)
-        self.groups = shelf("group", owned("groups"), 8901)
-        self.goals = shelf("goal", owned("goals"), 3901)
-        self.webhooks = shelf("webhook", owned("webhooks"), 5901)
+        self.managers = shelf("manager", functools.partial(owned, "managers"), 7901)
+        self.groups = shelf("group", functools.partial(owned, "groups"), 8901)
+        self.goals = shelf("goal", functools.partial(owned, "goals"), 3901)
+        self.webhooks = shelf("webhook", functools.partial(owned, "webhooks"), 5901)
         self.posts = shelf("post", seeded_posts, 990_001)
         self.links = shelf("link", seeded_links, 995_001)
 
     def now(self) -> int:
         """The account's time, with all mailings by then known."""
-        now = self.clock.now()
+        now = (int(time.time()) if self.fixed is None else self.fixed) + self._advanced
         self.account.plan(now)
         return now
+
+    def advance(self, days: float) -> None:
+        self._advanced += int(days * DAY)

@@ -79,7 +79,7 @@ def _account(contacts: int, nights: int) -> Tenant:
     options = Options(contacts=contacts, now=int(START.timestamp()), timezone=str(ZONE))
     account = build_sandbox(options).first
     for number in range(1, nights):
-        account.world.clock.advance(_day_length(number))
+        account.world.advance(_day_length(number))
     return account
 
 

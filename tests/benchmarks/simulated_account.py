@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from marketing_api.sandbox.mailing import LONGEST
+from marketing_api.sandbox.mailing import LONGEST, left
 from marketing_api.sandbox.seeded_account import Account, Origin
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, DAY, Roll
 from warehouse.lookups import HISTORY_DAYS
@@ -113,12 +113,12 @@ def mass_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAccount
     sent_at: dict[int, int] = {}
     for position, (number, index, slot) in enumerate(zip(people.listed.tolist(), people.index.tolist(), people.slot.tolist(), strict=True)):
         mailings = account.mailings[number]
-        if left := mailings.left(index, slot):
-            inactive[position] = left
-        for place, sent in enumerate(mailings.times):
-            if not START - LONGEST < sent <= end or (outcome := mailings.outcome(place, index, slot)) is None:
+        if leaves := left(mailings, account.rolls[number], index, slot):
+            inactive[position] = leaves
+        for mailing in mailings:
+            sent, campaign = mailing.campaign.sent_at, mailing.campaign.campaign_id
+            if not START - LONGEST < sent <= end or (outcome := mailing.outcome(index, slot)) is None:
                 continue
-            campaign = mailings.sends[place].campaign_id
             sent_at[campaign] = sent
             reached.setdefault(campaign, []).append(position)
             moments = [moment for moment in (outcome.sent_at, outcome.opened_at, outcome.clicked_at) if moment]
@@ -129,7 +129,7 @@ def mass_mailings(contacts: int, nights: int, seed: int = 1) -> SimulatedAccount
             if outcome.clicked_at:
                 clicked.setdefault(campaign, []).append((position, outcome.clicked_at))
         for automation in account.automations[number]:
-            if people.registered[position] + automation.trigger.after > START and (done := automation.outcome(index, slot)) is not None:
+            if people.registered[position] + automation.after > START and (done := automation.outcome(index, slot)) is not None:
                 moments = [moment for moment in (done.sent_at, done.opened_at, done.clicked_at) if moment]
                 who += [position] * len(moments)
                 when += moments

@@ -18,12 +18,12 @@ from tests.marketing_api.sandbox.asking import DAY, NOW, asking
 def test_listing_equals_the_contacts_one_by_one(contacts: int, days: int) -> None:
     ask = asking(contacts=contacts, timezone="America/New_York", now=NOW)
     world, now = ask.app.first.world, NOW + days * DAY
-    world.clock.fixed = now
+    world.fixed = now
     for number in range(5):
         listed = ask.contacts(list_id(number))[:2000]
         for item in listed[:: max(1, len(listed) // 60)]:
             assert item == ask.data("emailmarketing/getcontact", id=item["id"])["contact"]
-        listing = Listing(world.account, world.subscribers, list_id(number), now)
+        listing = Listing(world.subscribers, list_id(number), now)
         assert len(ask.contacts(list_id(number))) == listing.count
 
 

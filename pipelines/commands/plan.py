@@ -158,16 +158,17 @@ def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) 
 
 
 def _print(console: Console, plan: AccountPlan) -> None:
-    table = grid(f"account {plan.account}", "what", "requests", "left out", "of", "why", right=("requests", "left out", "of"))
-    for line in plan.planned:
-        left_out = f"{line.left_out:,}" if line.left_out else ""
-        table.add_row(line.what, f"{line.requests:,}", left_out, "" if line.of is None else f"{line.of:,}", _why(line))
-    console.print(table)
+    console.print(grid(f"account {plan.account}", "what, >requests, >left out, >of, why", map(_cells, plan.planned)))
     for reason in Reason:
         if any(reason in line.why for line in plan.planned):
             console.print(f"  {reason}: {reason.meaning}", style="dim")
     for sentence in plan.sentences:
         console.print(sentence)
+
+
+def _cells(line: Planned) -> tuple[str, ...]:
+    left_out, total = f"{line.left_out:,}" if line.left_out else "", "" if line.of is None else f"{line.of:,}"
+    return line.what, f"{line.requests:,}", left_out, total, _why(line)
 
 
 def _why(line: Planned) -> str:

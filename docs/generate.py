@@ -1,11 +1,9 @@
-"""The generated pages, written from the declarations: `make docs`. A test fails when one is stale.
-
-A page is a template of `docs/templates` and the values it shows; its prose is changed there, its facts where they are declared.
-"""
+"""The generated pages (`make docs`): templates of `docs/templates` with values as declared. A test fails when one is stale."""
 
 import json
 import re
 import textwrap
+import tomllib
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +18,7 @@ from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
-from pipelines.output import DOCUMENTS
+from pipelines import output
 from pipelines.settings import documented
 from warehouse.dbt_project import PROJECT, Node
 from warehouse.masking import is_personal
@@ -40,8 +38,13 @@ def operations() -> str:
 
 
 def _schema() -> dict[str, Any]:
-    """The documents of `--json` and what they are made of, as JSON Schema, by name."""
-    return msgspec.json.schema_components(DOCUMENTS)[1]
+    """The documents of `--json` and what they are made of, as JSON Schema with their texts, by name."""
+    defined = msgspec.json.schema_components(output.DOCUMENTS)[1]
+    for name, texts in tomllib.loads(Path(output.__file__).with_suffix(".toml").read_text(encoding="utf-8")).items():
+        defined[name] = {"title": name, "description": texts["text"]} | defined[name]
+        for field, text in texts.get("fields", {}).items():
+            defined[name]["properties"][field] = {"description": text} | defined[name]["properties"][field]
+    return defined
 
 
 def json_schema() -> str:
@@ -52,7 +55,7 @@ def json_schema() -> str:
 def json_output() -> str:
     """What commands print with `--json`: the documents first, then their parts."""
     defined = _schema()
-    first = [kind.__name__ for kind in DOCUMENTS]
+    first = [kind.__name__ for kind in output.DOCUMENTS]
     names = [*first, *sorted(set(defined) - set(first))]
     return _render("json-output.md", structures={name: defined[name] for name in names})
 

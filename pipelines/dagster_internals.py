@@ -49,10 +49,7 @@ BY_THE_COMMAND = {"user": "marketing-sync sync"}
 
 
 def set_damaged_history_aside(dagster_home: Path) -> list[str]:
-    """Begin a new history where Dagster's files are damaged, so that a run is recorded all the same; returns what a person has to know.
-
-    What is lost is what the UI shows of earlier runs, or which schedules and sensors are on; no data.
-    """
+    """Begin a new history where Dagster's files are damaged, so that a run is recorded all the same; returns what a person has to know."""
     lost = {"history": "the runs before now are not in the UI any more", "schedules": "turn its schedules and sensors on again in the UI"}
     notices = []
     for name, what in lost.items():

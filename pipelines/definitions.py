@@ -1,7 +1,4 @@
-"""The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync` runs it: in its own process.
-
-`build_definitions(**overrides)` lets tests and the command line swap parts without patching. Each part is in its own module.
-"""
+"""The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync` runs it: in its own process."""
 
 import warnings
 from collections.abc import Sequence
@@ -37,9 +34,7 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class Following:
-    """What comes behind the reads, each with what came of it: the models, what is made of them for people, and, where that is switched
-    on, what goes back to the service.
-    """
+    """What comes behind the reads, with what came of it: models, what is made of them for people and, where that is on, audience syncs."""
 
     def __init__(self, settings: Settings) -> None:
         self.models, self.reports, self.lake, self.activations = Models(), Reports(), Lake(), AudienceSyncs(settings)
@@ -59,9 +54,7 @@ def build_definitions(
     now: Clock = utc_now,
     **resources: Any,
 ) -> dg.Definitions:
-    """Everything that Dagster shows; `resources` replace those of the same name. `has_models` False: the reads alone, which load
-    seconds faster.
-    """
+    """Everything that Dagster shows; `resources` replace its own. `has_models` False: the reads alone, which load seconds faster."""
     settings = settings or load_settings(Path.cwd())
     partitions = daily_partitions(settings.history_start)
     with warnings.catch_warnings():
@@ -81,10 +74,7 @@ def build_definitions(
 
 
 def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
-    """What depends on where this runs: the owner of every asset and, at the report, where it and the notebooks are.
-
-    As paths: browsers follow no link from a page of the UI to a file.
-    """
+    """With the owner and, at the report, where it and the notebooks are: as paths, since browsers follow no link from a page to a file."""
     folder = settings.home / ("SHARD" if settings.shards else "")
     places = {"The page": folder / "report" / "index.html"} | ({"Notebooks": _NOTEBOOKS} if _NOTEBOOKS.is_dir() else {})
     lines = [f"{name}: `{path}`" for name, path in places.items()] if spec.key == REPORT else []

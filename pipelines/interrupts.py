@@ -77,10 +77,7 @@ class Stop:
 
 
 def stoppable(work: Callable[[Stop], T]) -> T:
-    """The result of `work`, which runs in a thread of its own. KeyboardInterrupt when it was stopped.
-
-    A second signal, or work that does not end in good time, ends the process: everything is made to survive that.
-    """
+    """The result of `work`, run in another thread; KeyboardInterrupt when stopped. If it does not end in time, the process does."""
     signals: list[int] = []
     stop, outcome = Stop(), Future[T]()
 

@@ -1,7 +1,4 @@
-"""The options of sync and push, declared once: the command line (`parameters`) and the run config of Dagster's UI (`launchpad`) follow.
-
-Belongs here: names, readers, defaults and help. Not here: what they bring about.
-"""
+"""The options of sync and push, declared once for the command line (`parameters`) and the run config of Dagster's UI (`launchpad`)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

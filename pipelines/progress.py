@@ -34,9 +34,7 @@ _LEAST_SECONDS = 2.0
 
 @dataclass
 class Phase:
-    """`done` of `total` parts, 0 while their number is not known, and the one at work; `requests` were sent in it. Times are of the
-    monotonic clock; `ended` is None while it lasts.
-    """
+    """`done` of `total` parts (0: not known), `requests` sent. Times are of the monotonic clock; `ended` is None while it lasts."""
 
     name: str
     began: float

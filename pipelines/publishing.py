@@ -1,7 +1,4 @@
-"""Models and the published copy with a home's settings, for Dagster's steps and the command line alike.
-
-Not here: how they are made (`warehouse.models`, `warehouse.publish`).
-"""
+"""Models, published copy and lake with a home's settings. Not here: how they are made (`warehouse.models`, `warehouse.publish`)."""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,4 @@
-"""Dagster's resources, which all steps of one run share: `settings`, of the shard that the run is for, and `reader`.
-
-Not here: what a reader is made of (`reading`).
-"""
+"""Dagster's resources, which all steps of one run share: `settings`, of the run's shard, and `reader`. Not here: a reader (`reading`)."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -27,9 +24,7 @@ from pipelines.write_back.writebacks_export import try_to_export
 
 
 class RunReader:
-    """The reader of a run's steps: one that is already reading, the command line's, or one that is opened at the run's first step for all
-    assets that the run will read, and closed with `stack`.
-    """
+    """The reader of a run's steps: the command line's, or one that is opened at the run's first step for all that it will read."""
 
     def __init__(
         self,
@@ -49,10 +44,7 @@ class RunReader:
         self._failure: str | None = None
 
     def of(self, context: dg.AssetExecutionContext) -> Prefetcher:
-        """The run's reader. All chosen assets are begun together, so that no step waits for another's requests.
-
-        Raises dg.Failure when it cannot be opened, for every step of the run with one try.
-        """
+        """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened, for every step with one try."""
         self._run = self._run or (context.run.run_id, context.run.job_name)
         if self._failure is not None:
             raise dg.Failure(self._failure)

@@ -36,10 +36,7 @@ def partition_tags(days: DateRange, moment: dt.datetime, history_start: dt.date,
 
 
 def chosen_days(tags: Mapping[str, str]) -> ChosenDays | None:
-    """The days that a run's tags name; None: all that are due. The run's first step may be one without partitions.
-
-    SettingsError when a person wrote something else there.
-    """
+    """The days that a run's tags name; None: all that are due. SettingsError when a person wrote something else there."""
     days = tags.get(DAYS_TAG)
     if days == ALL_DUE:
         return None

@@ -1,7 +1,4 @@
-"""Settings: declared once here, read from the environment, `.env` and `accounts.toml`; nothing else reads the environment.
-
-Not here: what is done with them (`resources`, `cli`).
-"""
+"""Settings: declared once here, read from the environment, `.env` and `accounts.toml`; nothing else reads the environment."""
 
 import datetime as dt
 import json
@@ -276,8 +273,7 @@ def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
 
 
 def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mounts: Path = _MOUNTS, *, shard: str = "") -> Settings:
-    """Settings from `folder`/.env and `folder`/accounts.toml, overridden by the environment, of the shard if one is named. Raises
-    SettingsError, also for a home on a network file system."""
+    """From `folder`/.env, `folder`/accounts.toml and the environment, which goes first; of the shard if named. Raises SettingsError."""
     values = _dotenv(folder / ".env") | dict(os.environ if environment is None else environment)
     if shard:
         values["MARKETING_SHARD"] = shard

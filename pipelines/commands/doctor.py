@@ -1,8 +1,4 @@
-"""`marketing-sync doctor`: what keeps a sync from working, or soon will, each line with what to do about it.
-
-It sends one cheap request an account, and changes nothing but that the home is made where there is none. Not here: how fresh the data is
-in detail (`status`).
-"""
+"""`marketing-sync doctor`: what keeps a sync from working, or soon will. It makes the home where there is none, and changes nothing."""
 
 import datetime as dt
 import os

@@ -1,7 +1,4 @@
-"""`marketing-sync init`: connects an account: address and key, checked with one request, into `.env` of this folder.
-
-Not here: settings and where else they may come from (`pipelines.settings`).
-"""
+"""`marketing-sync init`: connects an account: address and key, checked with one request, into `.env` of this folder."""
 
 import re
 import shlex

@@ -1,7 +1,4 @@
-"""`marketing-sync plan`: what the next sync would request, why, how long that takes, and whether the maximum age is kept.
-
-It sends nothing: it goes by what the last sync left, so what only the listings will show is not in it.
-"""
+"""`marketing-sync plan`: what the next sync would request, by what the last one left: what only the listings will show is not in it."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
@@ -36,10 +33,7 @@ LISTINGS = "listings and details"
 
 @dataclass(frozen=True)
 class Night:
-    """What one account's night would request without a budget (`wanted`), and within `allowed` requests (`sent`; None: no budget).
-
-    Requests by kind, in their order. `plan` is the contacts' under what the budget leaves them.
-    """
+    """An account's requests by kind: `wanted` without a budget, `sent` within `allowed` (None: no budget), the contacts' by `plan`."""
 
     wanted: Mapping[str, int]
     sent: Mapping[str, int]

@@ -1,7 +1,4 @@
-"""`marketing-sync publish`, `report` and `rebuild`: what is made of data that is there, without a request.
-
-The report follows each publication: it must not show what was rolled back, nor personal data that is no longer published.
-"""
+"""`marketing-sync publish`, `report`, `rebuild`. The report follows each publication, so that it shows nothing that was rolled back."""
 
 import sys
 import uuid

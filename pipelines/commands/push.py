@@ -1,7 +1,4 @@
-"""`marketing-sync push`: rows of a file or a query go back to the service. Without --apply it is a dry run.
-
-Belongs here: what can be typed. Not here: what is then done (`write_back.terminal`).
-"""
+"""`marketing-sync push`: what can be typed to send rows back to the service. Not here: what is then done (`write_back.terminal`)."""
 
 from collections.abc import Iterable
 from typing import Any

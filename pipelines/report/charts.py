@@ -177,9 +177,7 @@ def _y(value: float, ticks: Sequence[float]) -> float:
 
 
 def _ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
-    """Two to six round values that hold the range between the first and the last: multiples of the `unit` in which labels are written,
-    so that no label is rounded.
-    """
+    """Two to six round values that hold the range, multiples of the `unit` in which labels are written, so that no label is rounded."""
     first, last = low / unit, high / unit
     if first == last:
         last += 1

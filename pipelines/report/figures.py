@@ -28,10 +28,7 @@ TIERS: Mapping[str, str] = _DECLARED["tiers"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Counts of yesterday, of the week that ends with it, and of the week before; None where not known.
-
-    `usual`: the range that a week's count is usually in.
-    """
+    """Counts of yesterday, of the week that ends with it, of the week before, None where not known; the `usual` range of a week."""
 
     yesterday: float | None
     week: float | None

@@ -1,7 +1,4 @@
-"""The report behind each publishing: written into the home, and mailed at most once a night or week; its unusual days are posted.
-
-Not here: what it says (`figures`, `templates/`), when a run publishes.
-"""
+"""The report behind each publishing: made, mailed at most once a night or week; unusual days are posted. Not here: texts (`figures`)."""
 
 import datetime as dt
 import hashlib

@@ -1,7 +1,4 @@
-"""The rows of the report, from the published file by the queries in `sql/`.
-
-Not here: what is computed of them (`figures`), looks (`templates/`).
-"""
+"""The rows of the report, from the published file by the queries in `sql/`. Not here: figures (`figures`), looks (`templates/`)."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -60,10 +57,7 @@ class ReportData:
 
 
 def read_report(path: Path, now: dt.datetime) -> ReportData:
-    """The report's data from the published file at `path`, as it is `now`. NothingPublished when there is none.
-
-    A model that is not in the file has no rows.
-    """
+    """The report's data from the published file, as it is `now`; a model not in it has no rows. NothingPublished when there is none."""
     published = facts(path)
     if published is None:
         raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`")

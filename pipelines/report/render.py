@@ -159,9 +159,7 @@ def write_report(home: Path) -> tuple[Path, ReportData]:
 
 
 def preview(report: ReportData) -> str:
-    """Per account its figures and what changed: numbers only, nothing that the service's texts could bring in. Accounts go by their
-    names in the settings.
-    """
+    """Per account, by its name in the settings, its figures and what changed: nothing that the service's texts could bring in."""
     parts = []
     for account in report.accounts:
         figures = [f"- {figure.name}: **{figure.value}** {figure.below}".rstrip() for figure in key_figures(account)]

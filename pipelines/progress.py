@@ -123,8 +123,7 @@ class Phases:
         if phase not in [each.name for each in self._own]:
             last.ended, self._sent_before = now, sent
             self._own.append(Phase(phase, now, current=current))
-        if is_over:
-            self._own[-1].ended = now
+        self._own[-1].ended = now if is_over else None
 
 
 class Progress:

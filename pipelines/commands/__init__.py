@@ -94,7 +94,7 @@ def _in_a_sentence(work: Work, arguments: Arguments) -> int:
         return print_error(f"marketing-sync: {log.path} shows where it happened", code) if log.has_errors and log.is_open else code
 
 
-def print_error(text: str, code: int) -> int:
+def print_error(text: str, code: int = exits.DONE) -> int:
     """On standard error; returns the code."""
     print(plain(text), file=sys.stderr)
     return code

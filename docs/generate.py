@@ -48,7 +48,6 @@ def _schema() -> dict[str, Any]:
 
 
 def json_schema() -> str:
-    """The same as a file for programs."""
     return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": _schema()}, indent=2) + "\n"
 
 
@@ -56,8 +55,7 @@ def json_output() -> str:
     """What commands print with `--json`: the documents first, then their parts."""
     defined = _schema()
     first = [kind.__name__ for kind in output.DOCUMENTS]
-    names = [*first, *sorted(set(defined) - set(first))]
-    return _render("json-output.md", structures={name: defined[name] for name in names})
+    return _render("json-output.md", structures={name: defined[name] for name in dict.fromkeys([*first, *sorted(defined)])})
 
 
 def sandbox() -> str:
@@ -83,16 +81,8 @@ def tables() -> str:
 def marts() -> str:
     """Every mart with its columns and the questions that it answers."""
     keys = {test.relation: test.key for test in ModelSettings().nodes() if test.is_test and test.key}
-    return _render(
-        "marts.md",
-        marts=described("marts"),
-        history=described("history"),
-        definitions=definitions(),
-        metrics=metrics().values(),
-        keys=keys,
-        grain=grain,
-        is_personal=is_personal,
-    )
+    models = {"marts": described("marts"), "history": described("history"), "keys": keys, "grain": grain, "is_personal": is_personal}
+    return _render("marts.md", **models, definitions=definitions(), metrics=metrics().values())
 
 
 def described(schema: str) -> list[Node]:
@@ -122,15 +112,9 @@ def readme() -> str:
     return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
 
 
-PAGES: dict[Path, Callable[[], str]] = {
-    DOCS / "operations.md": operations,
-    DOCS / "sandbox.md": sandbox,
-    DOCS / "tables.md": tables,
-    DOCS / "marts.md": marts,
-    DOCS / "json-output.md": json_output,
-    DOCS / "json-output.schema.json": json_schema,
-    README: readme,
-}
+_IN_DOCS = {f"{made.__name__.replace('_', '-')}.md": made for made in (operations, sandbox, tables, marts, json_output)}
+PAGES: dict[Path, Callable[[], str]] = {DOCS / name: made for name, made in _IN_DOCS.items()}
+PAGES |= {DOCS / "json-output.schema.json": json_schema, README: readme}
 
 
 def _render(template: str, **values: object) -> str:

@@ -90,12 +90,7 @@ def defs() -> dg.Definitions:
 
 
 def run_in_dagster(
-    settings: Settings,
-    reader: Prefetcher,
-    chosen: Sequence[SourceAsset],
-    following: Following,
-    has_models: bool,
-    stop: Stop,
+    settings: Settings, reader: Prefetcher, chosen: Sequence[SourceAsset], following: Following, has_models: bool, stop: Stop
 ) -> str:
     """The run's id. The run is recorded in the home, where the UI finds it. `has_models`: with what is `following` the reads.
 

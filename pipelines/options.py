@@ -113,15 +113,10 @@ JSON = Option("json", "print one JSON document instead, see docs/json-output.md"
 
 # -- sync
 
+_MOST = "send at most this many requests, the most valuable first; the next run resumes (default: MARKETING_MAX_REQUESTS)"
 #: How many requests, and about whom; `plan` tries them out.
 LIMITS = (
-    Option(
-        "max_requests",
-        "send at most this many requests, the most valuable first; the next run resumes (default: MARKETING_MAX_REQUESTS)",
-        holds=int,
-        read=count,
-        metavar="N",
-    ),
+    Option("max_requests", _MOST, int, count, metavar="N"),
     Option("until", "send no request after this time of the schedule's zone (default: MARKETING_UNTIL)", str, clock_time, metavar="HH:MM"),
     Option("all", "request every contact and campaign, due or not"),
 )

@@ -1,7 +1,6 @@
 """Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere.
 
-`Work` is reading or sending, which is looked at from outside. What comes behind it (models, publishing, report) is a `stage`, noted by
-the code that does it, also in Dagster's processes, where it is not displayed. Not here: the work.
+`Work` is reading or sending, looked at from outside; what comes behind it is a `stage`, noted by the code that does it.
 """
 
 from __future__ import annotations

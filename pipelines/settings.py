@@ -78,20 +78,19 @@ def _without_blanks(text: str) -> str:
     return ",".join("=".join(word.strip() for word in part.split("=")) for part in text.split(","))
 
 
-def _share(text: str) -> float:
-    """`5%`, `5 %` or `0.05`."""
-    return _within(0, float(text.rstrip("% ")) / (100 if text.strip().endswith("%") else 1), 1)
-
-
 whole = _reader(lambda text: int(_text(re.fullmatch(r"\d+", text))), "not a whole number")
 count = _reader(lambda text: int(_text(re.fullmatch(r"0*[1-9]\d*", text))), "not a whole number above 0")
-share = _reader(_share, "not a share from 0 to 1; write it like 5% or 0.05")
+share = _reader(
+    lambda text: _within(0, float(text.rstrip("% ")) / (100 if text.strip().endswith("%") else 1), 1),
+    "not a share from 0 to 1; write it like 5% or 0.05",
+)
 clock_time = _reader(lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00")
 day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
 _windows = _reader(
     lambda text: _text(re.fullmatch(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*", _without_blanks(text))),
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
+_numbers = _reader(lambda text: tuple(whole(part.strip()) for part in text.split(",") if part.strip()), "not a whole number")
 _rate = _reader(lambda text: _within(1e-9, float(text), math.inf), "a number above 0 is needed")
 _zone = _reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin")
 _personal_data = _reader(lambda text: PersonalData(text.lower()), f"{', '.join(PersonalData)} are the ways")
@@ -121,14 +120,12 @@ _tags = _reader(lambda text: json.dumps(dict(json.loads(text))), 'a JSON object 
 
 
 def _personal_key(value: str) -> Secret:
-    """The message does not show what was written."""
-    if len(value) < LEAST_KEY:
+    if len(value) < LEAST_KEY:  # not shown, as below: it may be a key, or hold a password
         raise SettingsError(f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least")
     return Secret(value)
 
 
 def _redis_url(value: str) -> Secret:
-    """The message does not show what was written, as it may hold a password."""
     if not re.fullmatch(r"(rediss?|unix)://\S+", value):
         raise SettingsError("MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0")
     return Secret(value)
@@ -138,10 +135,6 @@ def _size(value: str) -> int:
     """Bytes: `2GB`, `800 MB`, `1.5GiB`."""
     number, unit = re.split(r" ?(?=[MG]i?B)", _memory(value))
     return int(float(number) * {"MB": 1e6, "GB": 1e9, "MiB": 2**20, "GiB": 2**30}[unit])
-
-
-def _whole_numbers(value: str) -> tuple[int, ...]:
-    return tuple(whole(part.strip()) for part in value.split(",") if part.strip())
 
 
 def setting(read: Callable[[str], Any], default: Any, doc: str, variable: str = "") -> Any:
@@ -160,7 +153,7 @@ class Settings:
     history_start: dt.date = setting(day, dt.date(2015, 1, 1), "first day that the first sync reads")
     lookback_days: int = setting(whole, 7, "days that every night reads again")
     calendar_days_ahead: int = setting(whole, 90, "days ahead for which scheduled posts are read")
-    goal_domains: tuple[int, ...] = setting(_whole_numbers, (), "ids of tracked domains, comma-separated, beside those that webhooks name")
+    goal_domains: tuple[int, ...] = setting(_numbers, (), "ids of tracked domains, comma-separated, beside those that webhooks name")
     timezone: str = setting(_zone, "UTC", "time zone of an account that does not report its own")
     max_rate: float | None = setting(_rate, None, "most requests a second per account, below the service's rate limit")
     max_age_days: int = setting(count, 7, "maximum age in days: no contact's timeline and coupons get older")
@@ -376,11 +369,9 @@ def _accounts(tables: Mapping[str, Mapping[str, Any]], values: Mapping[str, str]
 def _key(variable: str, values: Mapping[str, str]) -> str:
     """The key that the variable holds, or the file that the same with `_FILE` names, as stores of secrets mount it; empty: neither."""
     key, file = values.get(variable, "").strip(), values.get(f"{variable}_FILE", "").strip()
-    if not file:
-        return key
-    if key:
+    if key and file:
         raise SettingsError(f"both {variable} and {variable}_FILE are set; keep one of them")
-    return _key_in(f"{variable}_FILE", file)
+    return _key_in(f"{variable}_FILE", file) if file else key
 
 
 def _key_in(what: str, file: str) -> str:
@@ -427,10 +418,10 @@ def declared_tables(path: Path, group: str, takes: Mapping[str, tuple[Any, str]]
 
 
 def _account(where: str, name: str, table: Mapping[str, Any], values: Mapping[str, str], max_rate: float | None) -> Connection:
-    secret = _account_key(where, table, values)
     rates = [rate for rate in (table.get("max_rate"), max_rate) if rate]
     zone = _read(f"{where}: timezone", _zone, table["timezone"]) if "timezone" in table else None
-    return Connection(name, address(f"{where}: url", table["url"]), Secret(secret), min(rates, default=None), zone)
+    key = Secret(_account_key(where, table, values))
+    return Connection(name, address(f"{where}: url", table["url"]), key, min(rates, default=None), zone)
 
 
 def _account_key(where: str, table: Mapping[str, Any], values: Mapping[str, str]) -> str:

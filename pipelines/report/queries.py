@@ -84,13 +84,13 @@ def _account(
 def impersonal(report: ReportData) -> ReportData:
     """The same without personal data, whatever is published: to leave this machine."""
 
-    def clean(name: str, value: Any) -> Any:
-        return None if name in _PERSONAL else without_addresses(value) if isinstance(value, str) else value
+    def clean(row: Row) -> Row:
+        kept = {name: without_addresses(value) if isinstance(value, str) else value for name, value in row.items()}
+        return kept | dict.fromkeys(_PERSONAL & row.keys())
 
-    def cleaned(found: Rows) -> Rows:
-        return [{name: clean(name, value) for name, value in row.items()} for row in found]
-
-    accounts = [replace(each, has_texts=False, rows={key: cleaned(found) for key, found in each.rows.items()}) for each in report.accounts]
+    accounts = [
+        replace(each, has_texts=False, rows={key: [*map(clean, found)] for key, found in each.rows.items()}) for each in report.accounts
+    ]
     return ReportData(replace(report.published, personal_data=PersonalData.DROP), accounts)
 
 

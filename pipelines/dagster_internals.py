@@ -100,10 +100,7 @@ def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def prune_runs(before: dt.datetime) -> int:
-    """Delete our runs that ended, and were begun before then, with all that they logged; how many.
-
-    Dagster has no such setting for runs, keeps the results of checks for ever, and gives no room back.
-    """
+    """Delete our ended runs from before then, with their logs; how many. Dagster has no such setting, and gives no room back."""
     with dg.DagsterInstance.get() as instance:
         ours = {REPOSITORY_LABEL_TAG: _CODE_LOCATION.get_label()}
         runs = instance.get_runs(dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=ours), limit=_MOST_PRUNED)

@@ -47,12 +47,7 @@ class Following:
 
 
 def build_definitions(
-    settings: Settings | None = None,
-    following: Following | None = None,
-    *,
-    has_models: bool = True,
-    now: Clock = utc_now,
-    **resources: Any,
+    settings: Settings | None = None, following: Following | None = None, *, has_models: bool = True, now: Clock = utc_now, **resources: Any
 ) -> dg.Definitions:
     """Everything that Dagster shows; `resources` replace its own. `has_models` False: the reads alone, which load seconds faster."""
     settings = settings or load_settings(Path.cwd())
@@ -92,10 +87,7 @@ def defs() -> dg.Definitions:
 def run_in_dagster(
     settings: Settings, reader: Prefetcher, chosen: Sequence[SourceAsset], following: Following, has_models: bool, stop: Stop
 ) -> str:
-    """The run's id. The run is recorded in the home, where the UI finds it. `has_models`: with what is `following` the reads.
-
-    Dagster skips what comes behind a step that failed. The models of what could be read are built all the same: in another run.
-    """
+    """Returns the run's id. Dagster skips what is behind a failed step: models of what could be read are built in another run."""
     days = reader.days_of_run()
     tags = partition_tags(days, reader.began_at, settings.history_start, settings.lookback_days)
     tags |= {DAYS_TAG: str(days) if reader.chosen_days else ALL_DUE} | shard_tags(settings, settings.shard)

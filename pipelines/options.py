@@ -166,10 +166,7 @@ ACTIVATIONS = (
 )
 _MAINTENANCE = "nothing: pushes are maintained on the command line, the UI shows each step's result"
 #: Of `push status`, `rejected`, `retry` and `cancel`.
-AFTERWARDS = (
-    Option("push", "number of the push (default: all)", int, whole, metavar="N", is_positional=True, in_ui=_MAINTENANCE),
-    ACCOUNT,
-)
+AFTERWARDS = (Option("push", "number of the push (default: all)", int, whole, metavar="N", is_positional=True, in_ui=_MAINTENANCE), ACCOUNT)
 OUT = Option("out", "file to write (default: one in the home; - or a pipe: standard output)", str, Path, metavar="FILE", in_ui=_MAINTENANCE)
 PERMANENT = Option("permanent", "permanent refusals, too: the same request may be taken now", in_ui=_MAINTENANCE)
 UNKNOWN = Option("unknown", "unknown outcomes, too: you have checked whether they took effect", in_ui=_MAINTENANCE)

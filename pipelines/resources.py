@@ -50,10 +50,7 @@ class RunReader:
         return self.reader
 
     def note(self, context: dg.AssetExecutionContext) -> None:
-        """Write what is known of the run into the `sync` tables, for the copy that it is about to publish. Its end completes the row.
-
-        Models that are built in a run of their own, after a failed read, belong to the run that has read.
-        """
+        """Note the run in `sync`, for the copy that it publishes. Models in a run of their own, after a failed read, belong to that run."""
         run = self._run or (context.run.run_id, context.run.job_name)
         if self.reader is not None:
             self.reader.note_run(*run, is_publishing=True)

@@ -1,8 +1,4 @@
-"""`marketing-sync sync`: the nightly sync as one command, with progress and a summary.
-
-Reading begins before Dagster is imported (it takes seconds); the Dagster run then reports what the reader brings, so that
-the run, its assets and checks are in the UI like those of the schedule.
-"""
+"""`marketing-sync sync`: the nightly sync as one command. Reading begins before Dagster, which takes seconds, is there to record it."""
 
 import datetime as dt
 from difflib import get_close_matches

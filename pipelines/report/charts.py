@@ -1,8 +1,4 @@
-"""Charts as small SVG pictures with a title, units and a text alternative: their figures; `templates/charts.html` draws them.
-
-They are drawn as wide as a phone, and as large as read there, so that two stand side by side on a screen. Not here: which numbers
-(`render`).
-"""
+"""Charts as small SVG pictures, as wide as a phone, so that two stand side by side; `templates/charts.html` draws their figures."""
 
 import datetime as dt
 import math

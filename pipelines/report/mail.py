@@ -75,10 +75,7 @@ def _post_schema_changes(settings: Settings, folder: Path) -> None:
 
 
 def _post_once(settings: Settings, folder: Path, title: str, found: Sequence[tuple[dt.date, str, str]], oldest: dt.date) -> None:
-    """Post (day, what tells it from others of the day, sentence) to the alert address, each once, all in one message.
-
-    Marks are set before, as of mails; those from before `oldest` go.
-    """
+    """Post (day, what tells it apart, sentence) to the alert address, each once, in one message. Marks are set before, as of mails."""
     prefix, new = {"unusual days": "unusual-", "schema changes": "changed-"}[title], dict[Path, str]()
     for day_on, key, sentence in found:
         with suppress(FileExistsError):

@@ -1,11 +1,9 @@
-"""The generated pages, written from the declarations: `make docs`. A test fails when one is stale.
-
-A page is a template of `docs/templates` and the values it shows; its prose is changed there, its facts where they are declared.
-"""
+"""The generated pages (`make docs`): templates of `docs/templates` with values as declared. A test fails when one is stale."""
 
 import json
 import re
 import textwrap
+import tomllib
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +18,7 @@ from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
-from pipelines.output import DOCUMENTS
+from pipelines import output
 from pipelines.settings import documented
 from warehouse.dbt_project import PROJECT, Node
 from warehouse.masking import is_personal
@@ -40,21 +38,24 @@ def operations() -> str:
 
 
 def _schema() -> dict[str, Any]:
-    """The documents of `--json` and what they are made of, as JSON Schema, by name."""
-    return msgspec.json.schema_components(DOCUMENTS)[1]
+    """The documents of `--json` and what they are made of, as JSON Schema with their texts, by name."""
+    defined = msgspec.json.schema_components(output.DOCUMENTS)[1]
+    for name, texts in tomllib.loads(Path(output.__file__).with_suffix(".toml").read_text(encoding="utf-8")).items():
+        defined[name] = {"title": name, "description": texts["text"]} | defined[name]
+        for field, text in texts.get("fields", {}).items():
+            defined[name]["properties"][field] = {"description": text} | defined[name]["properties"][field]
+    return defined
 
 
 def json_schema() -> str:
-    """The same as a file for programs."""
     return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": _schema()}, indent=2) + "\n"
 
 
 def json_output() -> str:
     """What commands print with `--json`: the documents first, then their parts."""
     defined = _schema()
-    first = [kind.__name__ for kind in DOCUMENTS]
-    names = [*first, *sorted(set(defined) - set(first))]
-    return _render("json-output.md", structures={name: defined[name] for name in names})
+    first = [kind.__name__ for kind in output.DOCUMENTS]
+    return _render("json-output.md", structures={name: defined[name] for name in dict.fromkeys([*first, *sorted(defined)])})
 
 
 def sandbox() -> str:
@@ -80,16 +81,8 @@ def tables() -> str:
 def marts() -> str:
     """Every mart with its columns and the questions that it answers."""
     keys = {test.relation: test.key for test in ModelSettings().nodes() if test.is_test and test.key}
-    return _render(
-        "marts.md",
-        marts=described("marts"),
-        history=described("history"),
-        definitions=definitions(),
-        metrics=metrics().values(),
-        keys=keys,
-        grain=grain,
-        is_personal=is_personal,
-    )
+    models = {"marts": described("marts"), "history": described("history"), "keys": keys, "grain": grain, "is_personal": is_personal}
+    return _render("marts.md", **models, definitions=definitions(), metrics=metrics().values())
 
 
 def described(schema: str) -> list[Node]:
@@ -119,15 +112,9 @@ def readme() -> str:
     return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
 
 
-PAGES: dict[Path, Callable[[], str]] = {
-    DOCS / "operations.md": operations,
-    DOCS / "sandbox.md": sandbox,
-    DOCS / "tables.md": tables,
-    DOCS / "marts.md": marts,
-    DOCS / "json-output.md": json_output,
-    DOCS / "json-output.schema.json": json_schema,
-    README: readme,
-}
+_IN_DOCS = {f"{made.__name__.replace('_', '-')}.md": made for made in (operations, sandbox, tables, marts, json_output)}
+PAGES: dict[Path, Callable[[], str]] = {DOCS / name: made for name, made in _IN_DOCS.items()}
+PAGES |= {DOCS / "json-output.schema.json": json_schema, README: readme}
 
 
 def _render(template: str, **values: object) -> str:

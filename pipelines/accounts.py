@@ -1,8 +1,4 @@
-"""The accounts to send requests to: the configured ones, or the embedded sandbox when there is none.
-
-The sandbox runs in a process of its own, on loopback, and ends with the command that started it. What is written to it is
-kept in the home, so that it is still there for the next command.
-"""
+"""The accounts to send requests to; the embedded sandbox, a process on loopback whose writes the home keeps, when none is configured."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

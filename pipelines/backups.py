@@ -1,7 +1,4 @@
-"""The backup behind each run, with a home's settings: of a run that reads when its reader is closed, of a push when it is concluded.
-
-Not here: what is backed up (`warehouse.backup`), the commands (`commands.backup`).
-"""
+"""The backup behind each run and push. Not here: what is backed up (`warehouse.backup`), the commands (`commands.backup`)."""
 
 from pipelines.alerts import try_to_post
 from pipelines.failures import explain

@@ -1,62 +1,28 @@
-"""The command line: which commands there are, and exit codes of wrong usage. Each command is in `commands/`.
+"""The command line, whose texts are in `cli.toml`, and exit codes of wrong usage. Each command is in `commands/`.
 
 Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the command needs.
 """
 
 import gc
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 
 import click
 
 from pipelines import exits, interrupts
 
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: Command → its module in `pipelines.commands`, and what it does.
-COMMANDS = {
-    "init": ("init", "connect an account: asks for address and key, checks them, writes .env, offers a schedule"),
-    "doctor": ("doctor", "look at everything that keeps a sync from working, each with what to do about it"),
-    "check": ("call", "send one cheap request: whose key it is, and the rate limit"),
-    "sync": ("sync", "run the nightly sync, or parts of it"),
-    "push": ("push", "send rows of a file or query back to the service; a dry run without --apply"),
-    "plan": ("plan", "show what the next sync would request, how long that takes, and whether the maximum age is kept"),
-    "status": ("status", "show how fresh and complete everything is, the last runs, rejected records"),
-    "models": ("models", "marts of your own in SQL: begin one, build them"),
-    "publish": ("publish", "write the copy that analysts open and its report, or go back to the one before"),
-    "lake": ("lake", "show what is in the lake of all shards; write a DuckDB file of views over it"),
-    "report": ("publish", "write the page about what is published, for the business owner"),
-    "mcp": ("mcp", "let an AI assistant ask the published copy, read-only"),
-    "person": ("person", "write all that is known of one person as a page and as JSON"),
-    "forget": ("forget", "take people out of everything that is kept of them; a dry run without --apply"),
-    "rebuild": ("publish", "write the warehouse anew from the archive, without a request"),
-    "backup": ("backup", "back up what a home cannot make anew, and show what is there"),
-    "restore": ("backup", "make a home of its backup, on an empty machine"),
-    "upgrade": ("upgrade", "make a home of an earlier version one of this version, try that first, or go back"),
-    "ui": ("ui", "open the Dagster UI on this machine"),
-    "call": ("call", "call any operation of the service, validated; writes ask first"),
-    "sandbox": ("sandbox", "run a stand-in for the service on this machine"),
-}
-_EPILOG = """\b
-Exit codes: 0 done, 1 something could not be read or sent (the output says what),
-2 wrong usage or configuration, 130 stopped by Ctrl-C.
-Completion: eval "$(_MARKETING_SYNC_COMPLETE=bash_source marketing-sync)"; zsh_source and fish_source alike."""
-#: What most people come for; shown when nothing is typed behind the name.
-_FIRST_STEPS = """\
-Everything of a marketing-automation account in DuckDB, every night.
-
-  marketing-sync init                        connect an account; without one, a sandbox stands in
-  marketing-sync sync                        read everything, build the marts, publish, report
-  marketing-sync status                      how fresh and complete it is
-  marketing-sync ui                          runs, tables and the schedule in the browser
-  marketing-sync push contacts --from FILE   what would be sent back; with --apply it is sent
-
-marketing-sync --help lists all commands, marketing-sync COMMAND --help their options."""
+COMMANDS: Mapping[str, tuple[str, str]] = _TEXTS["commands"]
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
 
 
 def _first_steps() -> None:
     if click.get_current_context().invoked_subcommand is None:
-        print(_FIRST_STEPS)
+        print(_TEXTS["first_steps"])
 
 
 class _LazyCommands(click.Group):
@@ -84,7 +50,7 @@ PROGRAM = _LazyCommands(
     "marketing-sync",
     commands={name: click.Command(name, short_help=doc) for name, (_, doc) in COMMANDS.items()},
     help="Everything of a marketing-automation account in DuckDB, every night.",
-    epilog=_EPILOG,
+    epilog=_TEXTS["epilog"],
     invoke_without_command=True,
     callback=_first_steps,
     context_settings=_CONTEXT,

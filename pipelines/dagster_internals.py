@@ -1,7 +1,6 @@
-"""The only module that reaches into what Dagster does not document: its storage, its run launcher, its web server.
+"""The only module that reaches into what Dagster does not document; each entry states why no public interface will do.
 
-Each entry states why no public interface will do. `tests/pipelines/test_dagster_internals.py` names the version that all this was
-written for, and fails when a part of it has moved.
+`tests/pipelines/test_dagster_internals.py` names the version that this was written for, and fails when a part of it has moved.
 """
 
 from __future__ import annotations
@@ -49,10 +48,7 @@ BY_THE_COMMAND = {"user": "marketing-sync sync"}
 
 
 def set_damaged_history_aside(dagster_home: Path) -> list[str]:
-    """Begin a new history where Dagster's files are damaged, so that a run is recorded all the same; returns what a person has to know.
-
-    What is lost is what the UI shows of earlier runs, or which schedules and sensors are on; no data.
-    """
+    """Begin a new history where Dagster's files are damaged, so that a run is recorded all the same; returns what a person has to know."""
     lost = {"history": "the runs before now are not in the UI any more", "schedules": "turn its schedules and sensors on again in the UI"}
     notices = []
     for name, what in lost.items():
@@ -78,9 +74,9 @@ def _is_whole(path: Path) -> bool:
 
 @contextmanager
 def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
-    """Dagster's instance of `DAGSTER_HOME`, which files runs executed in this process under the UI's code location.
+    """Dagster's instance, which files runs of this process under the UI's code location: `execute_in_process` has no parameter for that.
 
-    `execute_in_process` has no parameter for that, and the instance has no other way. HomeError when Dagster's settings are none.
+    HomeError when Dagster's settings are none.
     """
     own = Path(os.environ["DAGSTER_HOME"])
     for line in set_damaged_history_aside(own) if own.is_relative_to(home) else ():
@@ -104,10 +100,7 @@ def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def prune_runs(before: dt.datetime) -> int:
-    """Delete our runs that ended, and were begun before then, with all that they logged; how many.
-
-    Dagster has no such setting for runs, keeps the results of checks for ever, and gives no room back.
-    """
+    """Delete our ended runs from before then, with their logs; how many. Dagster has no such setting, and gives no room back."""
     with dg.DagsterInstance.get() as instance:
         ours = {REPOSITORY_LABEL_TAG: _CODE_LOCATION.get_label()}
         runs = instance.get_runs(dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=ours), limit=_MOST_PRUNED)
@@ -148,9 +141,8 @@ def web_server(workspace: Path, refresh_ms: int) -> Iterator[ASGIApp]:
 class KeptOpenEventLog(SqliteEventLogStorage):
     """Dagster's event log with the files of the last runs kept open; `dagster.yaml` of the home names this class.
 
-    As it comes, Dagster opens, commits and closes a SQLite file for each event: 22 to 45 % more processor time of a night
-    (600 contacts: 28.7 and 31.1 s against 35.0 and 40.7 s for the first night, 21.4 and 26.1 s against 31.0 and 37.3 s for the second).
-    In WAL mode `synchronous = normal` cannot corrupt a file; after a power loss the last events may be missing. What must not be
+    As it comes, Dagster opens, commits and closes a SQLite file for each event: 22 to 45 % more processor time of a night of 600 contacts.
+    In WAL mode `synchronous = normal` cannot corrupt a file; after a power loss the last events may be missing: what must not be
     lost is in the archive, not here. A connection per file, used by one thread at a time (the base class's lock).
     """
 
@@ -177,9 +169,12 @@ class KeptOpenEventLog(SqliteEventLogStorage):
 
     def _engine(self, shard: str) -> Engine:
         if shard not in self._engines:
-            self._engines[shard] = _engine(self.conn_string_for_shard(shard))
+            arguments, address = {"timeout": _BUSY_S, "check_same_thread": False}, self.conn_string_for_shard(shard)
+            engine = create_engine(address, poolclass=QueuePool, pool_size=2, max_overflow=0, connect_args=arguments)
+            event.listen(engine, "connect", lambda connection, _: connection.execute("pragma synchronous = normal"))
+            self._engines[shard] = engine
             if shard not in self._initialized_dbs:
-                self._initdb(self._engines[shard])
+                self._initdb(engine)
                 self._initialized_dbs.add(shard)
             while len(self._engines) > _KEPT_FILES:
                 self._engines.popitem(last=False)[1].dispose()
@@ -200,10 +195,3 @@ class KeptOpenEventLog(SqliteEventLogStorage):
         while self._engines:
             self._engines.popitem()[1].dispose()
         super().dispose()
-
-
-def _engine(address: str) -> Engine:
-    arguments = {"timeout": _BUSY_S, "check_same_thread": False}
-    engine = create_engine(address, poolclass=QueuePool, pool_size=2, max_overflow=0, connect_args=arguments)
-    event.listen(engine, "connect", lambda connection, _: connection.execute("pragma synchronous = normal"))
-    return engine

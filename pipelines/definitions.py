@@ -1,7 +1,4 @@
-"""The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync` runs it: in its own process.
-
-`build_definitions(**overrides)` lets tests and the command line swap parts without patching. Each part is in its own module.
-"""
+"""The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync` runs it: in its own process."""
 
 import warnings
 from collections.abc import Sequence
@@ -20,7 +17,7 @@ from assets.sources import SourceAsset
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop
-from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, forget_job, rebuild
+from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
 from pipelines.logs import start_logging
 from pipelines.publishing import MODELS_STEP, Lake, Models, breaking_changes, model_settings, publish_home
 from pipelines.report.mail import Reports
@@ -37,9 +34,7 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class Following:
-    """What comes behind the reads, each with what came of it: the models, what is made of them for people, and, where that is switched
-    on, what goes back to the service.
-    """
+    """What comes behind the reads, with what came of it: models, what is made of them for people and, where that is on, audience syncs."""
 
     def __init__(self, settings: Settings) -> None:
         self.models, self.reports, self.lake, self.activations = Models(), Reports(), Lake(), AudienceSyncs(settings)
@@ -52,16 +47,9 @@ class Following:
 
 
 def build_definitions(
-    settings: Settings | None = None,
-    following: Following | None = None,
-    *,
-    has_models: bool = True,
-    now: Clock = utc_now,
-    **resources: Any,
+    settings: Settings | None = None, following: Following | None = None, *, has_models: bool = True, now: Clock = utc_now, **resources: Any
 ) -> dg.Definitions:
-    """Everything that Dagster shows; `resources` replace those of the same name. `has_models` False: the reads alone, which load
-    seconds faster.
-    """
+    """Everything that Dagster shows; `resources` replace its own. `has_models` False: the reads alone, which load seconds faster."""
     settings = settings or load_settings(Path.cwd())
     partitions = daily_partitions(settings.history_start)
     with warnings.catch_warnings():
@@ -72,7 +60,7 @@ def build_definitions(
     pushes = push_jobs() if has_models else []
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])])),
-        jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, forget_job, *pushes],
+        jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, *pushes],
         schedules=[nightly(settings)],
         sensors=[*failure_alerts(settings), *([models_after_failed_reads(settings)] if has_models else [])],
         resources={"settings": settings_resource(settings), "reader": reader_resource(now)} | resources,
@@ -81,10 +69,7 @@ def build_definitions(
 
 
 def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
-    """What depends on where this runs: the owner of every asset and, at the report, where it and the notebooks are.
-
-    As paths: browsers follow no link from a page of the UI to a file.
-    """
+    """With the owner and, at the report, where it and the notebooks are: as paths, since browsers follow no link from a page to a file."""
     folder = settings.home / ("SHARD" if settings.shards else "")
     places = {"The page": folder / "report" / "index.html"} | ({"Notebooks": _NOTEBOOKS} if _NOTEBOOKS.is_dir() else {})
     lines = [f"{name}: `{path}`" for name, path in places.items()] if spec.key == REPORT else []
@@ -100,17 +85,9 @@ def defs() -> dg.Definitions:
 
 
 def run_in_dagster(
-    settings: Settings,
-    reader: Prefetcher,
-    chosen: Sequence[SourceAsset],
-    following: Following,
-    has_models: bool,
-    stop: Stop,
+    settings: Settings, reader: Prefetcher, chosen: Sequence[SourceAsset], following: Following, has_models: bool, stop: Stop
 ) -> str:
-    """The run's id. The run is recorded in the home, where the UI finds it. `has_models`: with what is `following` the reads.
-
-    Dagster skips what comes behind a step that failed. The models of what could be read are built all the same: in another run.
-    """
+    """Returns the run's id. Dagster skips what is behind a failed step: models of what could be read are built in another run."""
     days = reader.days_of_run()
     tags = partition_tags(days, reader.began_at, settings.history_start, settings.lookback_days)
     tags |= {DAYS_TAG: str(days) if reader.chosen_days else ALL_DUE} | shard_tags(settings, settings.shard)

@@ -1,7 +1,4 @@
-"""Exit codes (design: 0 done, 1 some data could not be read or sent, 2 wrong usage or configuration).
-
-0 only when what was requested was done: a prompt that was declined or got no reply is 1.
-"""
+"""Exit codes. 0 only when what was requested was done: a prompt that was declined or got no reply is 1."""
 
 DONE = 0
 INCOMPLETE = 1

@@ -1,7 +1,4 @@
-"""What is displayed when a command or a step fails: one sentence with what to do, and an exit code.
-
-The traceback of what was not foreseen is in the log (`logs`), and the sentence names it.
-"""
+"""What is displayed when a command or a step fails: a sentence with what to do, and an exit code; tracebacks are in the log (`logs`)."""
 
 import errno
 import sqlite3

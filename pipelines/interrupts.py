@@ -1,14 +1,13 @@
 """Ctrl-C, and the stop of a service manager: what they do at which moment.
 
-KeyboardInterrupt comes at any instruction. In the middle of an import it can get lost and leave the import lock taken, after
-which every thread hangs. So the process just ends until something has begun; and work of several threads runs beside the main
-thread, which does nothing but wait for it and for the signal.
-
-Standard library only: this is imported before anything else. Not here: what stopping means to the work (`assets.prefetch`).
+KeyboardInterrupt comes at any instruction; in the middle of an import it can leave the import lock taken, on which every thread hangs. So
+the process just ends until something has begun, and work of several threads runs beside the main thread, which only waits for it and for
+the signal. Standard library only: this is imported before anything else. Not here: what stopping means to the work (`assets.prefetch`).
 """
 
 import ctypes
 import fcntl
+import math
 import os
 import signal
 import sys
@@ -16,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
 from pipelines import exits
@@ -77,10 +76,7 @@ class Stop:
 
 
 def stoppable(work: Callable[[Stop], T]) -> T:
-    """The result of `work`, which runs in a thread of its own. KeyboardInterrupt when it was stopped.
-
-    A second signal, or work that does not end in good time, ends the process: everything is made to survive that.
-    """
+    """The result of `work`, run in another thread; KeyboardInterrupt when stopped. If it does not end in time, the process does."""
     signals: list[int] = []
     stop, outcome = Stop(), Future[T]()
 
@@ -104,12 +100,12 @@ def stoppable(work: Callable[[Stop], T]) -> T:
 def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> None:
     if not stop.set():
         _leave()
-    began, is_displayed = time.monotonic(), False
+    began, display_after = time.monotonic(), _DISPLAY_AFTER_S
     while thread.is_alive() and len(signals) == 1 and (waited := time.monotonic() - began) < _GRACE_S:
         thread.join(_LOOK_S)
-        if waited > _DISPLAY_AFTER_S and not is_displayed:
+        if waited > display_after:
             os.write(2, f"\n{STOPPING}\n".encode())
-            is_displayed = True
+            display_after = math.inf
     if thread.is_alive():
         _leave()
 
@@ -117,10 +113,8 @@ def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> N
 def _leave() -> None:
     """End now, without the interpreter's own ending, which waits for threads or breaks them."""
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(OSError, ValueError, RuntimeError):  # closed, or being written to where the signal came
             stream.flush()
-        except (OSError, ValueError, RuntimeError):  # closed, or being written to where the signal came
-            continue
     os.write(2, f"\n{MESSAGE}\n".encode())
     os._exit(exits.INTERRUPTED)
 
@@ -141,12 +135,11 @@ def _handling(handler: Callable[[int, Any], object]) -> Iterator[None]:
 
 @contextmanager
 def _alarmed() -> Iterator[None]:
-    """The kernel ends the process 12 seconds after a signal that is handled in Python, if it has not ended by then.
+    """The kernel ends the process 12 seconds after a signal that is handled in Python, if it has not ended by then. On Linux alone.
 
-    Python calls its handlers between two instructions of its own, so a thread that stays within one, such as a C function over a
-    huge text, keeps them from being called. What does happen at once is that a byte is written to the wake-up descriptor: the kernel
-    responds with SIGUSR2, whose handler is the C library's own `alarm`, and that takes its argument, the number of the signal, for
-    the seconds until SIGALRM. Elsewhere than on Linux there is no such signal.
+    Python calls its handlers between two of its instructions, which a thread within one C function puts off. What happens at once is that
+    a byte is written to the wake-up descriptor: the kernel responds with SIGUSR2, whose handler is the C library's own `alarm`, and that
+    takes its argument, the number of the signal, for the seconds until SIGALRM.
     """
     if not hasattr(fcntl, "F_SETSIG") or threading.current_thread() is not threading.main_thread():
         yield

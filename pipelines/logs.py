@@ -54,8 +54,8 @@ class _Json(_Redacted):
 
     def format(self, record: logging.LogRecord) -> str:
         moment = dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(timespec="milliseconds")
-        head = {"time": moment, "level": record.levelname, "logger": record.name}
-        return json.dumps(head | {"message": super().format(record)}, ensure_ascii=False)
+        line = {"time": moment, "level": record.levelname, "logger": record.name, "message": super().format(record)}
+        return json.dumps(line, ensure_ascii=False)
 
 
 class HomeLog(RotatingFileHandler):
@@ -96,7 +96,7 @@ class HomeLog(RotatingFileHandler):
 def start_logging(settings: Settings, process: str) -> HomeLog:
     """Log this process: to standard error from the settings' level on, to the file from INFO on, or DEBUG when that is the level.
 
-    The lines that urllib3 writes for debugging are left out: they quote every parameter sent.
+    What urllib3 writes for debugging is left out: it quotes every parameter sent.
     """
     root, is_debug = logging.getLogger(), settings.log_level == "DEBUG"
     for earlier in [each for each in root.handlers if isinstance(each.formatter, _Redacted)]:
@@ -124,9 +124,7 @@ def start_logging(settings: Settings, process: str) -> HomeLog:
 @contextmanager
 def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
     """The same for as long as the context lasts."""
-    root = logging.getLogger()
-    level = root.level
-    file = start_logging(settings, process)
+    root, level, file = logging.getLogger(), logging.getLogger().level, start_logging(settings, process)
     try:
         yield file
     finally:
@@ -138,8 +136,7 @@ def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
 
 def displayed(problem: Exception) -> tuple[str, str]:
     """An error's kind and first line as it may be displayed; and its log as a path within the home, empty without one."""
-    first = next(iter(str(problem).splitlines()), "")
-    text = f"{type(problem).__name__}: {first}" if first else type(problem).__name__
+    text = ": ".join([type(problem).__name__, *str(problem).splitlines()[:1]])
     for handler in logging.getLogger().handlers:
         if isinstance(handler, HomeLog):
             return handler.redacted.clean(text), f"{_FOLDER}/{handler.path.name}" if handler.is_open else ""

@@ -1,7 +1,4 @@
-"""The options of sync and push, declared once: the command line (`parameters`) and the run config of Dagster's UI (`launchpad`) follow.
-
-Belongs here: names, readers, defaults and help. Not here: what they bring about.
-"""
+"""The options of sync and push, declared once for the command line (`parameters`) and the run config of Dagster's UI (`launchpad`)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -116,15 +113,10 @@ JSON = Option("json", "print one JSON document instead, see docs/json-output.md"
 
 # -- sync
 
+_MOST = "send at most this many requests, the most valuable first; the next run resumes (default: MARKETING_MAX_REQUESTS)"
 #: How many requests, and about whom; `plan` tries them out.
 LIMITS = (
-    Option(
-        "max_requests",
-        "send at most this many requests, the most valuable first; the next run resumes (default: MARKETING_MAX_REQUESTS)",
-        holds=int,
-        read=count,
-        metavar="N",
-    ),
+    Option("max_requests", _MOST, int, count, metavar="N"),
     Option("until", "send no request after this time of the schedule's zone (default: MARKETING_UNTIL)", str, clock_time, metavar="HH:MM"),
     Option("all", "request every contact and campaign, due or not"),
 )
@@ -174,10 +166,7 @@ ACTIVATIONS = (
 )
 _MAINTENANCE = "nothing: pushes are maintained on the command line, the UI shows each step's result"
 #: Of `push status`, `rejected`, `retry` and `cancel`.
-AFTERWARDS = (
-    Option("push", "number of the push (default: all)", int, whole, metavar="N", is_positional=True, in_ui=_MAINTENANCE),
-    ACCOUNT,
-)
+AFTERWARDS = (Option("push", "number of the push (default: all)", int, whole, metavar="N", is_positional=True, in_ui=_MAINTENANCE), ACCOUNT)
 OUT = Option("out", "file to write (default: one in the home; - or a pipe: standard output)", str, Path, metavar="FILE", in_ui=_MAINTENANCE)
 PERMANENT = Option("permanent", "permanent refusals, too: the same request may be taken now", in_ui=_MAINTENANCE)
 UNKNOWN = Option("unknown", "unknown outcomes, too: you have checked whether they took effect", in_ui=_MAINTENANCE)

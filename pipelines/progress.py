@@ -1,7 +1,6 @@
 """Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere.
 
-`Work` is reading or sending, which is looked at from outside. What comes behind it (models, publishing, report) is a `stage`, noted by
-the code that does it, also in Dagster's processes, where it is not displayed. Not here: the work.
+`Work` is reading or sending, looked at from outside; what comes behind it is a `stage`, noted by the code that does it.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ _LEAST_SECONDS = 2.0
 
 @dataclass
 class Phase:
-    """`done` of `total` parts, 0 while their number is not known, and the one at work; `requests` were sent in it. Times are of the
-    monotonic clock; `ended` is None while it lasts.
-    """
+    """`done` of `total` parts (0: not known), `requests` sent. Times are of the monotonic clock; `ended` is None while it lasts."""
 
     name: str
     began: float
@@ -125,8 +122,7 @@ class Phases:
         if phase not in [each.name for each in self._own]:
             last.ended, self._sent_before = now, sent
             self._own.append(Phase(phase, now, current=current))
-        if is_over:
-            self._own[-1].ended = now
+        self._own[-1].ended = now if is_over else None
 
 
 class Progress:

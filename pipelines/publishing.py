@@ -1,11 +1,8 @@
-"""Models and the published copy with a home's settings, for Dagster's steps and the command line alike.
-
-Not here: how they are made (`warehouse.models`, `warehouse.publish`).
-"""
+"""Models, published copy and lake with a home's settings. Not here: how they are made (`warehouse.models`, `warehouse.publish`)."""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context
 from dataclasses import replace
 
@@ -53,14 +50,8 @@ class Models:
         """Build and test them, see `warehouse.models.build`."""
         with in_use(settings.home), stage("models and tests"):
             let_go_of_rows(settings)
-            self.report = build(
-                settings.warehouse_path,
-                model_settings(settings),
-                select=select,
-                deadline_s=settings.lock_seconds,
-                on_wait=report_waiting,
-                on_node=advance,
-            )
+            path, models, wait_s = settings.warehouse_path, model_settings(settings), settings.lock_seconds
+            self.report = build(path, models, select=select, deadline_s=wait_s, on_wait=report_waiting, on_node=advance)
         return self.report
 
 
@@ -110,9 +101,8 @@ def noted(settings: Settings, run_id: str, job: str) -> Iterator[None]:
     try:
         yield
     finally:
-        is_done = is_published_since(settings, run.started_at)
-        message = "" if is_done else "nothing was published"
-        _note(settings, replace(run, ended_at=utc_now(), outcome="done" if is_done else "failed", message=message))
+        outcome, message = ("done", "") if is_published_since(settings, run.started_at) else ("failed", "nothing was published")
+        _note(settings, replace(run, ended_at=utc_now(), outcome=outcome, message=message))
 
 
 def _note(settings: Settings, run: Run) -> None:
@@ -139,20 +129,15 @@ def what_is_published(settings: Settings, now: dt.datetime) -> str:
         published = facts(published_path(settings.home))
     except PublishedLocked as problem:
         return str(problem)
-    return (
-        in_words(published, now)
-        if published
-        else f"nothing yet; run `marketing-sync {'publish' if settings.warehouse_path.exists() else 'sync'}`"
-    )
+    command = "publish" if settings.warehouse_path.exists() else "sync"
+    return in_words(published, now) if published else f"nothing yet; run `marketing-sync {command}`"
 
 
 def published_document(settings: Settings, published: Published | None = None) -> output.Published | None:
     """What is published for `--json`; None when nothing is, or another program keeps it locked."""
-    path = published_path(settings.home)
-    try:
-        found = published or facts(path)
-    except PublishedLocked:
-        return None
+    path, found = published_path(settings.home), published
+    with suppress(PublishedLocked):
+        found = found or facts(path)
     if found is None:
         return None
     counts = (found.table_count, found.row_count)

@@ -47,10 +47,7 @@ def open_reader(
     chosen_days: ChosenDays | None = None,
     now: Clock = utc_now,
 ) -> Iterator[Prefetcher]:
-    """A reader of the chosen assets over all accounts. `options`: those of `options.SYNC` that are chosen.
-
-    Raises AuthenticationFailed or another MarketingApiError when none responds.
-    """
+    """A reader of the chosen assets over all accounts, by the chosen `options.SYNC`. Raises a MarketingApiError when none responds."""
     now, shrink_limit = SteadyClock(now), None if options.get("accept_shrink") else settings.shrink_limit
     with in_use(settings.home), ExitStack() as stack:
         accounts = stack.enter_context(connections(settings))
@@ -131,10 +128,7 @@ def planner_of(
 
 
 def _open_all(sessions: list[AccountSession]) -> None:
-    """Request of every account who it is, all at once. Those that take long, or do not respond, hold up no other: they fail by themselves.
-
-    Raises AuthenticationFailed or another MarketingApiError when none responds, and what is wrong with the home when that is the reason.
-    """
+    """Open all at once: one that takes long or fails holds up no other. Raises what is wrong with the home, or why none responds."""
     for session in sessions:
         threading.Thread(target=session.open, name=f"{session.account}/open", daemon=True).start()
     until = math.inf

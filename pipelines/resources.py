@@ -1,10 +1,8 @@
-"""Dagster's resources, which all steps of one run share: `settings`, of the shard that the run is for, and `reader`.
-
-Not here: what a reader is made of (`reading`).
-"""
+"""Dagster's resources, which all steps of one run share: `settings`, of the run's shard, and `reader`. Not here: a reader (`reading`)."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
@@ -26,86 +24,60 @@ from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.writebacks_export import try_to_export
 
 
+@dataclass(eq=False, repr=False)
 class RunReader:
-    """The reader of a run's steps: one that is already reading, the command line's, or one that is opened at the run's first step for all
-    assets that the run will read, and closed with `stack`.
-    """
+    """The reader of a run's steps: the command line's, or one that is opened at the run's first step for all that it will read."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        reader: Prefetcher | None = None,
-        stack: ExitStack | None = None,
-        config: Mapping[str, Any] | None = None,
-        now: Clock = utc_now,
-    ) -> None:
-        self._settings = settings
-        self._reader = reader
-        self._stack = stack or ExitStack()
-        self._config = config or {}
-        self._now = now
-        self._run: tuple[str, str] | None = None  # that has read
-        self._failure: str | None = None
+    settings: Settings
+    reader: Prefetcher | None = None
+    stack: ExitStack = field(default_factory=ExitStack)
+    config: Mapping[str, Any] = field(default_factory=dict)
+    now: Clock = utc_now
+    _run: tuple[str, str] | None = None  # that has read
+    _failure: str | None = None
 
     def of(self, context: dg.AssetExecutionContext) -> Prefetcher:
-        """The run's reader. All chosen assets are begun together, so that no step waits for another's requests.
-
-        Raises dg.Failure when it cannot be opened, for every step of the run with one try.
-        """
+        """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened, for every step with one try."""
         self._run = self._run or (context.run.run_id, context.run.job_name)
         if self._failure is not None:
             raise dg.Failure(self._failure)
-        if self._reader is None:
+        if self.reader is None:
             try:
-                self._reader = self._open(context)
+                self.reader = self._open(context)
             except Exception as problem:
                 self._failure = explain(problem)[0]
                 raise dg.Failure(self._failure) from None
-        return self._reader
+        return self.reader
 
     def note(self, context: dg.AssetExecutionContext) -> None:
-        """Write what is known of the run into the `sync` tables, for the copy that it is about to publish. Its end completes the row.
-
-        Models that are built in a run of their own, after a failed read, belong to the run that has read.
-        """
+        """Note the run in `sync`, for the copy that it publishes. Models in a run of their own, after a failed read, belong to that run."""
         run = self._run or (context.run.run_id, context.run.job_name)
-        if self._reader is not None:
-            self._reader.note_run(*run, is_publishing=True)
+        if self.reader is not None:
+            self.reader.note_run(*run, is_publishing=True)
         else:
-            self._stack.enter_context(noted(self._settings, *run))
+            self.stack.enter_context(noted(self.settings, *run))
 
     @property
     def sandbox_url(self) -> str | None:
         """Address of the sandbox that it reads from; None for a real account, and while nothing is read."""
-        return self._reader.sessions[0].client.connection.url if self._reader and self._settings.is_sandbox else None
+        return self.reader.sessions[0].client.connection.url if self.reader and self.settings.is_sandbox else None
 
     def _open(self, context: dg.AssetExecutionContext) -> Prefetcher:
-        prepare_home(self._settings.home, self._settings.lock_seconds)
-        reader = self._stack.enter_context(
-            open_reader(
-                self._settings,
-                self._chosen(context),
-                values(SYNC, self._config),
-                chosen_days=chosen_days(context.run.tags),
-                now=self._now,
-            )
-        )
-        self._stack.callback(try_to_export, reader.warehouse, self._settings.home)
-        self._stack.callback(reader.note_run, context.run.run_id, context.run.job_name)
+        prepare_home(self.settings.home, self.settings.lock_seconds)
+        options, days = values(SYNC, self.config), chosen_days(context.run.tags)
+        opened = open_reader(self.settings, _chosen(context), options, chosen_days=days, now=self.now)
+        reader = self.stack.enter_context(opened)
+        self.stack.callback(try_to_export, reader.warehouse, self.settings.home)
+        self.stack.callback(reader.note_run, context.run.run_id, context.run.job_name)
         reader.begin()
         return reader
 
-    @staticmethod
-    def _chosen(context: dg.AssetExecutionContext) -> list[SourceAsset]:
-        """The assets whose steps this run executes: its selection, or what a rerun from failure left over."""
-        steps = context.run.step_keys_to_execute
-        keys = set(context.job_def.asset_layer.executable_asset_keys)
-        return [
-            asset
-            for asset in SOURCE_ASSETS.values()
-            if keys.intersection(map(asset_key, asset.tables)) and (steps is None or asset.name in steps)
-        ]
+
+def _chosen(context: dg.AssetExecutionContext) -> list[SourceAsset]:
+    """The assets whose steps this run executes: its selection, or what a rerun from failure left over."""
+    steps, keys = context.run.step_keys_to_execute, set(context.job_def.asset_layer.executable_asset_keys)
+    chosen = [asset for asset in SOURCE_ASSETS.values() if keys.intersection(map(asset_key, asset.tables))]
+    return [asset for asset in chosen if steps is None or asset.name in steps]
 
 
 def settings_resource(settings: Settings) -> dg.ResourceDefinition:

@@ -13,8 +13,6 @@ from pipelines.write_back.nightly_audience_syncs import standing_order
 
 #: Marks the runs of the command line.
 COMMAND_TAG = "marketing-sync/command"
-
-
 #: Marks the runs that belong to one night: one for each shard.
 NIGHT_TAG = "marketing-sync/night"
 #: Which days a run reads: all that are due, or `2026-03-05 to 2026-03-20`. Without it, the partitions that a person chose.
@@ -23,11 +21,8 @@ _FIRST_TAG, _LAST_TAG, _ONE_TAG = "dagster/asset_partition_range_start", "dagste
 
 
 def partition_tags(days: DateRange, moment: dt.datetime, history_start: dt.date, lookback_days: int) -> dict[str, str]:
-    """The tags with which one run covers a range of daily partitions, as far as there are any of them (`daily_partitions`).
-
-    Of a long range the last days alone, as of a first night, which reads years: Dagster notes each day of each table as an event
-    of its own, which takes longer than the reading.
-    """
+    """The tags with which one run covers a range of daily partitions; of a long range, as of a first night, which reads years, the last
+    days alone: Dagster notes each day of each table as an event of its own, which takes longer than the reading."""
     first, last = max(days.first, history_start), min(days.last, today_in(FIRST_ZONE, moment))
     if first > last:
         return {}
@@ -36,10 +31,7 @@ def partition_tags(days: DateRange, moment: dt.datetime, history_start: dt.date,
 
 
 def chosen_days(tags: Mapping[str, str]) -> ChosenDays | None:
-    """The days that a run's tags name; None: all that are due. The run's first step may be one without partitions.
-
-    SettingsError when a person wrote something else there.
-    """
+    """The days that a run's tags name; None: all that are due. SettingsError when a person wrote something else there."""
     days = tags.get(DAYS_TAG)
     if days == ALL_DUE:
         return None
@@ -78,11 +70,7 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
         tags = partition_tags(days, moment, settings.history_start, settings.lookback_days) | {DAYS_TAG: ALL_DUE}
         night = moment.isoformat()
         return [
-            dg.RunRequest(
-                run_key=f"{night} {shard}".strip(),
-                run_config=standing_order(settings),
-                tags=tags | {NIGHT_TAG: night} | shard_tags(settings, shard),
-            )
+            dg.RunRequest(f"{night} {shard}".strip(), standing_order(settings), tags | {NIGHT_TAG: night} | shard_tags(settings, shard))
             for shard in settings.shards or (settings.shard,)
         ]
 

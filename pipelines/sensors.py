@@ -56,17 +56,13 @@ def _night_alert(settings: Settings) -> dg.SensorDefinition:
     def alert(context: dg.SensorEvaluationContext) -> dg.SkipReason | None:
         if not settings.alert_url:
             return dg.SkipReason("MARKETING_ALERT_URL is not set")
-        nights = _nights(context.instance, _KEPT_RUNS_OF_A_SHARD * len(settings.shards))
+        nights = _nights(context.instance, len(settings.shards))
         for night in sorted(name for name in nights if name > (context.cursor or "")):
             runs = nights[night]
             if night == max(nights) and any(run.status in _UNFINISHED or run.tags.get(_WILL_RETRY) == "true" for run in runs):
                 return dg.SkipReason(f"the night of {night} is not over")
-            failed = {
-                run.tags.get(SHARD_TAG, ""): "; ".join(_failures(context.instance, run)[1])
-                for run in runs
-                if run.status is dg.DagsterRunStatus.FAILURE
-            }
-            if failed:
+            failures = [run for run in runs if run.status is dg.DagsterRunStatus.FAILURE]
+            if failed := {run.tags.get(SHARD_TAG, ""): "; ".join(_failures(context.instance, run)[1]) for run in failures}:
                 lines = [f"{shard}: {reason}" for shard, reason in failed.items()]
                 text = f"marketing-sync: {len(failed)} of {len(settings.shards)} shards failed\n" + "\n".join(lines)
                 alerts.post(settings, {"text": text, "night": night, "failed": failed})
@@ -76,13 +72,10 @@ def _night_alert(settings: Settings) -> dg.SensorDefinition:
     return alert
 
 
-#: A night's, its retries, and those of the night before.
-_KEPT_RUNS_OF_A_SHARD = 6
-
-
-def _nights(instance: dg.DagsterInstance, limit: int) -> dict[str, list[dg.DagsterRun]]:
+def _nights(instance: dg.DagsterInstance, shards: int) -> dict[str, list[dg.DagsterRun]]:
     """The scheduled runs of the last nights; those of which Dagster makes another attempt count with that one."""
     nights: dict[str, list[dg.DagsterRun]] = {}
+    limit = 6 * shards  # a night's, its retries, and those of the night before
     for run in instance.get_runs(dg.RunsFilter(job_name="nightly_sync"), limit=limit):
         if NIGHT_TAG in run.tags and _RETRY not in run.tags:
             nights.setdefault(run.tags[NIGHT_TAG], []).append(run)

@@ -1,7 +1,4 @@
-"""Settings: declared once here, read from the environment, `.env` and `accounts.toml`; nothing else reads the environment.
-
-Not here: what is done with them (`resources`, `cli`).
-"""
+"""Settings: declared once here, read from the environment, `.env` and `accounts.toml`; nothing else reads the environment."""
 
 import datetime as dt
 import json
@@ -81,20 +78,19 @@ def _without_blanks(text: str) -> str:
     return ",".join("=".join(word.strip() for word in part.split("=")) for part in text.split(","))
 
 
-def _share(text: str) -> float:
-    """`5%`, `5 %` or `0.05`."""
-    return _within(0, float(text.rstrip("% ")) / (100 if text.strip().endswith("%") else 1), 1)
-
-
 whole = _reader(lambda text: int(_text(re.fullmatch(r"\d+", text))), "not a whole number")
 count = _reader(lambda text: int(_text(re.fullmatch(r"0*[1-9]\d*", text))), "not a whole number above 0")
-share = _reader(_share, "not a share from 0 to 1; write it like 5% or 0.05")
+share = _reader(
+    lambda text: _within(0, float(text.rstrip("% ")) / (100 if text.strip().endswith("%") else 1), 1),
+    "not a share from 0 to 1; write it like 5% or 0.05",
+)
 clock_time = _reader(lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00")
 day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
 _windows = _reader(
     lambda text: _text(re.fullmatch(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*", _without_blanks(text))),
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
+_numbers = _reader(lambda text: tuple(whole(part.strip()) for part in text.split(",") if part.strip()), "not a whole number")
 _rate = _reader(lambda text: _within(1e-9, float(text), math.inf), "a number above 0 is needed")
 _zone = _reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin")
 _personal_data = _reader(lambda text: PersonalData(text.lower()), f"{', '.join(PersonalData)} are the ways")
@@ -119,21 +115,17 @@ _mailboxes = _reader(
     "mail addresses are needed, like ann@example.com, separated by commas",
 )
 _mailbox = _reader(lambda text: "".join(_mailboxes(text)) if "," not in text else _text(None), "a mail address is needed")
-
-
 _kept = _reader(Kept.of, f"days are needed, or ever, of what to change of {Kept()}")
 _tags = _reader(lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}')
 
 
 def _personal_key(value: str) -> Secret:
-    """The message does not show what was written."""
-    if len(value) < LEAST_KEY:
+    if len(value) < LEAST_KEY:  # not shown, as below: it may be a key, or hold a password
         raise SettingsError(f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least")
     return Secret(value)
 
 
 def _redis_url(value: str) -> Secret:
-    """The message does not show what was written, as it may hold a password."""
     if not re.fullmatch(r"(rediss?|unix)://\S+", value):
         raise SettingsError("MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0")
     return Secret(value)
@@ -145,13 +137,9 @@ def _size(value: str) -> int:
     return int(float(number) * {"MB": 1e6, "GB": 1e9, "MiB": 2**20, "GiB": 2**30}[unit])
 
 
-def _whole_numbers(value: str) -> tuple[int, ...]:
-    return tuple(whole(part.strip()) for part in value.split(",") if part.strip())
-
-
-def setting(variable: str, read: Callable[[str], Any], default: Any, doc: str) -> Any:
-    """A settings field with its environment variable, reader and one-line description."""
-    return field(default=default, metadata={"variable": variable, "read": read, "doc": doc})
+def setting(read: Callable[[str], Any], default: Any, doc: str, variable: str = "") -> Any:
+    """A field with its reader and one-line description; its environment variable is called as it is, unless `variable` is given."""
+    return field(default=default, metadata={"read": read, "doc": doc, "variable": variable})
 
 
 @dataclass(frozen=True)
@@ -162,75 +150,53 @@ class Settings:
     accounts: tuple[Connection, ...] = ()
     folder: Path = Path()  # where `.env`, accounts.toml and activations.toml are looked for
     shards: tuple[str, ...] = ()  # those of accounts.toml while none is picked; there are no accounts then
-    history_start: dt.date = setting("MARKETING_HISTORY_START", day, dt.date(2015, 1, 1), "first day that the first sync reads")
-    lookback_days: int = setting("MARKETING_LOOKBACK_DAYS", whole, 7, "days that every night reads again")
-    calendar_days_ahead: int = setting("MARKETING_CALENDAR_DAYS_AHEAD", whole, 90, "days ahead for which scheduled posts are read")
-    goal_domains: tuple[int, ...] = setting(
-        "MARKETING_GOAL_DOMAINS", _whole_numbers, (), "ids of tracked domains, comma-separated, beside those that webhooks name"
-    )
-    timezone: str = setting("MARKETING_TIMEZONE", _zone, "UTC", "time zone of an account that does not report its own")
-    max_rate: float | None = setting(
-        "MARKETING_MAX_RATE", _rate, None, "most requests a second per account, below the service's rate limit"
-    )
-    max_age_days: int = setting("MARKETING_MAX_AGE_DAYS", count, 7, "maximum age in days: no contact's timeline and coupons get older")
-    max_requests: int | None = setting("MARKETING_MAX_REQUESTS", count, None, "most requests of one run, over all accounts")
-    until: dt.time | None = setting("MARKETING_UNTIL", clock_time, None, "end of a run's requests, like 06:00, in the schedule's zone")
-    shrink_limit: float = setting("MARKETING_SHRINK_LIMIT", share, 0.5, "shrink check: a listing that lost more than this share is refused")
-    resume_hours: int = setting("MARKETING_RESUME_HOURS", whole, 12, "an unfinished sync resumes from responses not older than this")
-    lock_seconds: int = setting("MARKETING_LOCK_SECONDS", whole, 120, "how long to wait for a warehouse that another program has open")
-    attribution_hours: str = setting(
-        "MARKETING_ATTRIBUTION_HOURS", _windows, "120", "hours in which a touch counts for an outcome; by channel: email=120,visit=24"
-    )
-    kept: Kept = setting("MARKETING_KEEP", _kept, Kept(), "days for which a home keeps what; name what to change, like bodies=ever,logs=30")
-    models_memory: str = setting("MARKETING_MODELS_MEMORY", _memory, "2GB", "most memory that building the models takes")
-    models: Path | None = setting("MARKETING_MODELS", Path, None, "folder with models of your own; `models` in the home by default")
-    schedule_cron: str = setting("MARKETING_SCHEDULE_CRON", str, "0 2 * * *", "when the nightly sync runs")
-    schedule_timezone: str = setting("MARKETING_SCHEDULE_TIMEZONE", _zone, "UTC", "time zone of the schedule")
-    personal_data: PersonalData = setting(
-        "MARKETING_PERSONAL_DATA", _personal_data, PersonalData.KEEP, "personal data in what is published: keep, hash or drop"
-    )
+    history_start: dt.date = setting(day, dt.date(2015, 1, 1), "first day that the first sync reads")
+    lookback_days: int = setting(whole, 7, "days that every night reads again")
+    calendar_days_ahead: int = setting(whole, 90, "days ahead for which scheduled posts are read")
+    goal_domains: tuple[int, ...] = setting(_numbers, (), "ids of tracked domains, comma-separated, beside those that webhooks name")
+    timezone: str = setting(_zone, "UTC", "time zone of an account that does not report its own")
+    max_rate: float | None = setting(_rate, None, "most requests a second per account, below the service's rate limit")
+    max_age_days: int = setting(count, 7, "maximum age in days: no contact's timeline and coupons get older")
+    max_requests: int | None = setting(count, None, "most requests of one run, over all accounts")
+    until: dt.time | None = setting(clock_time, None, "end of a run's requests, like 06:00, in the schedule's zone")
+    shrink_limit: float = setting(share, 0.5, "shrink check: a listing that lost more than this share is refused")
+    resume_hours: int = setting(whole, 12, "an unfinished sync resumes from responses not older than this")
+    lock_seconds: int = setting(whole, 120, "how long to wait for a warehouse that another program has open")
+    attribution_hours: str = setting(_windows, "120", "hours in which a touch counts for an outcome; by channel: email=120,visit=24")
+    kept: Kept = setting(_kept, Kept(), "days for which a home keeps what; name what to change, like bodies=ever,logs=30", "MARKETING_KEEP")
+    models_memory: str = setting(_memory, "2GB", "most memory that building the models takes")
+    models: Path | None = setting(Path, None, "folder with models of your own; `models` in the home by default")
+    schedule_cron: str = setting(str, "0 2 * * *", "when the nightly sync runs")
+    schedule_timezone: str = setting(_zone, "UTC", "time zone of the schedule")
+    personal_data: PersonalData = setting(_personal_data, PersonalData.KEEP, "personal data in what is published: keep, hash or drop")
     personal_key: Secret | None = setting(
-        "MARKETING_PERSONAL_KEY", _personal_key, None, "key of the hashes; without one, `personal.key` of the home is made and used"
+        _personal_key, None, "key of the hashes; without one, `personal.key` of the home is made and used"
     )
-    personal_group_min: int = setting(
-        "MARKETING_PERSONAL_GROUP_MIN", count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row"
-    )
-    alert_url: str = setting(
-        "MARKETING_ALERT_URL", str, "", "webhook address that is told of failed runs, pushes that need a person, and unusual days"
-    )
-    owner: str = setting(
-        "MARKETING_OWNER", _owner, "team:marketing-data", "whom the UI names as owner of all assets: an e-mail address or a team"
-    )
-    mail_host: str = setting("MARKETING_MAIL_HOST", str, "", "mail server (SMTP) that new reports are mailed by")
-    mail_port: int | None = setting("MARKETING_MAIL_PORT", count, None, "its port; by default 587, with TLS from the start 465, without 25")
-    mail_tls: str = setting("MARKETING_MAIL_TLS", _mail_tls, "starttls", "how it is spoken to: starttls, tls (from the start) or off")
-    mail_user: str = setting("MARKETING_MAIL_USER", str, "", "who logs in there")
-    mail_password: Secret | None = setting(
-        "MARKETING_MAIL_PASSWORD", Secret, None, "their password; or `MARKETING_MAIL_PASSWORD_FILE`, a file that holds it"
-    )
-    mail_from: str = setting("MARKETING_MAIL_FROM", _mailbox, "", "address that reports come from")
-    mail_to: tuple[str, ...] = setting("MARKETING_MAIL_TO", _mailboxes, (), "addresses that they go to, comma-separated")
-    mail_on: str = setting("MARKETING_MAIL_ON", _mail_on, "nightly", "nightly, or a weekday: the first new report from that day on")
-    activations: bool = setting("MARKETING_ACTIVATIONS", _switch, False, "on: every nightly sync pushes the segments of activations.toml")
-    shard: str = setting("MARKETING_SHARD", str, "", "the shard of accounts.toml to work on; its home is a folder of that name in the home")
-    run_tags: str = setting(
-        "MARKETING_RUN_TAGS", _tags, "", "tags of the scheduled runs as JSON, for their launcher; {shard} in them is the shard's name"
-    )
-    network_home: bool = setting(
-        "MARKETING_NETWORK_HOME", _switch, False, "on: the home may be on a network file system that only this machine uses"
-    )
-    budget_url: Secret | None = setting(
-        "MARKETING_BUDGET_URL", _redis_url, None, "Redis that shares the rate limit among machines, like redis://HOST:6379/0"
-    )
-    lake_url: str = setting("MARKETING_LAKE_URL", _storage_url, "", "folder or object storage that published tables are exported to")
-    backup_url: str = setting("MARKETING_BACKUP_URL", _storage_url, "", "folder or object storage that every run is backed up to")
-    body_limit: int = setting("MARKETING_BODY_LIMIT", _size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
-    input_limit: int = setting("MARKETING_INPUT_LIMIT", _size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query")
-    query_seconds: int = setting("MARKETING_QUERY_SECONDS", count, QUERY_SECONDS, "how long the query of a push or an activation may run")
-    log_level: str = setting("MARKETING_LOG", _log_level, "WARNING", "what the commands log to standard error, from DEBUG to CRITICAL")
-    log_format: str = setting("MARKETING_LOG_FORMAT", _log_format, "text", "how they log it: text, or json with an object a line")
-    sandbox_url: str = setting("MARKETING_SANDBOX_URL", str, "", "a sandbox that runs already, instead of the embedded one")
-    sandbox_contacts: int = setting("MARKETING_SANDBOX_CONTACTS", whole, 600, "contacts of the embedded sandbox")
+    personal_group_min: int = setting(count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row")
+    alert_url: str = setting(str, "", "webhook address that is told of failed runs, pushes that need a person, and unusual days")
+    owner: str = setting(_owner, "team:marketing-data", "whom the UI names as owner of all assets: an e-mail address or a team")
+    mail_host: str = setting(str, "", "mail server (SMTP) that new reports are mailed by")
+    mail_port: int | None = setting(count, None, "its port; by default 587, with TLS from the start 465, without 25")
+    mail_tls: str = setting(_mail_tls, "starttls", "how it is spoken to: starttls, tls (from the start) or off")
+    mail_user: str = setting(str, "", "who logs in there")
+    mail_password: Secret | None = setting(Secret, None, "their password; or `MARKETING_MAIL_PASSWORD_FILE`, a file that holds it")
+    mail_from: str = setting(_mailbox, "", "address that reports come from")
+    mail_to: tuple[str, ...] = setting(_mailboxes, (), "addresses that they go to, comma-separated")
+    mail_on: str = setting(_mail_on, "nightly", "nightly, or a weekday: the first new report from that day on")
+    activations: bool = setting(_switch, False, "on: every nightly sync pushes the segments of activations.toml")
+    shard: str = setting(str, "", "the shard of accounts.toml to work on; its home is a folder of that name in the home")
+    run_tags: str = setting(_tags, "", "tags of the scheduled runs as JSON, for their launcher; {shard} in them is the shard's name")
+    network_home: bool = setting(_switch, False, "on: the home may be on a network file system that only this machine uses")
+    budget_url: Secret | None = setting(_redis_url, None, "Redis that shares the rate limit among machines, like redis://HOST:6379/0")
+    lake_url: str = setting(_storage_url, "", "folder or object storage that published tables are exported to")
+    backup_url: str = setting(_storage_url, "", "folder or object storage that every run is backed up to")
+    body_limit: int = setting(_size, BODY_LIMIT, "largest response, unpacked; larger ones are rejected")
+    input_limit: int = setting(_size, INPUT_LIMIT, "largest file of a push, unpacked, or result of its query")
+    query_seconds: int = setting(count, QUERY_SECONDS, "how long the query of a push or an activation may run")
+    log_level: str = setting(_log_level, "WARNING", "what the commands log to standard error, from DEBUG to CRITICAL", "MARKETING_LOG")
+    log_format: str = setting(_log_format, "text", "how they log it: text, or json with an object a line")
+    sandbox_url: str = setting(str, "", "a sandbox that runs already, instead of the embedded one")
+    sandbox_contacts: int = setting(whole, 600, "contacts of the embedded sandbox")
 
     @property
     def is_sandbox(self) -> bool:
@@ -263,11 +229,13 @@ class Settings:
         return self.home / "warehouse.duckdb"
 
 
+#: Environment variable → the field.
+_VARIABLES = {each.metadata["variable"] or f"MARKETING_{each.name.upper()}": each for each in fields(Settings) if each.metadata}
+
+
 def documented() -> list[tuple[str, str, str]]:
     """(variable, default, description) of every optional setting, for the README."""
-    return [
-        (item.metadata["variable"], _shown(item.default), item.metadata["doc"]) for item in fields(Settings) if "variable" in item.metadata
-    ]
+    return [(variable, _shown(each.default), each.metadata["doc"]) for variable, each in _VARIABLES.items()]
 
 
 def _shown(value: Any) -> str:
@@ -287,11 +255,9 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
     """Its type if the folder (which need not be there) is on one; empty on a disk, and where the system does not tell."""
-    if not mounts.exists():
-        return ""
     found = ("/", "")
-    # proc(5): ID, parent, device, root, mount point … - type
-    for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines():
+    lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines() if mounts.exists() else []
+    for line in lines:  # proc(5): ID, parent, device, root, mount point … - type
         left, _, right = line.partition(" - ")
         point = re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), left.split()[4])
         if folder.resolve().is_relative_to(point) and len(point) >= len(found[0]):  # the last one mounted at a place is what is seen there
@@ -300,22 +266,17 @@ def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
 
 
 def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mounts: Path = _MOUNTS, *, shard: str = "") -> Settings:
-    """Settings from `folder`/.env and `folder`/accounts.toml, overridden by the environment, of the shard if one is named. Raises
-    SettingsError, also for a home on a network file system."""
+    """From `folder`/.env, `folder`/accounts.toml and the environment, which goes first; of the shard if named. Raises SettingsError."""
     values = _dotenv(folder / ".env") | dict(os.environ if environment is None else environment)
     if shard:
         values["MARKETING_SHARD"] = shard
     if password := _key("MARKETING_MAIL_PASSWORD", values):
         values["MARKETING_MAIL_PASSWORD"] = password
-    given = {
-        item.name: _read(item.metadata["variable"], item.metadata["read"], values[item.metadata["variable"]])
-        for item in fields(Settings)
-        if values.get(item.metadata.get("variable", ""), "") != ""
-    }
+    given = {each.name: _read(name, each.metadata["read"], values[name]) for name, each in _VARIABLES.items() if values.get(name)}
     tables, shards = _declared(folder / "accounts.toml", given.get("shard", ""))
-    accounts = _accounts(tables, values, given.get("max_rate")) if not shards else ()
     for_all = {"body_limit": given.get("body_limit", BODY_LIMIT), "budget_url": given.get("budget_url")}
-    accounts = tuple(replace(account, **for_all) for account in accounts)
+    found = () if shards else _accounts(tables, values, given.get("max_rate"))
+    accounts = tuple(replace(account, **for_all) for account in found)
     home = folder / Path(values.get("MARKETING_HOME") or ("data/live" if accounts or shards else "data/sandbox")).expanduser()
     home = (home / given.get("shard", "")).resolve()
     try:  # names that are no text in UTF-8 (or read as none, under a locale without it) cannot be opened by every part of this
@@ -408,11 +369,9 @@ def _accounts(tables: Mapping[str, Mapping[str, Any]], values: Mapping[str, str]
 def _key(variable: str, values: Mapping[str, str]) -> str:
     """The key that the variable holds, or the file that the same with `_FILE` names, as stores of secrets mount it; empty: neither."""
     key, file = values.get(variable, "").strip(), values.get(f"{variable}_FILE", "").strip()
-    if not file:
-        return key
-    if key:
+    if key and file:
         raise SettingsError(f"both {variable} and {variable}_FILE are set; keep one of them")
-    return _key_in(f"{variable}_FILE", file)
+    return _key_in(f"{variable}_FILE", file) if file else key
 
 
 def _key_in(what: str, file: str) -> str:
@@ -459,10 +418,10 @@ def declared_tables(path: Path, group: str, takes: Mapping[str, tuple[Any, str]]
 
 
 def _account(where: str, name: str, table: Mapping[str, Any], values: Mapping[str, str], max_rate: float | None) -> Connection:
-    secret = _account_key(where, table, values)
     rates = [rate for rate in (table.get("max_rate"), max_rate) if rate]
     zone = _read(f"{where}: timezone", _zone, table["timezone"]) if "timezone" in table else None
-    return Connection(name, address(f"{where}: url", table["url"]), Secret(secret), min(rates, default=None), zone)
+    key = Secret(_account_key(where, table, values))
+    return Connection(name, address(f"{where}: url", table["url"]), key, min(rates, default=None), zone)
 
 
 def _account_key(where: str, table: Mapping[str, Any], values: Mapping[str, str]) -> str:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table as Grid
 
 from assets import SOURCE_ASSETS
 from assets.prefetch import Prefetcher
 from assets.result import AccountResult, share_read
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
+from pipelines.commands.status import grid
 from pipelines.progress import clock
 from pipelines.publishing import breaking_changes, is_published_since, what_is_published
 from pipelines.settings import Settings
@@ -42,7 +42,7 @@ def print_summary(reader: Prefetcher, settings: Settings, models: BuildReport | 
     """Tables, requests, what could not be read, the models, where the file is, and a query to start with."""
     console = Console(highlight=False, soft_wrap=True)
     with reader.warehouse.reading():
-        console.print(_tables(reader))
+        console.print(grid("", "table, >rows, >new, >changed, >deleted, >rejected, >read", _table_cells(reader)))
     is_published = models is not None and is_published_since(settings, reader.began_by_files)
     # `make sync` leaves the program in `.venv/bin`, where no shell looks for it.
     program = "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
@@ -79,8 +79,7 @@ def print_activations(activations: AudienceSyncs) -> None:
 def _texts() -> Any:
     """The macros by name. What they are filled with is shown as it is, whatever is in it."""
     made = Environment(trim_blocks=True, lstrip_blocks=True, finalize=lambda value: escape(plain(value)))  # noqa: S701 (plain text)
-    made.filters |= {"clock": clock, "failed": _failed}
-    made.filters |= {"days_read": days_read, "problem_lines": problem_lines}
+    made.filters |= {"clock": clock, "failed": _failed, "days_read": days_read, "problem_lines": problem_lines}
     made.globals |= {"OK": Status.OK, "UNCHANGED": Status.UNCHANGED}
     return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8")).module
 
@@ -95,10 +94,7 @@ def first_query(file: Path) -> str:
     return typed.replace("\n", "\n           ")
 
 
-def _tables(reader: Prefetcher) -> Grid:
-    grid = Grid(box=None, header_style="bold", pad_edge=False)
-    for column in ("table", "rows", "new", "changed", "deleted", "rejected", "read"):
-        grid.add_column(column, justify="left" if column == "table" else "right")
+def _table_cells(reader: Prefetcher) -> Iterator[tuple[str, ...]]:
     for asset in SOURCE_ASSETS.values():
         results = [result for (name, _), result in reader.results.items() if name == asset.name]
         if not results:
@@ -108,8 +104,7 @@ def _tables(reader: Prefetcher) -> Grid:
         for table in asset.tables:
             counts = [report.tables[table.name] for result in results for report in result.reports if table.name in report.tables]
             cells = [sum(getattr(count, name) for count in counts) for name in ("new", "changed", "deleted", "rejected")]
-            grid.add_row(table.name, f"{reader.warehouse.row_count(table):,}", *(f"{cell:,}" if cell else "·" for cell in cells), share)
-    return grid
+            yield table.name, f"{reader.warehouse.row_count(table):,}", *(f"{cell:,}" if cell else "·" for cell in cells), share
 
 
 def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:
@@ -135,5 +130,4 @@ def problem_lines(problems: Mapping[tuple[str, str], Iterable[str]]) -> Iterator
     for (asset, account), reasons in problems.items():
         for reason in reasons:
             by_reason.setdefault((account, reason), []).append(asset)
-    for (account, reason), names in by_reason.items():
-        yield f"{', '.join(names)}, account {account}: {reason}"
+    yield from (f"{', '.join(names)}, account {account}: {reason}" for (account, reason), names in by_reason.items())

@@ -1,9 +1,7 @@
 """Which requests the Dagster UI accepts: those of its own pages and of programs on this machine, not those of other web pages.
 
 A browser lets every page send requests to 127.0.0.1, and Dagster's web server executes whatever arrives, a launch in the address of an
-`<img>` included. Belongs here: the rules, and the middleware that applies them. Not here: the server (`commands.ui`).
-
-Not a log-in: a program on this machine may do what the UI may, and needs no browser's headers for it.
+`<img>` included. Not a log-in: a program on this machine may do what the UI may, and needs no browser's headers for it.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""The commands of `marketing-sync`, one module each group of them, and what is the same for all: settings, log, errors as one sentence.
-
-Not here: which commands there are (`pipelines.cli`), options that the UI has, too (`pipelines.options`).
-"""
+"""What is the same for all commands: settings, log, errors as one sentence. Not here: which there are (`cli`), options (`options`)."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -48,9 +45,7 @@ class Command(click.Command):
 
 
 def command(*options: Option | click.Parameter, name: str = "", is_for_all_shards: bool = False, **how: Any) -> Callable[[Work], Command]:
-    """The function is the command of its name, or of `name`; `how` as Click takes it. `is_for_all_shards`: where accounts.toml declares
-    some, none has to be picked.
-    """
+    """Makes the function the command `name`, or of its own name; with `is_for_all_shards`, no shard of accounts.toml has to be picked."""
     taken = [each for option in options for each in ([option] if isinstance(option, click.Parameter) else parameters([option]))]
 
     def decorator(work: Work) -> Command:
@@ -99,7 +94,7 @@ def _in_a_sentence(work: Work, arguments: Arguments) -> int:
         return print_error(f"marketing-sync: {log.path} shows where it happened", code) if log.has_errors and log.is_open else code
 
 
-def print_error(text: str, code: int) -> int:
+def print_error(text: str, code: int = exits.DONE) -> int:
     """On standard error; returns the code."""
     print(plain(text), file=sys.stderr)
     return code

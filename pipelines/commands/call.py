@@ -30,21 +30,19 @@ from pipelines.settings import Settings, account_named
 
 #: Seconds; all tries together take less than two, since a person waits.
 _FIRST_PAUSE = 0.03
+_NO_KEY = "no key is configured, so this checks the embedded sandbox; MARKETING_API_KEY and MARKETING_API_URL name the real account\n"
 
 
 @command(JSON)
 def check(arguments: Arguments, settings: Settings) -> int:
     """One line per account, with what to do about those that do not respond."""
     with connections(settings) as accounts:
-        if arguments.json:
-            found = [greeting(connection) for connection in accounts]
-            emit(Findings(not any(each.code for each in found), [Finding("account", not each.code, each.text) for each in found]))
-            return max(each.code for each in found)
-        if settings.is_sandbox:
-            print(
-                "no key is configured, so this checks the embedded sandbox; MARKETING_API_KEY and MARKETING_API_URL name the real account"
-            )
-        return max([greet(connection) for connection in accounts])
+        if not arguments.json:
+            print(end=_NO_KEY if settings.is_sandbox else "")
+            return max([greet(connection) for connection in accounts])
+        found = [greeting(connection) for connection in accounts]
+        emit(Findings(not any(each.code for each in found), [Finding("account", not each.code, each.text) for each in found]))
+        return max(each.code for each in found)
 
 
 class Greeting(NamedTuple):

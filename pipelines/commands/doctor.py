@@ -1,14 +1,9 @@
-"""`marketing-sync doctor`: what keeps a sync from working, or soon will, each line with what to do about it.
+"""`marketing-sync doctor`: what keeps a sync from working, or soon will. It makes the home where there is none, and changes nothing."""
 
-It sends one cheap request an account, and changes nothing but that the home is made where there is none. Not here: how fresh the data is
-in detail (`status`).
-"""
-
-import datetime as dt
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -38,13 +33,11 @@ _LEAST_DISK = 1_000_000_000
 _COPIES = 3
 #: Reading, loading and Dagster, beside what the models may take.
 _LEAST_MEMORY = 700_000_000
-#: Runs that have not ended, but for those that a later one made up for.
+#: Runs that have not ended within a day, and no later one made up for: the longest night ends before the next one begins.
 _DEAD = """
-    select started_at from sync.runs where ended_at is null
+    select started_at from sync.runs where ended_at is null and started_at < now() - interval 24 hours
         and started_at > (select coalesce(max(started_at), '-infinity') from sync.runs where ended_at is not null)
 """
-#: A run that has not ended after this has died; the longest night ends before the next one begins.
-_LONGEST_RUN = dt.timedelta(hours=24)
 
 
 @command(JSON)
@@ -116,15 +109,13 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         yield Finding("warehouse", False, str(problem))
         return
     now = utc_now()
-    late = standstill(newest, now)
-    if late:
+    if late := standstill(newest, now):
         yield Finding("warehouse", False, f"{late}: is the schedule on? `marketing-sync sync` reads now")
     else:
         yield Finding("warehouse", True, f"read {ago(newest, now)}" if newest else "nothing has been read yet")
     for (started,) in dead:
-        if now - started > _LONGEST_RUN:
-            text = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without a word: `marketing-sync sync` goes on where it was"
-            yield Finding("runs", False, text)
+        text = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without a word: `marketing-sync sync` goes on where it was"
+        yield Finding("runs", False, text)
 
 
 def _published(settings: Settings) -> Iterator[Finding]:
@@ -171,15 +162,4 @@ def _user(settings: Settings) -> Iterator[Finding]:
         yield Finding("user", False, f"the home belongs to user {owner}: run as that one, or change its owner")
 
 
-_LOOKS: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
-    _programs,
-    _secrets,
-    _user,
-    _home,
-    _memory,
-    _warehouse,
-    _published,
-    _backup,
-    _accounts,
-    _port,
-)
+_LOOKS = (_programs, _secrets, _user, _home, _memory, _warehouse, _published, _backup, _accounts, _port)

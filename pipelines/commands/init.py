@@ -1,7 +1,4 @@
-"""`marketing-sync init`: connects an account: address and key, checked with one request, into `.env` of this folder.
-
-Not here: settings and where else they may come from (`pipelines.settings`).
-"""
+"""`marketing-sync init`: connects an account: address and key, checked with one request, into `.env` of this folder."""
 
 import re
 import shlex
@@ -19,6 +16,12 @@ from pipelines.options import Option
 from pipelines.settings import Settings, SettingsError, address, load_settings
 
 _NAMES = ("MARKETING_API_URL", "MARKETING_API_KEY")
+_NEXT_STEPS = """
+now           marketing-sync sync       the first one reads the whole history
+every night   one of these three:
+  the UI      marketing-sync ui         as long as it is open, its schedule `nightly` runs
+  cron        {cron} cd {folder} && {program} sync
+  systemd     a service and a timer: README.md, Every night"""
 #: What needs no quotes in `.env`.
 _PLAIN = re.compile(r"[\w.:/@%+=-]+", re.ASCII)
 
@@ -33,7 +36,8 @@ def init(arguments: Arguments, settings: Settings) -> int:
     file = settings.folder / ".env"
     if settings.accounts and not load_settings(settings.folder, {}).accounts:
         raise SettingsError("the environment holds an address and a key, and it goes before .env: unset them first")
-    if settings.accounts and not _agreed("An account is configured already. Replace its address and key?"):
+    # A script says what it wants.
+    if settings.accounts and sys.stdin.isatty() and not click.confirm("An account is configured already. Replace its address and key?"):
         print("nothing was changed")
         return exits.INCOMPLETE
     connection = Connection("main", address("the address", _asked_url(arguments.url)), Secret(_asked_key()), budget_url=settings.budget_url)
@@ -42,7 +46,8 @@ def init(arguments: Arguments, settings: Settings) -> int:
         return code
     _write(file, dict(zip(_NAMES, (connection.url, connection.key.reveal()), strict=True)))
     print(f"{file}: address and key, for you alone to read; keep it out of version control")
-    print("\n".join(_next_steps(settings)))
+    folder, program = (shlex.quote(str(path)) for path in (settings.folder.resolve(), Path(sys.executable).with_name("marketing-sync")))
+    print(_NEXT_STEPS.format(cron=settings.schedule_cron, folder=folder, program=program))
     return exits.DONE
 
 
@@ -59,34 +64,14 @@ def _asked_key() -> str:
     return key.strip()
 
 
-def _agreed(question: str) -> bool:
-    return not sys.stdin.isatty() or click.confirm(question)  # a script says what it wants
-
-
 def _write(file: Path, values: dict[str, str]) -> None:
     """Set these in `.env`, and leave its other lines as they are."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     kept = [line for line in lines if not re.match(rf"\s*(export\s+)?({'|'.join(_NAMES)})(_FILE)?\s*=", line)]
-    made = [f"{name}={value if _PLAIN.fullmatch(value) else _quoted(value)}" for name, value in values.items()]
+    quoted = {name: "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'" for name, value in values.items()}
+    made = [f"{name}={value if _PLAIN.fullmatch(value) else quoted[name]}" for name, value in values.items()]
     unfinished = file.with_name(".env.new")
     unfinished.unlink(missing_ok=True)
     unfinished.touch(mode=0o600)
     unfinished.write_text("\n".join([*kept, *made]) + "\n", encoding="utf-8")
     unfinished.replace(file)
-
-
-def _quoted(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _next_steps(settings: Settings) -> list[str]:
-    program = shlex.quote(str(Path(sys.executable).with_name("marketing-sync")))
-    folder = shlex.quote(str(settings.folder.resolve()))
-    return [
-        "",
-        "now           marketing-sync sync       the first one reads the whole history",
-        "every night   one of these three:",
-        "  the UI      marketing-sync ui         as long as it is open, its schedule `nightly` runs",
-        f"  cron        {settings.schedule_cron} cd {folder} && {program} sync",
-        "  systemd     a service and a timer: README.md, Every night",
-    ]

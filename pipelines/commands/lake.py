@@ -1,5 +1,6 @@
 """`marketing-sync lake`: what the lake holds of every shard, and a DuckDB file of views of all. Not here: filling it (`publish`)."""
 
+import datetime as dt
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from pipelines.freshness import ago
 from pipelines.options import Option
 from pipelines.publishing import lake_storage
 from pipelines.settings import Settings
-from warehouse.lake import manifests, problems, views, write_views
+from warehouse.lake import Manifest, manifests, problems, views, write_views
 from warehouse.storage import shown
 
 
@@ -32,13 +33,8 @@ def lake(arguments: Arguments, settings: Settings) -> int:
     if arguments.sql:
         print(*views(storage, found), sep=";\n", end=";\n")
         return exits.DONE
-    sizes = ("tables", "rows", "MB")
-    table = grid(shown(storage.url), "shard", "version", "published", "personal data", *sizes, right=sizes)
-    for each in found:
-        counts = f"{len(each.tables)}", f"{sum(one.rows for one in each.tables):,}", f"{sum(each.files.values()) / 1e6:,.1f}"
-        published = each.published
-        table.add_row(each.shard, each.version, ago(published.published_at, now), str(published.personal_data), *counts)
-    Console(highlight=False).print(table)
+    columns = "shard, version, published, personal data, >tables, >rows, >MB"
+    Console(highlight=False).print(grid(shown(storage.url), columns, (_cells(each, now) for each in found)))
     wrong = list(problems(by_shard, now, storage.names("shards")))
     print(*wrong, sep="\n", end="\n" if wrong else "")
     if arguments.to:
@@ -46,3 +42,8 @@ def lake(arguments: Arguments, settings: Settings) -> int:
         extension = "; where it is opened, `install httpfs` has to be run once" if "://" in storage.address("") else ""
         print(f"{arguments.to}: views over {len(found)} shards as of now{extension}")
     return exits.INCOMPLETE if wrong else exits.DONE
+
+
+def _cells(each: Manifest, now: dt.datetime) -> tuple[str, ...]:
+    counts = f"{len(each.tables)}", f"{sum(one.rows for one in each.tables):,}", f"{sum(each.files.values()) / 1e6:,.1f}"
+    return each.shard, each.version, ago(each.published.published_at, now), str(each.published.personal_data), *counts

@@ -12,8 +12,6 @@ from warehouse.errors import WarehouseError
 from warehouse.models import Outcome, Status
 from warehouse.own_models import new_model
 
-models = Group("models", subcommand_metavar="new|build [NAME]...")
-
 
 @command(Option("name", "the table's name, in lower case", str, metavar="NAME", is_positional=True), name="new", short_help="begin a model")
 def _new(arguments: Arguments, settings: Settings) -> int:
@@ -31,9 +29,7 @@ def _new(arguments: Arguments, settings: Settings) -> int:
 
 
 @command(
-    Option("names", "these alone; all when none is named", list, metavar="NAME", is_positional=True),
-    name="build",
-    short_help="build and test them",
+    Option("names", "these alone (default: all)", list, metavar="NAME", is_positional=True), name="build", short_help="build and test them"
 )
 def _build(arguments: Arguments, settings: Settings) -> int:
     """Build and test them now, over the marts as they are. `marketing-sync publish` shows them to analysts; every nightly sync does both.
@@ -66,5 +62,4 @@ def _line(outcome: Outcome) -> str:
     return f"{what}: passed" if outcome.node.is_test else f"{what}: built in {outcome.seconds:.1f} s"
 
 
-models.add_command(_new)
-models.add_command(_build)
+models = Group("models", commands=[_new, _build], subcommand_metavar="new|build [NAME]...")

@@ -60,10 +60,7 @@ def person(arguments: Arguments, settings: Settings) -> int:
 
 
 def _in_words(found: Person, sections: list[Section]) -> str:
-    about = [each for each in sections if each.is_about]
-    rows, quotes = (sum(len(each.rows) for each in some) for some in (about, [each for each in sections if not each.is_about]))
-    counted = {"contact": len(found.contacts), "address": len(found.addresses), "row": rows, "table": len(about), "other text": quotes}
-    contacts, addresses, in_rows, tables, texts = (
-        plural(count, noun, "addresses" if noun == "address" else "") for noun, count in counted.items()
-    )
-    return f"{contacts}, {addresses}, {in_rows} in {tables}; named in {texts}"
+    about = [len(each.rows) for each in sections if each.is_about]
+    quotes = sum(len(each.rows) for each in sections if not each.is_about)
+    who = f"{plural(len(found.contacts), 'contact')}, {plural(len(found.addresses), 'address', 'addresses')}"
+    return f"{who}, {plural(sum(about), 'row')} in {plural(len(about), 'table')}; named in {plural(quotes, 'other text')}"

@@ -1,7 +1,4 @@
-"""`marketing-sync plan`: what the next sync would request, why, how long that takes, and whether the maximum age is kept.
-
-It sends nothing: it goes by what the last sync left, so what only the listings will show is not in it.
-"""
+"""`marketing-sync plan`: what the next sync would request, by what the last one left: what only the listings will show is not in it."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
@@ -28,18 +25,13 @@ from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 
 _OTHERS = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
-
-
 #: What is not planned contact by contact. Nothing else is requested before it is there.
 LISTINGS = "listings and details"
 
 
 @dataclass(frozen=True)
 class Night:
-    """What one account's night would request without a budget (`wanted`), and within `allowed` requests (`sent`; None: no budget).
-
-    Requests by kind, in their order. `plan` is the contacts' under what the budget leaves them.
-    """
+    """An account's requests by kind: `wanted` without a budget, `sent` within `allowed` (None: no budget), the contacts' by `plan`."""
 
     wanted: Mapping[str, int]
     sent: Mapping[str, int]
@@ -69,49 +61,51 @@ class Night:
 
     def _age(self, max_age_days: int) -> str:
         plan, limit = self.plan, self.plan.limit
+        is_short = limit and limit < plan.steady  # it reads every contact in more nights
+        possible = f"; MARKETING_MAX_AGE_DAYS={-(-plan.steady * max_age_days // limit)} can be kept" if limit and is_short else ""
         late, waiting = (sum(getattr(line, name) for line in plan.entries.values()) for name in ("late", "waiting"))
         if late or waiting:
             parts = {f"get older than {max_age_days} days": late, "are still never read": waiting}
             why = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
             takes = f"it would take {plan.needed:,} requests for timelines and coupons tonight"
-            return f"the maximum age cannot be kept with this budget: {why}; {takes}{_age_for(plan, max_age_days)}"
+            return f"the maximum age cannot be kept with this budget: {why}; {takes}{possible}"
         if self.requests_all and limit is not None and limit < plan.requests:
             return f"which contacts get older than {max_age_days} days depends on which are left out: --all reads the newest first"
         if limit is not None and limit < max(plan.needed, plan.steady):
             takes = f"that takes {plan.steady:,} requests for timelines and coupons, and the budget leaves {limit:,}"
-            return f"no contact gets older than {max_age_days} days tonight, but not every night: {takes}{_age_for(plan, max_age_days)}"
+            return f"no contact gets older than {max_age_days} days tonight, but not every night: {takes}{possible}"
         if LISTINGS in self.left_out:
             return "whether the maximum age can be kept is not known before the listings are there"
         return f"the maximum age is kept: no contact's timeline and coupons get older than {max_age_days} days"
-
-
-def _age_for(plan: ContactPlan, max_age_days: int) -> str:
-    """The maximum age that the limit can keep: in so many nights it reads every contact."""
-    if not plan.limit or plan.limit >= plan.steady:
-        return ""
-    return f"; MARKETING_MAX_AGE_DAYS={-(-plan.steady * max_age_days // plan.limit)} can be kept"
 
 
 def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allowed: int | None, *, requests_all: bool = False) -> Night:
     """`before`: what is requested first, by kind. `whole` is planned without the budget, `plan` with what `before` leaves of it."""
     planned = {**before, **{name: len(line.keys) for name, line in plan.entries.items()}}
     wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.entries.items()}}
-    sent, left = {}, allowed
+    sent, left = {}, sum(planned.values()) if allowed is None else allowed
     for name, count in planned.items():
-        sent[name] = count if left is None else min(count, left)
-        left = None if left is None else left - sent[name]
+        sent[name] = min(count, left)
+        left -= sent[name]
     return Night(wanted, sent, allowed, plan, requests_all)
 
 
 @command(*LIMITS, JSON)
 def plan(arguments: Arguments, settings: Settings) -> int:
+    plans = list(_plans(arguments, settings)) if settings.warehouse_path.exists() else []
     console = Console(highlight=False, soft_wrap=True)
-    if not settings.warehouse_path.exists():
-        if arguments.json:
-            emit(Plan([]))
-        else:
-            console.print("nothing has been synced yet: the first sync reads every contact, the newest first; run `marketing-sync sync`")
-        return exits.DONE
+    if arguments.json:
+        emit(Plan(plans))
+    elif not plans:
+        console.print("nothing has been synced yet: the first sync reads every contact, the newest first; run `marketing-sync sync`")
+    else:
+        for number, each in enumerate(plans):
+            console.print(end="\n" if number else "")
+            _print(console, each)
+    return exits.DONE
+
+
+def _plans(arguments: Arguments, settings: Settings) -> Iterator[AccountPlan]:
     prepare_home(settings.home, settings.lock_seconds)
     with Archive(settings.home / "archive") as archive:
         warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
@@ -119,21 +113,12 @@ def plan(arguments: Arguments, settings: Settings) -> int:
         accounts, assets = known_accounts(settings), list(SOURCE_ASSETS.values())
         budget = budget_of(settings, arguments.max_requests, arguments.until)
         rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=arguments.all)
-        plans = []
         for connection in accounts:
             limiter = RateLimiter.shared(connection)
             limited, whole = (
                 planner_of(warehouse, connection.account, limiter, rules, assets, each, len(accounts)) for each in (budget, None)
             )
-            plans.append(_plan_of(settings, limited, whole, limiter.rate))
-    if arguments.json:
-        emit(Plan(plans))
-        return exits.DONE
-    for number, each in enumerate(plans):
-        if number:
-            console.print()
-        _print(console, each)
-    return exits.DONE
+            yield _plan_of(settings, limited, whole, limiter.rate)
 
 
 def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) -> AccountPlan:
@@ -150,24 +135,23 @@ def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) 
     reasons = {CAMPAIGN_STATS: campaigns.counts} | {name: entry.counts for name, entry in plan.entries.items()}
     why = {name: {str(reason): number for reason, number in counts.items()} for name, counts in reasons.items()}
     totals = {CAMPAIGN_STATS: campaigns.total} | {name: entry.total for name, entry in plan.entries.items()}
-    lines = [
-        Planned(name, count, planned.left_out.get(name, 0), totals.get(name), why.get(name, {})) for name, count in planned.sent.items()
-    ]
-    sent = sum(planned.sent.values())
+    out, sent = planned.left_out, sum(planned.sent.values())
+    lines = [Planned(name, count, out.get(name, 0), totals.get(name), why.get(name, {})) for name, count in planned.sent.items()]
     return AccountPlan(planner.account, sent, sent / rate, rate, lines, list(planned.sentences(rate, settings.max_age_days)))
 
 
 def _print(console: Console, plan: AccountPlan) -> None:
-    table = grid(f"account {plan.account}", "what", "requests", "left out", "of", "why", right=("requests", "left out", "of"))
-    for line in plan.planned:
-        left_out = f"{line.left_out:,}" if line.left_out else ""
-        table.add_row(line.what, f"{line.requests:,}", left_out, "" if line.of is None else f"{line.of:,}", _why(line))
-    console.print(table)
+    console.print(grid(f"account {plan.account}", "what, >requests, >left out, >of, why", map(_cells, plan.planned)))
     for reason in Reason:
         if any(reason in line.why for line in plan.planned):
             console.print(f"  {reason}: {reason.meaning}", style="dim")
     for sentence in plan.sentences:
         console.print(sentence)
+
+
+def _cells(line: Planned) -> tuple[str, ...]:
+    left_out, total = f"{line.left_out:,}" if line.left_out else "", "" if line.of is None else f"{line.of:,}"
+    return line.what, f"{line.requests:,}", left_out, total, _why(line)
 
 
 def _why(line: Planned) -> str:

@@ -1,7 +1,4 @@
-"""`marketing-sync publish`, `report` and `rebuild`: what is made of data that is there, without a request.
-
-The report follows each publication: it must not show what was rolled back, nor personal data that is no longer published.
-"""
+"""`marketing-sync publish`, `report`, `rebuild`. The report follows each publication, so that it shows nothing that was rolled back."""
 
 import sys
 import uuid
@@ -12,7 +9,6 @@ from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.home import in_use, prepare_home
 from pipelines.options import JSON, Option
-from pipelines.output import emit
 from pipelines.progress import report_waiting
 from pipelines.publishing import Lake, breaking_changes, in_words, noted, own_models_problem, publish_home, published_document
 from pipelines.report.mail import Reports
@@ -22,8 +18,8 @@ from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.store import restore
 from pipelines.write_back.writebacks_export import refill
-from warehouse.parquet_export import Export, export_parquet, note_export
-from warehouse.publish import Published, published_path, roll_back
+from warehouse.parquet_export import export_parquet, note_export
+from warehouse.publish import published_path, roll_back
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
 
@@ -44,15 +40,18 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         path, _, mailed = Reports().make(settings)
     if settings.lake_url:
         Lake().export(settings)
-    export = None
-    if arguments.parquet:
-        export = export_parquet(published_path(settings.home), arguments.parquet)
+    export = export_parquet(published_path(settings.home), arguments.parquet) if arguments.parquet else None
+    if export:
         note_export(settings.home, arguments.parquet)
+    breaking = breaking_changes(settings)
     if arguments.json:
-        emit(_document(settings, published, path, export))
+        made = published_document(settings, published)
+        assert made is not None
+        files = output.Export(str(export.folder), export.tables, export.files, export.bytes) if export else None
+        output.emit(output.Publication(made, str(path), files, breaking))
         return exits.DONE
     print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
-    for line in breaking_changes(settings):
+    for line in breaking:
         print(f"  changed for its readers: {line}")
     print(f"{path}: the report of it{f'; {mailed}' if mailed else ''}")
     if not arguments.rollback and (problem := own_models_problem(settings)):
@@ -60,13 +59,6 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     if export:
         print(f"{export.folder}: {export.tables} tables in {export.files:,} Parquet files, {export.bytes / 1e6:,.1f} MB")
     return exits.DONE
-
-
-def _document(settings: Settings, published: Published, report: Path, export: Export | None) -> output.Publication:
-    made = published_document(settings, published)
-    assert made is not None
-    files = output.Export(str(export.folder), export.tables, export.files, export.bytes) if export else None
-    return output.Publication(made, str(report), files, breaking_changes(settings))
 
 
 @command()

@@ -1,9 +1,8 @@
-"""`marketing-sync push`: rows of a file or a query go back to the service. Without --apply it is a dry run.
+"""`marketing-sync push`: what can be typed to send rows back to the service. Not here: what is then done (`write_back.terminal`)."""
 
-Belongs here: what can be typed. Not here: what is then done (`write_back.terminal`).
-"""
-
+import tomllib
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,29 +12,16 @@ from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, OUT, PERMANENT, UNK
 from pipelines.settings import Settings
 from pipelines.write_back.push_options import PUSH_OPTIONS
 
-_OTHERS: dict[str, tuple[str, tuple[Option, ...]]] = {
-    "activations": ("send who entered or left the segments of activations.toml", ACTIVATIONS),
-    "status": ("show what was pushed and what became of it; one push in detail", (*AFTERWARDS, JSON)),
-    "rejected": ("write rejected rows to a CSV, to be corrected and pushed again: of one push, or of all", (*AFTERWARDS, OUT, JSON)),
-    "retry": (
-        "send rejected requests once more unless that is no use, find out unknown outcomes, and resume whatever is open",
-        (*AFTERWARDS, PERMANENT, JSON),
-    ),
-    "cancel": ("drop what is not sent yet", (*AFTERWARDS, UNKNOWN)),
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_OTHERS: dict[str, tuple[Option, ...]] = {
+    "activations": ACTIVATIONS,
+    "status": (*AFTERWARDS, JSON),
+    "rejected": (*AFTERWARDS, OUT, JSON),
+    "retry": (*AFTERWARDS, PERMANENT, JSON),
+    "cancel": (*AFTERWARDS, UNKNOWN),
 }
-_EXAMPLES = """\b
-Examples:
-  marketing-sync push tags --sql "select distinct email, 'vip' as tag from source.contacts where …"
-  marketing-sync push contacts --from people.xlsx --map email=Customer --apply
-  some-program | marketing-sync push activities --from - --apply
 
-\b
-Without --apply nothing is sent, and the plan ends with the command that would
-send it. A push is idempotent: what was sent is never sent twice; after a kill,
-a lost line or a full disk the same command again resumes. More in
-docs/sending-back.md."""
-
-push = Group("push", epilog=_EXAMPLES, no_args_is_help=False, subcommand_metavar="WHAT [ARGS]...")
+push = Group("push", epilog=_TEXTS["examples"], no_args_is_help=False, subcommand_metavar="WHAT [ARGS]...")
 
 
 def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
@@ -53,5 +39,5 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
 
 for _kind, _typed in PUSH_OPTIONS.items():
     _add(_kind, _typed.help, (*_typed.options, JSON), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
-for _name, (_doc, _options) in _OTHERS.items():
-    _add(_name, _doc, _options)
+for _name, _options in _OTHERS.items():
+    _add(_name, _TEXTS["others"][_name], _options)

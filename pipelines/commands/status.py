@@ -1,6 +1,7 @@
 """`marketing-sync status`: how fresh and complete every table is, the last runs, and what could not be read."""
 
 import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
         read = {name: records(connection, sql) for name, sql in queries.items()}
     found = msgspec.convert(read, Status)
     found.home = _parts(settings, read["sizes"])
-    found.notices = _standstills(found.tables, now) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
+    found.notices = list(_standstills(found.tables, now)) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     found.notices += filter(None, [unfinished_erasure(settings.home)])
     if arguments.json:
         found.published = published_document(settings)
@@ -70,17 +71,18 @@ def _fleet(settings: Settings, now: dt.datetime, *, is_json: bool) -> int:
     if is_json:
         emit(document)
         return exits.DONE
-    counted = ("contacts", "new 7/30 d", "events", "requests 1/30 d")
-    made = grid("accounts", "account", "shard", "data", *counted, "problems", right=counted)
-    for each in accounts:
-        new, spent = f"{each.contacts_7_days:,}/{each.contacts_30_days:,}", f"{each.requests_last_night:,}/{each.requests_30_days:,}"
-        found_wrong = {"rejected": each.rejected_records, "incomplete": each.incomplete_parts, "failed runs": each.failed_runs_7_days}
-        wrong = ", ".join(f"{count:,} {what}" for what, count in found_wrong.items() if count)
-        data = ago(each.data_as_of, now) if each.data_as_of else ""
-        made.add_row(each.account, each.shard, data, f"{each.contacts:,}", new, f"{each.events:,}", spent, wrong or "none")
-    Console(highlight=False).print(made)
+    columns = "account, shard, data, >contacts, >new 7/30 d, >events, >requests 1/30 d, problems"
+    Console(highlight=False).print(grid("accounts", columns, (_fleet_cells(each, now) for each in accounts)))
     print(*document.notices, sep="\n", end="\n" if document.notices else "")
     return exits.DONE
+
+
+def _fleet_cells(each: output.FleetAccount, now: dt.datetime) -> tuple[str, ...]:
+    new, spent = f"{each.contacts_7_days:,}/{each.contacts_30_days:,}", f"{each.requests_last_night:,}/{each.requests_30_days:,}"
+    found = {"rejected": each.rejected_records, "incomplete": each.incomplete_parts, "failed runs": each.failed_runs_7_days}
+    wrong = ", ".join(f"{count:,} {what}" for what, count in found.items() if count)
+    data = ago(each.data_as_of, now) if each.data_as_of else ""
+    return each.account, each.shard, data, f"{each.contacts:,}", new, f"{each.events:,}", spent, wrong or "none"
 
 
 def _counted(connection: duckdb.DuckDBPyConnection) -> str:
@@ -105,7 +107,7 @@ def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
     console = Console(highlight=False)
     for line in found.notices:
         console.print(f"{line}\n", style="bold red", soft_wrap=True, markup=False)
-    console.print(_table_grid(found.tables, now))
+    console.print(grid("tables", "account, table, >rows, read, due, complete", (_table_cells(each, now) for each in found.tables)))
     for contacts in found.contacts:
         console.print(_contact_line(contacts, now), soft_wrap=True)
     for plan in found.plans:
@@ -114,63 +116,49 @@ def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
             f"{plan.asked:,} read, {plan.changed:,} of them changed",
             soft_wrap=True,
         )
-    console.print(_run_grid(found.runs))
-    if found.rejected:
-        table = grid("rejected records", "account", "table", "records", "reason", right=("records",))
-        for rejected in found.rejected:
-            table.add_row(rejected.account, rejected.table, f"{rejected.records:,}", rejected.reason)
-    console.print(table if found.rejected else "no rejected records")
+    console.print(grid("last runs", "started, took, job, outcome, >requests, not read", map(_run_cells, found.runs)))
+    rejected = ((each.account, each.table, f"{each.records:,}", each.reason) for each in found.rejected)
+    console.print(grid("rejected records", "account, table, >records, reason", rejected) if found.rejected else "no rejected records")
     if found.schema_changes:
-        console.print(_change_grid(found.schema_changes))
-    console.print(_home_grid(found.home))
+        columns = "noticed, account, table, change, field, before, after, like"
+        console.print(grid("schema changes", columns, map(_change_cells, found.schema_changes)))
+    console.print(grid("home", "part, >MB, >in 30 days", _home_cells(found.home)))
     console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
 
 
-def grid(title: str, *columns: str, right: tuple[str, ...] = ()) -> Grid:
-    """An empty table with these columns, those in `right` flush right."""
+def grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Grid:
+    """A table with these columns, like `table, >rows`: those with `>` are flush right."""
     made = Grid(title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False)
-    for column in columns:
-        made.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for column in columns.split(", "):
+        made.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*row)
     return made
 
 
-def _home_grid(parts: list[output.Part]) -> Grid:
-    made = grid("home", "part", "MB", "in 30 days", right=("MB", "in 30 days"))
-    for part in parts:
-        growth = "" if part.growth is None else f"{part.growth / 1e6:+,.1f}"
-        made.add_row(part.part, f"{part.bytes / 1e6:,.1f}", growth)
+def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
     known = [part.growth for part in parts if part.growth is not None]
-    made.add_row("all", f"{sum(part.bytes for part in parts) / 1e6:,.1f}", f"{sum(known) / 1e6:+,.1f}" if known else "")
-    return made
+    for part in (*parts, output.Part("all", sum(part.bytes for part in parts), sum(known) if known else None)):
+        yield part.part, f"{part.bytes / 1e6:,.1f}", "" if part.growth is None else f"{part.growth / 1e6:+,.1f}"
 
 
-def _standstills(tables: list[output.Table], now: dt.datetime) -> list[str]:
+def _standstills(tables: list[output.Table], now: dt.datetime) -> Iterator[str]:
     """The accounts that are not read any more, first thing to be seen."""
-    dated = [(table.account, table.newest) for table in tables if table.newest is not None]
-    ahead = {account: moment for account, moment in dated if is_to_come(moment, now)}
-    newest: dict[str, dt.datetime] = {}
-    for account, moment in dated:
-        if not is_to_come(moment, now):
-            newest[account] = max(moment, newest.get(account, moment))
-    return [
-        f"account {account}: what was read last is dated {moment:%Y-%m-%d %H:%M} UTC, which is still to come: a clock was ahead, or this "
-        "machine's is behind. What is read from now on replaces it"
-        for account, moment in ahead.items()
-    ] + [
-        f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync sync` reads now"
-        for account, moment in newest.items()
-        if (words := standstill(moment, now))
-    ]
+    dated = sorted((table.newest, table.account) for table in tables if table.newest is not None)
+    for account, moment in {account: moment for moment, account in dated if is_to_come(moment, now)}.items():
+        yield (
+            f"account {account}: what was read last is dated {moment:%Y-%m-%d %H:%M} UTC, which is still to come: a clock was ahead, or "
+            "this machine's is behind. What is read from now on replaces it"
+        )
+    for account, moment in {account: moment for moment, account in dated if not is_to_come(moment, now)}.items():
+        if words := standstill(moment, now):
+            yield f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync sync` reads now"
 
 
-def _table_grid(tables: list[output.Table], now: dt.datetime) -> Grid:
-    made = grid("tables", "account", "table", "rows", "read", "due", "complete", right=("rows",))
-    for table in tables:
-        parts = f"{table.parts - table.incomplete:,} of {table.parts:,} parts" if table.parts > 1 else "no"
-        complete = parts if table.incomplete else "yes"
-        read = ago(table.newest, now) if table.newest else ""
-        made.add_row(table.account, table.table, f"{table.rows:,}", read, due(table.due, now), complete)
-    return made
+def _table_cells(table: output.Table, now: dt.datetime) -> tuple[str, ...]:
+    parts = f"{table.parts - table.incomplete:,} of {table.parts:,} parts" if table.parts > 1 else "no"
+    read = ago(table.newest, now) if table.newest else ""
+    return table.account, table.table, f"{table.rows:,}", read, due(table.due, now), parts if table.incomplete else "yes"
 
 
 def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
@@ -185,19 +173,12 @@ def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
     )
 
 
-def _change_grid(changes: list[output.SchemaChange]) -> Grid:
-    table = grid("schema changes", "noticed", "account", "table", "change", "field", "before", "after", "like")
-    for each in changes:
-        noticed = f"{each.noticed_at:%Y-%m-%d %H:%M} UTC"
-        cells = (each.account, each.table, each.change, each.field, each.before, each.after, each.sample)
-        table.add_row(noticed, *(escape(plain(cell or "")) for cell in cells))
-    return table
+def _change_cells(each: output.SchemaChange) -> tuple[str, ...]:
+    cells = (each.account, each.table, each.change, each.field, each.before, each.after, each.sample)
+    return f"{each.noticed_at:%Y-%m-%d %H:%M} UTC", *(escape(plain(cell or "")) for cell in cells)
 
 
-def _run_grid(runs: list[output.Run]) -> Grid:
-    table = grid("last runs", "started", "took", "job", "outcome", "requests", "not read", right=("requests",))
-    for run in runs:
-        took = f"{(run.ended_at - run.started_at).total_seconds():,.0f} s" if run.ended_at else "–"
-        started = run.started_at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
-        table.add_row(started, took, run.job, run.outcome or "runs", f"{run.request_count:,}", run.message or "")
-    return table
+def _run_cells(run: output.Run) -> tuple[str, ...]:
+    took = f"{(run.ended_at - run.started_at).total_seconds():,.0f} s" if run.ended_at else "–"
+    started = run.started_at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return started, took, run.job, run.outcome or "runs", f"{run.request_count:,}", run.message or ""

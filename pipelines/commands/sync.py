@@ -1,11 +1,6 @@
-"""`marketing-sync sync`: the nightly sync as one command, with progress and a summary.
-
-Reading begins before Dagster is imported (it takes seconds); the Dagster run then reports what the reader brings, so that
-the run, its assets and checks are in the UI like those of the schedule.
-"""
+"""`marketing-sync sync`: the nightly sync as one command. Reading begins before Dagster, which takes seconds, is there to record it."""
 
 import datetime as dt
-import sys
 from difflib import get_close_matches
 
 from assets import SOURCE_ASSETS
@@ -13,7 +8,7 @@ from assets.days import FIRST_ZONE, ChosenDays, today_in
 from assets.sources import SourceAsset
 from marketing_api.clock import utc_now
 from pipelines import exits, interrupts
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, command, print_error
 from pipelines.home import dagster_home, prepare_home
 from pipelines.options import SYNC
 from pipelines.progress import Progress, stop_stages
@@ -35,10 +30,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
     days = _days(options["from"], options["to"])
     prepare_home(settings.home, settings.lock_seconds)
     if settings.is_sandbox and not settings.sandbox_url and not arguments.quiet:
-        print(
-            "no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a real account",
-            file=sys.stderr,
-        )
+        print_error("no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a real account")
     has_models = not (arguments.only or arguments.reads_only)
     with dagster_home(settings.home), open_reader(settings, chosen, options, chosen_days=days) as reader:
         stop.then(reader.stop_fetching)
@@ -61,7 +53,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
             print_summary(reader, settings, following.models.report, following.reports)
             print_activations(following.activations)
             if following.lake.problem:
-                print(following.lake.problem, file=sys.stderr)
+                print_error(following.lake.problem)
     return code
 
 
@@ -70,12 +62,12 @@ def _chosen(names: list[str]) -> list[SourceAsset]:
     if not names:
         return list(SOURCE_ASSETS.values())
     by_name = {table.name: asset for asset in SOURCE_ASSETS.values() for table in asset.tables} | SOURCE_ASSETS
-    unknown = [name for name in names if name.removeprefix("source.") not in by_name]
-    if unknown:
-        near = [name for each in unknown for name in get_close_matches(each.removeprefix("source."), by_name, 1)]
+    wanted = [name.removeprefix("source.") for name in names]
+    if unknown := [name for name in wanted if name not in by_name]:
+        near = [name for each in unknown for name in get_close_matches(each, by_name, 1)]
         meant = f"did you mean {', '.join(near)}? " if near else ""
         raise SettingsError(f"no asset or table is named {', '.join(unknown)}; {meant}there are {', '.join(sorted(by_name))}")
-    picked = {by_name[name.removeprefix("source.")].name for name in names}
+    picked = {by_name[name].name for name in wanted}
     return [asset for asset in SOURCE_ASSETS.values() if asset.name in picked]
 
 

@@ -1,18 +1,13 @@
-"""Charts as small SVG pictures with a title, units and a text alternative: their figures; `templates/charts.html` draws them.
-
-They are drawn as wide as a phone, and as large as read there, so that two stand side by side on a screen. Not here: which numbers
-(`render`).
-"""
+"""Charts as small SVG pictures, as wide as a phone, so that two stand side by side; `templates/charts.html` draws their figures."""
 
 import datetime as dt
 import math
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -32,8 +27,7 @@ _LETTER, _CAPITAL, _WIDEST = 6.8, 9.0, 13.0  # of the font on most machines, rat
 Format = Callable[[float], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """One labelled bar; `value` None is drawn as nothing and shown as the dash that `shown` is."""
 
     label: str
@@ -41,8 +35,7 @@ class Bar:
     shown: str
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One day or week: what goes up and what goes down; None where that is not known."""
 
     on: dt.date
@@ -53,15 +46,12 @@ class Column:
 def bars(
     title: str, items: Sequence[Bar], *, axis: Format, unit: float = 1, reference: tuple[float, str] | None = None, top: int = 0
 ) -> Markup:
-    """Labelled horizontal bars on one scale from 0, with its axis below; its ticks are multiples of `unit`, or 0, 1 … `top`.
-
-    `reference`: a value that they are compared with, and its name.
-    """
+    """Labelled bars on one scale from 0, whose ticks are multiples of `unit`, or 0 … `top`. `reference`: a value to compare with, named."""
     most = max([item.value or 0 for item in items] + [reference[0] if reference else 0])
     ticks = list(map(float, range(top + 1))) if top and most <= top else _ticks(0, most, unit=unit)
     mark = _place(reference[0], ticks[-1]) if reference else None
-    label = "; ".join(f"{item.label}: {item.shown}" for item in items)
-    return _drawn("bars", title, items, ticks, axis, reference, mark, f"{title}: {label}")
+    label = f"{title}: {'; '.join(f'{item.label}: {item.shown}' for item in items)}"
+    return _drawn("bars", title, items, ticks, axis, reference, mark, label)
 
 
 def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Format) -> Markup:
@@ -177,9 +167,7 @@ def _y(value: float, ticks: Sequence[float]) -> float:
 
 
 def _ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
-    """Two to six round values that hold the range between the first and the last: multiples of the `unit` in which labels are written,
-    so that no label is rounded.
-    """
+    """Two to six round values that hold the range, multiples of the `unit` in which labels are written, so that no label is rounded."""
     first, last = low / unit, high / unit
     if first == last:
         last += 1

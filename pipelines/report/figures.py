@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from pipelines.report.charts import Column
@@ -28,10 +28,7 @@ TIERS: Mapping[str, str] = _DECLARED["tiers"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Counts of yesterday, of the week that ends with it, and of the week before; None where not known.
-
-    `usual`: the range that a week's count is usually in.
-    """
+    """Counts of yesterday, of the week that ends with it, of the week before, None where not known; the `usual` range of a week."""
 
     yesterday: float | None
     week: float | None
@@ -57,8 +54,7 @@ class Change:
         return None if self.week is None or self.week_before is None else self.week - self.week_before
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """One large number: its name, the number as shown, a line below, and a series beside it, oldest first, with what that is."""
 
     name: str
@@ -69,30 +65,21 @@ class Figure:
 
 
 def change(rows: Iterable[Row], column: str, today: dt.date, *, is_seen: bool = False) -> Change:
-    """Of rows with `day_on` and the count in `column`.
+    """Of rows with `day_on` and the count in `column`; days without a row had nothing. A span with a day that is not known is not known.
 
-    `is_seen`: the count is a change since the night before, so it happened on the day before `day_on`; what a missing night would have
-    shown is in the next one. A span that begins before the first known day, or has a day that is not known, is not known. Days without
-    a row had nothing.
+    `is_seen`: a change since the night before, which happened on the day before `day_on`; the next night shows what a missing one would.
     """
     shift = _DAY if is_seen else dt.timedelta()
     counts = {row["day_on"] - shift: row[column] for row in rows}
     if is_seen:
         last = max((on for on, value in counts.items() if value is not None), default=today)
         counts = {on: value for on, value in counts.items() if value is not None or on > last}
-    yesterday = today - _DAY
-    return Change(
-        _sum(counts, yesterday, yesterday),
-        _sum(counts, yesterday - _WEEK + _DAY, yesterday),
-        _sum(counts, yesterday - 2 * _WEEK + _DAY, yesterday - _WEEK),
-        _usual([_sum(counts, yesterday - (back + 1) * _WEEK + _DAY, yesterday - back * _WEEK) for back in range(1, _WEEKS + 1)]),
-    )
+    week, *before = (_sum(counts, today - (back + 1) * _WEEK, today - back * _WEEK) for back in range(_WEEKS + 1))
+    return Change(_sum(counts, today - _DAY, today), week, before[0], _usual(before))
 
 
 def _usual(weeks: Iterable[float | None]) -> tuple[float, float] | None:
-    """The middle of earlier weeks and twice their spread around it: the median absolute deviation, and at least a count's own root,
-    by which it varies although nothing has changed. None with too few weeks.
-    """
+    """Around the middle of earlier weeks, twice their median absolute deviation or a count's own root; None with too few weeks."""
     known = [week for week in weeks if week is not None]
     if len(known) < _LEAST_WEEKS:
         return None
@@ -102,9 +89,9 @@ def _usual(weeks: Iterable[float | None]) -> tuple[float, float] | None:
     return max(math.floor(middle - reach), 0), math.ceil(middle + reach)
 
 
-def _sum(counts: Mapping[dt.date, float | None], first: dt.date, last: dt.date) -> float | None:
+def _sum(counts: Mapping[dt.date, float | None], first: dt.date, until: dt.date) -> float | None:
     known = [on for on, value in counts.items() if value is not None]
-    return None if not known or min(known) > first else _whole(value for on, value in counts.items() if first <= on <= last)
+    return None if not known or min(known) > first else _whole(value for on, value in counts.items() if first <= on < until)
 
 
 def _whole(counts: Iterable[float | None]) -> float | None:
@@ -123,17 +110,12 @@ def changes_of(account: AccountData) -> list[tuple[str, Change]]:
 def headline(account: AccountData) -> list[str]:
     """What a person would say first, in up to three sentences: what left its usual range most, and the newest campaign."""
     changes = changes_of(account)
-    moved = sorted((found for found in changes if found[1].surprise), key=lambda found: -found[1].surprise)[:2]
-    sentences = [f"{name}: {number(found.week)} in 7 days, where {_range(found)} are usual." for name, found in moved]
-    known = sum(found.usual is not None and found.week is not None for _, found in changes)
+    known = [(name, found.week, found.usual, found.surprise) for name, found in changes if found.usual and found.week is not None]
+    moved = sorted((each for each in known if each[-1]), key=lambda each: -each[-1])[:2]
+    sentences = [f"{name}: {number(week)} in 7 days, where {' to '.join(map(number, usual))} are usual." for name, week, usual, _ in moved]
     if known and not moved:
-        sentences.append(f"The last 7 days were as usual: none of the {known} counts left its usual range.")
+        sentences.append(f"The last 7 days were as usual: none of the {len(known)} counts left its usual range.")
     return [*sentences, *_news(account)]
-
-
-def _range(found: Change) -> str:
-    low, high = found.usual or (None, None)
-    return f"{number(low)} to {number(high)}"
 
 
 def _news(account: AccountData) -> Iterator[str]:
@@ -168,13 +150,9 @@ def _contacts(account: AccountData) -> Figure:
     tiers = account.rows["tiers"]
     reachable = sum(row["addresses"] for row in tiers if row["engagement_tier"] != "unreachable")
     net = change(account.rows["days"], "net_change", account.today, is_seen=True).week
-    return Figure(
-        "Reachable people",
-        number(reachable) if tiers else UNKNOWN,
-        f"{change_of(net)} contacts in 7 days" if tiers and net is not None else "",
-        tuple(row["member_count"] for row in account.rows["days"][-_CAMPAIGN_DAYS.days :] if row["member_count"] is not None),
-        "all contacts, 90 days",
-    )
+    below = f"{change_of(net)} contacts in 7 days" if tiers and net is not None else ""
+    trend = tuple(row["member_count"] for row in account.rows["days"][-_CAMPAIGN_DAYS.days :] if row["member_count"] is not None)
+    return Figure("Reachable people", number(reachable) if tiers else UNKNOWN, below, trend, "all contacts, 90 days")
 
 
 def _openings(account: AccountData) -> Figure:

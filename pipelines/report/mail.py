@@ -1,7 +1,4 @@
-"""The report behind each publishing: written into the home, and mailed at most once a night or week; its unusual days are posted.
-
-Not here: what it says (`figures`, `templates/`), when a run publishes.
-"""
+"""The report behind each publishing: made, mailed at most once a night or week; unusual days are posted. Not here: texts (`figures`)."""
 
 import datetime as dt
 import hashlib
@@ -10,7 +7,7 @@ import os
 import smtplib
 import ssl
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from email.message import EmailMessage
 from email.utils import format_datetime, make_msgid
 from pathlib import Path
@@ -31,8 +28,8 @@ log = logging.getLogger(__name__)
 
 #: How long each step of the conversation may take; the ports of its kinds; what the file is called that notes the night of a mail.
 _STEP_S, _PORTS, _MARK = 20.0, {"tls": 465, "starttls": 587, "off": 25}, "mailed-"
-#: The same of an unusual day and of a schema change that was posted, and how old one may be that is new.
-_UNUSUAL, _CHANGED, _RECENT = "unusual-", "changed-", dt.timedelta(days=3)
+#: How old an unusual day or a schema change may be that is new.
+_RECENT = dt.timedelta(days=3)
 #: The server said that it does not take the mail; after other errors it may have.
 _REFUSED = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError)
 
@@ -66,7 +63,7 @@ def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> 
         if account.today - row["day_on"] <= _RECENT
     ]
     oldest = min((account.today for account in report.accounts), default=dt.date.min + _RECENT) - _RECENT
-    _post_once(settings, folder, (_UNUSUAL, "unusual days"), found, oldest)
+    _post_once(settings, folder, "unusual days", found, oldest)
 
 
 def _post_schema_changes(settings: Settings, folder: Path) -> None:
@@ -74,15 +71,12 @@ def _post_schema_changes(settings: Settings, folder: Path) -> None:
     oldest = utc_now().date() - _RECENT
     changes = schema_changes(published_path(settings.home), f"noticed_at >= date '{oldest}'")
     found = [(at.date(), line, f"{f'account {account}' if account else 'published file'}, {line}") for account, at, line in changes]
-    _post_once(settings, folder, (_CHANGED, "schema changes"), found, oldest)
+    _post_once(settings, folder, "schema changes", found, oldest)
 
 
-def _post_once(settings: Settings, folder: Path, what: tuple[str, str], found: Sequence[tuple[dt.date, str, str]], oldest: dt.date) -> None:
-    """Post (day, what tells it from others of the day, sentence) to the alert address, each once, all in one message.
-
-    `what`: how their marks begin, and what the message is headed by. Marks are set before, as of mails; those from before `oldest` go.
-    """
-    (prefix, title), new = what, dict[Path, str]()
+def _post_once(settings: Settings, folder: Path, title: str, found: Sequence[tuple[dt.date, str, str]], oldest: dt.date) -> None:
+    """Post (day, what tells it apart, sentence) to the alert address, each once, in one message. Marks are set before, as of mails."""
+    prefix, new = {"unusual days": "unusual-", "schema changes": "changed-"}[title], dict[Path, str]()
     for day_on, key, sentence in found:
         with suppress(FileExistsError):
             os.close(create(mark := folder / f"{prefix}{day_on}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}"))
@@ -132,11 +126,10 @@ def _period(settings: Settings, report: ReportData) -> dt.date | None:
 
 @contextmanager
 def _server(settings: Settings) -> Iterator[smtplib.SMTP]:
-    place = settings.mail_host, settings.mail_port or _PORTS[settings.mail_tls]
-    trusted = ssl.create_default_context()
+    place, trusted = (settings.mail_host, settings.mail_port or _PORTS[settings.mail_tls]), ssl.create_default_context()
     is_secret = settings.mail_tls == "tls"
     server = smtplib.SMTP_SSL(*place, timeout=_STEP_S, context=trusted) if is_secret else smtplib.SMTP(*place, timeout=_STEP_S)
-    try:
+    with closing(server):
         if settings.mail_tls == "starttls":
             server.starttls(context=trusted)
         if settings.mail_password:
@@ -144,8 +137,6 @@ def _server(settings: Settings) -> Iterator[smtplib.SMTP]:
         yield server
         with suppress(OSError):  # it has the mail
             server.quit()
-    finally:
-        server.close()
 
 
 def _message(settings: Settings, report: ReportData) -> EmailMessage:

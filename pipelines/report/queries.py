@@ -1,7 +1,4 @@
-"""The rows of the report, from the published file by the queries in `sql/`.
-
-Not here: what is computed of them (`figures`), looks (`templates/`).
-"""
+"""The rows of the report, from the published file by the queries in `sql/`. Not here: figures (`figures`), looks (`templates/`)."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -60,10 +57,7 @@ class ReportData:
 
 
 def read_report(path: Path, now: dt.datetime) -> ReportData:
-    """The report's data from the published file at `path`, as it is `now`. NothingPublished when there is none.
-
-    A model that is not in the file has no rows.
-    """
+    """The report's data from the published file, as it is `now`; a model not in it has no rows. NothingPublished when there is none."""
     published = facts(path)
     if published is None:
         raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`")
@@ -90,13 +84,13 @@ def _account(
 def impersonal(report: ReportData) -> ReportData:
     """The same without personal data, whatever is published: to leave this machine."""
 
-    def clean(name: str, value: Any) -> Any:
-        return None if name in _PERSONAL else without_addresses(value) if isinstance(value, str) else value
+    def clean(row: Row) -> Row:
+        kept = {name: without_addresses(value) if isinstance(value, str) else value for name, value in row.items()}
+        return kept | dict.fromkeys(_PERSONAL & row.keys())
 
-    def cleaned(found: Rows) -> Rows:
-        return [{name: clean(name, value) for name, value in row.items()} for row in found]
-
-    accounts = [replace(each, has_texts=False, rows={key: cleaned(found) for key, found in each.rows.items()}) for each in report.accounts]
+    accounts = [
+        replace(each, has_texts=False, rows={key: [*map(clean, found)] for key, found in each.rows.items()}) for each in report.accounts
+    ]
     return ReportData(replace(report.published, personal_data=PersonalData.DROP), accounts)
 
 

@@ -62,15 +62,7 @@ def environment() -> Environment:
     )
     made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    functions = (
-        charts.swatch,
-        charts.strength,
-        charts.sparkline,
-        figures.key_figures,
-        figures.headline,
-        figures.changes_of,
-        figures.tiers_of,
-    )
+    functions = (charts.swatch, charts.strength, charts.sparkline, key_figures, figures.headline, changes_of, figures.tiers_of)
     made.globals |= {function.__name__: function for function in (*functions, as_of, standstill, pictures_of)}
     made.globals |= {"TIERS": figures.TIERS, "one_day": dt.timedelta(days=1)}
     return made
@@ -135,10 +127,8 @@ def _coupons(rows: Rows) -> Markup | None:
     issued, redeemed = (figures.total(rows, column) for column in ("issued_count", "redeemed_count"))
     if not issued:
         return None
-    items = [
-        charts.Bar("Issued", issued, number(issued)),
-        charts.Bar("Redeemed", redeemed, f"{number(redeemed)}, {share(redeemed / issued)}"),
-    ]
+    shown = f"{number(redeemed)}, {share(redeemed / issued)}"
+    items = [charts.Bar("Issued", issued, number(issued)), charts.Bar("Redeemed", redeemed, shown)]
     return charts.bars("Coupons of all time", items, axis=number)
 
 
@@ -159,15 +149,12 @@ def write_report(home: Path) -> tuple[Path, ReportData]:
 
 
 def preview(report: ReportData) -> str:
-    """Per account its figures and what changed: numbers only, nothing that the service's texts could bring in. Accounts go by their
-    names in the settings.
-    """
+    """Per account, by its name in the settings, its figures and what changed: nothing that the service's texts could bring in."""
     parts = []
     for account in report.accounts:
-        figures = [f"- {figure.name}: **{figure.value}** {figure.below}".rstrip() for figure in key_figures(account)]
-        rows = [
-            f"| {name} | {number(one.yesterday)} | {number(one.week)} | {change_of(one.difference)} |" for name, one in changes_of(account)
-        ]
-        head = ["| | yesterday | 7 days | against the 7 before |", "|---|--:|--:|--:|"]
-        parts.append("\n".join([f"**{account.name}**, {day(account.today)}", "", *figures, "", *head, *rows]))
+        shown = [f"- {figure.name}: **{figure.value}** {figure.below}".rstrip() for figure in key_figures(account)]
+        rows = [("", "yesterday", "7 days", "against the 7 before"), ("---", "--:", "--:", "--:")]
+        rows += [(name, number(one.yesterday), number(one.week), change_of(one.difference)) for name, one in changes_of(account)]
+        lines = [f"| {' | '.join(cells)} |" for cells in rows]
+        parts.append("\n".join([f"**{account.name}**, {day(account.today)}", "", *shown, "", *lines]))
     return "\n\n".join(parts) or "Nothing has been read yet."

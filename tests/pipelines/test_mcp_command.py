@@ -16,7 +16,7 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters, stdio_client
 
 from marketing_api.redaction import Secret
-from pipelines.assistant import ROW_LIMIT, TEXT_LIMIT, NoAnswer, PublishedCopy
+from pipelines.commands.mcp import ROW_LIMIT, TEXT_LIMIT, NoAnswer, PublishedCopy
 from tests.pipelines.conftest import Command
 from tests.pipelines.running import environment
 from warehouse.connection import connect

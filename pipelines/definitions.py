@@ -17,7 +17,7 @@ from assets.sources import SourceAsset
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop
-from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, rebuild
+from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, forget_job, rebuild
 from pipelines.logs import start_logging
 from pipelines.publishing import MODELS_STEP, Lake, Models, breaking_changes, model_settings, publish_home
 from pipelines.report.mail import Reports
@@ -60,7 +60,7 @@ def build_definitions(
     pushes = push_jobs() if has_models else []
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])])),
-        jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, *pushes],
+        jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, forget_job, *pushes],
         schedules=[nightly(settings)],
         sensors=[*failure_alerts(settings), *([models_after_failed_reads(settings)] if has_models else [])],
         resources={"settings": settings_resource(settings), "reader": reader_resource(now)} | resources,

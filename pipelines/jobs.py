@@ -34,6 +34,31 @@ PUBLISH = dg.define_asset_job(
 )
 
 
+@dg.op(
+    required_resource_keys={"settings"},
+    config_schema={
+        "people": dg.Field([str], description="Their e-mail addresses; with `apply` they go from this run's config, too."),
+        "apply": dg.Field(bool, default_value=False, description="Take them out; otherwise what would go is shown."),
+    },
+)
+def forget_people(context: dg.OpExecutionContext) -> None:
+    """Take people out of everything that is kept of them. Nothing is requested of the service."""
+    from pipelines.erasing import dry_run, forget, is_over, people  # with what a report needs: other jobs do without
+
+    settings: Settings = context.resources.settings
+    person = people(settings, None, context.op_config["people"], ())
+    places = forget(settings, person) if context.op_config["apply"] else dry_run(settings, person)
+    context.add_output_metadata({each.place: f"{each.rows:,} {each.outcome}" for each in places})
+    if not is_over(places):
+        raise dg.Failure("not all could be taken out: `marketing-sync forget --apply` tries again", allow_retries=False)
+
+
+@dg.job(name="forget", executor_def=dg.in_process_executor, config={"ops": {"forget_people": {"config": {"people": [], "apply": False}}}})
+def forget_job() -> None:
+    """People who asked for it are taken out of everything; launched as it is, it shows what would go."""
+    forget_people()
+
+
 @dg.op(pool="warehouse", required_resource_keys={"settings"})
 def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
     """Write the warehouse anew from the archive; no request is sent."""

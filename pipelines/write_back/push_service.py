@@ -11,13 +11,12 @@ plan does without.
 
 from __future__ import annotations
 
-import functools
 import gc
 import logging
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,8 +31,8 @@ from pipelines.settings import Settings, SettingsError, account_named
 from pipelines.write_back.account_state import Known, load_known
 from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import InputError, Rows
-from pipelines.write_back.item import Options, Plan, State
-from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
+from pipelines.write_back.item import Options, Plan
+from pipelines.write_back.kinds import Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.store import check_not_held, sender_lock
 from pipelines.write_back.planning import without_forgotten
@@ -241,38 +240,29 @@ class PushRun:
     def send_open(self) -> None:
         """Send everything that is open."""
         if open_ := self.outbox.open(self.ran.account):
-            pushes = frozenset(entry.push_id for entry in open_)
-            self.ran = replace(self.ran, stopped=self._send(), earlier=pushes.difference([self.ran.push_id]))
+            sending = Sending(self.outbox, self.client, self.ran.account, stop=self.watch.halt, on_progress=self.watch.sent)
+            self._note(frozenset(entry.push_id for entry in open_), sending.run())
 
     def read_back(self) -> None:
-        """Compare what the service shows with what was sent and not looked at yet; drift stands in the outbox. Nothing, once stopped.
-
-        What arrived in some of its lists only is sent once more, list by list.
+        """Compare what the service shows with what was sent and not looked at yet, each push as it was ordered; drift stands in the outbox.
+        Nothing, once stopped.
         """
         pushes = self.ran.earlier | self.outbox.not_read_back(self.ran.account)
-        if pushes and not self.ran.stopped:
-            self.ran = replace(self.ran, stopped=self._look(pushes), earlier=pushes.difference([self.ran.push_id]))
-
-    def _look(self, pushes: Collection[int]) -> str | None:
-        """Why not all of it could be read, in words. Each push is read as it was ordered."""
+        if not pushes or self.ran.stopped:
+            return
         self.watch.reading_back()
-        look = functools.partial(verify, self.outbox, self.client, labels=self._labels(), stop=self.watch.halt)
+        labels, stopped = self._labels(), None
         ways: defaultdict[str, set[int]] = defaultdict(set)
         for push in filter(None, map(self.outbox.push, pushes)):
             ways[str(push.options.get("verify", "sample"))].add(push.push_id)
         for how, several in ways.items():
-            if stopped := look(several, how):
-                return stopped
-        applied = (entry for push_id in pushes for entry in self.outbox.items(push_id, [State.APPLIED]))
-        in_part = [entry.item_id for entry in applied if KINDS[entry.kind].is_in_part(entry)]
-        if self.outbox.again(in_part) and (stopped := self._send() or look(pushes, "none")):
-            return stopped
-        self.outbox.note_read_back(pushes)
-        return None
+            stopped = stopped or verify(self.outbox, self.client, several, how, labels=labels, stop=self.watch.halt)
+        if not stopped:
+            self.outbox.note_read_back(pushes)
+        self._note(pushes, stopped)
 
-    def _send(self) -> str | None:
-        """Why not everything was sent, in words."""
-        return Sending(self.outbox, self.client, self.ran.account, stop=self.watch.halt, on_progress=self.watch.sent).run()
+    def _note(self, pushes: frozenset[int], stopped: str | None) -> None:
+        self.ran = replace(self.ran, stopped=stopped, earlier=pushes.difference([self.ran.push_id]))
 
     def _labels(self) -> Labels:
         """List → field → label, since some services show values by label. None while somebody else has the warehouse: sending is over,

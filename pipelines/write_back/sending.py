@@ -374,7 +374,7 @@ class Delivery:
 
     def __init__(self, outbox: Outbox, client: Client, timeout_s: float, is_halted: Callable[[], bool]) -> None:
         self._outbox, self._client, self._timeout_s, self._is_halted = outbox, client, timeout_s, is_halted
-        self._forms = {name: kind.forms(client.fetch) for name, kind in KINDS.items()}
+        self._completed: set[str] = set()  # kinds whose requests were taken so, and not as they were planned
 
     def send(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response | None:
         """The last response; None when it was cancelled meanwhile. `contact_ids`: what its address was looked up as; each is written to.
@@ -393,22 +393,21 @@ class Delivery:
 
         operation = dataclasses.replace(find(entry.operation or ""), timeout=self._timeout_s)
         ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
-        forms = self._forms[entry.kind]
-        wants, more = forms.wants(entry), frozenset[Any]()
+        kind, is_completed = KINDS[entry.kind], entry.kind in self._completed
         while True:
-            several = forms.of(entry, wants | more)
+            several = kind.completed(entry, self._client.fetch) if is_completed else [entry.params]
             try:
                 for call in [Call(operation, {**params, **each}) for params in several for each in ids]:
                     response = self._again(call) if is_claimed else self._client.write(call, before=claim)
             except _NotPlanned:
                 return None
             except Refused as refusal:
-                new = forms.wanted_by(refusal, entry) - wants - more
-                if not new:
+                if is_completed or not kind.lacks(refusal, entry):
                     raise
-                more |= new
+                is_completed = True
             else:
-                forms.learn(more)
+                if is_completed:
+                    self._completed.add(entry.kind)
                 return response
 
     def _again(self, call: Call) -> Response:

@@ -155,7 +155,7 @@ class Moment(NamedTuple):
 
 
 def _one_way(text: str) -> str:
-    """A text that begins with a date with slashes, so that it can be read in one way; another one as it came. BadValue when that is open."""
+    """A date with slashes at the beginning is written so that it can be read in one way; BadValue when that is open."""
     if (match := _SLASHED.match(text)) is None:
         return text
     first, second = int(match[1]), int(match[2])

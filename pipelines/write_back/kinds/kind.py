@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from marketing_api.contact_lookup import Fetch, Found
 from marketing_api.errors import Refused
@@ -30,25 +30,6 @@ Params = Mapping[str, str]
 WHO: Mapping[str, tuple[str, ...]] = {"email": ("email",), "contact_id": ("contact_id",)}
 BY_WHO = ("email", "contact_id")
 LIST = ("list_id", "list")
-
-
-class RequestForms:
-    """In which requests an entry is sent: as it was planned. Made once for each sending; thread-safe."""
-
-    def wants(self, entry: Entry) -> frozenset[Any]:
-        """What is known by now to be wanted of it beyond the plan."""
-        return frozenset()
-
-    def wanted_by(self, refusal: Refused, entry: Entry) -> frozenset[Any]:
-        """What the refusal asks for; nothing when it is final."""
-        return frozenset()
-
-    def learn(self, wants: frozenset[Any]) -> None:
-        """Requests in this form were taken, in others they were not."""
-
-    def of(self, entry: Entry, wants: frozenset[Any]) -> Sequence[Params]:
-        """The requests, one after the other. Raises what sending one raises."""
-        return [entry.params]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +101,17 @@ class Kind(str, ABC):
         one = min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
         return () if one is None else (one.contact_id,)
 
-    def forms(self, fetch: Fetch) -> RequestForms:
-        return RequestForms()
+    def lacks(self, refusal: Refused, entry: Entry) -> bool:
+        """Whether the service refused it for want of what `completed` adds."""
+        return False
+
+    def completed(self, entry: Entry, fetch: Fetch) -> Sequence[Params]:
+        """Its requests, one after the other, with what some services want beyond the plan. Raises what sending one raises."""
+        return [entry.params]
 
     def new_contact_id(self, response: Response) -> int | None:
         """The id of the contact that a request has made, where the service names it."""
         return None
-
-    def is_in_part(self, entry: Entry) -> bool:
-        """Whether a part of it was read back as intended, so that it is sent once more, in another form."""
-        return False
 
     def ambiguity(self, entry: Entry, contact_id: int | None) -> Hashable | None:
         """Entries alike in this could not be told apart when both are looked for, and go one at a time. None: nothing is alike."""

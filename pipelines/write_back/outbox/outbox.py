@@ -381,11 +381,6 @@ class Outbox(AbstractContextManager["Outbox"]):
             planned = change.do("look_first", **of).rowcount + change.do("plan_again", **of).rowcount
         return Retried(planned, superseded, left)
 
-    def again(self, item_ids: Collection[int]) -> int:
-        """Plan applied contacts again, unless a later item has changed them since; how many. Their drift says in which form they go."""
-        with self._change() as change:
-            return change.do("again", item_ids=json.dumps(list(item_ids))).rowcount
-
     def prune(self, days: int | None) -> int:
         """Forget skipped rows of pushes older than so many days (None: of none); how many. The push's own counts stay."""
         before = self._clock() - days * 86_400 if days else 0

@@ -200,12 +200,6 @@ where item_id not in (select value from json_each(:left)) and item_id in (
         and not (may_have_arrived and kind in (select value from json_each(:looked_for)))
 );
 
--- again
-update item
-set state = 'planned', done_at = null, changed_at = :now, revision = :revision
-where state = 'applied' and item_id in (select value from json_each(:item_ids))
-    and not exists (select 1 from superseded where superseded.item_id = item.item_id);
-
 -- prune_effects
 delete from effect where item_id in (
     select item_id from item where state = 'skipped' and push_id in (select push_id from push where begun_at < :before)

@@ -14,12 +14,13 @@ from typing import Any
 from pipelines.options import VERIFY
 from pipelines.settings import SWITCH, TEXT, Settings, SettingsError, declared_tables
 from pipelines.write_back.input.columns import fold
+from pipelines.write_back.input.files import read_query
 from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
 from pipelines.write_back.item import DONE, Source, State
 from pipelines.write_back.kinds import CONTACTS, TAGS
 from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
 from pipelines.write_back.planning import QUEUED
-from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push, run_query
+from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push
 from pipelines.write_back.result import Result, new_run
 from warehouse.forgetting import is_pseudonym
 
@@ -105,7 +106,7 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
     except SettingsError as problem:
         text = str(problem).replace("with --account", "with account = …")
         raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
-    people = run_query(settings, sync.query)
+    people = read_query(settings, sync.query)
     who = _who_column(sync, people)
     now = {_key(cell): place for place, cell in reversed(list(enumerate(people.cells[who])))}  # the first of each
     now = {key: place for key, place in now.items() if not is_pseudonym(key, is_id=True)}  # of those who asked to be forgotten

@@ -26,9 +26,8 @@ from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.alerts import try_to_post
 from pipelines.backups import back_up_run
 from pipelines.home import in_use
-from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError, account_named
-from pipelines.write_back.account_state import Known, load_known
+from pipelines.write_back.account_state import load_known
 from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import Options, Plan
@@ -115,19 +114,13 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
     return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
 
-def run_query(settings: Settings, sql: str) -> Rows:
-    """The rows of somebody's query on the warehouse. Raises InputError, WarehouseError."""
-    seconds, limit = settings.query_seconds, settings.input_limit
-    return read_query(settings.warehouse_path, sql, deadline_s=settings.lock_seconds, on_wait=report_waiting, seconds=seconds, limit=limit)
-
-
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
     """What would be sent. No request is sent, nothing is written. Raises InputError, WarehouseError, OutboxError."""
     gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
     try:
         with Outbox(outbox_path(settings.home)) as outbox:
             if rows is None:
-                rows = read_file(order.file, limit=settings.input_limit) if order.file else run_query(settings, order.query or "")
+                rows = read_file(order.file, limit=settings.input_limit) if order.file else read_query(settings, order.query or "")
             return _plan(settings, order, rows, outbox)
     finally:
         gc.enable()
@@ -137,20 +130,8 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     revision = outbox.revision
     rows = without_forgotten(rows, order.account, load(settings.home / "archive"), order.options.mapping)
     options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
-    plan = make_plan(order.kind, rows, known_of(settings, order.account), outbox, options)
+    plan = make_plan(order.kind, rows, load_known(settings, order.account), outbox, options)
     return Planned(order, rows, replace(plan, earlier=tuple(outbox.open_by_push(order.account))), revision)
-
-
-def known_of(settings: Settings, account: str) -> Known:
-    """What the warehouse knows of the account. Raises InputError when nothing was read yet, WarehouseError."""
-    return load_known(
-        settings.warehouse_path,
-        account,
-        zone=next((each.timezone for each in settings.accounts if each.account == account), None),
-        fallback_zone=settings.timezone,
-        deadline_s=settings.lock_seconds,
-        on_wait=report_waiting,
-    )
 
 
 def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
@@ -268,7 +249,7 @@ class PushRun:
         """List → field → label, since some services show values by label. None while somebody else has the warehouse: sending is over,
         and reading back goes by ids then."""
         try:
-            return known_of(self.settings, self.ran.account).lists.fields
+            return load_known(self.settings, self.ran.account).lists.fields
         except (InputError, WarehouseError):
             return {}
 

@@ -26,9 +26,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.settings import INPUT_LIMIT, QUERY_SECONDS
+from pipelines.progress import report_waiting
+from pipelines.settings import INPUT_LIMIT, Settings
 from pipelines.write_back.input.rows import InputError, Rows, cell_of, rows_of_columns, rows_of_records, shown
-from warehouse.connection import DEADLINE_S, OnWait, bounded_memory, connect
+from warehouse.connection import bounded_memory, connect
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.sql import not_one_select, time_limit
 
@@ -283,23 +284,18 @@ def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, 
 # -- columnar input: Parquet files, and queries on the warehouse, which can neither write nor reach anything but its tables
 
 
-def read_query(
-    warehouse: Path,
-    sql: str,
-    *,
-    deadline_s: float = DEADLINE_S,
-    on_wait: OnWait | None = None,
-    seconds: float = QUERY_SECONDS,
-    limit: int = INPUT_LIMIT,
-) -> Rows:
-    """The rows of one SELECT on the warehouse at this path. Raises InputError, and what `warehouse.connection.connect` raises.
+def read_query(settings: Settings, sql: str) -> Rows:
+    """The rows of one SELECT on the warehouse. Raises InputError, and what `warehouse.connection.connect` raises.
 
-    It runs on an instance of its own that is read-only, reaches no other file, and keeps its settings; for `seconds`, until it has
-    returned `limit` bytes, and with as much memory.
+    It runs on an instance of its own that is read-only, reaches no other file, and keeps its settings; for so many seconds, until it has
+    returned as many bytes as an input may have, and with as much memory.
     """
+    seconds, limit = settings.query_seconds, settings.input_limit
     memory = f"{limit // 10**6 + 1}MB"
     with (
-        connect(warehouse, is_sealed=True, deadline_s=deadline_s, memory_limit=memory, on_wait=on_wait) as connection,
+        connect(
+            settings.warehouse_path, is_sealed=True, deadline_s=settings.lock_seconds, memory_limit=memory, on_wait=report_waiting
+        ) as connection,
         bounded_memory(_QUERY_BYTES + _BYTES_OF_A_BYTE * limit),
         time_limit(connection, seconds) as is_over,
     ):

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from marketing_api.clock import wall
+from marketing_api.clock import SteadyClock
 from warehouse.archive.disk import set_aside
 from warehouse.sql import statements
 
@@ -70,8 +70,9 @@ class OutboxBusy(OutboxError):
 class Store:
     """One connection for all threads of a process, which take turns. Raises OutboxError and nothing of sqlite3's."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, clock: Callable[[], float] | None = None) -> None:
         self.path = path
+        self._clock = clock or SteadyClock().seconds
         self._lock = threading.RLock()
         self._is_checked = self._is_changed = False
         with self._explained():
@@ -124,14 +125,14 @@ class Store:
             return self._connection.execute(STATEMENTS[statement], values).fetchall()
 
     @contextmanager
-    def change(self, clock: Callable[[], float] = wall) -> Iterator[Change]:
+    def change(self) -> Iterator[Change]:
         """One transaction: all of it is committed when the context ends well, else none of it. Before the first one the file is checked."""
         with self._lock, self._explained():
             if not self._is_checked:
                 self.check()
             self._is_checked = self._is_changed = True
             self._connection.execute("begin immediate")
-            change = Change(self._connection, clock())
+            change = Change(self._connection, self._clock())
             try:
                 yield change
                 self._connection.execute("commit")
@@ -232,13 +233,6 @@ class Change:
     def _own(self, statement: str) -> dict[str, Any]:
         return {"now": self.now} | ({"revision": self.revision} if ":revision" in STATEMENTS[statement] else {})
 
-    def insert(self, table: str, **values: Any) -> int:
-        """The number of the new row."""
-        marks = ", ".join("?" * len(values))
-        cursor = self.run(f"insert into {table} ({', '.join(values)}) values ({marks})", tuple(values.values()))  # noqa: S608
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
-
 
 def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
     text = str(problem)
@@ -302,19 +296,6 @@ def _noted(path: Path) -> int:
 
 # ---- resuming with the copy of an outbox that is damaged or gone, so that nothing is sent twice
 
-_WHY = "'the outbox was damaged: whether it was sent is not known'"
-#: The copy was made before the requests of its push left.
-_MAYBE_SENT = (
-    f"update item set state = 'unknown', message = {_WHY}, sent_at = coalesce(sent_at, planned_at), changed_at = ?, revision = ?"  # noqa: S608
-    " where state in ('planned', 'sending') and operation is not null"
-)
-#: What is not idempotent, of contacts that are not known, cannot be looked for.
-_NOT_TO_BE_FOUND = (
-    f"update item set state = 'rejected', message = {_WHY}, rejected_by = 'check', changed_at = ?, revision = ?"  # noqa: S608
-    " where state = 'unknown' and contact_id is null and push_id in"
-    " (select push_id from push where kind in (select value from json_each(?)))"
-)
-
 
 def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
     """Put the copy in the outbox's place, which is set aside; False when there is no need to.
@@ -372,8 +353,9 @@ def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collectio
 def _doubt(path: Path, now: float, not_idempotent: Collection[str]) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         (revision,) = connection.execute("update revision set value = value + 1 returning value").fetchone()
-        connection.execute(_MAYBE_SENT, (now, revision))
-        connection.execute(_NOT_TO_BE_FOUND, (now, revision, json.dumps(not_idempotent)))
+        values = {"now": now, "revision": revision, "not_idempotent": json.dumps(not_idempotent)}
+        for name in ("doubt_maybe_sent", "doubt_not_to_be_found"):
+            connection.execute(STATEMENTS[name], values)
 
 
 # ---- one sender per home and account at a time: a locked file, which goes with its process however that ends

@@ -39,7 +39,6 @@ from marketing_api.operations import find
 from marketing_api.write_result import says_absent
 from pipelines.write_back.item import DONE, State
 from pipelines.write_back.kinds import ADDING, KINDS
-from pipelines.write_back.kinds.kind import Search
 from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from pipelines.write_back.send_order import Schedule, keys_of
@@ -297,7 +296,7 @@ class Sending:
         """
         if entry.item_id not in self._due:
             return
-        if (search := KINDS[entry.kind].search) is None:
+        if (look := KINDS[entry.kind].look) is None:
             del self._due[entry.item_id]
             self._send_again(entry.item_id)
             return
@@ -308,11 +307,11 @@ class Sending:
             del self._due[item_id]
         settled = began - self._policy.last_look_s
         self._do(
-            lambda: search.look(self._outbox, self._client, self._account, contact_id, together, settled),
-            lambda looked: self._on_looked(search, together, looked, began),
+            lambda: look(self._outbox, self._client, self._account, contact_id, together, settled),
+            lambda looked: self._on_looked(together, looked, began),
         )
 
-    def _on_looked(self, search: Search, together: list[int], looked: Mapping[int, Presence] | MarketingApiError, began: float) -> None:
+    def _on_looked(self, together: list[int], looked: Mapping[int, Presence] | MarketingApiError, began: float) -> None:
         if isinstance(looked, Stopped):
             self._halt("stopped")
             return
@@ -323,9 +322,9 @@ class Sending:
             elif presence is None:
                 self._give_up(item_id, f"it could not be looked for: {looked}")
             elif presence is Presence.THERE:
-                self._end(item_id, State.APPLIED, message=search.found_message)
+                self._end(item_id, State.APPLIED, message=presence.value)
             elif presence is Presence.HIDDEN:
-                self._give_up(item_id, search.hidden_message)
+                self._give_up(item_id, presence.value)
             elif began >= (since := self._unknown[item_id]) + self._policy.last_look_s:
                 self._send_again(item_id)  # it never arrived
             else:

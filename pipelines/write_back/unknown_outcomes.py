@@ -21,11 +21,11 @@ from pipelines.write_back.outbox.outbox import Entry
 
 
 class Presence(Enum):
-    """What a timeline tells about an activity."""
+    """What a timeline tells about an activity, in words for its outcome."""
 
-    THERE = "there"
-    ABSENT = "absent"
-    HIDDEN = "hidden"  # the service cut the timeline before that moment
+    THERE = "found in the timeline after its response was lost"
+    ABSENT = "not in the timeline"
+    HIDDEN = "the service does not show the contact's timeline as far back: whether it arrived cannot be told"
 
 
 #: A text that is the beginning of a description stands for it from so many characters on.

@@ -69,7 +69,7 @@ def verify(
     sent = [entry for push_id in sorted(push_ids) for entry in outbox.items(push_id, [*DONE, State.UNKNOWN])]
     by_verifier: dict[Verifier, list[Entry]] = {}  # kinds that are read back alike are read back together
     for kind in KINDS.values():
-        if (verifier := kind.verifier()) is not None and (several := [entry for entry in sent if entry.kind == kind]):
+        if (verifier := kind.read_back) is not None and (several := [entry for entry in sent if entry.kind == kind]):
             by_verifier.setdefault(verifier, []).extend(several)
     reading = ReadBack(outbox, client, labels or {}, (*ADDING, *REMOVING), stop or threading.Event(), policy)
     try:

@@ -20,11 +20,11 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import text_of
 from pipelines.write_back.input.values import BadValue, Moment, moment
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind, Search
+from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind
 from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.unknown_outcomes import Presence, look_for, wanted
-from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
+from pipelines.write_back.verification import Compared, ReadBack, Readings
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -188,7 +188,7 @@ def _presence(outbox: Outbox, account: str, contact_id: int, timeline: Timeline,
     return look_for([wanted(entry, settled_before) for entry in ours], timeline)
 
 
-def _look(
+def look(
     outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled_before: float
 ) -> Mapping[int, Presence]:
     """One timeline serves all of the contact's."""
@@ -202,15 +202,9 @@ class Activities(Kind):
 
     name = "activities"
     columns = Spec({**WHO, "description": ("description",), "datetime": ("datetime",)}, (BY_WHO, ("description",), ("datetime",)))
-    search = Search(
-        _look,
-        found_message="found in the timeline after its response was lost",
-        hidden_message="the service does not show the contact's timeline as far back: whether it arrived cannot be told",
-    )
+    look = staticmethod(look)
+    read_back = staticmethod(read_back)
     is_order_free = True
-
-    def verifier(self) -> Verifier:
-        return read_back
 
     def plan(self, planning: Planning) -> None:
         """What was not sent and is not in a timeline yet."""

@@ -26,7 +26,7 @@ from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import LIST, Kind, Params
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
-from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
+from pipelines.write_back.verification import Compared, ReadBack, Readings
 
 #: Share of the requests that is read back of a `sample`.
 SAMPLE = 0.05
@@ -359,12 +359,10 @@ class Contacts(Kind):
         (("email",), ("list",)),
         takes_fields=True,
     )
+    read_back = staticmethod(read_back)
     is_adding = True
     samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
-
-    def verifier(self) -> Verifier:
-        return read_back
 
     def plan(self, planning: Planning) -> None:
         """Every row's lists that have something to change."""

@@ -160,14 +160,12 @@ class Store:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         version = self._version()
-        if version == 0:
-            self._is_checked = True
-            self._create()
-            self._is_changed = False  # there is nothing in it that could be lost
-        elif version > VERSION:
+        if version > VERSION:
             raise OutboxTooNew(f"{self.path} was written by a newer version of marketing-sync: upgrade this installation")
-        elif version < VERSION:
-            self._migrate()
+        if version < VERSION:
+            self._is_checked = version == 0
+            self._make_tables()
+            self._is_changed = version > 0  # there is nothing in a new one that could be lost
         connection.executescript(_VIEWS)
 
     def _version(self) -> int:
@@ -178,20 +176,13 @@ class Store:
             raise OutboxDamaged(f"{self.path} is not an outbox of marketing-sync: move it away")
         return version
 
-    def _create(self) -> None:
-        with self.change() as change:
-            if self._version() == 0:  # nobody else was faster
-                for statement in _SCHEMA.split(";\n"):
-                    change.run(statement)
-                change.run(f"pragma application_id = {_APPLICATION_ID}")
-                change.run(f"pragma user_version = {VERSION}")
-
-    def _migrate(self) -> None:
+    def _make_tables(self) -> None:
         with self.change() as change:
             version = self._version()  # another process may have been faster
-            for _, migration in sorted((number, text) for number, text in MIGRATIONS.items() if number > version):
-                for statement in migration.split(";\n"):
-                    change.run(statement)
+            steps = [text for number, text in sorted(MIGRATIONS.items()) if number > version] if version else [_SCHEMA]
+            for statement in ";\n".join(steps).split(";\n"):
+                change.run(statement)
+            change.run(f"pragma application_id = {_APPLICATION_ID}")
             change.run(f"pragma user_version = {VERSION}")
 
     @contextmanager

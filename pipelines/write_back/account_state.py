@@ -306,16 +306,6 @@ def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
     return Who(email, email and email.lower(), None if number is None else values.identifier(number, "the contact id"))
 
 
-def person_of(who: Who, members: list[Member]) -> Person:
-    """`members`: those of the contact id or, without one, of the address. BadValue when the id has another address than the row says."""
-    if who.contact_id is None:
-        return Person(who, members, list(dict.fromkeys(member.contact_id for member in members)), who.email)
-    addresses = {member.email.strip().lower(): member.email for member in members if member.email}
-    if who.key is not None and addresses and who.key not in addresses:
-        raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
-    return Person(who, members, [who.contact_id], who.email or next(iter(addresses.values()), None))
-
-
 # ---- how a contact stands on a list
 
 

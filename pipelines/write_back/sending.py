@@ -15,7 +15,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -115,7 +115,6 @@ class Sending:
             raise
         finally:
             self._pool.shutdown(wait=True)
-        note_waiting(self._outbox, self._schedule, self._outbox.open(self._account))
         return self._stopped
 
     def _take_in(self, entries: list[Entry]) -> None:
@@ -394,23 +393,3 @@ class _NotPlanned(Exception):
 def _who(entry: Entry) -> tuple[str, int | None]:
     """What is looked up of it: its address, and in which list."""
     return entry.email or "", KINDS[entry.kind].look_up_list(entry)
-
-
-def note_waiting(outbox: Outbox, schedule: Schedule, left: Iterable[Entry]) -> None:
-    """Tell of everything that is left planned what it waits for, and of nothing else. `left`: in order of their numbers."""
-    unknown: dict[int, Entry] = {}  # item → the unknown one that it is, or that it waits for
-    messages: dict[int, str | None] = {}
-    for entry in left:
-        if entry.state is State.UNKNOWN:
-            unknown[entry.item_id] = entry
-            continue
-        cause = next((unknown[other] for other in sorted(schedule.waits_for(entry.item_id)) if other in unknown), None)
-        message = None
-        if cause is not None:
-            unknown[entry.item_id] = cause
-            rows = f"row{'s' if len(cause.rows) > 1 else ''} {', '.join(map(str, cause.rows[:5]))}{'…' if len(cause.rows) > 5 else ''}"
-            where = "" if cause.push_id == entry.push_id else f" of push {cause.push_id}"
-            message = f"waits for {rows}{where}, about the same person, whose outcome is unknown"
-        if message != entry.message:
-            messages[entry.item_id] = message
-    outbox.note(messages)

@@ -5,6 +5,7 @@ as fast, but join rows over a quotation mark that is left open, and do not count
 """
 
 import codecs
+import collections
 import contextlib
 import copy
 import csv
@@ -123,48 +124,18 @@ def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes
 
 
 def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -> Rows:
+    """Strict, since a quotation mark that is never closed would swallow the rest of the file into one cell."""
     encoding, notes = _encoding(name, content)
-    lines = _lines(content, encoding)
+    # CR, LF and CRLF end a line, as for csv. Decoded as they are read: all of it at once takes four times the memory.
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
     hint = lines.readline(_LONGEST_HEADER).strip()
     if hint.lower().startswith("sep=") and len(hint) == 5:  # a spreadsheet's own hint, which it does not show as a row
         delimiter = hint[4]
-    else:
-        lines, delimiter = _lines(content, encoding), _delimiter(_lines(content, encoding), delimiters)
-    return rows_of_records(name, _records(name, lines, delimiter, budget), warnings=notes)
-
-
-def _lines(content: bytes, encoding: str) -> io.TextIOWrapper:
-    """CR, LF and CRLF end a line, as for csv. Decoded as they are read: all of it at once takes four times the memory."""
-    return io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
-
-
-def _encoding(name: str, content: bytes) -> tuple[str, list[str]]:
-    if content.startswith(_UTF_16):
-        return "utf-16", []
-    if b"\0" in content:
-        raise InputError(f"{name} is no text: give a CSV, TSV, JSON lines, Parquet or Excel (.xlsx) file")
-    if _is_text(content, "utf-8-sig"):
-        return "utf-8-sig", []
-    encoding, called = ("cp1252", "Windows-1252") if _is_text(content, "cp1252") else ("latin-1", "Latin-1")
-    return encoding, [f"{name} is not UTF-8 and was read as {called}: look at letters like é and ü in the plan before sending"]
-
-
-def _is_text(content: bytes, encoding: str) -> bool:
-    chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
-    try:
-        return all(True for _ in codecs.iterdecode(chunks, encoding))
-    except UnicodeDecodeError:
-        return False
-
-
-def _delimiter(lines: io.TextIOWrapper, candidates: str) -> str:
-    """The one that splits the header into most columns; the first of them for a single column."""
-    header = next(filter(str.strip, iter(lambda: lines.readline(_LONGEST_HEADER), "")), "")
-    return max(candidates, key=lambda delimiter: len(next(csv.reader([header], delimiter=delimiter), [])))
-
-
-def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: InputBudget) -> list[list[str]]:
-    """Strict, since a quotation mark that is never closed would swallow the rest of the file into one cell."""
+    else:  # the one that splits the header into most columns; the first of them for a single column
+        lines.seek(0)
+        header = next(filter(str.strip, iter(lambda: lines.readline(_LONGEST_HEADER), "")), "")
+        delimiter = max(delimiters, key=lambda each: len(next(csv.reader([header], delimiter=each), [])))
+        lines.seek(0)
     records: list[list[str]] = []
     try:
         for record in budget.records(csv.reader(lines, delimiter=delimiter, strict=True)):
@@ -175,7 +146,23 @@ def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: InputBu
         if "field larger" in str(problem):
             wrong = f"has a cell of more than {csv.field_size_limit():,} characters: shorten it, or close a quotation mark that is open"
         raise InputError(f"{name}: row {len(records) + 1} {wrong}") from None
-    return records
+    return rows_of_records(name, records, warnings=notes)
+
+
+def _encoding(name: str, content: bytes) -> tuple[str, list[str]]:
+    """And what a person is to look at, where it is a guess."""
+    if content.startswith(_UTF_16):
+        return "utf-16", []
+    if b"\0" in content:
+        raise InputError(f"{name} is no text: give a CSV, TSV, JSON lines, Parquet or Excel (.xlsx) file")
+    for encoding in ("utf-8-sig", "cp1252", "latin-1"):  # the last one takes everything
+        chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
+        with contextlib.suppress(UnicodeDecodeError):
+            collections.deque(codecs.iterdecode(chunks, encoding), maxlen=0)
+            break
+    called = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}.get(encoding)
+    note = f"{name} is not UTF-8 and was read as {called}: look at letters like é and ü in the plan before sending"
+    return encoding, [note] if called else []
 
 
 # -- JSON lines: an object a line, whose members may be in any order and be left out

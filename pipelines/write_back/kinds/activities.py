@@ -52,6 +52,10 @@ class _Wanted(NamedTuple):
         return f"{name}|{self.row.moment.wall}|{self.row.description}"
 
     @property
+    def subjects(self) -> list[str]:
+        return list(map(self.subject, self.person.names))
+
+    @property
     def own(self) -> str:
         return self.subject(self.person.address if self.contact_id is None else self.contact_id)
 
@@ -88,7 +92,7 @@ def _once(planning: Planning) -> Iterator[_Wanted]:
 
 
 def _not_sent(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
-    past = planning.last(subject for each in wanted for subject in _subjects(each)) if wanted else {}
+    past = planning.last(subject for each in wanted for subject in each.subjects) if wanted else {}
     for each in wanted:
         pasts = list(_pasts(each, past))
         is_done, is_queued = any(one.is_done for one in pasts), any(one.is_open for one in pasts)
@@ -101,14 +105,10 @@ def _not_sent(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
             yield each
 
 
-def _subjects(each: _Wanted) -> Iterator[str]:
-    yield from map(each.subject, each.person.names)
-
-
 def _pasts(each: _Wanted, past: Mapping[str, Past]) -> Iterator[Past]:
     """What was done for any contact of the address; for a row that names the contact, only what went to that one or may have."""
     if each.person.who.contact_id is None:
-        yield from (past[subject] for subject in _subjects(each) if subject in past)
+        yield from (past[subject] for subject in each.subjects if subject in past)
         return
     if (own := past.get(each.own)) is not None:
         yield own

@@ -326,13 +326,6 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         with self.change() as change:
             change.do("unclaim", item_id=item_id)
 
-    def note(self, messages: Mapping[int, str | None]) -> None:
-        """Say of planned items why they are not sent yet."""
-        if not messages:
-            return
-        with self.change() as change:
-            change.do_many("note", ({"message": message, "item_id": item_id} for item_id, message in messages.items()))
-
     def not_read_back(self, account: str) -> set[int]:
         """Pushes of which something was sent, by whichever run, that nobody has looked at since."""
         return {row[0] for row in self.rows("not_read_back", account=account)}

@@ -167,9 +167,6 @@ update item
 set state = 'planned', attempts = attempts - 1, sent_at = null, changed_at = :now, revision = :revision
 where item_id = :item_id and state = 'sending';
 
--- note
-update item set message = :message, revision = :revision where item_id = :item_id and state = 'planned';
-
 -- note_read_back
 update push
 set options = json_set(options, '$.is_read_back', json('true'))

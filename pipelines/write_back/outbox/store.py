@@ -304,17 +304,6 @@ def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
         if not copy_of(path).exists():
             raise
         log.warning("%s", problem)
-    temporary = path.with_name(f".{path.name}")
-    _make(path, temporary, now, not_idempotent)
-    for suffix in ("-wal", "-shm", ""):
-        if (part := Path(f"{path}{suffix}")).exists():
-            set_aside(part)
-    revision_note(path).unlink(missing_ok=True)
-    temporary.rename(path)
-    return True
-
-
-def _make(path: Path, temporary: Path, now: float, not_idempotent: Collection[str]) -> None:
     try:
         with contextlib.closing(Store(copy_of(path))) as copy:
             copy.check()
@@ -323,10 +312,17 @@ def _make(path: Path, temporary: Path, now: float, not_idempotent: Collection[st
             f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to begin anew. What was sent is then only"
             " known from sync.writebacks, and activities that are pushed again would arrive twice"
         ) from problem
+    temporary = path.with_name(f".{path.name}")
     Path(f"{temporary}-journal").unlink(missing_ok=True)
     shutil.copyfile(copy_of(path), temporary)
     temporary.chmod(0o600)
     _doubt(temporary, now, not_idempotent)
+    for suffix in ("-wal", "-shm", ""):
+        if (part := Path(f"{path}{suffix}")).exists():
+            set_aside(part)
+    revision_note(path).unlink(missing_ok=True)
+    temporary.rename(path)
+    return True
 
 
 def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]) -> None:
@@ -359,7 +355,10 @@ def sender_lock(
     folder: Path, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] = lambda holder: None
 ) -> Iterator[None]:
     """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy after `wait_s` seconds."""
-    path = folder / f"sender-{_name(account)}.lock"
+    plain = re.sub(r"[^A-Za-z0-9_-]", "", account)[:40]
+    # the hash keeps names apart that look alike without their odd characters
+    name = plain if plain == account else f"{plain}-{hashlib.blake2b(account.encode(), digest_size=4).hexdigest()}"
+    path = folder / f"sender-{name}.lock"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:
@@ -388,9 +387,3 @@ def _take(handle: int, account: str, wait_s: float, on_wait: Callable[[str], obj
             on_wait(holder)
         is_first = False
         time.sleep(_LOOK_S)
-
-
-def _name(account: str) -> str:
-    """A file name for any account's name; the hash keeps names apart that look alike without their odd characters."""
-    plain = re.sub(r"[^A-Za-z0-9_-]", "", account)[:40]
-    return plain if plain == account else f"{plain}-{hashlib.blake2b(account.encode(), digest_size=4).hexdigest()}"

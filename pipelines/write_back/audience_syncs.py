@@ -146,10 +146,7 @@ def turnover_lines(found: Turnover) -> list[str]:
 
 
 def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Result]:
-    """Push what `turnover` found, and count as members those whom the service has taken. Empty when there was nothing to push.
-
-    Raises InputError when too many rows are bad, and what pushing raises.
-    """
+    """Push what `turnover` found, and count as members those whom the service has taken; InputError when too many rows are bad."""
     with Outbox(outbox_path(settings.home)) as outbox:
         if found.planned is None:
             outbox.note_members(found.account, found.sync.name, (), found.left)

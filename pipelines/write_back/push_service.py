@@ -135,10 +135,10 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
 
 
 def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
-    """Take the plan into the outbox; the push's number. From here on it survives anything.
+    """Take the plan into the outbox; the push's number. From here on it survives anything. InputError when too many rows are bad.
 
     One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push the same file at the
-    same moment send it once. Raises InputError when too many rows are bad for anything to be sent.
+    same moment send it once.
     """
     check_not_held(outbox_path(settings.home))
     order = planned.order
@@ -193,10 +193,8 @@ def finish_push(settings: Settings, outbox: Outbox, ran: Ran, watch: Watch) -> l
 
 @dataclass
 class PushRun:
-    """What one run does for an account: first everything that is open is sent, then everything that was sent is read back, whichever
-    push it is of and whichever run left it.
-
-    Each step may be repeated, or be the only one, as Dagster's are: the outbox knows what is left, `ran` what was done so far.
+    """What one run does for an account, whichever push it is of and whichever run left it. Each step may be repeated, or be the only one,
+    as Dagster's are: the outbox knows what is left, `ran` what was done so far.
     """
 
     settings: Settings
@@ -288,11 +286,9 @@ def _say_who_sends(holder: str) -> None:
 
 
 def conclude(settings: Settings, outbox: Outbox, ran: Ran) -> list[Result]:
-    """What came of the run's own push, if it has one, and of each that it went on with, written down: rejected.csv, sync.runs,
-    sync.requests, sync.writebacks; and posted to the alert address where it needs a person. Sends nothing to the service.
-
-    What it cost stands in the first. They count even while somebody else has the warehouse: then the tables follow with the next push or
-    sync.
+    """What came of the run's own push, if it has one, and of each that it went on with (what it cost stands in the first), written down in
+    rejected.csv, sync.runs, sync.requests and sync.writebacks, and posted to the alert address where it needs a person. While somebody else
+    has the warehouse, the tables follow with the next push or sync.
     """
     results: list[Result] = []
     for each in filter(None, [ran.push_id, *sorted(ran.earlier)]):

@@ -72,10 +72,7 @@ class InputBudget:
 
 
 def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
-    """The rows of a CSV, TSV, JSON lines, Parquet or Excel file of at most `limit` bytes, also unpacked; `-` is standard input.
-
-    Raises InputError.
-    """
+    """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input. Raises InputError."""
     name, content = _content(path, stdin, limit)
     budget, suffix = InputBudget(name, limit), path.suffix.lower()
     if content.startswith(_PARQUET):
@@ -230,17 +227,15 @@ def _read_sheet(name: str, content: bytes, archive: zipfile.ZipFile, budget: Inp
         sheet = sheets[0]
         sheet.reset_dimensions()  # some programs write a wrong size, and cells beyond it would be lost
         faults = dict(_not_calculated(archive, sheet._worksheet_path.lstrip("/")))  # type: ignore[attr-defined]
-        records = [list(map(_rounded, values)) for values in budget.records(sheet.iter_rows(values_only=True))]
+        records = [list(values) for values in budget.records(sheet.iter_rows(values_only=True))]
     for number, record in enumerate(records, 1):
-        if any(type(value) is str and value in _FAILED for value in record):
-            faults.setdefault(number, "a formula in it failed: a cell shows an error like #N/A")
+        for place, value in enumerate(record):
+            if isinstance(value, dt.datetime):  # kept as fractions of days, which miss the second by a little
+                record[place] = (value + dt.timedelta(milliseconds=500)).replace(microsecond=0)
+            elif type(value) is str and value in _FAILED:
+                faults.setdefault(number, "a formula in it failed: a cell shows an error like #N/A")
     notes = [f"{name} has {len(sheets)} sheets; only the first, {sheet.title}, is read"] if len(sheets) > 1 else []
     return rows_of_records(name, records, faults=faults, warnings=notes)
-
-
-def _rounded(value: Any) -> Any:
-    """Excel keeps moments as fractions of days, which miss the second by a little."""
-    return (value + dt.timedelta(milliseconds=500)).replace(microsecond=0) if isinstance(value, dt.datetime) else value
 
 
 def _check_size(archive: zipfile.ZipFile, budget: InputBudget) -> None:

@@ -145,14 +145,10 @@ class Store:
     @contextmanager
     def reading(self, statement: str, **values: Any) -> Iterator[Iterator[sqlite3.Row]]:
         """Rows over a connection of its own, which sees one moment, for reads too long to hold others up meanwhile."""
-        with self._explained():
-            connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
+        with self._explained(), contextlib.closing(sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)) as connection:
             connection.row_factory = sqlite3.Row
-            try:
-                connection.executescript(_VIEWS)
-                yield connection.execute(STATEMENTS[statement], values)
-            finally:
-                connection.close()
+            connection.executescript(_VIEWS)
+            yield connection.execute(STATEMENTS[statement], values)
 
     def _prepare(self) -> None:
         connection = self._connection

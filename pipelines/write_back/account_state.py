@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 
 from marketing_api.exchange import order_of
+from pipelines.progress import report_waiting
+from pipelines.settings import Settings
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import fold
 from pipelines.write_back.input.rows import Cell, InputError, cell_of, shown, text_of
@@ -25,7 +28,7 @@ from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Past
 
 if TYPE_CHECKING:  # takes long to import, as DuckDB and pyarrow do: what describes a kind of push does without
-    from warehouse.connection import OnWait
+    import duckdb
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
@@ -153,12 +156,10 @@ class Known:
     among them belongs to nobody.
     """
 
-    path: Path
+    settings: Settings
     account: str
     zone: ZoneInfo
     lists: Lists
-    deadline_s: float
-    on_wait: OnWait | None = None
     as_of: Mapping[int, float] = field(default_factory=dict)
     read_at: Mapping[int, float] = field(default_factory=dict)
     is_all_known: bool = False
@@ -194,11 +195,9 @@ class Known:
         """
         if not keys:
             return ()
-        from warehouse.connection import connect
-
         table = f"with keys as (select (value ->> '$')::{key_type} as key from json_each($keys))"  # noqa: S608
         params = {"account": self.account, "keys": _encode(list(keys)).decode()}
-        with connect(self.path, deadline_s=self.deadline_s, read_only=True, on_wait=self.on_wait) as connection:
+        with _connected(self.settings) as connection:
             found = connection.sql(f"{table} {sql}", params=params).to_arrow_table()
         return zip(*(column.to_pylist() for column in found.columns), strict=True)
 
@@ -208,25 +207,16 @@ class Known:
         return dt.datetime.fromtimestamp(min(found), self.zone).strftime("%Y-%m-%d %H:%M") if found else "never"
 
 
-def load_known(
-    path: Path,
-    account: str,
-    *,
-    zone: str | None = None,
-    fallback_zone: str = "UTC",
-    deadline_s: float,
-    on_wait: OnWait | None = None,
-) -> Known:
-    """What the warehouse at `path` knows of the account. `zone` goes before the account's own, `fallback_zone` stands for an
-    unknown one. Raises InputError when business or lists were never read, and what `warehouse.connection.connect` raises.
+def load_known(settings: Settings, account: str) -> Known:
+    """What the warehouse knows of the account. Raises InputError when business or lists were never read, and what
+    `warehouse.connection.connect` raises.
     """
     import duckdb
 
-    from warehouse.connection import connect
     from warehouse.errors import NoWarehouse
 
     try:
-        with connect(path, deadline_s=deadline_s, read_only=True, on_wait=on_wait) as connection:
+        with _connected(settings) as connection:
             basics = [_queries()[name] for name in ("business", "lists", "fields", "read")]
             business, lists, fields, read = (connection.execute(sql, {"account": account}).fetchall() for sql in basics)
     except (NoWarehouse, duckdb.CatalogException, duckdb.BinderException):
@@ -239,8 +229,14 @@ def load_known(
     read_at = {list_id: at for list_id, (at, _) in listed.items()}
     as_of = {list_id: at if last is None else order_of(last) for list_id, (at, last) in listed.items()}
     is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
-    own_zone = _zone(zone, business[0][0], fallback_zone)
-    return Known(path, account, own_zone, Lists.of(lists, fields), deadline_s, on_wait, as_of, read_at, is_all_known)
+    zone = _zone(*(each.timezone for each in settings.accounts if each.account == account), business[0][0], settings.timezone)
+    return Known(settings, account, zone, Lists.of(lists, fields), as_of, read_at, is_all_known)
+
+
+def _connected(settings: Settings) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    from warehouse.connection import connect
+
+    return connect(settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting)
 
 
 @cache
@@ -308,16 +304,6 @@ def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
         raise BadValue("neither an e-mail address nor a contact id is given")
     email = None if address is None else values.address(address)
     return Who(email, email and email.lower(), None if number is None else values.identifier(number, "the contact id"))
-
-
-def person_of(who: Who, members: list[Member]) -> Person:
-    """`members`: those of the contact id or, without one, of the address. BadValue when the id has another address than the row says."""
-    if who.contact_id is None:
-        return Person(who, members, list(dict.fromkeys(member.contact_id for member in members)), who.email)
-    addresses = {member.email.strip().lower(): member.email for member in members if member.email}
-    if who.key is not None and addresses and who.key not in addresses:
-        raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
-    return Person(who, members, [who.contact_id], who.email or next(iter(addresses.values()), None))
 
 
 # ---- how a contact stands on a list

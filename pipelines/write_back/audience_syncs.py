@@ -5,7 +5,7 @@ Belongs here: the file, who came and went, their rows. Not here: how a push work
 (`nightly_audience_syncs`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
 from pathlib import Path
@@ -14,12 +14,13 @@ from typing import Any
 from pipelines.options import VERIFY
 from pipelines.settings import SWITCH, TEXT, Settings, SettingsError, declared_tables
 from pipelines.write_back.input.columns import fold
+from pipelines.write_back.input.files import read_query
 from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
 from pipelines.write_back.item import DONE, Source, State
 from pipelines.write_back.kinds import CONTACTS, TAGS
 from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
 from pipelines.write_back.planning import QUEUED
-from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push, run_query
+from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push
 from pipelines.write_back.result import Result, new_run
 from warehouse.forgetting import is_pseudonym
 
@@ -105,12 +106,14 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
     except SettingsError as problem:
         text = str(problem).replace("with --account", "with account = …")
         raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
-    people = run_query(settings, sync.query)
+    people = read_query(settings, sync.query)
     who = _who_column(sync, people)
-    now = {_key(cell): place for place, cell in reversed(list(enumerate(people.cells[who])))}  # the first of each
-    now = {key: place for key, place in now.items() if not is_pseudonym(key, is_id=True)}  # of those who asked to be forgotten
-    nobody = now.pop("", None)
-    if nobody is not None:
+    now: dict[str, int] = {}
+    for place, cell in enumerate(people.cells[who]):
+        key = (text_of(cell) or "").lower()
+        if not is_pseudonym(key, is_id=True):  # those asked to be forgotten
+            now.setdefault(key, place)
+    if "" in now:
         raise InputError(f"activation {sync.name}: {who} is empty in a row of the result; leave such rows out of the query")
     with Outbox(outbox_path(settings.home)) as outbox:
         members, is_left = outbox.members(account, sync.name), outbox.has_left(account)
@@ -121,9 +124,12 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
             f" data; if it is right, run `marketing-sync push activations {sync.name} --accept-shrink --apply` (in the launchpad:"
             " accept_shrink)"
         )
-    entered = {key: place for key, place in sorted(now.items(), key=lambda item: item[1]) if key not in members}
+    entered = {key: place for key, place in now.items() if key not in members}
     gone = [key for key in members if key not in now]
-    rows, numbers = (_tag_rows if sync.tag else _list_rows)(sync, people, who, entered, gone)
+    untagged = gone if sync.untag_when_gone else []
+    columns = (_tag_columns if sync.tag else _list_columns)(sync, people, who, [*entered.values()], untagged)
+    numbers = dict(zip([*entered, *untagged], count(2), strict=False))
+    rows = Rows(tuple(columns), columns, list(numbers.values()), Source(f"activation {sync.name}", ""))
     came, went = {key: numbers[key] for key in entered}, {key: numbers.get(key, 0) for key in gone}
     found = Turnover(sync, account, len(now), came, went)
     if not len(rows) and not is_left:
@@ -140,10 +146,7 @@ def turnover_lines(found: Turnover) -> list[str]:
 
 
 def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Result]:
-    """Push what `turnover` found, and count as members those whom the service has taken. Empty when there was nothing to push.
-
-    Raises InputError when too many rows are bad, and what pushing raises.
-    """
+    """Push what `turnover` found, and count as members those whom the service has taken; InputError when too many rows are bad."""
     with Outbox(outbox_path(settings.home)) as outbox:
         if found.planned is None:
             outbox.note_members(found.account, found.sync.name, (), found.left)
@@ -183,36 +186,20 @@ def _who_column(sync: AudienceSync, people: Rows) -> str:
     raise InputError(f"activation {sync.name}: its query has no column {'email or contact_id' if sync.tag else 'email'}")
 
 
-def _key(cell: Cell) -> str:
-    return (text_of(cell) or "").lower()
-
-
-def _tag_rows(sync: AudienceSync, people: Rows, who: str, entered: Mapping[str, int], gone: Collection[str]) -> tuple[Rows, dict[str, int]]:
-    """A row for each who entered, as the query says it, and for each who left, as it was known; and who has which."""
-    untagged = list(gone) if sync.untag_when_gone else []
-    names: list[Cell] = [*(people.cells[who][place] for place in entered.values()), *untagged]
-    # Somebody may be known by another kind of name since the query changed.
+def _tag_columns(sync: AudienceSync, people: Rows, who: str, entered: Sequence[int], untagged: Sequence[str]) -> dict[str, list[Cell]]:
+    """Each who entered, as the query says it, and each who left, as it was known: addresses and ids, where the query has changed."""
+    names: list[Cell] = [*(people.cells[who][place] for place in entered), *untagged]
     columns: dict[str, list[Cell]] = {
         "email": [name if "@" in (text_of(name) or "") else None for name in names],
         "contact_id": [None if "@" in (text_of(name) or "") else name for name in names],
         "tag": [sync.tag] * len(names),
         "action": [*("add" for _ in entered), *("remove" for _ in untagged)],
     }
-    columns = {name: cells for name, cells in columns.items() if any(cells) or not names}
-    numbers = dict(zip([*entered, *untagged], count(2), strict=False))
-    return _rows(sync, columns, numbers), numbers
+    return {name: cells for name, cells in columns.items() if any(cells) or not names}
 
 
-def _list_rows(
-    sync: AudienceSync, people: Rows, who: str, entered: Mapping[str, int], gone: Collection[str]
-) -> tuple[Rows, dict[str, int]]:
-    """The rows of the query for each who entered, with the list; leaving the result changes nothing in the list."""
-    columns: dict[str, list[Cell]] = {name: [cells[place] for place in entered.values()] for name, cells in people.cells.items()}
+def _list_columns(sync: AudienceSync, people: Rows, who: str, entered: Sequence[int], untagged: Sequence[str]) -> dict[str, list[Cell]]:
+    """Each who entered, as the query says it, with the list; leaving the result changes nothing in the list."""
+    columns: dict[str, list[Cell]] = {name: [cells[place] for place in entered] for name, cells in people.cells.items()}
     columns = {name: cells for name, cells in columns.items() if fold(name) not in ("list", "listid", "contactid")}
-    columns["list_id"] = [sync.list] * len(entered)
-    numbers = {key: people.numbers[place] for key, place in entered.items()}
-    return _rows(sync, columns, numbers), numbers
-
-
-def _rows(sync: AudienceSync, columns: dict[str, list[Cell]], numbers: Mapping[str, int]) -> Rows:
-    return Rows(tuple(columns), columns, list(numbers.values()), Source(f"activation {sync.name}", ""))
+    return columns | {"list_id": [sync.list] * len(entered)}

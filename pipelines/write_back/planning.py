@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
-from pipelines.write_back.account_state import Known, Person, Who, person_of
+from pipelines.write_back.account_state import Known, Person, Who
 from pipelines.write_back.input.columns import Picked, names_contacts
 from pipelines.write_back.input.rows import Rows, text_of
 from pipelines.write_back.input.values import BadValue
@@ -189,15 +189,20 @@ def resolve(planning: Planning, rows: list[R], *, must_exist: bool = True, needs
 
     def found(who: Who) -> Person:
         if who.contact_id is None:
-            person = person_of(who, by_address.get(who.key or "", []))
-        elif (members := by_id.get(who.contact_id)) or not (must_exist and known.is_all_known):
-            person = person_of(who, members or [])
+            members = by_address.get(who.key or "", [])
+            ids, email = list(dict.fromkeys(member.contact_id for member in members)), who.email
         else:
-            raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {known.read_on()})")
-        if needs_address and person.email is None:
+            members = by_id.get(who.contact_id, [])
+            if not members and must_exist and known.is_all_known:
+                raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {known.read_on()})")
+            addresses = {member.email.strip().lower(): member.email for member in members if member.email}
+            if who.key is not None and addresses and who.key not in addresses:
+                raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
+            ids, email = [who.contact_id], who.email or next(iter(addresses.values()), None)
+        if needs_address and email is None:
             missing = f"the address of contact {who.contact_id} is not known"
             raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
-        return person
+        return Person(who, members, ids, email)
 
     for row in rows:
         if (person := planning.attempt(row.number, found, row.who)) is not None:

@@ -7,7 +7,7 @@ Belongs here: what the texts of `push_report.jinja` and the documents for progra
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from jinja2 import Environment, StrictUndefined
 from marketing_api.redaction import plain, without_addresses
 from pipelines import output
 from pipelines.write_back.input.rows import shown
-from pipelines.write_back.item import Plan, State
+from pipelines.write_back.item import Plan
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.refusals import REFUSALS, is_permanent, known
 from pipelines.write_back.rejected_rows import RejectedRows
@@ -42,7 +42,7 @@ def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: boo
 
 def result_lines(result: Result) -> list[str]:
     """What became of a push, and what to do about what is left."""
-    counts = [(words, result.counts.rows[state], "") for state, words in _STATES.items() if result.counts.rows.get(state)]
+    counts = [(words, count, "") for state, words in _texts().STATES.items() if (count := result.counts.rows.get(state))]
     may_pass = any(each.by_service and not is_permanent(each.reason) for each in result.refusals)
     return lines("result", result, counts, may_pass)
 
@@ -167,18 +167,6 @@ def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, st
     yield "invalid", checked, share if checked else ""
     if refused := len(plan.bad) - checked:
         yield "rejected before", refused, "or with a mismatch on read-back; `marketing-sync push retry` tries them again"
-
-
-#: State of a row → how a person calls it.
-_STATES: Mapping[State, str] = {
-    State.VERIFIED: "sent and verified",
-    State.APPLIED: "sent",
-    State.SKIPPED: "nothing to do",
-    State.REJECTED: "rejected",
-    State.UNKNOWN: "outcome unknown",
-    State.SENDING: "being sent",
-    State.PLANNED: "not sent yet",
-}
 
 
 def _renamed(column: tuple[str, str]) -> str:

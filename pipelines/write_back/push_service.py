@@ -11,13 +11,12 @@ plan does without.
 
 from __future__ import annotations
 
-import functools
 import gc
 import logging
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,13 +26,12 @@ from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.alerts import try_to_post
 from pipelines.backups import back_up_run
 from pipelines.home import in_use
-from pipelines.progress import report_waiting
 from pipelines.settings import Settings, SettingsError, account_named
-from pipelines.write_back.account_state import Known, load_known
+from pipelines.write_back.account_state import load_known
 from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import InputError, Rows
-from pipelines.write_back.item import Options, Plan, State
-from pipelines.write_back.kinds import KINDS, Kind, make_plan, verify
+from pipelines.write_back.item import Options, Plan
+from pipelines.write_back.kinds import Kind, make_plan, verify
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.store import check_not_held, sender_lock
 from pipelines.write_back.planning import without_forgotten
@@ -116,19 +114,13 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
     return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
 
-def run_query(settings: Settings, sql: str) -> Rows:
-    """The rows of somebody's query on the warehouse. Raises InputError, WarehouseError."""
-    seconds, limit = settings.query_seconds, settings.input_limit
-    return read_query(settings.warehouse_path, sql, deadline_s=settings.lock_seconds, on_wait=report_waiting, seconds=seconds, limit=limit)
-
-
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
     """What would be sent. No request is sent, nothing is written. Raises InputError, WarehouseError, OutboxError."""
     gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
     try:
         with Outbox(outbox_path(settings.home)) as outbox:
             if rows is None:
-                rows = read_file(order.file, limit=settings.input_limit) if order.file else run_query(settings, order.query or "")
+                rows = read_file(order.file, limit=settings.input_limit) if order.file else read_query(settings, order.query or "")
             return _plan(settings, order, rows, outbox)
     finally:
         gc.enable()
@@ -138,27 +130,15 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     revision = outbox.revision
     rows = without_forgotten(rows, order.account, load(settings.home / "archive"), order.options.mapping)
     options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
-    plan = make_plan(order.kind, rows, known_of(settings, order.account), outbox, options)
+    plan = make_plan(order.kind, rows, load_known(settings, order.account), outbox, options)
     return Planned(order, rows, replace(plan, earlier=tuple(outbox.open_by_push(order.account))), revision)
 
 
-def known_of(settings: Settings, account: str) -> Known:
-    """What the warehouse knows of the account. Raises InputError when nothing was read yet, WarehouseError."""
-    return load_known(
-        settings.warehouse_path,
-        account,
-        zone=next((each.timezone for each in settings.accounts if each.account == account), None),
-        fallback_zone=settings.timezone,
-        deadline_s=settings.lock_seconds,
-        on_wait=report_waiting,
-    )
-
-
 def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
-    """Take the plan into the outbox; the push's number. From here on it survives anything.
+    """Take the plan into the outbox; the push's number. From here on it survives anything. InputError when too many rows are bad.
 
     One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push the same file at the
-    same moment send it once. Raises InputError when too many rows are bad for anything to be sent.
+    same moment send it once.
     """
     check_not_held(outbox_path(settings.home))
     order = planned.order
@@ -213,10 +193,8 @@ def finish_push(settings: Settings, outbox: Outbox, ran: Ran, watch: Watch) -> l
 
 @dataclass
 class PushRun:
-    """What one run does for an account: first everything that is open is sent, then everything that was sent is read back, whichever
-    push it is of and whichever run left it.
-
-    Each step may be repeated, or be the only one, as Dagster's are: the outbox knows what is left, `ran` what was done so far.
+    """What one run does for an account, whichever push it is of and whichever run left it. Each step may be repeated, or be the only one,
+    as Dagster's are: the outbox knows what is left, `ran` what was done so far.
     """
 
     settings: Settings
@@ -241,44 +219,35 @@ class PushRun:
     def send_open(self) -> None:
         """Send everything that is open."""
         if open_ := self.outbox.open(self.ran.account):
-            pushes = frozenset(entry.push_id for entry in open_)
-            self.ran = replace(self.ran, stopped=self._send(), earlier=pushes.difference([self.ran.push_id]))
+            sending = Sending(self.outbox, self.client, self.ran.account, stop=self.watch.halt, on_progress=self.watch.sent)
+            self._note(frozenset(entry.push_id for entry in open_), sending.run())
 
     def read_back(self) -> None:
-        """Compare what the service shows with what was sent and not looked at yet; drift stands in the outbox. Nothing, once stopped.
-
-        What arrived in some of its lists only is sent once more, list by list.
+        """Compare what the service shows with what was sent and not looked at yet, each push as it was ordered; drift stands in the outbox.
+        Nothing, once stopped.
         """
         pushes = self.ran.earlier | self.outbox.not_read_back(self.ran.account)
-        if pushes and not self.ran.stopped:
-            self.ran = replace(self.ran, stopped=self._look(pushes), earlier=pushes.difference([self.ran.push_id]))
-
-    def _look(self, pushes: Collection[int]) -> str | None:
-        """Why not all of it could be read, in words. Each push is read as it was ordered."""
+        if not pushes or self.ran.stopped:
+            return
         self.watch.reading_back()
-        look = functools.partial(verify, self.outbox, self.client, labels=self._labels(), stop=self.watch.halt)
+        labels, stopped = self._labels(), None
         ways: defaultdict[str, set[int]] = defaultdict(set)
         for push in filter(None, map(self.outbox.push, pushes)):
             ways[str(push.options.get("verify", "sample"))].add(push.push_id)
         for how, several in ways.items():
-            if stopped := look(several, how):
-                return stopped
-        applied = (entry for push_id in pushes for entry in self.outbox.items(push_id, [State.APPLIED]))
-        in_part = [entry.item_id for entry in applied if KINDS[entry.kind].is_in_part(entry)]
-        if self.outbox.again(in_part) and (stopped := self._send() or look(pushes, "none")):
-            return stopped
-        self.outbox.note_read_back(pushes)
-        return None
+            stopped = stopped or verify(self.outbox, self.client, several, how, labels=labels, stop=self.watch.halt)
+        if not stopped:
+            self.outbox.note_read_back(pushes)
+        self._note(pushes, stopped)
 
-    def _send(self) -> str | None:
-        """Why not everything was sent, in words."""
-        return Sending(self.outbox, self.client, self.ran.account, stop=self.watch.halt, on_progress=self.watch.sent).run()
+    def _note(self, pushes: frozenset[int], stopped: str | None) -> None:
+        self.ran = replace(self.ran, stopped=stopped, earlier=pushes.difference([self.ran.push_id]))
 
     def _labels(self) -> Labels:
         """List → field → label, since some services show values by label. None while somebody else has the warehouse: sending is over,
         and reading back goes by ids then."""
         try:
-            return known_of(self.settings, self.ran.account).lists.fields
+            return load_known(self.settings, self.ran.account).lists.fields
         except (InputError, WarehouseError):
             return {}
 
@@ -317,11 +286,9 @@ def _say_who_sends(holder: str) -> None:
 
 
 def conclude(settings: Settings, outbox: Outbox, ran: Ran) -> list[Result]:
-    """What came of the run's own push, if it has one, and of each that it went on with, written down: rejected.csv, sync.runs,
-    sync.requests, sync.writebacks; and posted to the alert address where it needs a person. Sends nothing to the service.
-
-    What it cost stands in the first. They count even while somebody else has the warehouse: then the tables follow with the next push or
-    sync.
+    """What came of the run's own push, if it has one, and of each that it went on with (what it cost stands in the first), written down in
+    rejected.csv, sync.runs, sync.requests and sync.writebacks, and posted to the alert address where it needs a person. While somebody else
+    has the warehouse, the tables follow with the next push or sync.
     """
     results: list[Result] = []
     for each in filter(None, [ran.push_id, *sorted(ran.earlier)]):

@@ -76,11 +76,6 @@ class Schedule:
             self._blocked[item_id] += not self._join(item_id, key)
         return item_id in self._queues[name][0].ids
 
-    def waits_for(self, item_id: int) -> set[int]:
-        """Those that stand before it; none for what may go, is over, or came later than all this."""
-        fronts = [self._queues[key.name][0].ids for key in self._keys.get(item_id, ())]
-        return {other for front in fronts if item_id not in front for other in front}
-
     def next(self) -> int | None:
         """The first that may go now; it is handed out once, until `again`."""
         return heapq.heappop(self._ready) if self._ready else None

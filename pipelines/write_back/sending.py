@@ -4,8 +4,8 @@
         stopped = Sending(outbox, client, "main", stop=stop, on_progress=show).run()
 
 One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and sent again, and when to stop.
-Not here: the order (`send_order`), in which requests a kind is sent (`kinds`), when an unknown outcome is looked into
-(`unknown_outcomes`), figures (`retry_policy`), reading back (`verification`).
+Not here: the order (`send_order`), in which requests a kind is sent (`kinds`), which activities a timeline shows (`unknown_outcomes`),
+figures (`retry_policy`), reading back (`verification`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,11 +39,10 @@ from marketing_api.operations import find
 from marketing_api.write_result import says_absent
 from pipelines.write_back.item import DONE, State
 from pipelines.write_back.kinds import ADDING, KINDS
-from pipelines.write_back.kinds.kind import Search
 from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from pipelines.write_back.send_order import Schedule, keys_of
-from pipelines.write_back.unknown_outcomes import Presence, UnknownOutcomes
+from pipelines.write_back.unknown_outcomes import Presence
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -66,7 +65,7 @@ class Progress:
 
 
 class Sending:
-    """Sends what is open of an account. Only for who holds `outbox.sending(account)`. All methods run in the caller's thread.
+    """Sends what is open of an account. Only for who holds `outbox.sending(account)`. All but `_deliver` runs in the caller's thread.
 
     Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for.
     """
@@ -83,14 +82,15 @@ class Sending:
     ) -> None:
         self._outbox, self._client, self._account, self._policy = outbox, client, account, policy
         self._stop, self._on_progress = stop or threading.Event(), on_progress
-        self._delivery = Delivery(outbox, client, policy.timeout_s, is_halted=lambda: self._stopped is not None)
         self._directory = Directory(client.fetch)
         self._found: dict[int, tuple[int, ...]] = {}  # item → the contacts of its address, once it was looked up
         self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
         self._under_way: dict[Future[Any], Callable[[Any], None]] = {}  # work given out → what takes in its result
         self._entries: dict[int, Entry] = {}
-        self._schedule, self._unknown = Schedule(), UnknownOutcomes(policy)
-        self._early: dict[int, float] = {}  # about people who were synced just now and do not show yet: when to try again
+        self._schedule = Schedule()
+        self._unknown: dict[int, float] = {}  # since when an outcome is
+        self._due: dict[int, float] = {}  # when one is looked into; or when what is about people who do not show yet is tried again
+        self._completed: set[str] = set()  # kinds whose requests were taken as `Kind.completed` makes them, and not as planned
         self._attempts: Counter[int] = Counter()
         self._unavailable: Counter[int] = Counter()
         self._in_row: Counter[type] = Counter()
@@ -115,7 +115,6 @@ class Sending:
             raise
         finally:
             self._pool.shutdown(wait=True)
-        note_waiting(self._outbox, self._schedule, self._outbox.open(self._account))
         return self._stopped
 
     def _take_in(self, entries: list[Entry]) -> None:
@@ -137,7 +136,7 @@ class Sending:
             self._halt("stopped")
         if self._stopped is None:
             self._give_out()
-        due = min(self._unknown.next_due, *self._early.values(), math.inf)
+        due = min(self._due.values(), default=math.inf)
         if not self._under_way and (self._stopped is not None or due == math.inf):
             return False
         if self._take_results(min(_LOOK_S, due - self._now())):
@@ -146,11 +145,12 @@ class Sending:
         return True
 
     def _give_out(self) -> None:
-        for item_id in self._unknown.due(self._now()):
-            self._take_up(self._entries[item_id])
-        for item_id in [item_id for item_id, due in self._early.items() if due <= self._now()]:
-            del self._early[item_id]
-            self._schedule.again(item_id)
+        for item_id in [item_id for item_id, due in self._due.items() if due <= self._now()]:
+            if item_id in self._unknown:
+                self._take_up(self._entries[item_id])
+            else:
+                del self._due[item_id]
+                self._schedule.again(item_id)
         while len(self._under_way) < self._policy.workers and (ready := self._schedule.next()) is not None:
             self._begin(self._entries[ready])
 
@@ -159,7 +159,7 @@ class Sending:
             self._do(lambda: self._directory.find(*_who(entry)), lambda found: self._on_found(entry, found))
         elif self._hold(entry):
             contact_ids = self._found.get(entry.item_id, ())
-            self._do(lambda: self._delivery.send(entry, contact_ids), lambda result: self._on_sent(entry, result))
+            self._do(lambda: self._deliver(entry, contact_ids), lambda result: self._on_sent(entry, result))
 
     def _hold(self, entry: Entry) -> bool:
         """Whether nobody could take it for one that is on its way."""
@@ -190,7 +190,8 @@ class Sending:
 
     def _over(self, item_id: int, state: State) -> None:
         self._tally[state] += 1
-        self._unknown.remove(item_id)
+        self._unknown.pop(item_id, None)
+        self._due.pop(item_id, None)
         self._schedule.finish(item_id)
 
     # ---- what came back
@@ -229,7 +230,7 @@ class Sending:
             self._end(entry.item_id, State.APPLIED, message="done by an earlier try")
         elif is_absent and self._is_early(entry):
             self._outbox.unclaim(entry.item_id)
-            self._try_later(entry.item_id)
+            self._try_later(entry)
         else:
             self._end(entry.item_id, State.REJECTED, message=str(problem))
 
@@ -249,8 +250,8 @@ class Sending:
         synced_at = None if entry.email is None else self._outbox.synced_at(entry.account, ADDING, entry.email)
         return synced_at is not None and abs(wall() - synced_at) < self._policy.verify_wait_s
 
-    def _try_later(self, item_id: int) -> None:
-        self._early[item_id] = self._now() + self._policy.verify_every_s
+    def _try_later(self, entry: Entry) -> None:
+        self._due[entry.item_id] = self._now() + self._policy.verify_every_s
 
     # ---- who it is for
 
@@ -261,7 +262,7 @@ class Sending:
             self._halt("stopped" if isinstance(found, Stopped) else str(found))
         elif not (contact_ids := KINDS[entry.kind].chosen(found)) and self._is_early(entry):
             self._directory.forget(*_who(entry))
-            self._try_later(entry.item_id)
+            self._try_later(entry)
         elif not contact_ids:
             self._end(entry.item_id, State.REJECTED, message="no contact has this address")
         elif self._was_sent_before(entry, contact_ids[0]):
@@ -286,28 +287,30 @@ class Sending:
     def _lose(self, entry: Entry, since: float) -> None:
         tries = max(self._attempts[entry.item_id], 1)
         wait_s = self._policy.repeat_s * 3 ** (tries - 1) if KINDS[entry.kind].is_idempotent else self._policy.first_look_s
-        self._unknown.add(entry.item_id, since, wait_s)
+        self._unknown[entry.item_id], self._due[entry.item_id] = since, since + wait_s
 
     def _take_up(self, entry: Entry) -> None:
-        """Its time has come: what is idempotent is simply sent again; else it is looked for, with all of its kind about the contact."""
-        if (search := KINDS[entry.kind].search) is None:
-            if self._unknown.take(entry.item_id):
-                self._send_again(entry.item_id)
+        """Its time has come: what is idempotent is simply sent again; else it is looked for, with all of its kind about the contact, since
+        one look serves them all.
+        """
+        if entry.item_id not in self._due:
+            return
+        if (look := KINDS[entry.kind].look) is None:
+            del self._due[entry.item_id]
+            self._send_again(entry.item_id)
             return
         contact_id, began = self._contact_of(entry) or 0, self._now()
+        others = (self._entries[item_id] for item_id in self._due if item_id in self._unknown)
+        together = [one.item_id for one in others if one.kind == entry.kind and (self._contact_of(one) or 0) == contact_id]
+        for item_id in together:
+            del self._due[item_id]
+        settled = began - self._policy.last_look_s
+        self._do(
+            lambda: look(self._outbox, self._client, self._account, contact_id, together, settled),
+            lambda looked: self._on_looked(together, looked, began),
+        )
 
-        def is_alike(item_id: int) -> bool:
-            other = self._entries[item_id]
-            return other.kind == entry.kind and self._contact_of(other) == contact_id
-
-        if together := self._unknown.take(entry.item_id, is_alike):
-            settled = began - self._policy.last_look_s
-            self._do(
-                lambda: search.look(self._outbox, self._client, self._account, contact_id, together, settled),
-                lambda looked: self._on_looked(search, together, looked, began),
-            )
-
-    def _on_looked(self, search: Search, together: list[int], looked: Mapping[int, Presence] | MarketingApiError, began: float) -> None:
+    def _on_looked(self, together: list[int], looked: Mapping[int, Presence] | MarketingApiError, began: float) -> None:
         if isinstance(looked, Stopped):
             self._halt("stopped")
             return
@@ -318,17 +321,20 @@ class Sending:
             elif presence is None:
                 self._give_up(item_id, f"it could not be looked for: {looked}")
             elif presence is Presence.THERE:
-                self._end(item_id, State.APPLIED, message=search.found_message)
+                self._end(item_id, State.APPLIED, message=presence.value)
             elif presence is Presence.HIDDEN:
-                self._give_up(item_id, search.hidden_message)
-            elif self._unknown.never_arrived(item_id, began):
-                self._send_again(item_id)
+                self._give_up(item_id, presence.value)
+            elif began >= (since := self._unknown[item_id]) + self._policy.last_look_s:
+                self._send_again(item_id)  # it never arrived
+            else:
+                is_early = began < since + self._policy.first_look_s  # it was looked for beside another one
+                self._due[item_id] = since + (self._policy.first_look_s if is_early else self._policy.last_look_s)
 
     def _send_again(self, item_id: int) -> None:
         if self._attempts[item_id] >= self._policy.attempts:
             self._give_up(item_id, f"sent {self._attempts[item_id]} times, and never was there a whole answer")
             return
-        self._unknown.remove(item_id)
+        del self._unknown[item_id]
         self._outbox.settle(item_id, State.PLANNED)
         self._schedule.again(item_id)
 
@@ -336,47 +342,9 @@ class Sending:
         """It stays unknown, and keeps what touches the same thing waiting, until somebody wants it retried."""
         self._outbox.settle(item_id, State.UNKNOWN, message=why)
 
+    # ---- the requests of an item, in worker threads: none leaves before its intent is committed
 
-def _who(entry: Entry) -> tuple[str, int | None]:
-    """What is looked up of it: its address, and in which list."""
-    return entry.email or "", KINDS[entry.kind].look_up_list(entry)
-
-
-def note_waiting(outbox: Outbox, schedule: Schedule, left: Iterable[Entry]) -> None:
-    """Tell of everything that is left planned what it waits for, and of nothing else. `left`: in order of their numbers."""
-    unknown: dict[int, Entry] = {}  # item → the unknown one that it is, or that it waits for
-    messages: dict[int, str | None] = {}
-    for entry in left:
-        if entry.state is State.UNKNOWN:
-            unknown[entry.item_id] = entry
-            continue
-        cause = next((unknown[other] for other in sorted(schedule.waits_for(entry.item_id)) if other in unknown), None)
-        message = None
-        if cause is not None:
-            unknown[entry.item_id] = cause
-            rows = f"row{'s' if len(cause.rows) > 1 else ''} {', '.join(map(str, cause.rows[:5]))}{'…' if len(cause.rows) > 5 else ''}"
-            where = "" if cause.push_id == entry.push_id else f" of push {cause.push_id}"
-            message = f"waits for {rows}{where}, about the same person, whose outcome is unknown"
-        if message != entry.message:
-            messages[entry.item_id] = message
-    outbox.note(messages)
-
-
-# ---- the requests of an item, in worker threads: none leaves before its intent is committed
-
-
-class _NotPlanned(Exception):
-    """Somebody cancelled the item before its turn came."""
-
-
-class Delivery:
-    """Sends the requests of items, until `is_halted` says so. Thread-safe."""
-
-    def __init__(self, outbox: Outbox, client: Client, timeout_s: float, is_halted: Callable[[], bool]) -> None:
-        self._outbox, self._client, self._timeout_s, self._is_halted = outbox, client, timeout_s, is_halted
-        self._forms = {name: kind.forms(client.fetch) for name, kind in KINDS.items()}
-
-    def send(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response | None:
+    def _deliver(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response | None:
         """The last response; None when it was cancelled meanwhile. `contact_ids`: what its address was looked up as; each is written to.
 
         Raises what a write raises, and OutboxError, after which nothing more may be sent.
@@ -385,30 +353,29 @@ class Delivery:
 
         def claim() -> None:
             nonlocal is_claimed
-            if self._is_halted():
+            if self._stopped is not None:
                 raise Stopped("nothing more is to be sent")
             if not self._outbox.claim(entry.item_id, contact_id=contact_ids[0] if contact_ids else None):
                 raise _NotPlanned
             is_claimed = True
 
-        operation = dataclasses.replace(find(entry.operation or ""), timeout=self._timeout_s)
+        operation = dataclasses.replace(find(entry.operation or ""), timeout=self._policy.timeout_s)
         ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
-        forms = self._forms[entry.kind]
-        wants, more = forms.wants(entry), frozenset[Any]()
+        kind, is_completed = KINDS[entry.kind], entry.kind in self._completed
         while True:
-            several = forms.of(entry, wants | more)
+            several = kind.completed(entry, self._client.fetch) if is_completed else [entry.params]
             try:
                 for call in [Call(operation, {**params, **each}) for params in several for each in ids]:
                     response = self._again(call) if is_claimed else self._client.write(call, before=claim)
             except _NotPlanned:
                 return None
             except Refused as refusal:
-                new = forms.wanted_by(refusal, entry) - wants - more
-                if not new:
+                if is_completed or not kind.lacks(refusal, entry):
                     raise
-                more |= new
+                is_completed = True
             else:
-                forms.learn(more)
+                if is_completed:
+                    self._completed.add(entry.kind)
                 return response
 
     def _again(self, call: Call) -> Response:
@@ -417,3 +384,12 @@ class Delivery:
             return self._client.write(call)
         except (Transient, NotAvailable, Stopped, AuthenticationFailed) as problem:
             raise OutcomeUnknown(f"{problem}; it may have been done in part") from problem
+
+
+class _NotPlanned(Exception):
+    """Somebody cancelled the item before its turn came."""
+
+
+def _who(entry: Entry) -> tuple[str, int | None]:
+    """What is looked up of it: its address, and in which list."""
+    return entry.email or "", KINDS[entry.kind].look_up_list(entry)

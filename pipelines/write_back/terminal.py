@@ -47,16 +47,20 @@ def run(arguments: SimpleNamespace, settings: Settings) -> int:
     if arguments.action == "activations":
         return interruptible(settings, None, lambda stop: _audience_syncs(arguments, settings, stop))
     account = account_of(settings, arguments.account)
-    if arguments.action == "status":
-        return _print_status(settings, account, arguments.push, is_json=arguments.json)
-    if arguments.action == "rejected":
-        return _rejected(arguments, settings, account)
-    if arguments.action == "cancel":
-        return _cancel(settings, account, arguments.push, unknown=arguments.unknown)
-    if arguments.action == "retry":
-        return interruptible(settings, account, lambda stop: _retry(settings, account, arguments, stop))
-    order = order_of(settings, KINDS[arguments.action], vars(arguments))
-    return interruptible(settings, account, lambda stop: _push(arguments, settings, order, stop))
+    if arguments.action in KINDS:
+        order = order_of(settings, KINDS[arguments.action], vars(arguments))
+        return interruptible(settings, account, lambda stop: _push(arguments, settings, order, stop))
+    with Outbox(outbox_path(settings.home)) as outbox:
+        push = outbox.push(arguments.push) if arguments.push is not None else None
+        if arguments.push is not None and (push is None or push.account != account):
+            raise SettingsError(f"account {account} has no push {arguments.push}; `marketing-sync push status` lists them")
+        if arguments.action == "status":
+            return _print_status(settings, outbox, account, arguments.push, is_json=arguments.json)
+        if arguments.action == "rejected":
+            return _rejected(arguments, settings, outbox, account)
+        if arguments.action == "cancel":
+            return _cancel(outbox, account, arguments.push, unknown=arguments.unknown)
+        return interruptible(settings, account, lambda stop: _retry(settings, outbox, account, arguments, stop))
 
 
 def interruptible(settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]) -> int:
@@ -124,15 +128,13 @@ def _agreed(planned: Planned, agreement: str, arguments: SimpleNamespace) -> boo
         return False
 
 
-def _retry(settings: Settings, account: str, arguments: SimpleNamespace, stop: interrupts.Stop) -> int:
-    with Outbox(outbox_path(settings.home)) as outbox:
-        _check(outbox, account, arguments.push)
-        is_left = (lambda message: False) if arguments.permanent else is_permanent
-        retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
-        reasons = list(map(Reason.of, retried.left))
-        if not arguments.json:
-            say(report.lines("retry", retried, reasons))
-        results = _watched(stop, lambda watch: finish_push(settings, outbox, new_run("push_retry", account), watch))
+def _retry(settings: Settings, outbox: Outbox, account: str, arguments: SimpleNamespace, stop: interrupts.Stop) -> int:
+    is_left = (lambda message: False) if arguments.permanent else is_permanent
+    retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
+    reasons = list(map(Reason.of, retried.left))
+    if not arguments.json:
+        say(report.lines("retry", retried, reasons))
+    results = _watched(stop, lambda watch: finish_push(settings, outbox, new_run("push_retry", account), watch))
     left = list(map(report.reason_document, grouped(reasons)))
     code = _shown(results, output.Push(None, [], left), is_json=arguments.json)
     return exits.INCOMPLETE if left else code
@@ -158,19 +160,17 @@ def _watched(stop: interrupts.Stop, work: Callable[[Watch], T]) -> T:
 # ---- looking after pushes
 
 
-def _print_status(settings: Settings, account: str, push_id: int | None, *, is_json: bool) -> int:
+def _print_status(settings: Settings, outbox: Outbox, account: str, push_id: int | None, *, is_json: bool) -> int:
     """The last pushes, or one in detail; 0 whatever became of them: that is what it displays."""
-    with Outbox(outbox_path(settings.home)) as outbox:
-        _check(outbox, account, push_id)
-        if push_id is not None:
-            result = result_of(outbox, push_id, spent=None, rejected_csv=write_rejections(settings.home, outbox, push_id))
-            if is_json:
-                emit(output.Push(None, [report.result_document(result)]))
-            else:
-                say(report.result_lines(result))
-            return exits.DONE
-        pushes = [_push_line(push, outbox.counts(push.push_id)) for push in outbox.pushes(account, limit=_SHOWN)]
-        open_count = len(outbox.open(account))
+    if push_id is not None:
+        result = result_of(outbox, push_id, spent=None, rejected_csv=write_rejections(settings.home, outbox, push_id))
+        if is_json:
+            emit(output.Push(None, [report.result_document(result)]))
+        else:
+            say(report.result_lines(result))
+        return exits.DONE
+    pushes = [_push_line(push, outbox.counts(push.push_id)) for push in outbox.pushes(account, limit=_SHOWN)]
+    open_count = len(outbox.open(account))
     if is_json:
         emit(output.Pushes(pushes, open_count))
     else:
@@ -178,11 +178,9 @@ def _print_status(settings: Settings, account: str, push_id: int | None, *, is_j
     return exits.DONE
 
 
-def _rejected(arguments: SimpleNamespace, settings: Settings, account: str) -> int:
+def _rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
     """Write rejected rows to be corrected, over no file that is there; 0 whatever there is, like `push status`."""
-    with Outbox(outbox_path(settings.home)) as outbox:
-        _check(outbox, account, arguments.push)
-        several = rejected_rows(settings.home, outbox, account, arguments.push)
+    several = rejected_rows(settings.home, outbox, account, arguments.push)
     is_piped = arguments.out == Path("-") or (arguments.out is None and not sys.stdout.isatty())
     why = "they are of several kinds, or of pushes with different columns or options"
     if arguments.json:
@@ -213,24 +211,15 @@ def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) ->
     return [f"{path}, corrected, can be pushed as it is:", f"  {shlex.join(['marketing-sync', 'push', each.kind, *typed])}"]
 
 
-def _cancel(settings: Settings, account: str, push_id: int | None, *, unknown: bool) -> int:
+def _cancel(outbox: Outbox, account: str, push_id: int | None, *, unknown: bool) -> int:
     """Drop what is planned, and what is `unknown` if wanted."""
-    with Outbox(outbox_path(settings.home)) as outbox:
-        _check(outbox, account, push_id)
-        with outbox.sending(account) if unknown else nullcontext():  # whoever sends is still finding out about them
-            count = outbox.cancel(account, push_id, unknown=unknown)
-        left = [entry for entry in outbox.open(account) if push_id in (None, entry.push_id)]
+    with outbox.sending(account) if unknown else nullcontext():  # whoever sends is still finding out about them
+        count = outbox.cancel(account, push_id, unknown=unknown)
+    left = [entry for entry in outbox.open(account) if push_id in (None, entry.push_id)]
     print(f"{count:,} requests dropped")
     if left:
         print(f"{len(left):,} were sent and their outcome is not known yet: `marketing-sync push retry` finds out")
     return exits.DONE
-
-
-def _check(outbox: Outbox, account: str, push_id: int | None) -> None:
-    """SettingsError when the account has no push of that number."""
-    push = outbox.push(push_id) if push_id is not None else None
-    if push_id is not None and (push is None or push.account != account):
-        raise SettingsError(f"account {account} has no push {push_id}; `marketing-sync push status` lists them")
 
 
 def _push_line(push: Push, counts: Counts) -> output.PushLine:

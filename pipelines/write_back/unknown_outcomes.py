@@ -1,15 +1,16 @@
-"""Requests without a whole response: when each is looked for or sent again, and which of them a timeline shows. Pure.
+"""Which activities without a whole response a timeline shows. Pure.
 
 How an activity shows in a timeline is not specified: its text may stand in the snippet or in a detail, with entities, other blanks or an
 ending cut off, its time as a timestamp or as a local text of whole minutes. Every entry counts for one item only, so that two equal
-activities need two entries. Not here: fetching timelines (`kinds.activities`), sending again (`sending`).
+activities need two entries. Not here: fetching timelines (`kinds.activities`), when something is looked for
+or sent again (`sending`).
 """
 
 import datetime as dt
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -17,70 +18,15 @@ from marketing_api.contact_lookup import Shown, Timeline
 from marketing_api.write_result import unescaped
 from pipelines.write_back.input.values import MAX_DESCRIPTION
 from pipelines.write_back.outbox.outbox import Entry
-from pipelines.write_back.retry_policy import RetryPolicy
 
 
 class Presence(Enum):
-    """What a timeline tells about an activity."""
+    """What a timeline tells about an activity, in words for its outcome."""
 
-    THERE = "there"
-    ABSENT = "absent"
-    HIDDEN = "hidden"  # the service cut the timeline before that moment
+    THERE = "found in the timeline after its response was lost"
+    ABSENT = "not in the timeline"
+    HIDDEN = "the service does not show the contact's timeline as far back: whether it arrived cannot be told"
 
-
-# ---- when something is to be done
-
-
-class UnknownOutcomes:
-    """When something is to be done about each item whose outcome is unknown. Times are unix seconds.
-
-    An item is due until it is taken.
-    """
-
-    def __init__(self, policy: RetryPolicy) -> None:
-        self._policy = policy
-        self._since: dict[int, float] = {}
-        self._due: dict[int, float] = {}
-
-    def __len__(self) -> int:
-        return len(self._since)
-
-    def add(self, item_id: int, since: float, wait_s: float) -> None:
-        self._since[item_id] = since
-        self._due[item_id] = since + wait_s
-
-    def remove(self, item_id: int) -> None:
-        self._since.pop(item_id, None)
-        self._due.pop(item_id, None)
-
-    @property
-    def next_due(self) -> float:
-        """Infinite when nothing will become due."""
-        return min(self._due.values(), default=math.inf)
-
-    def due(self, now: float) -> list[int]:
-        return [item_id for item_id, at in self._due.items() if at <= now]
-
-    def take(self, item_id: int, is_alike: Callable[[int], bool] | None = None) -> list[int]:
-        """It, if it is still due, and those that wait and are alike, due or not: one look serves them all."""
-        if item_id not in self._due:
-            return []
-        taken = [item_id, *(other for other in self._due if other != item_id and is_alike is not None and is_alike(other))]
-        for each in taken:
-            del self._due[each]
-        return taken
-
-    def never_arrived(self, item_id: int, looked_at: float) -> bool:
-        """Whether a look at that moment, which did not show it, came late enough to tell; else it is due once more."""
-        since = self._since[item_id]
-        if looked_at >= since + self._policy.last_look_s:
-            return True
-        is_early = looked_at < since + self._policy.first_look_s  # it was looked for beside another one
-        self._due[item_id] = since + (self._policy.first_look_s if is_early else self._policy.last_look_s)
-        return False
-
-
-# ---- which entry of a timeline is whose
 
 #: A text that is the beginning of a description stands for it from so many characters on.
 _CLIPPED_FROM = 20

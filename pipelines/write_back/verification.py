@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from marketing_api.clock import SteadyClock
 from marketing_api.contact_lookup import Unread
@@ -100,5 +100,7 @@ class ReadBack:
             self.drifted.add(item_id)
 
 
-#: Reads back entries, `how` as a push was ordered: `all`, a `sample` or `none`.
-Verifier = Callable[[ReadBack, list[Entry], str], None]
+class Verifier(Protocol):
+    """Reads back entries, `how` as a push was ordered: `all`, a `sample` or `none`."""
+
+    def __call__(self, reading: ReadBack, entries: list[Entry], how: str, /) -> None: ...

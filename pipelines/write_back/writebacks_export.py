@@ -24,10 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def export_writebacks(warehouse: Warehouse, home: Path) -> int:
-    """What the outbox gained; how many rows that are. Nothing is created where nothing was ever pushed.
-
-    Raises WarehouseLocked when the warehouse is in use too long, OutboxError.
-    """
+    """What the outbox gained; how many rows that are. Nothing is created where nothing was ever pushed. WarehouseLocked, OutboxError."""
     if not outbox_path(home).exists():
         return 0
     with Outbox(outbox_path(home)) as outbox, warehouse.writing() as connection:

@@ -134,6 +134,7 @@ def _parquet(folder: Path) -> Path:
 def _queried(folder: Path, sql: str) -> str:
     import duckdb
 
+    from pipelines.settings import Settings
     from pipelines.write_back.input.files import read_query
     from pipelines.write_back.input.rows import InputError
 
@@ -141,7 +142,7 @@ def _queried(folder: Path, sql: str) -> str:
     with duckdb.connect(str(path)) as connection:
         connection.execute("create schema source; create table source.people as select 'person ' || range as name from range(100000)")
     try:
-        return f"read: {len(read_query(path, sql, seconds=5, limit=_LIMIT))} rows"
+        return f"read: {len(read_query(Settings(folder, query_seconds=5, input_limit=_LIMIT), sql))} rows"
     except InputError as problem:
         return str(problem)
 

@@ -25,6 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pipelines.settings import Settings
 from pipelines.write_back.account_state import load_known
 from pipelines.write_back.input.files import read_file
 from pipelines.write_back.item import Options, Plan
@@ -70,7 +71,7 @@ def timed(home: Path, file: Path, outbox: Outbox) -> tuple[float, Plan]:
     began, cpu = time.perf_counter(), time.process_time()
     rows = read_file(file)
     read = time.perf_counter()
-    known = load_known(home / "warehouse.duckdb", "main", deadline_s=300)
+    known = load_known(Settings(home, lock_seconds=300), "main")
     plan = make_plan(CONTACTS, rows, known, outbox, Options())
     took = time.perf_counter() - began
     used = time.process_time() - cpu
@@ -100,7 +101,7 @@ def judged(name: str, took: float, requests: int, wanted: int) -> bool:
 
 def remember_all(home: Path, file: Path, outbox: Outbox) -> None:
     """As if every row had been sent and read since."""
-    known = load_known(home / "warehouse.duckdb", "main", deadline_s=300)
+    known = load_known(Settings(home, lock_seconds=300), "main")
     plan = make_plan(CONTACTS, read_file(file), known, outbox, Options(send_all=True))
     outbox.enqueue(replace(plan, idle=(), bad=()))
     with sqlite3.connect(outbox.path) as connection:

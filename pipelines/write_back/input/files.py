@@ -5,6 +5,7 @@ as fast, but join rows over a quotation mark that is left open, and do not count
 """
 
 import codecs
+import collections
 import contextlib
 import copy
 import csv
@@ -26,9 +27,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.settings import INPUT_LIMIT, QUERY_SECONDS
+from pipelines.progress import report_waiting
+from pipelines.settings import INPUT_LIMIT, Settings
 from pipelines.write_back.input.rows import InputError, Rows, cell_of, rows_of_columns, rows_of_records, shown
-from warehouse.connection import DEADLINE_S, OnWait, bounded_memory, connect
+from warehouse.connection import bounded_memory, connect
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.sql import not_one_select, time_limit
 
@@ -70,10 +72,7 @@ class InputBudget:
 
 
 def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
-    """The rows of a CSV, TSV, JSON lines, Parquet or Excel file of at most `limit` bytes, also unpacked; `-` is standard input.
-
-    Raises InputError.
-    """
+    """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input. Raises InputError."""
     name, content = _content(path, stdin, limit)
     budget, suffix = InputBudget(name, limit), path.suffix.lower()
     if content.startswith(_PARQUET):
@@ -122,48 +121,18 @@ def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes
 
 
 def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -> Rows:
+    """Strict, since a quotation mark that is never closed would swallow the rest of the file into one cell."""
     encoding, notes = _encoding(name, content)
-    lines = _lines(content, encoding)
+    # CR, LF and CRLF end a line, as for csv. Decoded as they are read: all of it at once takes four times the memory.
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
     hint = lines.readline(_LONGEST_HEADER).strip()
     if hint.lower().startswith("sep=") and len(hint) == 5:  # a spreadsheet's own hint, which it does not show as a row
         delimiter = hint[4]
-    else:
-        lines, delimiter = _lines(content, encoding), _delimiter(_lines(content, encoding), delimiters)
-    return rows_of_records(name, _records(name, lines, delimiter, budget), warnings=notes)
-
-
-def _lines(content: bytes, encoding: str) -> io.TextIOWrapper:
-    """CR, LF and CRLF end a line, as for csv. Decoded as they are read: all of it at once takes four times the memory."""
-    return io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
-
-
-def _encoding(name: str, content: bytes) -> tuple[str, list[str]]:
-    if content.startswith(_UTF_16):
-        return "utf-16", []
-    if b"\0" in content:
-        raise InputError(f"{name} is no text: give a CSV, TSV, JSON lines, Parquet or Excel (.xlsx) file")
-    if _is_text(content, "utf-8-sig"):
-        return "utf-8-sig", []
-    encoding, called = ("cp1252", "Windows-1252") if _is_text(content, "cp1252") else ("latin-1", "Latin-1")
-    return encoding, [f"{name} is not UTF-8 and was read as {called}: look at letters like é and ü in the plan before sending"]
-
-
-def _is_text(content: bytes, encoding: str) -> bool:
-    chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
-    try:
-        return all(True for _ in codecs.iterdecode(chunks, encoding))
-    except UnicodeDecodeError:
-        return False
-
-
-def _delimiter(lines: io.TextIOWrapper, candidates: str) -> str:
-    """The one that splits the header into most columns; the first of them for a single column."""
-    header = next(filter(str.strip, iter(lambda: lines.readline(_LONGEST_HEADER), "")), "")
-    return max(candidates, key=lambda delimiter: len(next(csv.reader([header], delimiter=delimiter), [])))
-
-
-def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: InputBudget) -> list[list[str]]:
-    """Strict, since a quotation mark that is never closed would swallow the rest of the file into one cell."""
+    else:  # the one that splits the header into most columns; the first of them for a single column
+        lines.seek(0)
+        header = next(filter(str.strip, iter(lambda: lines.readline(_LONGEST_HEADER), "")), "")
+        delimiter = max(delimiters, key=lambda each: len(next(csv.reader([header], delimiter=each), [])))
+        lines.seek(0)
     records: list[list[str]] = []
     try:
         for record in budget.records(csv.reader(lines, delimiter=delimiter, strict=True)):
@@ -174,7 +143,23 @@ def _records(name: str, lines: io.TextIOWrapper, delimiter: str, budget: InputBu
         if "field larger" in str(problem):
             wrong = f"has a cell of more than {csv.field_size_limit():,} characters: shorten it, or close a quotation mark that is open"
         raise InputError(f"{name}: row {len(records) + 1} {wrong}") from None
-    return records
+    return rows_of_records(name, records, warnings=notes)
+
+
+def _encoding(name: str, content: bytes) -> tuple[str, list[str]]:
+    """And what a person is to look at, where it is a guess."""
+    if content.startswith(_UTF_16):
+        return "utf-16", []
+    if b"\0" in content:
+        raise InputError(f"{name} is no text: give a CSV, TSV, JSON lines, Parquet or Excel (.xlsx) file")
+    for encoding in ("utf-8-sig", "cp1252", "latin-1"):  # the last one takes everything
+        chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
+        with contextlib.suppress(UnicodeDecodeError):
+            collections.deque(codecs.iterdecode(chunks, encoding), maxlen=0)
+            break
+    called = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}.get(encoding)
+    note = f"{name} is not UTF-8 and was read as {called}: look at letters like é and ü in the plan before sending"
+    return encoding, [note] if called else []
 
 
 # -- JSON lines: an object a line, whose members may be in any order and be left out
@@ -242,17 +227,15 @@ def _read_sheet(name: str, content: bytes, archive: zipfile.ZipFile, budget: Inp
         sheet = sheets[0]
         sheet.reset_dimensions()  # some programs write a wrong size, and cells beyond it would be lost
         faults = dict(_not_calculated(archive, sheet._worksheet_path.lstrip("/")))  # type: ignore[attr-defined]
-        records = [list(map(_rounded, values)) for values in budget.records(sheet.iter_rows(values_only=True))]
+        records = [list(values) for values in budget.records(sheet.iter_rows(values_only=True))]
     for number, record in enumerate(records, 1):
-        if any(type(value) is str and value in _FAILED for value in record):
-            faults.setdefault(number, "a formula in it failed: a cell shows an error like #N/A")
+        for place, value in enumerate(record):
+            if isinstance(value, dt.datetime):  # kept as fractions of days, which miss the second by a little
+                record[place] = (value + dt.timedelta(milliseconds=500)).replace(microsecond=0)
+            elif type(value) is str and value in _FAILED:
+                faults.setdefault(number, "a formula in it failed: a cell shows an error like #N/A")
     notes = [f"{name} has {len(sheets)} sheets; only the first, {sheet.title}, is read"] if len(sheets) > 1 else []
     return rows_of_records(name, records, faults=faults, warnings=notes)
-
-
-def _rounded(value: Any) -> Any:
-    """Excel keeps moments as fractions of days, which miss the second by a little."""
-    return (value + dt.timedelta(milliseconds=500)).replace(microsecond=0) if isinstance(value, dt.datetime) else value
 
 
 def _check_size(archive: zipfile.ZipFile, budget: InputBudget) -> None:
@@ -283,23 +266,18 @@ def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, 
 # -- columnar input: Parquet files, and queries on the warehouse, which can neither write nor reach anything but its tables
 
 
-def read_query(
-    warehouse: Path,
-    sql: str,
-    *,
-    deadline_s: float = DEADLINE_S,
-    on_wait: OnWait | None = None,
-    seconds: float = QUERY_SECONDS,
-    limit: int = INPUT_LIMIT,
-) -> Rows:
-    """The rows of one SELECT on the warehouse at this path. Raises InputError, and what `warehouse.connection.connect` raises.
+def read_query(settings: Settings, sql: str) -> Rows:
+    """The rows of one SELECT on the warehouse. Raises InputError, and what `warehouse.connection.connect` raises.
 
-    It runs on an instance of its own that is read-only, reaches no other file, and keeps its settings; for `seconds`, until it has
-    returned `limit` bytes, and with as much memory.
+    It runs on an instance of its own that is read-only, reaches no other file, and keeps its settings; for so many seconds, until it has
+    returned as many bytes as an input may have, and with as much memory.
     """
+    seconds, limit = settings.query_seconds, settings.input_limit
     memory = f"{limit // 10**6 + 1}MB"
     with (
-        connect(warehouse, is_sealed=True, deadline_s=deadline_s, memory_limit=memory, on_wait=on_wait) as connection,
+        connect(
+            settings.warehouse_path, is_sealed=True, deadline_s=settings.lock_seconds, memory_limit=memory, on_wait=report_waiting
+        ) as connection,
         bounded_memory(_QUERY_BYTES + _BYTES_OF_A_BYTE * limit),
         time_limit(connection, seconds) as is_over,
     ):

@@ -9,7 +9,6 @@ import datetime as dt
 import ipaddress
 import re
 import unicodedata
-from collections.abc import Iterable
 from functools import lru_cache, partial
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -155,54 +154,19 @@ class Moment(NamedTuple):
         return self.at != self.again
 
 
-class SlashOrder(NamedTuple):
-    """Whether `11/12/2026` has the day or the month first in one column: the first rows whose dates can be read in one way only."""
-
-    day_first: int | None = None
-    month_first: int | None = None
-
-    @classmethod
-    def of(cls, cells: Iterable[Cell], numbers: Iterable[int]) -> SlashOrder:
-        proofs: dict[str, int] = {}
-        for cell, number in zip(cells, numbers, strict=True):
-            if type(cell) is str and "/" in cell[:3] and (match := _SLASHED.match(cell)):
-                first, second = int(match[1]), int(match[2])
-                if min(first, second) <= 12 < max(first, second) <= 31:
-                    proofs.setdefault("day_first" if first > second else "month_first", number)
-        return cls(**proofs)
-
-    def iso(self, text: str) -> str:
-        """A text that begins with such a date, so that it can be read in one way; another one as it came. BadValue when that is open."""
-        if (match := _SLASHED.match(text)) is None or (first := int(match[1])) == (second := int(match[2])):
-            return text
-        if self.day_first and self.month_first:
-            both = f"row {self.day_first} has the day first and row {self.month_first} the month"
-            raise BadValue(f"dates with slashes are mixed: {both}; write all like 2026-01-31")
-        if self.day_first:
-            return f"{match[3]}-{match[2]}-{match[1]}{text[match.end() :]}"
-        if not self.month_first and max(first, second) <= 12 and not _HALF_DAY.search(text):
-            raise BadValue("the date may have the day or the month first, and no row of the column shows which: write it like 2026-01-31")
+def _one_way(text: str) -> str:
+    """A date with slashes at the beginning is written so that it can be read in one way; BadValue when that is open."""
+    if (match := _SLASHED.match(text)) is None:
         return text
-
-    def other_moment(self, cell: Cell, zone: ZoneInfo) -> Moment | None:
-        """The date-time that the other order makes of a cell which could be read either way."""
-        match = _SLASHED.match(cell) if type(cell) is str and "/" in cell[:3] else None
-        if match is None or (first := int(match[1])) == (second := int(match[2])) or max(first, second) > 12:
-            return None
-        try:
-            return moment(cell, zone, MONTH_FIRST if self.day_first else SlashOrder(day_first=1))
-        except BadValue:
-            return None
+    first, second = int(match[1]), int(match[2])
+    if first != second and max(first, second) <= 12 and not _HALF_DAY.search(text):
+        raise BadValue("the date may have the day or the month first: write it like 2026-01-31")
+    return f"{match[3]}-{second}-{first}{text[match.end() :]}" if first > 12 else text
 
 
-#: As the service writes them.
-MONTH_FIRST = SlashOrder(month_first=1)
-
-
-def moment(cell: Cell, zone: ZoneInfo, slashes: SlashOrder = MONTH_FIRST) -> Moment:
+def moment(cell: Cell, zone: ZoneInfo) -> Moment:
     """BadValue for what is no date-time, and for a local one that a clock change skips."""
-    text = text_of(cell) or ""
-    aware = _aware(slashes.iso(text) if "/" in text[:3] else text, zone)
+    aware = _aware(_one_way(text_of(cell) or ""), zone)
     wall = aware.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0)
     _check_year(wall)
     first, second = (int(wall.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))

@@ -60,16 +60,13 @@ def verify(
     stop: threading.Event | None = None,
     policy: RetryPolicy = RETRY_POLICY,
 ) -> str | None:
-    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has drifted, in any case. Why not
-    all of it could be read, in words for people.
-
-    Outcomes are kept in the outbox: verified, or the drift per field. Reads again while something is not as intended and may still
-    be queued. Raises OutboxError.
+    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has drifted, in any case. The outbox
+    keeps what came of it. Why not all of it could be read, in words for people.
     """
     sent = [entry for push_id in sorted(push_ids) for entry in outbox.items(push_id, [*DONE, State.UNKNOWN])]
     by_verifier: dict[Verifier, list[Entry]] = {}  # kinds that are read back alike are read back together
     for kind in KINDS.values():
-        if (verifier := kind.verifier()) is not None and (several := [entry for entry in sent if entry.kind == kind]):
+        if (verifier := kind.read_back) is not None and (several := [entry for entry in sent if entry.kind == kind]):
             by_verifier.setdefault(verifier, []).extend(several)
     reading = ReadBack(outbox, client, labels or {}, (*ADDING, *REMOVING), stop or threading.Event(), policy)
     try:

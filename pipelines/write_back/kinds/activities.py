@@ -18,20 +18,19 @@ from pipelines.write_back.account_state import Event, Person, Who, read_who
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import text_of
-from pipelines.write_back.input.values import BadValue, Moment, SlashOrder, moment
+from pipelines.write_back.input.values import BadValue, Moment, moment
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind, Search
+from pipelines.write_back.kinds.kind import BY_WHO, WHO, Kind
 from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.unknown_outcomes import Presence, look_for, wanted
-from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
+from pipelines.write_back.verification import Compared, ReadBack, Readings
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
 
 IN_TIMELINE = "already in the timeline"
 _TWICE = "the local time is one that the clocks show twice; the first of the two is taken"
-_TURNED = "the same was sent with the day and the month the other way round: if this is another activity, write its date like 2026-01-31"
 _SEVERAL = "the address has several contacts; the activity goes to one of them, active ones first, then the oldest"
 
 
@@ -40,7 +39,6 @@ class _Row(NamedTuple):
     who: Who
     description: str
     moment: Moment
-    other_moment: Moment | None  # if the date has slashes, and had the day and the month the other way round
 
 
 class _Wanted(NamedTuple):
@@ -52,6 +50,10 @@ class _Wanted(NamedTuple):
 
     def subject(self, name: object) -> str:
         return f"{name}|{self.row.moment.wall}|{self.row.description}"
+
+    @property
+    def subjects(self) -> list[str]:
+        return list(map(self.subject, self.person.names))
 
     @property
     def own(self) -> str:
@@ -72,15 +74,13 @@ class _Wanted(NamedTuple):
 def _once(planning: Planning) -> Iterator[_Wanted]:
     """The rows with whom they are about, without those that say what an earlier one says."""
     cells, zone = planning.picked.cells, planning.known.zone
-    slashes = SlashOrder.of(cells["datetime"], planning.rows.numbers)
 
     def read(index: int, number: int) -> _Row:
         who, description = read_who(cells, index), text_of(cells["description"][index])
         if description is None:
             raise BadValue("the description is missing")
         values.check_text(description, "the description", values.MAX_DESCRIPTION)
-        when = cells["datetime"][index]
-        return _Row(number, who, description, moment(when, zone, slashes), slashes.other_moment(when, zone))
+        return _Row(number, who, description, moment(cells["datetime"][index], zone))
 
     seen: dict[str, int] = {}
     for row, person in resolve(planning, list(planning.read(read))):
@@ -92,37 +92,23 @@ def _once(planning: Planning) -> Iterator[_Wanted]:
 
 
 def _not_sent(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
-    past = planning.last(subject for each in wanted for subject in (*_subjects(each), *_other_subjects(each))) if wanted else {}
+    past = planning.last(subject for each in wanted for subject in each.subjects) if wanted else {}
     for each in wanted:
         pasts = list(_pasts(each, past))
         is_done, is_queued = any(one.is_done for one in pasts), any(one.is_open for one in pasts)
         refused = next((one for one in pasts if one.is_refused), None)
-        is_turned = any(past[subject].is_in_force for subject in _other_subjects(each) if subject in past)
         if is_done or is_queued:
             planning.leave(each.row.number, SENT_BEFORE if is_done else QUEUED, each.person.email, each.contact_id)
         elif refused is not None:
             planning.reject_as_before(each.row.number, refused)
-        elif is_turned:
-            planning.reject(each.row.number, _TURNED)
         else:
             yield each
-
-
-def _subjects(each: _Wanted) -> Iterator[str]:
-    yield from map(each.subject, each.person.names)
-
-
-def _other_subjects(each: _Wanted) -> Iterator[str]:
-    """What shows the order of dates may come and go between two versions of a file: no row is to be sent in both readings."""
-    if each.row.other_moment is not None:
-        turned = each._replace(row=each.row._replace(moment=each.row.other_moment))
-        yield from _subjects(turned)
 
 
 def _pasts(each: _Wanted, past: Mapping[str, Past]) -> Iterator[Past]:
     """What was done for any contact of the address; for a row that names the contact, only what went to that one or may have."""
     if each.person.who.contact_id is None:
-        yield from (past[subject] for subject in _subjects(each) if subject in past)
+        yield from (past[subject] for subject in each.subjects if subject in past)
         return
     if (own := past.get(each.own)) is not None:
         yield own
@@ -202,7 +188,7 @@ def _presence(outbox: Outbox, account: str, contact_id: int, timeline: Timeline,
     return look_for([wanted(entry, settled_before) for entry in ours], timeline)
 
 
-def _look(
+def look(
     outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled_before: float
 ) -> Mapping[int, Presence]:
     """One timeline serves all of the contact's."""
@@ -216,15 +202,9 @@ class Activities(Kind):
 
     name = "activities"
     columns = Spec({**WHO, "description": ("description",), "datetime": ("datetime",)}, (BY_WHO, ("description",), ("datetime",)))
-    search = Search(
-        _look,
-        found_message="found in the timeline after its response was lost",
-        hidden_message="the service does not show the contact's timeline as far back: whether it arrived cannot be told",
-    )
+    look = staticmethod(look)
+    read_back = staticmethod(read_back)
     is_order_free = True
-
-    def verifier(self) -> Verifier:
-        return read_back
 
     def plan(self, planning: Planning) -> None:
         """What was not sent and is not in a timeline yet."""

@@ -1,15 +1,14 @@
 """Contact syncs: people are added to lists, or their status and custom fields change, in as few requests as possible.
 
 A row is compared list by list with how the contact stands (`account_state`); what differs goes in one request, unless the service wants a
-status with it, or one list at a time. That is learnt from a refusal which another form got around, for as long as one sending lasts.
+status with it.
 """
 
 import hashlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import Enum
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from marketing_api.contact_lookup import Fetch, Found, Seen, Unread, look_up, read_contacts
@@ -24,15 +23,13 @@ from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.input.values import STATUS_WORDS, BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import LIST, Kind, Params, RequestForms
+from pipelines.write_back.kinds.kind import LIST, Kind, Params
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
-from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
+from pipelines.write_back.verification import Compared, ReadBack, Readings
 
 #: Share of the requests that is read back of a `sample`.
 SAMPLE = 0.05
-#: Read back: the lists that a request named, and those of them that show what it wants.
-LISTS = "lists"
 
 _ADDED_ELSEWHERE = "added to a list, though the address is unsubscribed or bounced on another one"
 _RESUBSCRIBED = "a contact that is unsubscribed or bounced is made active"
@@ -239,76 +236,20 @@ class _Comparison:
         )
 
 
-# ---- the requests that the service takes
+# ---- what a service may want beyond the specification
+
+_STATUS = re.compile(r"\bstatus\b", re.IGNORECASE)
 
 
-class Want(Enum):
-    """What a service may want of a contact sync beyond the specification. The pattern is how it says so."""
-
-    STATUS = re.compile(r"\bstatus\b", re.IGNORECASE)
-    ONE_LIST = re.compile(r"\blists?\b|\blist_?ids?\b", re.IGNORECASE)
-
-
-class SyncForms(RequestForms):
-    """Of one sending. Thread-safe: at worst several threads learn the same."""
-
-    def __init__(self, fetch: Fetch) -> None:
-        self._fetch = fetch
-        self._learned: frozenset[Want] = frozenset()
-
-    def wants(self, entry: Entry) -> frozenset[Want]:
-        """As far as it is known. What was read back with a list missing goes list by list from then on."""
-        return self._learned | ({Want.ONE_LIST} if LISTS in (entry.drift or {}) else frozenset())
-
-    def learn(self, wants: frozenset[Want]) -> None:
-        self._learned |= wants
-
-    def wanted_by(self, refusal: Refused, entry: Entry) -> frozenset[Want]:
-        """By its words or the fields that it names.
-
-        That the contact does not exist is no response to a sync, which makes it: some services say so whatever they refuse (row 5).
-        """
-        params = entry.params
-        words = " ".join([str(refusal), *_words(refusal.detail.get("fields"))])
-        possible = {Want.STATUS: "status" not in params, Want.ONE_LIST: len(_lists_of(params)) > 1}
-        is_nonsense = says_absent(str(refusal))
-        return frozenset(want for want, is_possible in possible.items() if is_possible and (is_nonsense or want.value.search(words)))
-
-    def of(self, entry: Entry, wants: frozenset[Want]) -> list[Params]:
-        """The requests, one after the other. Raises what a request raises, and Refused when the contact's status is not known."""
-        params = entry.params
-        if not wants:
-            return [params]
-        if Want.STATUS not in wants or "status" in params:
-            return [{**params, "listid": lists} for lists in (_lists_of(params) if Want.ONE_LIST in wants else [params["listid"]])]
-        by_status: dict[str, list[str]] = {}
-        for list_id in _lists_of(params):
-            by_status.setdefault(self._status(params["email"], int(list_id)), []).append(list_id)
-        return [
-            {**params, "listid": lists, "status": status}
-            for status, several in by_status.items()
-            for lists in (several if Want.ONE_LIST in wants else [",".join(several)])
-        ]
-
-    def _status(self, email: str, list_id: int) -> str:
-        """What the service says now: nobody is subscribed again by the way."""
-        found = [one for one in look_up(self._fetch, email, list_id) if one.list_id in (None, list_id)]
-        statuses = {_SENT_AS.get(str(one.status)) or str(one.status) for one in found}
-        if not found:
-            raise Refused(f"the service wants a status, and the contact is no longer on list {list_id}: say one in a column status")
-        if len(statuses) > 1 or not statuses <= set(_SENT_AS.values()):
-            raise Refused(f"the service wants a status, and tells no single one for list {list_id}: say one in a column status")
-        return statuses.pop()
-
-
-def _lists_of(params: Params) -> list[str]:
-    return params.get("listid", "").split(",")
-
-
-def _words(fields: Any) -> Iterator[str]:
-    if isinstance(fields, Mapping):
-        fields = [*fields, *fields.values()]
-    yield from map(str, fields if isinstance(fields, Iterable) and not isinstance(fields, str) else [fields])
+def _status(fetch: Fetch, email: str, list_id: int) -> str:
+    """What the service says now: nobody is subscribed again by the way. Raises what a request raises, and Refused when it is not known."""
+    found = [one for one in look_up(fetch, email, list_id) if one.list_id in (None, list_id)]
+    statuses = {_SENT_AS.get(str(one.status)) or str(one.status) for one in found}
+    if not found:
+        raise Refused(f"the service wants a status, and the contact is no longer on list {list_id}: say one in a column status")
+    if len(statuses) > 1 or not statuses <= set(_SENT_AS.values()):
+        raise Refused(f"the service wants a status, and tells no single one for list {list_id}: say one in a column status")
+    return statuses.pop()
 
 
 # ---- reading back
@@ -344,13 +285,16 @@ def _see(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readin
 
 
 def _compared(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
-    parts: dict[int, Compared] = {}
+    drift: dict[str, tuple[Any, Any]] = {}
+    hidden: set[str] = set()
     for list_id in map(int, entry.expected["lists"]):
         found = seen.of(list_id, entry.email or "")
         if isinstance(found, Unread):
             return found
-        parts[list_id] = compare(entry.expected, found, reading.labels.get(list_id, {}))
-    return merged(parts)
+        compared = compare(entry.expected, found, reading.labels.get(list_id, {}))
+        drift |= compared.drift
+        hidden |= compared.hidden
+    return Compared(drift, frozenset(hidden))
 
 
 def _form(entry: Entry) -> tuple[frozenset[str], bool]:
@@ -397,17 +341,6 @@ def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping
     return Compared(drift, frozenset(hidden))
 
 
-def merged(parts: Mapping[int, Compared]) -> Compared:
-    """Of several lists. A field that drifts in one of them drifts; where others are as intended, it names those (`LISTS`)."""
-    drift: dict[str, tuple[Any, Any]] = {}
-    for part in parts.values():
-        drift |= part.drift
-    taken = [list_id for list_id, part in parts.items() if part.is_as_intended]
-    if drift and taken:
-        drift[LISTS] = (list(parts), taken)
-    return Compared(drift, frozenset(name for part in parts.values() for name in part.hidden))
-
-
 def _plain(value: Any) -> str:
     """As text, blanks and entities made alike; nothing and empty are the same."""
     if value is None or value in ([], {}):
@@ -426,23 +359,30 @@ class Contacts(Kind):
         (("email",), ("list",)),
         takes_fields=True,
     )
+    read_back = staticmethod(read_back)
     is_adding = True
     samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
-
-    def verifier(self) -> Verifier:
-        return read_back
 
     def plan(self, planning: Planning) -> None:
         """Every row's lists that have something to change."""
         if rows := list(planning.read(_Input(planning).row)):
             _Comparison(planning, rows).run()
 
-    def forms(self, fetch: Fetch) -> SyncForms:
-        return SyncForms(fetch)
+    def lacks(self, refusal: Refused, entry: Entry) -> bool:
+        """That the contact does not exist is no response to a sync, which makes it: some services say so whatever they refuse (row 5)."""
+        words = f"{refusal} {refusal.detail.get('fields')}"
+        return "status" not in entry.params and (says_absent(str(refusal)) or _STATUS.search(words) is not None)
 
-    def is_in_part(self, entry: Entry) -> bool:
-        return LISTS in (entry.drift or {})
+    def completed(self, entry: Entry, fetch: Fetch) -> Sequence[Params]:
+        """With a status: the present one of each list."""
+        params = entry.params
+        if "status" in params:
+            return [params]
+        by_status: dict[str, list[str]] = {}
+        for list_id in params["listid"].split(","):
+            by_status.setdefault(_status(fetch, params["email"], int(list_id)), []).append(list_id)
+        return [{**params, "listid": ",".join(several), "status": status} for status, several in by_status.items()]
 
     def new_contact_id(self, response: Response) -> int | None:
         return new_id(response)

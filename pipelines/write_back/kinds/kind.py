@@ -6,9 +6,8 @@ Belongs here: what there is to know, with what holds for most kinds. Not here: a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from marketing_api.contact_lookup import Fetch, Found
 from marketing_api.errors import Refused
@@ -32,36 +31,12 @@ BY_WHO = ("email", "contact_id")
 LIST = ("list_id", "list")
 
 
-class RequestForms:
-    """In which requests an entry is sent: as it was planned. Made once for each sending; thread-safe."""
+class Look(Protocol):
+    """Looks for items that are all about one contact; what was done before `settled` (unix seconds) shows. Raises what a request raises."""
 
-    def wants(self, entry: Entry) -> frozenset[Any]:
-        """What is known by now to be wanted of it beyond the plan."""
-        return frozenset()
-
-    def wanted_by(self, refusal: Refused, entry: Entry) -> frozenset[Any]:
-        """What the refusal asks for; nothing when it is final."""
-        return frozenset()
-
-    def learn(self, wants: frozenset[Any]) -> None:
-        """Requests in this form were taken, in others they were not."""
-
-    def of(self, entry: Entry, wants: frozenset[Any]) -> Sequence[Params]:
-        """The requests, one after the other. Raises what sending one raises."""
-        return [entry.params]
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """How is found out what became of requests without a response, all about one contact.
-
-    `look(outbox, client, account, contact_id, item_ids, settled_before)`: what was done before that (unix seconds) shows; it raises what
-    a request raises. `found_message` is noted of what is there, `hidden_message` where the service shows nothing of that time.
-    """
-
-    look: Callable[[Outbox, Client, str, int, Collection[int], float], Mapping[int, Presence]]
-    found_message: str
-    hidden_message: str
+    def __call__(
+        self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled: float, /
+    ) -> Mapping[int, Presence]: ...
 
 
 class Kind(str, ABC):
@@ -70,8 +45,10 @@ class Kind(str, ABC):
     name: ClassVar[str]
     columns: ClassVar[Spec]
 
-    #: How a request whose outcome is unknown is looked for; None: it is sent again, since twice does what once does.
-    search: ClassVar[Search | None] = None
+    #: How requests whose outcome is unknown are looked for; None: they are sent again, since twice does what once does.
+    look: ClassVar[Look | None] = None
+    #: How it is read back; None where no operation shows it. Kinds that have the same one are read back together.
+    read_back: ClassVar[Verifier | None] = None
     #: Two items about one person may be under way at once.
     is_order_free: ClassVar[bool] = False
     #: It puts contacts on lists, or takes them off; its effects' subjects are `who|list id` then, and their content, of what removes, the
@@ -94,7 +71,7 @@ class Kind(str, ABC):
 
     @property
     def is_idempotent(self) -> bool:
-        return self.search is None
+        return self.look is None
 
     @property
     def all_options(self) -> tuple[Option, ...]:
@@ -104,10 +81,6 @@ class Kind(str, ABC):
     @abstractmethod
     def plan(self, planning: Planning) -> None:
         """Give every row its fate. Raises InputError for columns that cannot be used."""
-
-    def verifier(self) -> Verifier | None:
-        """How it is read back; None where no operation shows it. Kinds that have the same one are read back together."""
-        return None
 
     # ---- sending
 
@@ -120,16 +93,17 @@ class Kind(str, ABC):
         one = min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
         return () if one is None else (one.contact_id,)
 
-    def forms(self, fetch: Fetch) -> RequestForms:
-        return RequestForms()
+    def lacks(self, refusal: Refused, entry: Entry) -> bool:
+        """Whether the service refused it for want of what `completed` adds."""
+        return False
+
+    def completed(self, entry: Entry, fetch: Fetch) -> Sequence[Params]:
+        """Its requests, one after the other, with what some services want beyond the plan. Raises what sending one raises."""
+        return [entry.params]
 
     def new_contact_id(self, response: Response) -> int | None:
         """The id of the contact that a request has made, where the service names it."""
         return None
-
-    def is_in_part(self, entry: Entry) -> bool:
-        """Whether a part of it was read back as intended, so that it is sent once more, in another form."""
-        return False
 
     def ambiguity(self, entry: Entry, contact_id: int | None) -> Hashable | None:
         """Entries alike in this could not be told apart when both are looked for, and go one at a time. None: nothing is alike."""

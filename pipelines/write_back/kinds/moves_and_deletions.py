@@ -22,7 +22,7 @@ from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
-from pipelines.write_back.verification import Compared, ReadBack, Readings, Verifier
+from pipelines.write_back.verification import Compared, ReadBack, Readings
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -282,6 +282,7 @@ def _compared(entry: Entry, shown: list[set[object] | None]) -> Compared | Unrea
 class ListRemoval(Kind):
     """Effects: `contact id|list id`, with the list that they go to."""
 
+    read_back = staticmethod(read_back)
     is_removing = True
     is_done_by_absence = True
     #: The parameter that names the list that somebody leaves; `listid` names the one that a move goes to.
@@ -291,9 +292,6 @@ class ListRemoval(Kind):
     @abstractmethod
     def read(self, planning: Planning, index: int, number: int) -> ListRow:
         """A row of the input. BadValue when it cannot be sent."""
-
-    def verifier(self) -> Verifier:
-        return read_back
 
     def plan(self, planning: Planning) -> None:
         """Who is on the lists and, to be moved, not on the target yet."""

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from marketing_api.clock import SteadyClock
 from marketing_api.exchange import order_of
 from pipelines.write_back.item import DONE, BadRow, Earlier, IdleRow, Past, Plan, Source, State
 from pipelines.write_back.outbox.store import Change, Store, sender_lock
@@ -151,13 +150,8 @@ def outbox_path(home: Path) -> Path:
     return home / "outbox.sqlite"
 
 
-class Outbox(AbstractContextManager["Outbox"]):
+class Outbox(Store, AbstractContextManager["Outbox"]):
     """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then has changed nothing."""
-
-    def __init__(self, path: Path, *, clock: Callable[[], float] | None = None) -> None:
-        self.path = path
-        self._store = Store(path)
-        self._clock = clock or SteadyClock().seconds
 
     # ---- making and looking
 
@@ -177,7 +171,7 @@ class Outbox(AbstractContextManager["Outbox"]):
         `corrects_refused`: those neither that the service refused; not where what it refused may have arrived all the same.
         """
         named = json.dumps([f"{earlier}[{row}]" for earlier, row in corrects])
-        with self._change() as change:
+        with self.change() as change:
             push_id = _insert_plan(change, plan, run, options or {})
             of = {"account": plan.account, "kind": plan.kind, "push_id": push_id}
             change.do("correct", named=named, corrects_refused=corrects_refused, **of)
@@ -189,7 +183,7 @@ class Outbox(AbstractContextManager["Outbox"]):
         found: dict[str, Past] = {}
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
-            rows = self._store.rows("last", account=account, kinds=json.dumps(kinds), subjects=json.dumps(chunk))
+            rows = self.rows("last", account=account, kinds=json.dumps(kinds), subjects=json.dumps(chunk))
             for subject, item_id, content, state, message, request_id, sent_at, done, verified, drift in rows:
                 is_drifted = state in DONE and drift not in (None, "{}")
                 late = 0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
@@ -199,10 +193,10 @@ class Outbox(AbstractContextManager["Outbox"]):
 
     def pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:
         """The latest first."""
-        return [read_push(row) for row in self._store.rows("pushes", account=account, limit=limit)]
+        return [read_push(row) for row in self.rows("pushes", account=account, limit=limit)]
 
     def push(self, push_id: int) -> Push | None:
-        return next(map(read_push, self._store.rows("push", push_id=push_id)), None)
+        return next(map(read_push, self.rows("push", push_id=push_id)), None)
 
     def entry(self, item_id: int) -> Entry:
         return self._entries("entry", item_id=item_id)[0]
@@ -223,14 +217,14 @@ class Outbox(AbstractContextManager["Outbox"]):
 
     def open_by_push(self, account: str) -> list[Earlier]:
         """What pushes have left open, in the order in which it is sent."""
-        return [Earlier(*row) for row in self._store.rows("open_by_push", account=account)]
+        return [Earlier(*row) for row in self.rows("open_by_push", account=account)]
 
     def _entries(self, statement: str, **values: Any) -> list[Entry]:
-        return list(map(read_entry, self._store.rows(statement, **values)))
+        return list(map(read_entry, self.rows(statement, **values)))
 
     def subjects(self, item_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """What each item touches."""
-        rows = self._store.rows("subjects", item_ids=json.dumps(list(item_ids)))
+        rows = self.rows("subjects", item_ids=json.dumps(list(item_ids)))
         return {item_id: tuple(row[1] for row in group) for item_id, group in itertools.groupby(rows, key=lambda row: row[0])}
 
     def sent_to(self, account: str, kind: str, contact_id: int) -> list[Entry]:
@@ -241,40 +235,40 @@ class Outbox(AbstractContextManager["Outbox"]):
         """When the service last put the address on a list (unix seconds). `adding`: the kinds that do so."""
         begins = f"{email.lower()}|"
         behind = f"{begins[:-1]}}}"  # the character after |
-        found = self._store.rows("synced_at", account=account, kinds=json.dumps(adding), first=begins, behind=behind)
+        found = self.rows("synced_at", account=account, kinds=json.dumps(adding), first=begins, behind=behind)
         return None if found[0][0] is None else float(found[0][0])
 
     def counts(self, push_id: int) -> Counts:
         """How far the push is."""
-        rows = self._store.rows("rows_by_state", push_id=push_id, ranked=json.dumps(_LEAST_FAR))
-        requests = self._store.rows("requests_by_state", push_id=push_id)
+        rows = self.rows("rows_by_state", push_id=push_id, ranked=json.dumps(_LEAST_FAR))
+        requests = self.rows("requests_by_state", push_id=push_id)
         of_rows, of_requests = ({State(state): count for state, count in found} for found in (rows, requests))
-        return Counts(of_rows, of_requests, *self._store.rows("oddities", push_id=push_id)[0])
+        return Counts(of_rows, of_requests, *self.rows("oddities", push_id=push_id)[0])
 
     @property
     def begun_at(self) -> float | None:
         """When its first push was taken in (unix seconds): tells this outbox from one that was moved away. None while it is empty."""
-        found = self._store.rows("begun_at")
+        found = self.rows("begun_at")
         return float(found[0][0]) if found else None
 
     @property
     def revision(self) -> int:
         """That of the last change."""
-        return int(self._store.rows("revision")[0][0])
+        return int(self.rows("revision")[0][0])
 
     def changed_since(self, revision: int) -> Iterator[Entry]:
         """Entries changed after `revision`, as of one moment, in order of change."""
-        with self._store.reading("changed_since", revision=revision) as rows:
+        with self.reading("changed_since", revision=revision) as rows:
             yield from map(read_entry, rows)
 
     def members(self, account: str, activation: str) -> dict[str, float]:
         """Who is in an activation's result as last pushed, and since when (unix seconds)."""
-        return {row[0]: row[1] for row in self._store.rows("members", account=account, activation=activation)}
+        return {row[0]: row[1] for row in self.rows("members", account=account, activation=activation)}
 
     def note_members(self, account: str, activation: str, entered: Iterable[str], left: Iterable[str]) -> None:
         """Who counts as a member from now on, and who no longer does."""
         of = {"account": account, "activation": activation}
-        with self._change() as change:
+        with self.change() as change:
             change.do_many("remove_member", (of | {"subject": subject} for subject in left))
             change.do_many("add_member", (of | {"subject": subject} for subject in entered))
 
@@ -286,12 +280,12 @@ class Outbox(AbstractContextManager["Outbox"]):
 
     def recover(self, account: str) -> int:
         """What a sender that died had sent and not settled is unknown now; how many. Only for who holds `sending`."""
-        with self._change() as change:
+        with self.change() as change:
             return change.do("recover", account=account).rowcount
 
     def claim(self, item_id: int, *, contact_id: int | None = None) -> bool:
         """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was looked up."""
-        with self._change() as change:
+        with self.change() as change:
             is_claimed = change.do("claim", item_id=item_id, contact_id=contact_id).rowcount == 1
             if is_claimed:
                 change.do("unread", item_id=item_id)
@@ -312,42 +306,36 @@ class Outbox(AbstractContextManager["Outbox"]):
         """Commit what became of it. Rejections are the service's; `drift` {}: read back and as intended. ValueError when the
         state cannot follow on the present one.
         """
-        values = {
-            "state": state,
-            "message": message,
-            "rejected_by": "service" if state is State.REJECTED else None,
-            "request_id": request_id,
-            "drift": None if drift is None else json.dumps(drift),
-            "contact_id": contact_id,
-        }
-        with self._change() as change:
+        with self.change() as change:
             before = State(change.do("state", item_id=item_id).fetchone()[0])
             if state not in _NEXT.get(before, ()):
                 raise ValueError(f"item {item_id} is {before} and cannot become {state}")
-            change.do("settle", item_id=item_id, **values)
+            change.do(
+                "settle",
+                item_id=item_id,
+                state=state,
+                message=message,
+                rejected_by="service" if state is State.REJECTED else None,
+                request_id=request_id,
+                drift=None if drift is None else json.dumps(drift),
+                contact_id=contact_id,
+            )
 
     def unclaim(self, item_id: int) -> None:
         """It certainly was not sent: as if it had never been claimed."""
-        with self._change() as change:
+        with self.change() as change:
             change.do("unclaim", item_id=item_id)
-
-    def note(self, messages: Mapping[int, str | None]) -> None:
-        """Say of planned items why they are not sent yet."""
-        if not messages:
-            return
-        with self._change() as change:
-            change.do_many("note", ({"message": message, "item_id": item_id} for item_id, message in messages.items()))
 
     def not_read_back(self, account: str) -> set[int]:
         """Pushes of which something was sent, by whichever run, that nobody has looked at since."""
-        return {row[0] for row in self._store.rows("not_read_back", account=account)}
+        return {row[0] for row in self.rows("not_read_back", account=account)}
 
     def has_left(self, account: str) -> bool:
         """Whether the next push has something to do beside its own rows: to send, to find out, or to read back."""
         return bool(self.open(account) or self.not_read_back(account))
 
     def note_read_back(self, push_ids: Collection[int]) -> None:
-        with self._change() as change:
+        with self.change() as change:
             change.do("note_read_back", push_ids=json.dumps(list(push_ids)))
 
     # ---- maintenance
@@ -356,7 +344,7 @@ class Outbox(AbstractContextManager["Outbox"]):
         """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests. What is unknown and dropped
         counts as never sent: whoever drops it has looked.
         """
-        with self._change() as change:
+        with self.change() as change:
             return change.do("cancel", account=account, push_id=push_id, unknown=unknown).rowcount
 
     def retry(
@@ -373,7 +361,7 @@ class Outbox(AbstractContextManager["Outbox"]):
         What is of a kind `not_idempotent` and was sent is unknown then, with its attempts forgotten: the next sender looks before it sends.
         """
         of = {"account": account, "push_id": push_id}
-        with self._change() as change:
+        with self.change() as change:
             left = [entry for entry in map(read_entry, change.do("refused", **of)) if is_left(entry.message)]
             of["left"] = json.dumps([entry.item_id for entry in left])
             superseded = change.do("count_superseded", **of).fetchone()[0]
@@ -381,23 +369,12 @@ class Outbox(AbstractContextManager["Outbox"]):
             planned = change.do("look_first", **of).rowcount + change.do("plan_again", **of).rowcount
         return Retried(planned, superseded, left)
 
-    def again(self, item_ids: Collection[int]) -> int:
-        """Plan applied contacts again, unless a later item has changed them since; how many. Their drift says in which form they go."""
-        with self._change() as change:
-            return change.do("again", item_ids=json.dumps(list(item_ids))).rowcount
-
     def prune(self, days: int | None) -> int:
         """Forget skipped rows of pushes older than so many days (None: of none); how many. The push's own counts stay."""
-        before = self._clock() - days * 86_400 if days else 0
-        with self._change() as change:
+        with self.change() as change:
+            before = change.now - days * 86_400 if days else 0
             change.do("prune_effects", before=before)
             return change.do("prune", before=before).rowcount
-
-    def _change(self) -> AbstractContextManager[Change]:
-        return self._store.change(self._clock)
-
-    def close(self) -> None:
-        self._store.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -405,26 +382,12 @@ class Outbox(AbstractContextManager["Outbox"]):
 
 def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[str, Any]) -> int:
     """The number of the new push. Items in their order, then what is rejected or idle."""
-    source = plan.source
-    push_id = change.insert(
-        "push",
-        account=plan.account,
-        kind=plan.kind,
-        source_name=source.name,
-        source_hash=source.content_hash,
-        row_count=plan.row_count,
-        item_count=len(plan.items),
-        new_count=plan.new_count,
-        changed_count=plan.changed_count,
-        idle_count=len(plan.idle),
-        bad_count=len(plan.bad),
-        begun_at=change.now,
-        run=run,
-        options=json.dumps(options),
-    )
+    names = {"source_name": plan.source.name, "source_hash": plan.source.content_hash}
+    counts = {"item_count": len(plan.items), "idle_count": len(plan.idle), "bad_count": len(plan.bad)}
+    push_id = int(change.do("add_push", **(vars(plan) | names | counts), run=run, options=json.dumps(options)).fetchone()[0])
     for item in plan.items:
-        item_id = change.insert(
-            "item",
+        (item_id,) = change.do(
+            "add_item",
             push_id=push_id,
             rows=json.dumps(item.rows),
             email=item.email,
@@ -433,21 +396,23 @@ def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[s
             params=json.dumps(dict(item.params), ensure_ascii=False),
             expected=json.dumps(dict(item.expected), ensure_ascii=False),
             must_look_up=item.must_look_up,
-            state=State.PLANNED,
-            planned_at=change.now,
-            changed_at=change.now,
-            revision=change.revision,
-        )
+        ).fetchone()
         effects = {effect.subject: effect.content for effect in item.effects}
         of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
         change.do_many("add_effect", (of | {"subject": subject, "content": content} for subject, content in effects.items()))
-    rows = [_row(push_id, row, State.REJECTED, rejected_by="service" if row.by_service else "check") for row in plan.bad]
-    rows += [_row(push_id, row, State.SKIPPED, email=row.email, contact_id=row.contact_id) for row in plan.idle]
+    fates: list[tuple[BadRow | IdleRow, State, str | None]] = [(idle, State.SKIPPED, None) for idle in plan.idle]
+    fates = [(bad, State.REJECTED, "service" if bad.by_service else "check") for bad in plan.bad] + fates
+    rows = (
+        {
+            "push_id": push_id,
+            "rows": f"[{each.row}]",
+            "message": each.reason,
+            "state": state,
+            "rejected_by": rejected_by,
+            "email": getattr(each, "email", None),
+            "contact_id": getattr(each, "contact_id", None),
+        }
+        for each, state, rejected_by in fates
+    )
     change.do_many("add_row", rows)
     return push_id
-
-
-def _row(push_id: int, row: BadRow | IdleRow, state: State, **more: Any) -> dict[str, Any]:
-    """A row of the input that no request stands for."""
-    nobody = {"email": None, "contact_id": None, "rejected_by": None}
-    return nobody | {"push_id": push_id, "rows": f"[{row.row}]", "message": row.reason, "state": state} | more

@@ -92,6 +92,18 @@ where account = :account and json_extract(options, '$.is_read_back') = 0
 
 -- ---- taking in
 
+-- add_push
+insert into push (account, kind, source_name, source_hash, row_count, item_count, new_count, changed_count, idle_count, bad_count, begun_at, run, options)
+values (
+    :account, :kind, :source_name, :source_hash, :row_count, :item_count, :new_count, :changed_count, :idle_count, :bad_count, :now, :run, :options
+)
+returning push_id;
+
+-- add_item
+insert into item (push_id, rows, email, contact_id, operation, params, expected, must_look_up, state, planned_at, changed_at, revision)
+values (:push_id, :rows, :email, :contact_id, :operation, :params, :expected, :must_look_up, 'planned', :now, :now, :revision)
+returning item_id;
+
 -- add_effect
 insert into effect (account, kind, subject, item_id, content) values (:account, :kind, :subject, :item_id, :content);
 
@@ -155,9 +167,6 @@ update item
 set state = 'planned', attempts = attempts - 1, sent_at = null, changed_at = :now, revision = :revision
 where item_id = :item_id and state = 'sending';
 
--- note
-update item set message = :message, revision = :revision where item_id = :item_id and state = 'planned';
-
 -- note_read_back
 update push
 set options = json_set(options, '$.is_read_back', json('true'))
@@ -200,12 +209,6 @@ where item_id not in (select value from json_each(:left)) and item_id in (
         and not (may_have_arrived and kind in (select value from json_each(:looked_for)))
 );
 
--- again
-update item
-set state = 'planned', done_at = null, changed_at = :now, revision = :revision
-where state = 'applied' and item_id in (select value from json_each(:item_ids))
-    and not exists (select 1 from superseded where superseded.item_id = item.item_id);
-
 -- prune_effects
 delete from effect where item_id in (
     select item_id from item where state = 'skipped' and push_id in (select push_id from push where begun_at < :before)
@@ -213,6 +216,22 @@ delete from effect where item_id in (
 
 -- prune
 delete from item where state = 'skipped' and push_id in (select push_id from push where begun_at < :before);
+
+-- ---- resuming with a copy or a backup, which was made before the requests of its pushes left
+
+-- doubt_maybe_sent
+update item
+set state = 'unknown', message = 'the outbox was damaged: whether it was sent is not known', sent_at = coalesce(sent_at, planned_at),
+    changed_at = :now, revision = :revision
+where state in ('planned', 'sending') and operation is not null;
+
+-- What is not idempotent, of contacts that are not known, cannot be looked for.
+-- doubt_not_to_be_found
+update item
+set state = 'rejected', message = 'the outbox was damaged: whether it was sent is not known', rejected_by = 'check', changed_at = :now,
+    revision = :revision
+where state = 'unknown' and contact_id is null
+    and push_id in (select push_id from push where kind in (select value from json_each(:not_idempotent)));
 
 -- ---- forgetting people (`forgetting`, whose functions these are)
 

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from marketing_api.clock import wall
+from marketing_api.clock import SteadyClock
 from warehouse.archive.disk import set_aside
 from warehouse.sql import statements
 
@@ -70,8 +70,9 @@ class OutboxBusy(OutboxError):
 class Store:
     """One connection for all threads of a process, which take turns. Raises OutboxError and nothing of sqlite3's."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, clock: Callable[[], float] | None = None) -> None:
         self.path = path
+        self._clock = clock or SteadyClock().seconds
         self._lock = threading.RLock()
         self._is_checked = self._is_changed = False
         with self._explained():
@@ -124,14 +125,14 @@ class Store:
             return self._connection.execute(STATEMENTS[statement], values).fetchall()
 
     @contextmanager
-    def change(self, clock: Callable[[], float] = wall) -> Iterator[Change]:
+    def change(self) -> Iterator[Change]:
         """One transaction: all of it is committed when the context ends well, else none of it. Before the first one the file is checked."""
         with self._lock, self._explained():
             if not self._is_checked:
                 self.check()
             self._is_checked = self._is_changed = True
             self._connection.execute("begin immediate")
-            change = Change(self._connection, clock())
+            change = Change(self._connection, self._clock())
             try:
                 yield change
                 self._connection.execute("commit")
@@ -144,14 +145,10 @@ class Store:
     @contextmanager
     def reading(self, statement: str, **values: Any) -> Iterator[Iterator[sqlite3.Row]]:
         """Rows over a connection of its own, which sees one moment, for reads too long to hold others up meanwhile."""
-        with self._explained():
-            connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
+        with self._explained(), contextlib.closing(sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)) as connection:
             connection.row_factory = sqlite3.Row
-            try:
-                connection.executescript(_VIEWS)
-                yield connection.execute(STATEMENTS[statement], values)
-            finally:
-                connection.close()
+            connection.executescript(_VIEWS)
+            yield connection.execute(STATEMENTS[statement], values)
 
     def _prepare(self) -> None:
         connection = self._connection
@@ -159,14 +156,12 @@ class Store:
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = full")
         version = self._version()
-        if version == 0:
-            self._is_checked = True
-            self._create()
-            self._is_changed = False  # there is nothing in it that could be lost
-        elif version > VERSION:
+        if version > VERSION:
             raise OutboxTooNew(f"{self.path} was written by a newer version of marketing-sync: upgrade this installation")
-        elif version < VERSION:
-            self._migrate()
+        if version < VERSION:
+            self._is_checked = version == 0
+            self._make_tables()
+            self._is_changed = version > 0  # there is nothing in a new one that could be lost
         connection.executescript(_VIEWS)
 
     def _version(self) -> int:
@@ -177,20 +172,13 @@ class Store:
             raise OutboxDamaged(f"{self.path} is not an outbox of marketing-sync: move it away")
         return version
 
-    def _create(self) -> None:
-        with self.change() as change:
-            if self._version() == 0:  # nobody else was faster
-                for statement in _SCHEMA.split(";\n"):
-                    change.run(statement)
-                change.run(f"pragma application_id = {_APPLICATION_ID}")
-                change.run(f"pragma user_version = {VERSION}")
-
-    def _migrate(self) -> None:
+    def _make_tables(self) -> None:
         with self.change() as change:
             version = self._version()  # another process may have been faster
-            for _, migration in sorted((number, text) for number, text in MIGRATIONS.items() if number > version):
-                for statement in migration.split(";\n"):
-                    change.run(statement)
+            steps = [text for number, text in sorted(MIGRATIONS.items()) if number > version] if version else [_SCHEMA]
+            for statement in ";\n".join(steps).split(";\n"):
+                change.run(statement)
+            change.run(f"pragma application_id = {_APPLICATION_ID}")
             change.run(f"pragma user_version = {VERSION}")
 
     @contextmanager
@@ -231,13 +219,6 @@ class Change:
 
     def _own(self, statement: str) -> dict[str, Any]:
         return {"now": self.now} | ({"revision": self.revision} if ":revision" in STATEMENTS[statement] else {})
-
-    def insert(self, table: str, **values: Any) -> int:
-        """The number of the new row."""
-        marks = ", ".join("?" * len(values))
-        cursor = self.run(f"insert into {table} ({', '.join(values)}) values ({marks})", tuple(values.values()))  # noqa: S608
-        assert cursor.lastrowid is not None
-        return cursor.lastrowid
 
 
 def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
@@ -302,19 +283,6 @@ def _noted(path: Path) -> int:
 
 # ---- resuming with the copy of an outbox that is damaged or gone, so that nothing is sent twice
 
-_WHY = "'the outbox was damaged: whether it was sent is not known'"
-#: The copy was made before the requests of its push left.
-_MAYBE_SENT = (
-    f"update item set state = 'unknown', message = {_WHY}, sent_at = coalesce(sent_at, planned_at), changed_at = ?, revision = ?"  # noqa: S608
-    " where state in ('planned', 'sending') and operation is not null"
-)
-#: What is not idempotent, of contacts that are not known, cannot be looked for.
-_NOT_TO_BE_FOUND = (
-    f"update item set state = 'rejected', message = {_WHY}, rejected_by = 'check', changed_at = ?, revision = ?"  # noqa: S608
-    " where state = 'unknown' and contact_id is null and push_id in"
-    " (select push_id from push where kind in (select value from json_each(?)))"
-)
-
 
 def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
     """Put the copy in the outbox's place, which is set aside; False when there is no need to.
@@ -332,17 +300,6 @@ def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
         if not copy_of(path).exists():
             raise
         log.warning("%s", problem)
-    temporary = path.with_name(f".{path.name}")
-    _make(path, temporary, now, not_idempotent)
-    for suffix in ("-wal", "-shm", ""):
-        if (part := Path(f"{path}{suffix}")).exists():
-            set_aside(part)
-    revision_note(path).unlink(missing_ok=True)
-    temporary.rename(path)
-    return True
-
-
-def _make(path: Path, temporary: Path, now: float, not_idempotent: Collection[str]) -> None:
     try:
         with contextlib.closing(Store(copy_of(path))) as copy:
             copy.check()
@@ -351,10 +308,17 @@ def _make(path: Path, temporary: Path, now: float, not_idempotent: Collection[st
             f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to begin anew. What was sent is then only"
             " known from sync.writebacks, and activities that are pushed again would arrive twice"
         ) from problem
+    temporary = path.with_name(f".{path.name}")
     Path(f"{temporary}-journal").unlink(missing_ok=True)
     shutil.copyfile(copy_of(path), temporary)
     temporary.chmod(0o600)
     _doubt(temporary, now, not_idempotent)
+    for suffix in ("-wal", "-shm", ""):
+        if (part := Path(f"{path}{suffix}")).exists():
+            set_aside(part)
+    revision_note(path).unlink(missing_ok=True)
+    temporary.rename(path)
+    return True
 
 
 def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]) -> None:
@@ -372,8 +336,9 @@ def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collectio
 def _doubt(path: Path, now: float, not_idempotent: Collection[str]) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         (revision,) = connection.execute("update revision set value = value + 1 returning value").fetchone()
-        connection.execute(_MAYBE_SENT, (now, revision))
-        connection.execute(_NOT_TO_BE_FOUND, (now, revision, json.dumps(not_idempotent)))
+        values = {"now": now, "revision": revision, "not_idempotent": json.dumps(not_idempotent)}
+        for name in ("doubt_maybe_sent", "doubt_not_to_be_found"):
+            connection.execute(STATEMENTS[name], values)
 
 
 # ---- one sender per home and account at a time: a locked file, which goes with its process however that ends
@@ -386,7 +351,10 @@ def sender_lock(
     folder: Path, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] = lambda holder: None
 ) -> Iterator[None]:
     """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy after `wait_s` seconds."""
-    path = folder / f"sender-{_name(account)}.lock"
+    plain = re.sub(r"[^A-Za-z0-9_-]", "", account)[:40]
+    # the hash keeps names apart that look alike without their odd characters
+    name = plain if plain == account else f"{plain}-{hashlib.blake2b(account.encode(), digest_size=4).hexdigest()}"
+    path = folder / f"sender-{name}.lock"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:
@@ -415,9 +383,3 @@ def _take(handle: int, account: str, wait_s: float, on_wait: Callable[[str], obj
             on_wait(holder)
         is_first = False
         time.sleep(_LOOK_S)
-
-
-def _name(account: str) -> str:
-    """A file name for any account's name; the hash keeps names apart that look alike without their odd characters."""
-    plain = re.sub(r"[^A-Za-z0-9_-]", "", account)[:40]
-    return plain if plain == account else f"{plain}-{hashlib.blake2b(account.encode(), digest_size=4).hexdigest()}"

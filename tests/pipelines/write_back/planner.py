@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.settings import Settings
 from pipelines.write_back.account_state import Known, load_known
 from pipelines.write_back.input.rows import Rows, rows_of_columns
 from pipelines.write_back.item import Options, Past, Plan, State
@@ -169,4 +170,4 @@ def requests(plan: Plan) -> Iterator[dict[str, str]]:
 
 
 def open_known(path: Path) -> Known:
-    return load_known(path, "main", deadline_s=5)
+    return load_known(Settings(path.parent, lock_seconds=5), "main")

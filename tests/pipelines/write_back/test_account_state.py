@@ -10,6 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from marketing_api.exchange import Connection
+from marketing_api.redaction import Secret
+from pipelines.settings import Settings
 from pipelines.write_back.account_state import Content, Known, ListReader, Lists, Member, load_known
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.input.values import BadValue, address
@@ -58,25 +61,27 @@ def test_timelines_are_asked_by_contact_and_minute(known: Known) -> None:
 
 def test_only_lists_that_were_read_to_the_end_count_as_read(path: Path) -> None:
     change(path, "update sync.coverage set is_complete = false where scope = 'list_id=2'")
-    known = load_known(path, "main", deadline_s=5)
+    known = load_known(Settings(path.parent), "main")
     assert known.as_of == {1: READ_AT.timestamp(), 3: READ_AT.timestamp()}
     assert not known.is_all_known
-    assert load_known(path, "main", deadline_s=5, zone="Asia/Tokyo").zone.key == "Asia/Tokyo"
+    in_tokyo = Connection("main", "http://localhost/1", Secret("key"), timezone="Asia/Tokyo")
+    assert load_known(Settings(path.parent, (in_tokyo,)), "main").zone.key == "Asia/Tokyo"
 
 
 def test_the_zone_is_the_accounts_own_or_the_one_for_accounts_that_tell_none(path: Path) -> None:
-    assert load_known(path, "main", deadline_s=5, fallback_zone="Asia/Tokyo").zone.key == "Europe/Berlin"
+    assert load_known(Settings(path.parent, timezone="Asia/Tokyo"), "main").zone.key == "Europe/Berlin"
     for unknown in ("null", "'Middle/Earth'"):
         change(path, f"update source.business set timezone = {unknown}")
-        assert load_known(path, "main", deadline_s=5, fallback_zone="Asia/Tokyo").zone.key == "Asia/Tokyo"
+        assert load_known(Settings(path.parent, timezone="Asia/Tokyo"), "main").zone.key == "Asia/Tokyo"
 
 
 def test_an_account_that_was_never_read_is_said_with_what_to_do(path: Path, tmp_path: Path) -> None:
-    with connect(tmp_path / "empty.duckdb"):
+    (tmp_path / "empty").mkdir()
+    with connect(tmp_path / "empty" / "warehouse.duckdb"):
         pass
-    for place, account in ((path, "other"), (tmp_path / "none.duckdb", "main"), (tmp_path / "empty.duckdb", "main")):
+    for home, account in ((path.parent, "other"), (tmp_path / "none", "main"), (tmp_path / "empty", "main")):
         with pytest.raises(InputError, match="run `marketing-sync sync --only business lists contacts` first"):
-            load_known(place, account, deadline_s=5)
+            load_known(Settings(home, lock_seconds=5), account)
 
 
 # -- lists

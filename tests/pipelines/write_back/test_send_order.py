@@ -71,7 +71,7 @@ def test_of_two_that_are_found_to_be_alike_the_second_is_handed_out_once_the_fir
         schedule.add(item, [Key("same person", is_shared=True)])
     assert [schedule.next(), schedule.next()] == [1, 2]
     assert [schedule.hold(2, "alike"), schedule.hold(1, "alike"), schedule.hold(2, "alike")] == [True, False, True]
-    assert schedule.waits_for(1) == {2}
+    assert schedule.next() is None
     schedule.finish(2)
     assert schedule.next() == 1
     assert schedule.hold(1, "alike")

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines.settings import Settings
 from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import FORMULA_SIGNS, InputError, Rows, cell_of, number_text, text_of
 from warehouse.connection import connect
@@ -321,8 +322,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def asked(path: Path, sql: str, **limits: int) -> Rows:
+    return read_query(Settings(path.parent, **limits), sql)
+
+
 def test_a_query_gives_rows(path: Path) -> None:
-    rows = read_query(path, "with p as (from source.people) select email, id, timestamptz '2026-01-01 00:00:00+01' as at from p;")
+    rows = asked(path, "with p as (from source.people) select email, id, timestamptz '2026-01-01 00:00:00+01' as at from p;")
     assert records(rows) == [{"email": "ann@example.com", "id": "12", "at": dt.datetime(2025, 12, 31, 23, tzinfo=dt.UTC)}]
     assert (rows.numbers, rows.source.name) == ([2], "query")
 
@@ -354,13 +359,13 @@ def test_a_query_gives_rows(path: Path) -> None:
 )
 def test_a_query_that_is_not_one_select_on_the_warehouse_is_refused(path: Path, sql: str, said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)) as refusal:
-        read_query(path, sql)
+        asked(path, sql)
     assert "\n" not in str(refusal.value)
 
 
 def test_an_error_of_a_query_shows_no_values_of_the_tables(path: Path) -> None:
     with pytest.raises(InputError) as refusal:
-        read_query(path, "select email::int as id from source.people")
+        asked(path, "select email::int as id from source.people")
     assert "ann@" not in str(refusal.value)
     assert "Conversion Error" in str(refusal.value)
 
@@ -370,20 +375,24 @@ def test_an_error_of_a_query_shows_no_values_of_the_tables(path: Path) -> None:
     [
         (
             "select count(*) as n from range(1000000) a, range(1000000) b where a.range * b.range < -1",
-            {"seconds": 1},
+            {"query_seconds": 1},
             "longer than 1 s",
         ),
-        ("select range as n from range(100000)", {"limit": 100_000}, "bytes; give it in parts"),
-        ("select true as n from range(100000)", {"limit": 1_000_000}, "more than 40,000 cells"),
-        ("select sum(n) as n from (select unnest(range(1000000000)) as n)", {"limit": 1_000_000}, "MB of memory"),  # not counted by DuckDB
+        ("select range as n from range(100000)", {"input_limit": 100_000}, "bytes; give it in parts"),
+        ("select true as n from range(100000)", {"input_limit": 1_000_000}, "more than 40,000 cells"),
+        (
+            "select sum(n) as n from (select unnest(range(1000000000)) as n)",
+            {"input_limit": 1_000_000},
+            "MB of memory",
+        ),  # not counted by DuckDB
     ],
 )
 def test_a_query_ends_at_its_limits(path: Path, sql: str, limits: dict[str, int], said: str) -> None:
     with pytest.raises(InputError, match=said):
-        read_query(path, sql, **limits)
-    assert len(read_query(path, "select 1 as n")) == 1
+        asked(path, sql, **limits)
+    assert len(asked(path, "select 1 as n")) == 1
 
 
 def test_without_a_warehouse_there_is_nothing_to_query(tmp_path: Path) -> None:
     with pytest.raises(NoWarehouse, match="nothing has been synced"):
-        read_query(tmp_path / "warehouse.duckdb", "select 1")
+        asked(tmp_path / "warehouse.duckdb", "select 1")

@@ -8,7 +8,7 @@ import pytest
 
 from marketing_api.errors import Refused
 from pipelines.write_back.item import Item, State
-from pipelines.write_back.kinds.contacts import SyncForms, Want
+from pipelines.write_back.kinds import CONTACTS
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.retry_policy import RetryPolicy
 from tests.pipelines.write_back.conftest import MakeDesk
@@ -69,18 +69,8 @@ def test_who_was_added_just_now_is_waited_for(make_desk: MakeDesk) -> None:
     assert (sent.applied, sent.rejected) == (2, 0)
 
 
-@pytest.mark.parametrize("required", ["primary", "variants"])
-def test_where_one_list_is_taken_at_a_time_each_is_sent_for_itself(make_desk: MakeDesk, required: str) -> None:
-    desk = make_desk(switches={"sync-lists": "refuse", "required": required})
-    items = [contact(row, f"new{row}@example.com", FIRST, SECOND) for row in range(5)]
-    _, sent = desk.push(*items, policy=RetryPolicy(workers=1))
-    assert (sent.applied, sent.rejected, sent.requests) == (5, 0, 2 * 5 + 1)
-    for list_id in (FIRST, SECOND):
-        assert {f"new{row}@example.com" for row in range(5)} <= {one["email"] for one in desk.people(list_id)}
-
-
-def test_both_wants_are_met_together(make_desk: MakeDesk) -> None:
-    desk = make_desk(switches={"sync-lists": "refuse", "required": "variants"})
+def test_each_list_is_sent_its_own_status(make_desk: MakeDesk) -> None:
+    desk = make_desk(switches={"required": "variants"})
     (email,) = people(desk, "unsubscribed", 1)
     desk.push(contact(2, email, SECOND))
     _, sent = desk.push(contact(3, email, FIRST, SECOND, status=None))
@@ -90,7 +80,7 @@ def test_both_wants_are_met_together(make_desk: MakeDesk) -> None:
 
 def test_a_faulty_line_changes_nothing_about_the_end(make_desk: MakeDesk) -> None:
     faults = dict.fromkeys(("lost-answer", "500-before", "reset"), "0.06@emailmarketing/synccontact")
-    desk = make_desk(switches={"sync-lists": "refuse", "required": "variants"}, faults=faults)
+    desk = make_desk(switches={"required": "variants"}, faults=faults)
     emails = people(desk, "unsubscribed", 12)
     items = [contact(row, f"new{row}@example.com", FIRST, SECOND) for row in range(12)]
     _, sent = desk.push(*renamed(emails, FIRST), *items)
@@ -100,23 +90,21 @@ def test_a_faulty_line_changes_nothing_about_the_end(make_desk: MakeDesk) -> Non
 
 
 @pytest.mark.parametrize(
-    ("said", "fields", "wants"),
+    ("said", "fields", "is_wanted"),
     [
-        ("errorCode 1003 (status is required)", None, {Want.STATUS}),
-        ("errorCode 1004 (invalid parameters)", ["status"], {Want.STATUS}),
-        ("errorCode 1004 (invalid parameters)", {"Status": "missing"}, {Want.STATUS}),
-        ("errorCode 1003 (listid must be a number)", None, {Want.ONE_LIST}),
-        ("errorCode 1003 (one list only; status missing)", None, {Want.ONE_LIST, Want.STATUS}),
-        ("errorCode 1004 (the address is blacklisted)", None, set()),
-        ("errorCode 1004 (not allowed)", "listing", set()),
-        ("the answer ok, but said: The contact doesn't exist", None, {Want.ONE_LIST, Want.STATUS}),
+        ("errorCode 1003 (status is required)", None, True),
+        ("errorCode 1004 (invalid parameters)", ["status"], True),
+        ("errorCode 1004 (invalid parameters)", {"Status": "missing"}, True),
+        ("errorCode 1003 (listid must be a number)", None, False),
+        ("errorCode 1004 (the address is blacklisted)", None, False),
+        ("errorCode 1004 (not allowed)", "listing", False),
+        ("the answer ok, but said: The contact doesn't exist", None, True),
     ],
 )
-def test_a_refusal_tells_what_is_wanted(desk: Desk, said: str, fields: Any, wants: set[Want]) -> None:
+def test_a_refusal_tells_whether_a_status_is_wanted(desk: Desk, said: str, fields: Any, is_wanted: bool) -> None:
     def entry(item: Item) -> Entry:
         return desk.outbox.items(desk.outbox.enqueue(desk.plan(item)))[0]
 
     refusal = Refused(f"emailmarketing/synccontact: the service refused with {said}", detail={"fields": fields} if fields else None)
-    forms = SyncForms(desk.client.fetch)
-    assert forms.wanted_by(refusal, entry(contact(2, "a@example.com", 1, 2, status=None))) == wants
-    assert forms.wanted_by(refusal, entry(contact(2, "a@example.com", 1))) == set()
+    assert CONTACTS.lacks(refusal, entry(contact(2, "a@example.com", 1, 2, status=None))) == is_wanted
+    assert not CONTACTS.lacks(refusal, entry(contact(2, "a@example.com", 1)))

@@ -16,5 +16,4 @@ def test_each_kind_can_be_typed() -> None:
 def test_a_kind_defines_what_is_called_for_it(kind: Kind) -> None:
     assert not getattr(type(kind), "__abstractmethods__", None)
     assert kind.agreement is None or "{count}" in kind.agreement
-    assert kind.search is None or (kind.search.found_message and kind.search.hidden_message)
     assert [str(each) for each in NOT_IDEMPOTENT] == ["activities"]

@@ -86,9 +86,9 @@ def test_a_push_is_not_read_back_from_the_moment_that_something_of_it_leaves(pat
             unread += [outbox.not_read_back("main")]
             outbox.note_read_back([push_id, idle])
         assert unread == [set(), {push_id}, set(), {push_id}]
-        outbox.again([first.item_id])
+        outbox.settle(second.item_id, State.PLANNED)
         assert (outbox.not_read_back("main"), outbox.not_read_back("other")) == (set(), set())
-        outbox.claim(first.item_id)
+        outbox.claim(second.item_id)
         assert outbox.not_read_back("main") == {push_id}, "the other one may have been sent"
 
 

@@ -161,7 +161,7 @@ def test_a_full_disk_changes_nothing_and_says_so(path: Path) -> None:
     with Outbox(path) as outbox:
         (entry,) = outbox.items(outbox.enqueue(a_plan(tag(2))))
         outbox.claim(entry.item_id)
-        connection = outbox._store._connection
+        connection = outbox._connection
         connection.execute(f"pragma max_page_count = {connection.execute('pragma page_count').fetchone()[0]}")
         with pytest.raises(OutboxFull, match="free some and run the command again"):
             outbox.enqueue(a_plan(*[tag(row) for row in range(2000)]))

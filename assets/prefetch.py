@@ -323,8 +323,12 @@ class Prefetcher:
         asset, session, result = reading.asset, reading.session, reading.result
         try:
             if asset.name == COUPONS and result.failures and result.error is None:
-                addresses = session.warehouse.with_coupons(session.account)
-                result.learn_refusals(session.planner.refused_as_nothing(), addresses)
+                result.nothing = session.planner.refused_as_nothing()
+                if result.unexplained and len(result.failures) < result.fetched:
+                    self.warehouse.archive.seal()
+                    with self.warehouse.writing() as connection:
+                        load_requests(connection, self.warehouse.archive)
+                    result.learn_refusals(session.planner.refused_as_nothing())
         except Exception as problem:
             result.error = self._noted(reading, problem)
         result.spent = session.spent(reading.operations)

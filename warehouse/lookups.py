@@ -57,11 +57,6 @@ class Lookups(ABC):
         sql = query("refused_as_nothing").format(refusal_code=REFUSAL_CODE)
         return set(self._column(sql, account=account, operation=operation, **limits))
 
-    def with_coupons(self, account: str) -> set[str]:
-        """The addresses that have coupons, in lower case."""
-        sql = f"select distinct lower(trim(email)) from source.coupons where {_LIVE} and email is not null"
-        return set(self._column(sql, account=account))
-
     def domain_ids(self, account: str) -> list[int]:
         """Tracked domains that webhooks name."""
         sql = f"select distinct domain_id from source.webhooks where {_LIVE} and domain_id is not null order by 1"

@@ -56,6 +56,12 @@ class Reason(StrEnum):
 REASONS = tuple(Reason)
 
 
+def by_reason(codes: npt.NDArray[np.int8]) -> dict[Reason, int]:
+    """Requests by reason, in the order of reasons."""
+    found = np.bincount(codes, minlength=len(REASONS)).tolist()
+    return {reason: count for reason, count in zip(REASONS, found, strict=True) if count}
+
+
 def in_words(counts: Mapping[Any, int]) -> str:
     """Requests by reason, e.g. `due 3, new 12`."""
     return ", ".join(f"{reason} {count:,}" for reason, count in counts.items()) or "nothing is due"

@@ -51,7 +51,6 @@ def test_a_refused_key_is_a_failure_that_no_retry_mends() -> None:
     assert not refused.is_worth_a_retry
 
 
-
 def test_refusals_that_mean_nothing_there_are_no_problem_and_are_reported_once() -> None:
     refused = [Failure(GETCOUPON.bind(email=f"p{number}@example.com"), Refused("refused", code=1003)) for number in range(50)]
     found = AccountResult("main", failures=refused, planned=60, fetched=60)

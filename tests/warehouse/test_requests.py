@@ -73,7 +73,13 @@ def refuse(home: Home, codes: list[int | None], answered: int, with_coupons: int
         sql_rows(connection, "delete from source.coupons")
         for email, outcome, code in requests:
             error = None if outcome == "ok" else f"refused with errorCode {code}: no coupons" if code else "refused"
-            found = {"account": "main", "operation": GETCOUPON.name, "outcome": outcome, "error": error, "params": json.dumps({"email": email})}
+            found = {
+                "account": "main",
+                "operation": GETCOUPON.name,
+                "outcome": outcome,
+                "error": error,
+                "params": json.dumps({"email": email}),
+            }
             sql_rows(connection, "insert into sync.requests by name select unnest($row)", {"row": found})
         for number in range(with_coupons):
             row = {"account": "main", "coupon_id": number, "email": f"P{number}@example.com"}

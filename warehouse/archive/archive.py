@@ -11,7 +11,6 @@ import itertools
 import logging
 import os
 import threading
-import weakref
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -68,7 +67,7 @@ class Archive:
         self._unsynced = threading.Event()
         self._closing = threading.Event()
         self._failure: OSError | None = None
-        self._reusables: weakref.WeakSet[Reusable] = weakref.WeakSet()
+        self._recorded: dict[AccountCall, int] = {}  # the last whole response to each call, of this process
         self._workspace.sweep()
         self._index.catch_up()
         self._adopt()
@@ -103,9 +102,8 @@ class Archive:
         else:
             row = row_of(exchange, Digests.of(exchange.body), None)
             self._append(frame_of(row, exchange.body))
-        with self._lock:
-            for reusable in self._reusables:
-                reusable.note(row)
+        if row.is_whole:
+            self._recorded[AccountCall(row.account, row.question_key)] = row.request_id
         return exchange
 
     def flush(self) -> None:
@@ -161,13 +159,7 @@ class Archive:
         """The latest whole response to each call by `Call.key`: of request `since` or a later one, requested `between` the two
         moments. What this archive records later is added. A large body is a Path to a file that stays until `close`.
         """
-        reusable = Reusable(self._reader, account)
-        with self._lock:
-            self._reusables.add(reusable)  # first, so that nothing recorded while the files are read is missed
-        newest = self._reader.newest(account, since, between)
-        with self._lock:
-            reusable.take_in(newest)
-        return reusable
+        return Reusable(self._reader, account, self._reader.newest(account, since, between), self._recorded)
 
     def compact(self, now: dt.datetime, *, bodies_before: int = 0, rows_before: int = 0, needed: Collection[int] = ()) -> None:
         """See `Compaction`. The caller sees to it that no other process does it, nor reads the files one by one."""

@@ -67,15 +67,7 @@ class Checkpoints:
 class _Written(msgspec.Struct):
     assets: frozenset[str]
     since: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)] | None = None  # of versions that noted it in place of `since`
-
-    @property
-    def first_request(self) -> int:
-        if self.since is not None:
-            return self.since
-        if self.started_at is None:
-            raise ValueError("it does not say since when")
-        return id_at(self.started_at)
+    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)] = dt.datetime.fromtimestamp(0, dt.UTC)  # where earlier versions noted it
 
 
 def _abandoned(path: Path) -> tuple[int, frozenset[str]] | None:
@@ -91,7 +83,7 @@ def _abandoned(path: Path) -> tuple[int, frozenset[str]] | None:
             path.unlink(missing_ok=True)
             return None
         written = msgspec.json.decode(content, type=_Written)
-        return written.first_request, written.assets
+        return id_at(written.started_at) if written.since is None else written.since, written.assets
     except BlockingIOError:
         return None
     except (OSError, ValueError, RecursionError) as problem:

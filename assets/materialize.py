@@ -70,7 +70,7 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
         backfill_policy=dg.BackfillPolicy.single_run() if asset.is_daily else None,
         can_subset=len(asset.tables) > 1,
         required_resource_keys={"reader"},
-        description=asset.doc,
+        description=asset.function.__doc__,
     )
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         reader: Prefetcher = context.resources.reader.of(context)

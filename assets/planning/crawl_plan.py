@@ -214,7 +214,7 @@ class _Part:
         campaigns = unreached(candidates, exposure_of(inputs.exposure, inputs.reach, segments)) if asset == TIMELINES else None
         self._expected: Floats = np.where(candidates.is_new, 0.0, -np.expm1(own if campaigns is None else own + campaigns))
         self.chance: Floats = chances(asset, candidates, own, unreached=campaigns, yields=learnt)
-        self.why = reasons(candidates, self.chance, campaigns)
+        self.why = reasons(candidates, campaigns)
         self.deadlines = Deadlines(candidates.number, candidates.requested, candidates.deadline)
 
     def entry(self, found: Order, first: int) -> PlanEntry:

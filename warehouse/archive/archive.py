@@ -13,7 +13,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -62,7 +61,6 @@ class Archive:
         self._journal: Journal | None = None
         self._full: deque[Journal] = deque()
         self._sealing = threading.Lock()
-        self._background = ThreadPoolExecutor(1, thread_name_prefix="archive-seal")
         self._syncer = threading.Thread(target=self._keep_durable, name="archive-sync", daemon=True)
         self._unsynced = threading.Event()
         self._closing = threading.Event()
@@ -127,7 +125,6 @@ class Archive:
             self._closing.set()
             self._retire_journal()
         try:
-            self._background.shutdown()
             self._seal_full()
         finally:
             self._unsynced.set()
@@ -192,10 +189,14 @@ class Archive:
                     self._journal = Journal(folder)
             self._journal.append(frame)
             full_bytes, full_rows = self._limits
-            if self._journal.size >= full_bytes or self._journal.rows >= full_rows:
+            if is_full := self._journal.size >= full_bytes or self._journal.rows >= full_rows:
                 self._retire_journal()
-                self._background.submit(self._seal_in_background)
         self._unsynced.set()
+        if is_full:  # others go on in a new one meanwhile
+            try:
+                self._seal_full()
+            except (OSError, ArchiveFull) as problem:
+                log.warning("requests stay in the journal for now: %s", problem)
 
     def _retire_journal(self) -> None:
         if self._journal:
@@ -220,12 +221,6 @@ class Archive:
                 with self._lock:
                     self._full.popleft()
                 journal.close()
-
-    def _seal_in_background(self) -> None:
-        try:
-            self._seal_full()
-        except (OSError, ArchiveFull) as problem:
-            log.warning("requests stay in the journal for now: %s", problem)
 
     def _adopt(self) -> None:
         """Seal the journals of dead processes; those of running ones are theirs."""

@@ -258,7 +258,7 @@ class Reader:
 
 
 class Reusable:
-    """The latest whole responses of one account, as request ids by call key: the `newest` when it was made, and what is `recorded` later."""
+    """The latest whole responses of one account, as request ids by call key: the `newest` so far, and what is `recorded` from now on."""
 
     def __init__(self, reader: Reader, account: str, newest: Mapping[str, int], recorded: Mapping[AccountCall, int]) -> None:
         self._reader = reader

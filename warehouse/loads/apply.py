@@ -65,7 +65,7 @@ def _accumulate(target: Target, whole: frozenset[int]) -> None:
     stored = target.make(
         "held",
         f"select rowid as rid, * from {target.table.qualified} t "
-        f"where account = {target.account} and exists (from {target.staged} s where {target.on_outer('s', 't')})",
+        f"where account = {target.account} and exists (from {target.staged} s where {target.on('s', 't', but_last=True)})",
     )
     target.held = target.temp("held")
     if stored and len(whole) < len(target.responses):

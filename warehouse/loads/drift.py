@@ -49,11 +49,10 @@ def note(targets: Sequence[Target], shapes: Mapping[str, Shapes], asset: str) ->
     if not found:
         return
     columns = zip(*((*fact, *seen) for fact, seen in found.items()), strict=True)
-    first.connection.register("arrow_facts", pa.table(dict(zip(_COLUMNS, map(list, columns), strict=True)), _FACTS))
+    facts = pa.table(dict(zip(_COLUMNS, map(list, columns), strict=True)), _FACTS)
     texts = {"asset": literal(asset), "address": literal(_ADDRESS), "mask": literal(MASK), "line": IN_WORDS}
     terms = {"account": first.account, "last": first.last_request, "as_of": first.as_of, **texts, **_LIMITS}
-    first.run(_SQL["drifted"].format(**terms))
-    first.connection.unregister("arrow_facts")
+    first.run(_SQL["drifted"].format(**terms), arrow_facts=facts)
     reports = {target.table.name: target.report for target in targets}
     for name, line in first.rows(_SQL["changes"].format(**terms)):
         reports[name].drift.append(line)

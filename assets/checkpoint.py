@@ -1,8 +1,7 @@
 """Checkpoints of runs: what a run that did not reach its end was reading, so that the next one resumes from its archived responses.
 
-Every run keeps a checkpoint in a file that it holds locked. One whose lock is free belongs to a run that was killed, stopped or ran out
-of requests; it goes when a run that read the same assets ends. Runs at work at the same time leave each other alone. Checkpoints are
-written as drafts, with the folder locked: one is whole and held from the moment that it has its name.
+Every run keeps a checkpoint in a file that it holds locked from the moment that it has its name. One whose lock is free belongs to a run
+that was killed, stopped or ran out of requests; it goes when a run that read the same assets ends.
 """
 
 import contextlib
@@ -71,10 +70,8 @@ class _Written(msgspec.Struct):
 
 
 def _abandoned(path: Path) -> tuple[int, frozenset[str]] | None:
-    """From which request on a run that is no more was reading which assets; None for one at work. An empty checkpoint, as earlier versions
-    left it when they were killed, holds nothing and is removed. One that cannot be read is set aside: what its run was reading is
-    requested again.
-    """
+    """From which request on a run that is no more was reading which assets; None for one at work. An empty checkpoint of an earlier version
+    is removed, one that cannot be read is set aside: what its run was reading is requested again."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

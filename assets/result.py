@@ -1,7 +1,6 @@
 """What one asset fetched for one account, and what became of it: loaded, missing, and whether that fails the night.
 
-Belongs here: the batches on their way to the tables, the outcome, and when a refusal means "there is nothing". Not here: fetching
-(`fetch`), loading (`prefetch`).
+Not here: fetching (`fetch`), loading (`prefetch`).
 """
 
 from __future__ import annotations
@@ -32,10 +31,8 @@ _REFUSED_FEW = 3
 
 @dataclass(frozen=True)
 class Batch:
-    """Responses that belong together: they are loaded in one transaction.
-
-    `scope` is what the requests do not name themselves, beside the days (of a load without responses, what is gone).
-    """
+    """Responses that are loaded in one transaction. `scope` is what the requests do not name themselves, beside the days (of a load
+    without responses, what is gone)."""
 
     request_ids: tuple[int, ...] = ()
     scope: Scope = field(default_factory=dict)

@@ -129,8 +129,8 @@ class Exposure:
 def received(exposure: Exposure, members: Floats) -> Floats:
     """The share of each segment's members that each campaign reached: (campaigns, segments).
 
-    If a campaign reached all n members of a segment, k n of them are expected among its clickers, k being its clickers over its
-    reach. With a Gamma prior worth `PRIOR_CLICKS` clicks at the overall share, the posterior mean is (clicked + a) / (k n + a / share).
+    If a campaign reached all n members, k n of them are expected among its clickers, k being its clickers over its reach. With a Gamma
+    prior worth `PRIOR_CLICKS` clicks at the overall share, the posterior mean is (clicked + a) / (k n + a / share).
     """
     overall = np.clip(exposure.reached / max(members.sum(), 1.0), 1e-6, 1.0)
     expected = (exposure.clickers / np.maximum(exposure.reached, 1.0))[:, None] * members[None, :]

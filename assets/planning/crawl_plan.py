@@ -1,7 +1,6 @@
 """The crawl plan of one account's night: whom to request, within the allowance, made once per run.
 
-Belongs here: the allowance, the statistics of campaigns, timelines and coupons, and the planner that reads what they are planned from
-(`warehouse.lookups`). Not here: how probable a change is (`change_rates`, `habits`), which candidates are requested
+Not here: what it is made from (`warehouse.lookups`), how probable a change is (`change_rates`, `habits`), which candidates are requested
 first (`order`), requesting them (`assets.fetch`).
 """
 
@@ -123,10 +122,8 @@ class Inputs:
 @dataclass(frozen=True)
 class PlanEntry:
     """What is fetched for one asset: `keys` in the order of the requests, each with its reason (index into REASONS) and the chance that
-    it would have something new without that (`expected`).
-
-    `total` could be requested. `late` and `waiting` are left out although they pass the maximum age before the next night, or were
-    never requested. `due_at`: when, after this night, the first of all is due.
+    it would have something new without that (`expected`), of the `total` that could be. `late` and `waiting` are left out although they
+    pass the maximum age before the next night, or were never requested. `due_at`: when, after this night, the first of all is due.
     """
 
     keys: pa.Array

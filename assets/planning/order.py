@@ -1,7 +1,5 @@
-"""Which candidates are fetched, in which order and for which reason: maximum age first, then what is new or probably changed, then what
-deadline smoothing fetches early, so that no night has to fetch everything at once.
-
-Pure functions of columns. Not here: probabilities (`change_rates`), where the budget comes from (`crawl_plan`).
+"""Which candidates are fetched, in which order and why: maximum age first, then what is new or probably changed, then what deadline
+smoothing fetches early. Pure functions of columns. Not here: probabilities (`change_rates`), where the budget comes from (`crawl_plan`).
 """
 
 from __future__ import annotations
@@ -21,8 +19,7 @@ WORTH = 1 / 4
 #: While the maximum age cannot be kept anyway, even this chance counts for more than a long wait: what waits longest has as much.
 LEAST_WORTH = 1 / 10
 #: Of a budget that cannot keep the maximum age, so much at most goes to what waits longest, and only to what has waited for so many rounds
-#: (the nights in which the budget would fetch everything); the rest to what has probably changed. On nights with less to request whatever
-#: waits longest gets what is left, so that few wait as long.
+#: (the nights in which the budget would fetch everything); the rest to what has probably changed, then to the longest wait.
 MAX_AGE_SHARE, STARVING_ROUNDS = 0.1, 3
 #: A night is the unit: what is fetched within half a day of its deadline is in time, wherever in the night it stands.
 GRACE_S = DAY_S / 2
@@ -166,12 +163,10 @@ class _Choice:
 
 
 def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8], needed: int) -> Order:
-    """Deadlines of tonight first, then the picked, then turns that could wait; reasons by what they stand in for."""
-    due = turns[chosen.nights[turns] == 0]
-    later = turns[chosen.nights[turns] > 0]
-    reasons = why[picked].copy()
-    reasons[chosen.is_new[picked]] = REASONS.index(Reason.NEW)
+    """Deadlines of tonight first, then the picked, then turns that could wait."""
+    due, later = turns[chosen.nights[turns] == 0], turns[chosen.nights[turns] > 0]
     positions = np.concatenate([due, picked, later])
+    reasons = np.where(chosen.is_new[picked], REASONS.index(Reason.NEW), why[picked])
     codes = [np.full(len(due), REASONS.index(Reason.DUE)), reasons, np.full(len(later), REASONS.index(Reason.TURN))]
     left = np.ones(len(chosen.chance), bool)
     left[positions] = False
@@ -216,9 +211,8 @@ def smoothed_size(nights: Ints, done_tonight: int = 0) -> int:
     """The least constant rate that fetches everything in time, for tonight: the maximum over h of (due within h nights) / (h + 1).
 
     That is the processor demand criterion of earliest-deadline-first scheduling (Baruah, Rosier and Howell 1990) with one request as
-    the unit of work. So the maximum age costs about the same every night, although a first sync fetches everything at once. Rounded
-    down, or a single candidate would be fetched every night; what is due tonight is always among them. `done_tonight`: fetched already
-    by an earlier run of this night, in whose place nothing need be.
+    the unit of work. Rounded down, or a single candidate would be fetched every night; what is due tonight is always among them.
+    `done_tonight`: fetched already by an earlier run of this night, in whose place nothing need be.
     """
     if not len(nights):
         return 0

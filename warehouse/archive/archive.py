@@ -138,9 +138,8 @@ class Archive:
     def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
         """The responses in the order of `request_ids`, those in journals of running processes included, with flat memory.
 
-        A body stored by reference is that of the earlier, equal response: the same payload in an older envelope. A large body
-        is a Path to a file that is gone once the next response is taken. NotArchived for an unknown id, ArchiveDamaged when a
-        body is missing.
+        A body stored by reference is that of the earlier, equal response. A large body is a Path to a file that is gone once the next
+        response is taken. NotArchived for an unknown id, ArchiveDamaged when a body is missing.
         """
         return self._reader.responses(request_ids)
 

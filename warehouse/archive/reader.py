@@ -133,14 +133,10 @@ class Reader:
         for name in files:
             if (table := sealed.columns_or_none(self._root / "requests" / name, _CALL_COLUMNS)) is None:
                 continue
-            fits = [
-                pc.equal(table["account"], account),
-                sealed.are_whole(table),
-                pc.greater_equal(table["request_id"], since),
-                pc.greater_equal(table["requested_at"], pa.scalar(first, table["requested_at"].type)),
-                pc.less_equal(table["requested_at"], pa.scalar(last, table["requested_at"].type)),
-            ]
-            whole = table.filter(functools.reduce(pc.and_, fits))
+            at = table["requested_at"].type
+            fits = (pc.field("account") == account) & (pc.field("request_id") >= since)
+            fits &= (pc.field("requested_at") >= pa.scalar(first, at)) & (pc.field("requested_at") <= pa.scalar(last, at))
+            whole = table.filter(sealed.are_whole(table)).filter(fits)
             for key, request_id in zip(whole["question_key"].to_pylist(), whole["request_id"].to_pylist(), strict=True):
                 newest[key] = max(newest.get(key, 0), request_id)
         for row in rows:

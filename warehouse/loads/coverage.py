@@ -1,8 +1,5 @@
 """Writes what is known about the reading: `sync.coverage`, `sync.readings`, `sync.rejected_records`, and per contact
-`sync.contact_coverage`.
-
-Everything follows from the load and its responses, so that a rebuild writes the same. Not here: the plan of what to fetch next, which
-is made from this (`assets.planning`), what responses are like (`drift`).
+`sync.contact_coverage`. Everything follows from the load and its responses, so that a rebuild writes the same.
 """
 
 import datetime as dt
@@ -200,11 +197,8 @@ def _note_coupons(target: Target) -> None:
 
 
 def drop_orphans(target: Target) -> None:
-    """Mark coupons as deleted whose address only contacts have that are gone, once every list was read completely.
-
-    Who comes back is fetched like one who never was, which brings the coupons back. Comparing a million contacts takes a while: they
-    are looked at when they were read since the last load of coupons.
-    """
+    """Mark coupons as deleted whose address only contacts have that are gone, once every list was read completely. Who comes back is
+    fetched like one who never was. Contacts are looked at, which takes a while, when they were read since the last load of coupons."""
     here = f"account = {target.account}"
     read = f"select max(last_request) from sync.coverage where {here} and table_name in"
     if not target.value(f"select ({read} ('contacts', 'lists')) > coalesce(({read} ('coupons')), 0)"):

@@ -30,8 +30,7 @@ log = logging.getLogger(__name__)
 
 #: So many operations one after the other that are not available are more likely a key that is refused.
 _UNKNOWN_IN_A_ROW = 3
-#: Requests under way of all accounts together at most, and of one account at most and at least whatever the others do: 16 keep a
-#: limit of 15/s busy up to a second of latency. A thread is started for each only when it is needed.
+#: Requests under way of all accounts together, and of one at most and at least: 16 keep a limit of 15/s busy up to a second of latency.
 _WORKERS, _MOST_WORKERS, _FEWEST_WORKERS = 256, 32, 8
 #: How far the clock may have been set back since a response was requested for it to count as recent.
 _AT_ONCE = dt.timedelta(minutes=5)
@@ -90,10 +89,7 @@ class AccountSession:
         self._confirming = threading.Lock()
 
     def prepare(self, assets: Iterable[str], checkpoints: Checkpoints) -> None:
-        """Find out from which request on archived responses have not been used by these assets. Call it before `open` and `reuse`.
-
-        Those dated in the future are not used: their age is unknown.
-        """
+        """Find out from which request on archived responses have not been used by these assets: before `open` and `reuse`."""
         finished, now = self.warehouse.finished(self.account), self._now()
         for asset in assets:
             died = checkpoints.resume_from(asset)
@@ -140,11 +136,9 @@ class AccountSession:
             log.warning("account %s names a time zone that is not known; %s is used", self.account, self.zone)
 
     def confirm_key(self, operation: Operation) -> None:
-        """Request once more who the account is, when an operation is not available and that may be for want of a key.
-
-        A key that is refused looks like an operation that does not exist (api-observed row 1). It is suspected when the
-        operation has responded before in this run, or when several others in a row are not available. Raises
-        AuthenticationFailed: then nothing else is worth a request.
+        """Request once more who the account is, since a key that is refused looks like an operation that does not exist (api-observed
+        row 1): where the operation has responded before in this run, or several others in a row are not available. Raises
+        AuthenticationFailed.
         """
         with self._confirming:
             with self._counting:
@@ -174,10 +168,7 @@ class AccountSession:
             return Spent(sum(spent.requests for spent in each), sum(spent.waited_s for spent in each))
 
     def reuse(self, asset: str, call: Call) -> Response | None:
-        """A whole response that came after `asset` was last read to the end: a run that died left it.
-
-        The account's own response of this run is among them, so that it is requested once.
-        """
+        """A whole response that came after `asset` was last read to the end, as a run that died left it; or the account's own."""
         if self._me is not None and call.key == self._me.call.key:
             return self._me
         return self._archived.get(call.key, self._unused_since.get(asset, sys.maxsize))

@@ -1,8 +1,7 @@
 """Checkpoints of runs: what a run that did not reach its end was reading, so that the next one resumes from its archived responses.
 
-Every run keeps a checkpoint in a file that it holds locked. One whose lock is free belongs to a run that was killed, stopped or ran out
-of requests; it goes when a run that read the same assets ends. Runs at work at the same time leave each other alone. Checkpoints are
-written as drafts, with the folder locked: one is whole and held from the moment that it has its name.
+Every run keeps a checkpoint in a file that it holds locked from the moment that it has its name. One whose lock is free belongs to a run
+that was killed, stopped or ran out of requests; it goes when a run that read the same assets ends.
 """
 
 import contextlib
@@ -67,22 +66,12 @@ class Checkpoints:
 class _Written(msgspec.Struct):
     assets: frozenset[str]
     since: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)] | None = None  # of versions that noted it in place of `since`
-
-    @property
-    def first_request(self) -> int:
-        if self.since is not None:
-            return self.since
-        if self.started_at is None:
-            raise ValueError("it does not say since when")
-        return id_at(self.started_at)
+    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)] = dt.datetime.fromtimestamp(0, dt.UTC)  # where earlier versions noted it
 
 
 def _abandoned(path: Path) -> tuple[int, frozenset[str]] | None:
-    """From which request on a run that is no more was reading which assets; None for one at work. An empty checkpoint, as earlier versions
-    left it when they were killed, holds nothing and is removed. One that cannot be read is set aside: what its run was reading is
-    requested again.
-    """
+    """From which request on a run that is no more was reading which assets; None for one at work. An empty checkpoint of an earlier version
+    is removed, one that cannot be read is set aside: what its run was reading is requested again."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -91,7 +80,7 @@ def _abandoned(path: Path) -> tuple[int, frozenset[str]] | None:
             path.unlink(missing_ok=True)
             return None
         written = msgspec.json.decode(content, type=_Written)
-        return written.first_request, written.assets
+        return id_at(written.started_at) if written.since is None else written.since, written.assets
     except BlockingIOError:
         return None
     except (OSError, ValueError, RecursionError) as problem:

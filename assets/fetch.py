@@ -1,7 +1,6 @@
 """What an asset function is given: ways to fetch from one account, each returning batches that can be loaded.
 
-Belongs here: requests, collecting and cutting into batches. Not here: the functions (`sources`), who runs them (`prefetch`), the rate limit
-and retries (`marketing_api.client`), the tables (`warehouse`).
+Not here: the functions (`sources`), who runs them (`prefetch`), the rate limit and retries (`marketing_api.client`).
 """
 
 import datetime as dt
@@ -86,7 +85,8 @@ class Fetcher:
         whole = self._wanted_days()
         covered = [] if self.chosen_days else self._covered()
         lacking = {days.first for days in self._covered(is_complete=False)}
-        known = self._known_days(whole[0]) if whole else []
+        lists = self.warehouse.listed_days
+        known = [set(lists(each, self.account, days.first - _SERIES_BEFORE, days.last)) for days in whole for each in self.tables]
         todo, more = deque(whole), _MOST_AGAIN
         for days, batch in self._ranges(operation, todo, params):
             served = self._listed(batch, days)
@@ -136,11 +136,6 @@ class Fetcher:
         zone = str(self.session.zone)
         ranges = self.warehouse.covered_days(self.tables[0], self.account, zone, is_complete=is_complete)
         return [DateRange(first, last) for first, last in ranges]
-
-    def _known_days(self, days: DateRange) -> list[set[dt.date]]:
-        """The days that each table has rows of, in the range and the weeks before it."""
-        since = days.first - _SERIES_BEFORE
-        return [set(self.warehouse.listed_days(table, self.account, since, days.last)) for table in self.tables]
 
     def _listed(self, batch: Batch, requested: DateRange) -> list[set[dt.date]] | None:
         """The requested days that the response lists, by table; None when an entry cannot be read: it may be of any day."""

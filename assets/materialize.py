@@ -1,7 +1,6 @@
 """How a source asset looks in Dagster: one step, a Dagster asset per table, metadata and checks.
 
-Belongs here: the factory that turns a `SourceAsset` into Dagster's terms. Not here: reading (`prefetch`), which assets exist
-(`sources`), jobs and resources (`pipelines`).
+Not here: reading (`prefetch`), which assets exist (`sources`), jobs and resources (`pipelines`).
 """
 
 import datetime as dt
@@ -70,7 +69,7 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
         backfill_policy=dg.BackfillPolicy.single_run() if asset.is_daily else None,
         can_subset=len(asset.tables) > 1,
         required_resource_keys={"reader"},
-        description=asset.doc,
+        description=asset.function.__doc__,
     )
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
         reader: Prefetcher = context.resources.reader.of(context)
@@ -203,11 +202,8 @@ def _check_results(warehouse: Warehouse, table: Table, results: list[AccountResu
 
 
 def _raise_on_failure(context: dg.AssetExecutionContext, reader: Prefetcher, asset: SourceAsset, results: list[AccountResult]) -> None:
-    """Fail the step, after everything that came is loaded, naming account and reason.
-
-    Dagster skips the steps behind a failed one although their data does not depend on all of this one's, so this waits
-    until the reader is through: what could be read of them is in the warehouse, and a retry requests only what is missing.
-    """
+    """Fail the step, naming account and reason, once the reader is through: Dagster skips the steps behind a failed one, and what could be
+    read of them is in the warehouse then."""
     failed = {result.account: result.problems for result in results if result.is_failure}
     for result in results:
         for line in result.learnt:

@@ -1,8 +1,7 @@
 """Runs the asset functions ahead of the steps that wait for them, so that the limit is busy from the first second to the last.
 
 An asset of an account is begun when the assets it comes `after` are in the warehouse; what others wait for goes first, its requests and
-its loads. A Dagster step only waits for its asset's result. Not here: what is fetched (`sources`), how (`fetch`), how it is loaded
-(`warehouse`).
+its loads. Not here: what is fetched (`sources`), how (`fetch`), how it is loaded (`warehouse`).
 """
 
 import datetime as dt
@@ -33,13 +32,11 @@ log = logging.getLogger(__name__)
 
 #: Batches that wait for their load while the next is fetched; they are in the archive, so none is lost.
 _LOADS_AHEAD = 2
-#: Seconds of a run for which loads that nothing waits for give way to those that decide what is fetched next: the start of a run is
-#: short of the processor, and later there is enough. What waits is in the archive.
+#: Seconds of a run for which loads that nothing waits for give way: its start is short of the processor. What waits is in the archive.
 _GIVE_WAY_S = 30.0
 #: Threads that parse responses and have them loaded, for all accounts: one works while another waits for the file.
 _LOADERS = 4
-#: Readings under way that nothing waits for and that wait for nothing, of all accounts together, and of one at least: they are a request
-#: or two each, and keep the limits busy while what is urgent is loaded.
+#: Readings under way that nothing waits for and that wait for nothing, of all accounts together, and of one at least.
 _ALONE, _ALONE_LEAST = 32, 4
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
@@ -172,7 +169,9 @@ class Prefetcher:
         """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so that the copy has them, and in the end."""
         problems = [f"{asset}, account {account}: {reason}" for (asset, account), lines in self.problems().items() for reason in lines]
         failed = all(result.error is not None for result in self.results.values())
-        if is_cut_short := self._is_cut_short():
+        is_tried = len(self._finished) == len(self._chosen) * len(self.sessions)
+        is_ended = any(isinstance(result.error, BudgetSpent | Stopped) for result in self.results.values())
+        if is_cut_short := self._is_stopping or not is_tried or is_ended:
             problems.append("it ended before everything was read; the next run goes on from there")
         statistics = [session.client.statistics for session in self.sessions]
         run = Run(
@@ -199,11 +198,6 @@ class Prefetcher:
         if not is_publishing:
             for notice in self.notices():
                 log.warning("%s", notice)
-
-    def _is_cut_short(self) -> bool:
-        """Whether the run was stopped before it had tried everything."""
-        is_tried = len(self._finished) == len(self._chosen) * len(self.sessions)
-        return self._is_stopping or not is_tried or any(isinstance(result.error, BudgetSpent | Stopped) for result in self.results.values())
 
     def progress(self) -> tuple[str, int, int, str]:
         """How far it is now: reading, in the end loading; requests with a response and known so far; the assets at work."""
@@ -258,14 +252,21 @@ class Prefetcher:
 
     def _read(self, reading: _Reading) -> None:
         """Fetch everything; the loads go on behind."""
-        session, result = reading.session, reading.result
+        asset, session, result = reading.asset, reading.session, reading.result
         try:
             while not session.opened.wait(0.5):
                 if self._is_stopping:
                     raise Stopped("the run was stopped before the account had responded")
             if session.problem is not None:
                 raise session.problem
-            self._fetch(reading)
+            fetch = Fetcher(session, asset.name, asset.tables, result, self._settings, self.chosen_days, reading.lane.urgency)
+            reading.operations = fetch.operations
+            for batch in asset.function(fetch):
+                result.note(batch)
+                if batch.request_ids or batch.scope or batch.is_nothing_due:
+                    self._load_behind(reading, batch)
+                if self._is_stopping or result.error is not None:
+                    break
         except Exception as problem:
             result.error = result.error or self._noted(reading, problem)
         finally:
@@ -283,18 +284,6 @@ class Prefetcher:
             name, account, kind = reading.asset.name, reading.session.account, type(problem).__name__
             log.error("reading %s of account %s failed unexpectedly: %s", name, account, kind, exc_info=problem)
         return problem
-
-    def _fetch(self, reading: _Reading) -> None:
-        asset, result = reading.asset, reading.result
-        urgency = self._urgency[asset.name]
-        fetch = Fetcher(reading.session, asset.name, asset.tables, result, self._settings, chosen_days=self.chosen_days, urgency=urgency)
-        reading.operations = fetch.operations
-        for batch in asset.function(fetch):
-            result.note(batch)
-            if batch.request_ids or batch.scope or batch.is_nothing_due:
-                self._load_behind(reading, batch)
-            if self._is_stopping or result.error is not None:
-                return
 
     def _load_behind(self, reading: _Reading, batch: Batch) -> None:
         """Load the batch while the next one is fetched. What came before an error is loaded all the same."""
@@ -323,8 +312,12 @@ class Prefetcher:
         asset, session, result = reading.asset, reading.session, reading.result
         try:
             if asset.name == COUPONS and result.failures and result.error is None:
-                addresses = session.warehouse.with_coupons(session.account)
-                result.learn_refusals(session.planner.refused_as_nothing(), addresses)
+                result.nothing = session.planner.refused_as_nothing()
+                if result.unexplained and len(result.failures) < result.fetched:
+                    self.warehouse.archive.seal()
+                    with self.warehouse.writing() as connection:
+                        load_requests(connection, self.warehouse.archive)
+                    result.learn_refusals(session.planner.refused_as_nothing())
         except Exception as problem:
             result.error = self._noted(reading, problem)
         result.spent = session.spent(reading.operations)

@@ -1,7 +1,6 @@
 """What one asset fetched for one account, and what became of it: loaded, missing, and whether that fails the night.
 
-Belongs here: the batches on their way to the tables, the outcome, and when a refusal means "there is nothing". Not here: fetching
-(`fetch`), loading (`prefetch`).
+Not here: fetching (`fetch`), loading (`prefetch`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from marketing_api.exchange import Response
 from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import LoadReport
-from warehouse.lookups import CONTRADICTING, FEWEST, SHARE
 
 if TYPE_CHECKING:
     from assets.planning.crawl_plan import PlanEntry
@@ -33,10 +31,8 @@ _REFUSED_FEW = 3
 
 @dataclass(frozen=True)
 class Batch:
-    """Responses that belong together: they are loaded in one transaction.
-
-    `scope` is what the requests do not name themselves, beside the days (of a load without responses, what is gone).
-    """
+    """Responses that are loaded in one transaction. `scope` is what the requests do not name themselves, beside the days (of a load
+    without responses, what is gone)."""
 
     request_ids: tuple[int, ...] = ()
     scope: Scope = field(default_factory=dict)
@@ -102,17 +98,21 @@ class AccountResult:
         if batch.days is not None:
             (self.days if batch.is_complete else self.lacking).append(batch.days)
 
-    def learn_refusals(self, known: Collection[int], with_coupons: Collection[str]) -> None:
-        """Find out whether refusals mean that there is nothing; `known`: the errorCodes that meant so in earlier runs."""
-        self.nothing = set(known)
-        others = [failure for failure in self.failures if not is_nothing(failure, self.nothing)]
-        if (code := refused_as_nothing(others, self.fetched, with_coupons)) is not None:
-            self.nothing.add(code)
-            count = sum(is_nothing(failure, {code}) for failure in others)
+    @property
+    def unexplained(self) -> list[Failure]:
+        """Failures but for refusals that mean that there is nothing."""
+        return [failure for failure in self.failures if not _has_code(failure, self.nothing)]
+
+    def learn_refusals(self, nothing: set[int]) -> None:
+        """Refusals with these errorCodes mean that there is nothing. Such a refusal never deletes anything: absence is proven by a whole
+        response alone."""
+        for code in sorted(nothing - self.nothing):
+            count = sum(_has_code(failure, {code}) for failure in self.failures)
             self.learnt.append(
                 f"the service refuses {count:,} of {self.fetched:,} addresses with errorCode {code}: taken as addresses without coupons, "
                 "requested again at their turn; coupons that are stored stay"
             )
+        self.nothing = nothing
 
     @property
     def days_in_words(self) -> str:
@@ -151,7 +151,7 @@ class AccountResult:
 
     def _serious(self) -> list[Failure]:
         few = max(_REFUSED_FEW, _REFUSED_SHARE * self.planned)
-        failures = [failure for failure in self.failures if not is_nothing(failure, self.nothing)]
+        failures = self.unexplained
         others = [failure for failure in failures if not isinstance(failure.error, Refused | InvalidCall)]
         return failures if len(failures) - len(others) > few else others
 
@@ -173,24 +173,5 @@ def _sentence(error: Exception) -> str:
     return f"something unexpected happened: {type(error).__name__}: {text}; the newest file of the home's logs shows where"
 
 
-def refused_as_nothing(failures: Sequence[Failure], fetched: int, with_coupons: Collection[str]) -> int | None:
-    """The errorCode of nearly all of a run's refusals, when it means "nothing there"; None when that is not certain.
-
-    `fetched`: requests with a response, refusals included. It never deletes anything: absence is proven by a whole response alone. What
-    earlier runs learnt is read off `sync.requests`, so that a rebuild keeps it.
-    """
-    refused = {
-        failure.call.params.get("email", failure.call.key).strip().lower(): failure.error.code
-        for failure in failures
-        if isinstance(failure.error, Refused)
-    }
-    if not refused or len(failures) >= fetched:
-        return None
-    code, count = Counter(refused.values()).most_common(1)[0]
-    contradicting = sum(refused[address] == code for address in refused.keys() & set(with_coupons))
-    is_alike = code is not None and count >= FEWEST and count >= SHARE * len(refused)
-    return code if is_alike and contradicting <= CONTRADICTING * count else None
-
-
-def is_nothing(failure: Failure, codes: Collection[int]) -> bool:
+def _has_code(failure: Failure, codes: Collection[int]) -> bool:
     return isinstance(failure.error, Refused) and failure.error.code in codes

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from assets.fetch import Batches, Fetcher
 from assets.result import Batch
 from marketing_api import operations
+from marketing_api.operation import Operation
 from warehouse import tables
 from warehouse.tables import Table
 
@@ -31,7 +33,6 @@ class SourceAsset:
     after: tuple[SourceAsset, ...] = ()
     informed_by: tuple[SourceAsset, ...] = ()
     is_daily: bool = False  # partitioned by the day that the data is about
-    doc: str = ""
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -47,21 +48,26 @@ def source_asset(
     """Declare an asset: its function yields the batches it fetched; archive, load, coverage and errors are added around it."""
 
     def declare(function: FetchFunction) -> SourceAsset:
-        doc = (function.__doc__ or "").strip()
-        asset = SourceAsset(function.__name__, tables, function, tuple(after), tuple(informed_by), is_daily, doc)
+        asset = SourceAsset(function.__name__, tables, function, tuple(after), tuple(informed_by), is_daily)
         SOURCE_ASSETS[asset.name] = asset
         return asset
 
     return declare
 
 
+def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAsset:
+    """An asset of one request, whose response is the whole of its tables; it has the name and the description of the first one."""
+
+    def function(fetch: Fetcher) -> Batches:
+        yield fetch.once(operation, **params)
+
+    function.__name__, function.__doc__ = tables[0].name, tables[0].doc
+    return source_asset(*tables)(function)
+
+
 # ---- the account itself
 
-
-@source_asset(tables.BUSINESS)
-def business(fetch: Fetcher) -> Batches:
-    """The business behind the key: its names, package and time zone."""
-    yield fetch.once(operations.account.ME)
+business = one_request(operations.account.ME, tables.BUSINESS)
 
 
 # ---- e-mail campaigns and their statistics
@@ -91,10 +97,7 @@ def lists(fetch: Fetcher) -> Batches:
     yield fetch.with_details(fetch.pages(operations.lists.GETLISTS), operations.lists.GETLIST, lambda row: {"id": row.list_id})
 
 
-@source_asset(tables.AUDIENCES)
-def audiences(fetch: Fetcher) -> Batches:
-    """Saved audiences that campaigns can be sent to."""
-    yield fetch.once(operations.lists.GETAUDIENCES)
+audiences = one_request(operations.lists.GETAUDIENCES, tables.AUDIENCES)
 
 
 @source_asset(tables.CONTACTS, after=[lists])
@@ -148,10 +151,7 @@ def direct_reviews(fetch: Fetcher) -> Batches:
     yield from fetch.days(operations.reputation.DIRECT, filter="date")
 
 
-@source_asset(tables.ONLINE_REVIEWS, tables.ONLINE_REVIEW_CHANNELS)
-def online_reviews(fetch: Fetcher) -> Batches:
-    """Public reviews and each channel's average rating; the service keeps only the latest reviews, the warehouse all."""
-    yield fetch.once(operations.reputation.ONLINE, channels="all")
+online_reviews = one_request(operations.reputation.ONLINE, tables.ONLINE_REVIEWS, tables.ONLINE_REVIEW_CHANNELS, channels="all")
 
 
 @source_asset(tables.SENTIMENT_MENTIONS, tables.SENTIMENT_TOTALS, is_daily=True)
@@ -168,11 +168,7 @@ def reputation_stats(fetch: Fetcher) -> Batches:
 
 # ---- social profiles, posts and short links
 
-
-@source_asset(tables.SOCIAL_PROFILES)
-def social_profiles(fetch: Fetcher) -> Batches:
-    """Pages and profiles that are connected to the account."""
-    yield fetch.once(operations.social.CHANNELS)
+social_profiles = one_request(operations.social.CHANNELS, tables.SOCIAL_PROFILES)
 
 
 @source_asset(tables.SOCIAL_POSTS)
@@ -189,28 +185,11 @@ def social_post_details(fetch: Fetcher) -> Batches:
     yield from fetch.each(operations.social.GETPOST, ({"id": post_id, "channel": network} for post_id, network in posts))
 
 
-@source_asset(tables.SOCIAL_LINKS, tables.SOCIAL_LINK_CLICKS)
-def social_links(fetch: Fetcher) -> Batches:
-    """Short links and how often each network's readers clicked them."""
-    yield fetch.once(operations.social.STATS, channels="all", sort="asc")
+social_links = one_request(operations.social.STATS, tables.SOCIAL_LINKS, tables.SOCIAL_LINK_CLICKS, channels="all", sort="asc")
 
 
 # ---- people who work with the account
 
-
-@source_asset(tables.USERS)
-def users(fetch: Fetcher) -> Batches:
-    """Users of the business and, for an agency, of its sub-accounts."""
-    yield fetch.once(operations.users.LISTS)
-
-
-@source_asset(tables.MANAGERS)
-def managers(fetch: Fetcher) -> Batches:
-    """Managers of the account."""
-    yield fetch.once(operations.users.MANAGERS)
-
-
-@source_asset(tables.USER_GROUPS)
-def user_groups(fetch: Fetcher) -> Batches:
-    """Groups that give users their permissions."""
-    yield fetch.once(operations.users.GROUPS)
+users = one_request(operations.users.LISTS, tables.USERS)
+managers = one_request(operations.users.MANAGERS, tables.MANAGERS)
+user_groups = one_request(operations.users.GROUPS, tables.USER_GROUPS)

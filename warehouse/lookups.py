@@ -57,10 +57,6 @@ class Lookups(ABC):
         sql = query("refused_as_nothing").format(refusal_code=REFUSAL_CODE)
         return set(self._column(sql, account=account, operation=operation, **limits))
 
-    def with_coupons(self, account: str) -> set[str]:
-        """The addresses that have coupons, in lower case."""
-        return set(self._column(_SHORT["with_coupons"], account=account))
-
     def domain_ids(self, account: str) -> list[int]:
         """Tracked domains that webhooks name."""
         return self._column(_SHORT["domain_ids"], account=account)

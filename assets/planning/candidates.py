@@ -99,6 +99,7 @@ def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -
     requested, is_dated = requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds()), ACTIVE[0] in rows.column_names
     since = np.where(np.isnan(requested), seconds(rows["first_seen_at"]), requested)
     registered = seconds(rows["registered_at"])
+    covered = requested - np.fmax(registered, now - HISTORY_DAYS * DAY_S)
     return (
         Candidates(
             number=rows[number].to_numpy().astype(np.int64),
@@ -107,12 +108,12 @@ def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -
             registered=np.where(np.isnan(registered), seconds(rows["first_seen_at"]), registered),
             requested=requested,
             first_requested=np.minimum(seconds(rows["first_asked_at"]), now),
-            times_requested=_counts(rows["times_asked"]),
-            times_changed=_counts(rows["times_changed"]),
+            times_requested=_filled(rows["times_asked"]).astype(np.int64),
+            times_changed=_filled(rows["times_changed"]).astype(np.int64),
             deadline=since + max_age.total_seconds(),
-            active=np.stack([_bits(rows[name]) if is_dated else np.zeros(len(rows), np.uint64) for name in ACTIVE]),
-            history_days=_history(requested, registered, now) if is_dated else np.zeros(len(rows)),
-            messages=_counts(rows["messages"]) if is_dated else np.zeros(len(rows), np.int64),
+            active=np.stack([_filled(rows[name]) if is_dated else np.zeros(len(rows), np.uint64) for name in ACTIVE]),
+            history_days=np.maximum(np.nan_to_num(covered / DAY_S), 0.0) if is_dated else np.zeros(len(rows)),
+            messages=_filled(rows["messages"]).astype(np.int64) if is_dated else np.zeros(len(rows), np.int64),
             signals={name: noticed_by(seconds(rows[f"{name}_at"]), now) for name in SIGNALS if f"{name}_at" in rows.column_names},
         ),
         segments,
@@ -140,18 +141,8 @@ def seconds(column: pa.ChunkedArray) -> Floats:
     return found
 
 
-def _history(requested: Floats, registered: Floats, now: float) -> Floats:
-    """Days of the last `HISTORY_DAYS` that the last response covers."""
-    began = np.fmax(registered, now - HISTORY_DAYS * DAY_S)
-    return np.maximum(np.nan_to_num((requested - began) / DAY_S), 0.0)
-
-
-def _counts(column: pa.ChunkedArray) -> Ints:
-    found: Ints = column.cast(pa.int64()).fill_null(0).to_numpy()
-    return found
-
-
-def _bits(column: pa.ChunkedArray) -> Bits:
+def _filled(column: pa.ChunkedArray) -> Bits:
+    """Numbers, 0 where there is none."""
     found: Bits = column.cast(pa.uint64()).fill_null(0).to_numpy()
     return found
 

@@ -10,12 +10,11 @@ import numpy as np
 
 from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Floats, Ints
 
-#: Changes a day of what nothing is known about, and how many observed intervals that guess is worth.
-PRIOR_RATE, PRIOR_INTERVALS = 0.02, 20.0
-#: How many intervals the account's rate is worth to a group, and the group's to one of its members: few, since contacts differ.
-GROUP_INTERVALS, OWN_INTERVALS = 10.0, 1.0
-#: The same for dated histories, in days; and how uneven contacts may be taken to be (shape of the Gamma distribution of rates).
-GROUP_DAYS = 300.0
+#: Changes a day of what nothing is known about, and how many days that guess is worth.
+PRIOR_RATE, PRIOR_DAYS = 0.02, 20.0
+#: How many days the account's rate is worth to a group: where responses date what they contain, and where they do not.
+GROUP_DAYS, GROUP_INTERVALS = 300.0, 10.0
+#: How uneven contacts may be taken to be (shape of the Gamma distribution of rates).
 _SHAPES = (0.01, 20.0)
 #: How often what was noticed came with a change, before anything was learnt: (changed, requested).
 SIGNAL_PRIORS: Mapping[str, tuple[float, float]] = {"clicked": (19, 20), "pushed": (18, 20), "redeemed": (10, 20), "row": (6, 20)}
@@ -49,29 +48,18 @@ NOTHING_LEARNT = Yields({})
 def change_rates(candidates: Candidates) -> Floats:
     """Changes a day of each candidate; its group is its segment.
 
-    Of n intervals between requests, X ended with something new; I is their mean length in days. An interval shows a change with
-    probability p = 1 - exp(-rate I), so rate = -ln(1 - p) / I. The plain estimate X/n is biased, and infinite at X = n; Cho and
-    Garcia-Molina (Estimating Frequency of Change, ACM TOIT 3(3), 2003, section 4) add half an observation of each kind. Here what is
-    added are intervals like those of the group: p = (X + s q) / (n + s), q = 1 - exp(-group's rate I), which is the mean of a Beta
-    posterior. Groups lean on the account in the same way, and the account on a prior.
+    Of n intervals between requests, X ended with something new. One shows a change however many there were in it, so that X is too few:
+    -n ln((n - X + 0.5) / (n + 0.5)) changes explain it (Cho and Garcia-Molina, Estimating Frequency of Change, ACM TOIT 3(3), 2003,
+    section 4), in the time of all intervals.
     """
     n = np.maximum(candidates.times_requested - 1, 0).astype(float)
-    changed = np.minimum(np.maximum(candidates.times_changed - 1, 0), n)
-    span = np.where(n > 0, (candidates.requested - candidates.first_requested) / DAY_S, 0.0)
-    span = np.where(np.isnan(span), n, span)  # before first requests were kept: a day each
-    account = _rate(np.array(changed.sum()), np.array(n.sum()), np.array(span.sum()), np.array(PRIOR_RATE), PRIOR_INTERVALS)
-    group, size = candidates.segment, int(candidates.segment.max(initial=-1)) + 1
-    total, number, length = (np.bincount(group, weights, size).astype(float) for weights in (changed, n, span))
-    own_group = _rate(total, number, length, account, GROUP_INTERVALS)
-    return _rate(changed, n, span, own_group[group], OWN_INTERVALS)
-
-
-def _rate(changed: Floats, n: Floats, span: Floats, prior: Floats, strength: float) -> Floats:
-    """See `change_rates`; `span` is the sum of the intervals in days, and with none observed the prior remains."""
-    interval = np.maximum(np.divide(span, np.maximum(n, 1)), _LEAST_INTERVAL)
-    expected = -np.expm1(-prior * interval)
-    share = (changed + strength * expected) / (n + strength)
-    return np.where(n > 0, -np.log1p(-np.minimum(share, 1 - 1e-9)) / interval, prior)
+    quiet = n - np.minimum(np.maximum(candidates.times_changed - 1, 0), n)
+    days = np.where(n > 0, (candidates.requested - candidates.first_requested) / DAY_S, 0.0)
+    days = np.maximum(np.where(np.isnan(days), n, days), n * _LEAST_INTERVAL)  # before first requests were kept: a day each
+    changes = -n * np.log((quiet + 0.5) / (n + 0.5))
+    shape, seen, _ = gamma(changes, days, candidates.segment, GROUP_INTERVALS)
+    rates: Floats = (shape + changes) / seen
+    return rates
 
 
 def unchanged(candidates: Candidates, now: float) -> Floats:
@@ -80,7 +68,7 @@ def unchanged(candidates: Candidates, now: float) -> Floats:
     return -change_rates(candidates) * days
 
 
-def gamma(count: Floats, history: Floats, group: Ints) -> tuple[float, Floats, Floats]:
+def gamma(count: Floats, history: Floats, group: Ints, group_days: float = GROUP_DAYS) -> tuple[float, Floats, Floats]:
     """What is known of rates a day after `count` in a history of so many days: shape, days seen, the group's mean rate.
 
     Rates differ from contact to contact as a Gamma distribution (Robbins 1956: empirical Bayes): with shape r and the group's mean
@@ -88,9 +76,9 @@ def gamma(count: Floats, history: Floats, group: Ints) -> tuple[float, Floats, F
     more the counts vary than the same rate for all would let them.
     """
     size = int(group.max(initial=-1)) + 1
-    whole = (count.sum() + PRIOR_RATE * PRIOR_INTERVALS) / (history.sum() + PRIOR_INTERVALS)
+    whole = (count.sum() + PRIOR_RATE * PRIOR_DAYS) / (history.sum() + PRIOR_DAYS)
     totals, spans = (np.bincount(group, weights, size) for weights in (count, history))
-    mean = np.maximum(((totals + whole * GROUP_DAYS) / (spans + GROUP_DAYS))[group], 1e-9)
+    mean = np.maximum(((totals + whole * group_days) / (spans + group_days))[group], 1e-9)
     expected = mean * history
     surplus = float(np.sum((count - expected) ** 2 - expected))
     shape = float(np.clip(np.sum(expected**2) / surplus, *_SHAPES)) if surplus > 0 else _SHAPES[1]
@@ -141,8 +129,8 @@ class Exposure:
 def received(exposure: Exposure, members: Floats) -> Floats:
     """The share of each segment's members that each campaign reached: (campaigns, segments).
 
-    If a campaign reached all n members of a segment, k n of them are expected among its clickers, k being its clickers over its
-    reach. With a Gamma prior worth `PRIOR_CLICKS` clicks at the overall share, the posterior mean is (clicked + a) / (k n + a / share).
+    If a campaign reached all n members, k n of them are expected among its clickers, k being its clickers over its reach. With a Gamma
+    prior worth `PRIOR_CLICKS` clicks at the overall share, the posterior mean is (clicked + a) / (k n + a / share).
     """
     overall = np.clip(exposure.reached / max(members.sum(), 1.0), 1e-6, 1.0)
     expected = (exposure.clickers / np.maximum(exposure.reached, 1.0))[:, None] * members[None, :]

@@ -1,13 +1,11 @@
 """The crawl plan of one account's night: whom to request, within the allowance, made once per run.
 
-Belongs here: the allowance, the statistics of campaigns, timelines and coupons, and the planner that reads what they are planned from
-(`warehouse.lookups`). Not here: how probable a change is (`change_rates`, `habits`), which candidates are requested
+Not here: what it is made from (`warehouse.lookups`), how probable a change is (`change_rates`, `habits`), which candidates are requested
 first (`order`), requesting them (`assets.fetch`).
 """
 
 import datetime as dt
 import threading
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -17,11 +15,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from assets.planning.candidates import DAY_S, Deadlines, Flags, Floats, Ints, from_arrow, noticed_by, requested_by, seconds
+from assets.planning.candidates import DAY_S, Deadlines, Floats, from_arrow, noticed_by, requested_by, seconds
 from assets.planning.change_rates import Exposure, Yields, chances, unchanged, unreached
 from assets.planning.habits import unchanged_by_habit
-from assets.planning.order import REASONS, Order, Reason, draws, in_full, in_words, is_tonight, nights_left, order, reasons, smoothed_size
+from assets.planning.order import REASONS, Order, Reason, by_reason, in_full, in_words, order, reasons
 from marketing_api.operations.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
@@ -72,7 +71,7 @@ class CampaignPlan:
     `due_at`: when the first of all is due next."""
 
     campaigns: list[tuple[int, str]]
-    counts: dict[str, int]
+    counts: dict[Reason, int]
     total: int
     due_at: dt.datetime
 
@@ -81,25 +80,19 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
     """Young campaigns every night, old ones weekly, very old ones monthly: never fetched, changed in the listing since, or as old as
     the age rule allows; of those with time left, an even share a night."""
     moment = now.timestamp()
-    ages = max_ages(rows, moment)
-    requested = requested_by(seconds(rows["asked_at"]), moment, ages * DAY_S)
-    is_new = np.isnan(requested)
-    is_changed = ~is_new & (noticed_by(seconds(rows["row_at"]), moment) > requested)
-    deadline = np.where(is_new, moment, requested) + ages * DAY_S
-    nights = nights_left(deadline, moment)
-    rest = np.flatnonzero(~is_new & ~is_changed)
-    size = smoothed_size(nights[rest], int(is_tonight(requested[rest], moment).sum()))
-    drawn = draws(rows["campaign_id"].to_numpy().astype(np.int64), night=0)
-    early = rest[np.lexsort((drawn[rest], deadline[rest]))][: len(rest) if rules.requests_all else size]
-    due = nights[early] == 0
-    counts = {"new": is_new.sum(), "row": is_changed.sum(), "due": due.sum(), "all" if rules.requests_all else "turn": (~due).sum()}
-    chosen = is_new | is_changed
-    chosen[early] = True
+    ages = max_ages(rows, moment) * DAY_S
+    requested = requested_by(seconds(rows["asked_at"]), moment, ages)
+    is_changed = noticed_by(seconds(rows["row_at"]), moment) > requested
+    deadline = np.where(np.isnan(requested), moment, requested) + ages
+    calls = Deadlines(rows["campaign_id"].to_numpy().astype(np.int64), requested, deadline)
+    why = np.full(len(calls), REASONS.index(Reason.ROW), np.int8)
+    found = in_full(calls) if rules.requests_all else order(calls, is_changed.astype(float), why, moment, limit=None)
+    chosen = np.zeros(len(calls), bool)
+    chosen[found.positions] = True
     ids, types = rows["campaign_id"].to_pylist(), rows["type"].to_pylist()
     picked = [(ids[at], types[at]) for at in np.flatnonzero(chosen)]
-    next_due = float(np.min(np.where(chosen, moment + ages * DAY_S, deadline), initial=moment + AGE_RULE[-1][1] * DAY_S))
-    counts = {name: int(count) for name, count in counts.items() if count}
-    return CampaignPlan(picked, counts, len(rows), dt.datetime.fromtimestamp(next_due, dt.UTC))
+    next_due = float(np.min(np.where(chosen, moment + ages, deadline), initial=moment + AGE_RULE[-1][1] * DAY_S))
+    return CampaignPlan(picked, by_reason(found.reasons), len(rows), dt.datetime.fromtimestamp(next_due, dt.UTC))
 
 
 def max_ages(rows: pa.Table, now: float) -> Floats:
@@ -129,10 +122,8 @@ class Inputs:
 @dataclass(frozen=True)
 class PlanEntry:
     """What is fetched for one asset: `keys` in the order of the requests, each with its reason (index into REASONS) and the chance that
-    it would have something new without that (`expected`).
-
-    `total` could be requested. `late` and `waiting` are left out although they pass the maximum age before the next night, or were
-    never requested. `due_at`: when, after this night, the first of all is due.
+    it would have something new without that (`expected`), of the `total` that could be. `late` and `waiting` are left out although they
+    pass the maximum age before the next night, or were never requested. `due_at`: when, after this night, the first of all is due.
     """
 
     keys: pa.Array
@@ -146,8 +137,7 @@ class PlanEntry:
     @property
     def counts(self) -> dict[Reason, int]:
         """Requests by reason, in the order of reasons."""
-        found = Counter(self.reasons.tolist())
-        return {reason: found[code] for code, reason in enumerate(REASONS) if found[code]}
+        return by_reason(self.reasons)
 
     @property
     def not_due(self) -> int:
@@ -221,7 +211,7 @@ class _Part:
         campaigns = unreached(candidates, exposure_of(inputs.exposure, inputs.reach, segments)) if asset == TIMELINES else None
         self._expected: Floats = np.where(candidates.is_new, 0.0, -np.expm1(own if campaigns is None else own + campaigns))
         self.chance: Floats = chances(asset, candidates, own, unreached=campaigns, yields=learnt)
-        self.why = reasons(candidates, self.chance, campaigns)
+        self.why = reasons(candidates, campaigns)
         self.deadlines = Deadlines(candidates.number, candidates.requested, candidates.deadline)
 
     def entry(self, found: Order, first: int) -> PlanEntry:
@@ -247,11 +237,9 @@ def exposure_of(exposure: pa.Table, reach: pa.Table, segments: npt.NDArray[np.ui
     """The tables as columns; `segments` are the names of segments 0, 1, … (`candidates.from_arrow`)."""
     ids, first, campaign = np.unique(exposure["campaign_id"].to_numpy(), return_index=True, return_inverse=True)
     clicked = np.zeros((len(ids), len(segments) + 1))
-    if len(ids):
-        known, at = _positions(ids, reach["campaign_id"].to_numpy())
-        named, place = _positions(segments, reach["segment"].to_numpy())
-        kept = known & named
-        np.add.at(clicked, (at[kept], place[kept]), reach["clickers"].to_numpy()[kept])
+    places = [pc.index_in(reach[name], pa.array(known)) for name, known in (("campaign_id", ids), ("segment", segments))]
+    known = pa.table([*places, reach["clickers"]], names=["campaign", "segment", "clickers"]).drop_null()
+    np.add.at(clicked, (known["campaign"].to_numpy(), known["segment"].to_numpy()), known["clickers"].to_numpy())
     return Exposure(
         seen=exposure["seen_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy() / 1e6,
         share=exposure["share"].to_numpy().astype(float),
@@ -260,14 +248,6 @@ def exposure_of(exposure: pa.Table, reach: pa.Table, segments: npt.NDArray[np.ui
         clickers=exposure["clickers"].to_numpy().astype(float)[first],
         clicked=clicked,
     )
-
-
-def _positions(names: npt.NDArray[np.generic], wanted: npt.NDArray[np.generic]) -> tuple[Flags, Ints]:
-    """Whether each wanted value is among the sorted names, and where."""
-    if not len(names):
-        return np.zeros(len(wanted), bool), np.zeros(len(wanted), np.int64)
-    at = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
-    return names[at] == wanted, at.astype(np.int64)
 
 
 def _yields(rows: pa.Table) -> Yields:

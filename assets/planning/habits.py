@@ -5,7 +5,8 @@ many days after registration, messages that come every month, quiet weekends. No
 (`change_rates`).
 """
 
-from dataclasses import dataclass
+import math
+from typing import Any
 
 import numpy as np
 
@@ -26,24 +27,6 @@ _TENURES = np.array([*range(1, 36), 41, 61, 91])
 _MOST = 0.99
 
 
-@dataclass(frozen=True)
-class Factors:
-    """How many times a contact's rate a day has: by days since its last active one, by days since registration, by weekday.
-
-    The expected number is a log-linear model, fitted by iterative proportional fitting (Bishop, Fienberg and Holland, Discrete
-    Multivariate Analysis, 1975): in the end each cell expects as many active days as there were.
-    """
-
-    gap: Floats
-    tenure: Floats
-    weekday: Floats
-
-    def of(self, gap: Ints, tenure: Ints, day: Ints | int) -> Floats:
-        """The product of the three; `day` counts from 1970."""
-        found: Floats = self.gap[_cell(_GAPS, gap)] * self.tenure[_cell(_TENURES, tenure)] * self.weekday[day % 7]
-        return found
-
-
 def unchanged_by_habit(candidates: Candidates, now: float) -> Floats:
     """The logarithm of the chance that nothing of its own has happened to each candidate since it was requested."""
     today = int(now // DAY_S)
@@ -57,21 +40,24 @@ def unchanged_by_habit(candidates: Candidates, now: float) -> Floats:
         mine = np.flatnonzero(asked >= ago)
         ends = now / DAY_S if ago == 0 else today - ago + 1  # days that are not over, and those of the request, count in part
         part = np.clip(ends - np.maximum(requested[mine], today - ago), 0.0, 1.0)
-        expected = rate[mine] * factors.of(np.maximum(last[mine] - ago, 1), registered[mine] - ago, today - ago)
+        cells = _cells(np.maximum(last[mine] - ago, 1), registered[mine] - ago, today - ago)
+        expected = rate[mine] * math.prod(factor[cell] for factor, cell in zip(factors, cells, strict=True))
         quiet[mine] += np.log1p(-np.minimum(expected, _MOST) * part)
     return quiet
 
 
-def learnt(candidates: Candidates, shape: float, today: int) -> Factors:
-    """The factors of an account, from the last weeks of some contacts; the rates are those of the time before."""
+def learnt(candidates: Candidates, shape: float, today: int) -> list[Floats]:
+    """How many times a contact's rate a day has: by days since its last active one, by days since registration, by weekday. Learnt from
+    the last weeks of some contacts; the rates are those of the time before."""
     few = np.arange(0, len(candidates), max(len(candidates) // _SAMPLE, 1))
     active, days = candidates.active_on(few), np.arange(1, _LEARNT_DAYS + 1)
     asked, registered = (_days_before(today, at[few] / DAY_S)[:, None] for at in (candidates.requested, candidates.registered))
     known = (days > asked) & (days <= registered)
-    cells = [_cell(_GAPS, _gaps(active)[:, :_LEARNT_DAYS]), _cell(_TENURES, registered - days), (today - days)[None, :] % 7]
-    rate = _rate_before(active, registered[:, 0], shape)[:, None]
-    rates, *places = (np.broadcast_to(values, known.shape)[known] for values in (rate, *cells))
-    return Factors(*_fitted(rates, places, (len(_GAPS) + 1, len(_TENURES) + 1, 7), active[:, 1 : _LEARNT_DAYS + 1][known]))
+    cells = _cells(_gaps(active)[:, :_LEARNT_DAYS], registered - days, (today - days)[None, :])
+    rates, *places = (
+        np.broadcast_to(values, known.shape)[known] for values in (_rate_before(active, registered[:, 0], shape)[:, None], *cells)
+    )
+    return _fitted(rates, places, active[:, 1 : _LEARNT_DAYS + 1][known])
 
 
 def _rate_before(active: Flags, registered: Ints, shape: float) -> Floats:
@@ -93,18 +79,21 @@ def _gaps(active: Flags) -> Ints:
     return found
 
 
-def _fitted(rate: Floats, cells: list[Ints], sizes: tuple[int, ...], active: Flags) -> list[Floats]:
-    factors = [np.ones(size) for size in sizes]
+def _fitted(rate: Floats, cells: list[Ints], active: Flags) -> list[Floats]:
+    """A log-linear model, fitted by iterative proportional fitting (Bishop, Fienberg and Holland, Discrete Multivariate Analysis, 1975): in
+    the end each cell expects as many active days as there were."""
+    factors = [np.ones(size) for size in (len(_GAPS) + 1, len(_TENURES) + 1, 7)]
     for _ in range(_ROUNDS):
-        for place, size in enumerate(sizes):
-            others = [factors[other][cell] for other, cell in enumerate(cells) if other != place]
-            expected, found = (np.bincount(cells[place], weights, size) for weights in (np.prod([rate, *others], axis=0), active))
+        for place, cell in enumerate(cells):
+            others = [factor[cells[other]] for other, factor in enumerate(factors) if other != place]
+            expected, found = (np.bincount(cell, each, len(factors[place])) for each in (math.prod([rate, *others]), active))
             factors[place] = (found + _PRIOR) / (expected + _PRIOR)
     return factors
 
 
-def _cell(begins: Ints, days: Ints) -> Ints:
-    return np.searchsorted(begins, days, "right")
+def _cells(gap: Ints, tenure: Ints, day: Ints | int) -> list[Any]:
+    """Where the factors of such days stand; `day` counts from 1970."""
+    return [np.searchsorted(_GAPS, gap, "right"), np.searchsorted(_TENURES, tenure, "right"), day % 7]
 
 
 def _days_before(today: int, at: Floats) -> Ints:

@@ -1,7 +1,5 @@
-"""Which candidates are fetched, in which order and for which reason: maximum age first, then what is new or probably changed, then what
-deadline smoothing fetches early, so that no night has to fetch everything at once.
-
-Pure functions of columns. Not here: probabilities (`change_rates`), where the budget comes from (`crawl_plan`).
+"""Which candidates are fetched, in which order and why: maximum age first, then what is new or probably changed, then what deadline
+smoothing fetches early. Pure functions of columns. Not here: probabilities (`change_rates`), where the budget comes from (`crawl_plan`).
 """
 
 from __future__ import annotations
@@ -20,11 +18,8 @@ from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Deadlines, Fl
 WORTH = 1 / 4
 #: While the maximum age cannot be kept anyway, even this chance counts for more than a long wait: what waits longest has as much.
 LEAST_WORTH = 1 / 10
-#: Of what is requested for its probability, so much again is drawn at random: what the estimates are wrong about is found out.
-EXPLORE_SHARE = 0.02
 #: Of a budget that cannot keep the maximum age, so much at most goes to what waits longest, and only to what has waited for so many rounds
-#: (the nights in which the budget would fetch everything); the rest to what has probably changed. On nights with less to request whatever
-#: waits longest gets what is left, so that few wait as long.
+#: (the nights in which the budget would fetch everything); the rest to what has probably changed, then to the longest wait.
 MAX_AGE_SHARE, STARVING_ROUNDS = 0.1, 3
 #: A night is the unit: what is fetched within half a day of its deadline is in time, wherever in the night it stands.
 GRACE_S = DAY_S / 2
@@ -49,11 +44,16 @@ class Reason(StrEnum):
     CAMPAIGN = "campaign", "a campaign probably reached it since"
     PROBABLE = "probable", "changes often"
     TURN = "turn", "not due yet, but every night has about as many"
-    EXPLORE = "explore", "little speaks for it, to find out what is missed"
     ALL = "all", "all were asked for, with `--all`"
 
 
 REASONS = tuple(Reason)
+
+
+def by_reason(codes: npt.NDArray[np.int8]) -> dict[Reason, int]:
+    """Requests by reason, in the order of reasons."""
+    found = np.bincount(codes, minlength=len(REASONS)).tolist()
+    return {reason: count for reason, count in zip(REASONS, found, strict=True) if count}
 
 
 def in_words(counts: Mapping[Any, int]) -> str:
@@ -97,7 +97,7 @@ def order(candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now:
     early = chosen.smoothed(leaving_out=wanted)
     needed = int(chosen.is_new.sum()) + chosen.smoothed(leaving_out=np.flatnonzero(chosen.is_new))
     if limit is None or len(wanted) + early <= limit:
-        picked, turns = chosen.fill(wanted, early, limit)
+        picked, turns = wanted, chosen.rest(wanted, early)
     else:
         picked, turns = chosen.within(wanted, limit, needed)
     return _order(chosen, picked, turns, why, needed)
@@ -133,11 +133,6 @@ class _Choice:
         found, night = found[kept], night[kept]
         return found[np.lexsort((self.draw[found], -self.chance[found], night))[:size]]
 
-    def at_random(self, among: Flags, size: int) -> Ints:
-        """`size` of those positions."""
-        found = np.flatnonzero(among)
-        return found[np.argsort(self.draw[found], kind="stable")[:size]] if size else found[:0]
-
     def smoothed(self, leaving_out: Ints) -> int:
         """How many of the rest have to be fetched tonight."""
         return smoothed_size(self.nights[self._others(leaving_out)], self._tonight)
@@ -148,16 +143,8 @@ class _Choice:
         found[leaving_out] = False
         return found
 
-    def fill(self, wanted: Ints, size: int, limit: int | None) -> tuple[Ints, Ints]:
-        """Everything that is wanted, then what smoothing fetches early, then a few at random, within the limit."""
-        turns = self.rest(wanted, size)
-        free = self._others(np.concatenate([wanted, turns]))
-        few = int(EXPLORE_SHARE * (len(wanted) - self.is_new.sum()))
-        explored = self.at_random(free, few if limit is None else min(few, limit - len(wanted) - len(turns)))
-        return np.concatenate([wanted, explored]), turns
-
     def within(self, wanted: Ints, limit: int, needed: int) -> tuple[Ints, Ints]:
-        """The maximum age as far as it goes, then the most probable of all others, a few of them at random."""
+        """The maximum age as far as it goes, then the most probable of all others."""
         if needed <= limit:
             size = 0
             for _ in range(3):  # what is fetched for its probability need not be fetched early, and the more of that the less of this
@@ -170,21 +157,16 @@ class _Choice:
         turns = self.rest(np.empty(0, np.int64), min(int(MAX_AGE_SHARE * limit), starved))
         free = np.ones(len(self.chance), bool)
         free[turns] = False
-        explored = int(EXPLORE_SHARE * (limit - len(turns)))
-        first = self.by_chance(free & (self.is_new | (self.chance >= LEAST_WORTH)))[: limit - len(turns) - explored]
-        free[first] = False
-        picked = np.concatenate([first, self.at_random(free, explored)])
+        picked = self.by_chance(free & (self.is_new | (self.chance >= LEAST_WORTH)))[: limit - len(turns)]
         spare = self.rest(np.concatenate([picked, turns]), limit - len(turns) - len(picked))
         return picked, np.concatenate([turns, spare])
 
 
 def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8], needed: int) -> Order:
-    """Deadlines of tonight first, then the picked, then turns that could wait; reasons by what they stand in for."""
-    due = turns[chosen.nights[turns] == 0]
-    later = turns[chosen.nights[turns] > 0]
-    reasons = why[picked].copy()
-    reasons[chosen.is_new[picked]] = REASONS.index(Reason.NEW)
+    """Deadlines of tonight first, then the picked, then turns that could wait."""
+    due, later = turns[chosen.nights[turns] == 0], turns[chosen.nights[turns] > 0]
     positions = np.concatenate([due, picked, later])
+    reasons = np.where(chosen.is_new[picked], REASONS.index(Reason.NEW), why[picked])
     codes = [np.full(len(due), REASONS.index(Reason.DUE)), reasons, np.full(len(later), REASONS.index(Reason.TURN))]
     left = np.ones(len(chosen.chance), bool)
     left[positions] = False
@@ -197,14 +179,13 @@ def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8]
     )
 
 
-def reasons(candidates: Candidates, chance: Floats, unreached: Floats | None) -> npt.NDArray[np.int8]:
+def reasons(candidates: Candidates, unreached: Floats | None) -> npt.NDArray[np.int8]:
     """The best reason to fetch each candidate: what was noticed about it, a campaign, or its own habits."""
     found = np.full(len(candidates), REASONS.index(Reason.PROBABLE), np.int8)
     if unreached is not None:
         found[unreached < -0.1] = REASONS.index(Reason.CAMPAIGN)
     for signal in reversed(SIGNALS):
         found[candidates.noticed(signal)] = REASONS.index(Reason(signal))
-    found[(chance < WORTH) & (found == REASONS.index(Reason.PROBABLE))] = REASONS.index(Reason.EXPLORE)
     return found
 
 
@@ -230,9 +211,8 @@ def smoothed_size(nights: Ints, done_tonight: int = 0) -> int:
     """The least constant rate that fetches everything in time, for tonight: the maximum over h of (due within h nights) / (h + 1).
 
     That is the processor demand criterion of earliest-deadline-first scheduling (Baruah, Rosier and Howell 1990) with one request as
-    the unit of work. So the maximum age costs about the same every night, although a first sync fetches everything at once. Rounded
-    down, or a single candidate would be fetched every night; what is due tonight is always among them. `done_tonight`: fetched already
-    by an earlier run of this night, in whose place nothing need be.
+    the unit of work. Rounded down, or a single candidate would be fetched every night; what is due tonight is always among them.
+    `done_tonight`: fetched already by an earlier run of this night, in whose place nothing need be.
     """
     if not len(nights):
         return 0

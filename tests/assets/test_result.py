@@ -1,17 +1,14 @@
-"""When what could not be had fails the night, and when a refusal is taken for "there is nothing"."""
+"""When what could not be had fails the night."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from assets.result import AccountResult, refused_as_nothing
+from assets.result import AccountResult
 from marketing_api.client import Failure
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, NotAvailable, Refused, Unreachable
 from marketing_api.operations import contacts
 from marketing_api.operations.contacts import GETCOUPON
-from warehouse.lookups import CONTRADICTING, FEWEST, SHARE
 
 QUESTION = contacts.TIMELINE.bind(id=1)
 
@@ -54,28 +51,14 @@ def test_a_refused_key_is_a_failure_that_no_retry_mends() -> None:
     assert not refused.is_worth_a_retry
 
 
-CODES = st.sampled_from([1003, 1003, 1003, 1003, 1004, None])
-
-
-def failures(codes: list[int | None]) -> list[Failure]:
-    return [Failure(GETCOUPON.bind(email=f"p{number}@example.com"), Refused("refused", code=code)) for number, code in enumerate(codes)]
-
-
-@given(st.lists(CODES, max_size=60), st.integers(0, 5), st.integers(0, 3))
-def test_only_what_nothing_speaks_against_is_learnt(codes: list[int | None], answered: int, with_coupons: int) -> None:
-    refused = failures(codes)
-    contradicting = {f"p{number}@example.com" for number in range(with_coupons)}
-    code = refused_as_nothing(refused, len(refused) + answered, contradicting)
-    if code is not None:
-        same = [number for number, each in enumerate(codes) if each == code]
-        assert answered
-        assert len(same) >= max(FEWEST, SHARE * len(codes))
-        assert sum(number < with_coupons for number in same) <= CONTRADICTING * len(same)
-
-
-def test_refusals_alike_are_learnt() -> None:
-    refused = failures([1003] * 50 + [1004] * 3)
-    assert refused_as_nothing(refused, 60, ()) == 1003
-    assert refused_as_nothing(refused, 53, ()) is None, "nobody was answered: the operation may be broken"
-    assert refused_as_nothing(refused, 60, {"p1@example.com"}) is None, "an address with coupons is refused alike"
-    assert refused_as_nothing(failures([None] * 50), 60, ()) is None
+def test_refusals_that_mean_nothing_there_are_no_problem_and_are_reported_once() -> None:
+    refused = [Failure(GETCOUPON.bind(email=f"p{number}@example.com"), Refused("refused", code=1003)) for number in range(50)]
+    found = AccountResult("main", failures=refused, planned=60, fetched=60)
+    assert found.is_failure
+    found.learn_refusals({1003})
+    assert not found.is_failure
+    assert found.problems == []
+    (line,) = found.learnt
+    assert "refuses 50 of 60 addresses with errorCode 1003" in line
+    found.learn_refusals({1003})
+    assert found.learnt == [line]

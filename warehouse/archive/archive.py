@@ -11,10 +11,8 @@ import itertools
 import logging
 import os
 import threading
-import weakref
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -63,12 +61,11 @@ class Archive:
         self._journal: Journal | None = None
         self._full: deque[Journal] = deque()
         self._sealing = threading.Lock()
-        self._background = ThreadPoolExecutor(1, thread_name_prefix="archive-seal")
         self._syncer = threading.Thread(target=self._keep_durable, name="archive-sync", daemon=True)
         self._unsynced = threading.Event()
         self._closing = threading.Event()
         self._failure: OSError | None = None
-        self._reusables: weakref.WeakSet[Reusable] = weakref.WeakSet()
+        self._recorded: dict[AccountCall, int] = {}  # the last whole response to each call, of this process
         self._workspace.sweep()
         self._index.catch_up()
         self._adopt()
@@ -103,9 +100,8 @@ class Archive:
         else:
             row = row_of(exchange, Digests.of(exchange.body), None)
             self._append(frame_of(row, exchange.body))
-        with self._lock:
-            for reusable in self._reusables:
-                reusable.note(row)
+        if row.is_whole:
+            self._recorded[AccountCall(row.account, row.question_key)] = row.request_id
         return exchange
 
     def flush(self) -> None:
@@ -129,7 +125,6 @@ class Archive:
             self._closing.set()
             self._retire_journal()
         try:
-            self._background.shutdown()
             self._seal_full()
         finally:
             self._unsynced.set()
@@ -143,9 +138,8 @@ class Archive:
     def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
         """The responses in the order of `request_ids`, those in journals of running processes included, with flat memory.
 
-        A body stored by reference is that of the earlier, equal response: the same payload in an older envelope. A large body
-        is a Path to a file that is gone once the next response is taken. NotArchived for an unknown id, ArchiveDamaged when a
-        body is missing.
+        A body stored by reference is that of the earlier, equal response. A large body is a Path to a file that is gone once the next
+        response is taken. NotArchived for an unknown id, ArchiveDamaged when a body is missing.
         """
         return self._reader.responses(request_ids)
 
@@ -161,13 +155,7 @@ class Archive:
         """The latest whole response to each call by `Call.key`: of request `since` or a later one, requested `between` the two
         moments. What this archive records later is added. A large body is a Path to a file that stays until `close`.
         """
-        reusable = Reusable(self._reader, account)
-        with self._lock:
-            self._reusables.add(reusable)  # first, so that nothing recorded while the files are read is missed
-        newest = self._reader.newest(account, since, between)
-        with self._lock:
-            reusable.take_in(newest)
-        return reusable
+        return Reusable(self._reader, account, self._reader.newest(account, since, between), self._recorded)
 
     def compact(self, now: dt.datetime, *, bodies_before: int = 0, rows_before: int = 0, needed: Collection[int] = ()) -> None:
         """See `Compaction`. The caller sees to it that no other process does it, nor reads the files one by one."""
@@ -200,10 +188,14 @@ class Archive:
                     self._journal = Journal(folder)
             self._journal.append(frame)
             full_bytes, full_rows = self._limits
-            if self._journal.size >= full_bytes or self._journal.rows >= full_rows:
+            if is_full := self._journal.size >= full_bytes or self._journal.rows >= full_rows:
                 self._retire_journal()
-                self._background.submit(self._seal_in_background)
         self._unsynced.set()
+        if is_full:  # others go on in a new one meanwhile
+            try:
+                self._seal_full()
+            except (OSError, ArchiveFull) as problem:
+                log.warning("requests stay in the journal for now: %s", problem)
 
     def _retire_journal(self) -> None:
         if self._journal:
@@ -228,12 +220,6 @@ class Archive:
                 with self._lock:
                     self._full.popleft()
                 journal.close()
-
-    def _seal_in_background(self) -> None:
-        try:
-            self._seal_full()
-        except (OSError, ArchiveFull) as problem:
-            log.warning("requests stay in the journal for now: %s", problem)
 
     def _adopt(self) -> None:
         """Seal the journals of dead processes; those of running ones are theirs."""

@@ -20,31 +20,13 @@ import pyarrow.compute as pc
 
 from warehouse.archive import disk, sealed
 from warehouse.errors import ArchiveFull
+from warehouse.sql import statements
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _VERSION = 2
-_SCHEMA = f"""
-create table files (name text primary key, first_id integer not null, last_id integer not null, last_at integer not null,
-    crc integer not null) without rowid;
-create table answers (
-    question_key blob not null, account text not null,
-    request_id integer not null,  -- of the last whole response
-    content_sha256 blob not null,
-    body_id integer not null,     -- of the row that has its body
-    crc integer not null,         -- of the row: a reference to a body that is not there would lose a response
-    primary key (question_key, account)
-) without rowid;
-pragma user_version = {_VERSION};
-"""
-_UPSERT = """
-insert into answers values (?, ?, ?, ?, ?, ?)
-on conflict do update set
-    request_id = excluded.request_id, content_sha256 = excluded.content_sha256, body_id = excluded.body_id,
-    crc = excluded.crc
-where excluded.request_id > request_id
-"""
+_SQL = statements(Path(__file__).with_suffix(".sql"))
 _COLUMNS = ("request_id", "account", "question_key", "requested_at", "outcome", "bytes", "content_sha256", "body_ref")
 
 
@@ -165,7 +147,8 @@ class Index:
             if version not in (0, _VERSION):
                 raise sqlite3.DatabaseError(f"version {version}")
             if version == 0:
-                db.executescript(f"begin; {_SCHEMA}")
+                for sql in ("begin", _SQL["files"], _SQL["answers"], f"pragma user_version = {_VERSION}"):
+                    db.execute(sql)
                 self._catch_up(db)
                 db.execute("commit")
             db.execute("begin")
@@ -197,7 +180,7 @@ class Index:
             _checked(bytes.fromhex(key), account, request_id, bytes.fromhex(content), request_id if ref is None else ref)
             for key, account, request_id, content, ref in zip(*columns, strict=True)
         )
-        db.executemany(_UPSERT, answers)
+        db.executemany(_SQL["upsert"], answers)
 
 
 def month_of(name: str) -> str:

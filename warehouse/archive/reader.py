@@ -18,9 +18,9 @@ from typing import Any, Generic, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from marketing_api.exchange import Response
+from marketing_api.exchange import Response, new_request_id
 from warehouse.archive import disk, sealed
-from warehouse.archive.index import Extent, Index
+from warehouse.archive.index import AccountCall, Extent, Index
 from warehouse.archive.journal import JournalView, journals_in
 from warehouse.archive.row import DROPPED, Row, response_of
 from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
@@ -133,14 +133,10 @@ class Reader:
         for name in files:
             if (table := sealed.columns_or_none(self._root / "requests" / name, _CALL_COLUMNS)) is None:
                 continue
-            fits = [
-                pc.equal(table["account"], account),
-                sealed.are_whole(table),
-                pc.greater_equal(table["request_id"], since),
-                pc.greater_equal(table["requested_at"], pa.scalar(first, table["requested_at"].type)),
-                pc.less_equal(table["requested_at"], pa.scalar(last, table["requested_at"].type)),
-            ]
-            whole = table.filter(functools.reduce(pc.and_, fits))
+            at = table["requested_at"].type
+            fits = (pc.field("account") == account) & (pc.field("request_id") >= since)
+            fits &= (pc.field("requested_at") >= pa.scalar(first, at)) & (pc.field("requested_at") <= pa.scalar(last, at))
+            whole = table.filter(sealed.are_whole(table)).filter(fits)
             for key, request_id in zip(whole["question_key"].to_pylist(), whole["request_id"].to_pylist(), strict=True):
                 newest[key] = max(newest.get(key, 0), request_id)
         for row in rows:
@@ -258,23 +254,20 @@ class Reader:
 
 
 class Reusable:
-    """The latest whole responses of one account, as request ids by call key; the archive adds those it records later."""
+    """The latest whole responses of one account, as request ids by call key: the `newest` so far, and what is `recorded` from now on."""
 
-    def __init__(self, reader: Reader, account: str) -> None:
-        self.account = account
+    def __init__(self, reader: Reader, account: str, newest: Mapping[str, int], recorded: Mapping[AccountCall, int]) -> None:
         self._reader = reader
-        self._newest: dict[str, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._newest)
-
-    def __contains__(self, question_key: str) -> bool:
-        return question_key in self._newest
+        self._account = account
+        self._newest = newest
+        self._recorded = recorded
+        self._begun = new_request_id()
 
     def request_id(self, question_key: str, since: int = 0) -> int | None:
         """The request of that response; None when there is none from `since` on."""
-        newest = self._newest.get(question_key)
-        return newest if newest is not None and newest >= since else None
+        recorded = self._recorded.get(AccountCall(self._account, question_key), 0)
+        newest = recorded if recorded > self._begun else self._newest.get(question_key, 0)
+        return newest if newest and newest >= since else None
 
     def get(self, question_key: str, since: int = 0) -> Response | None:
         """The response to request `since` or a later one, or None when the call has to be requested.
@@ -289,13 +282,3 @@ class Reusable:
             log.warning("an archived response cannot be used again: %s", problem)
             return None
         return response if response.call.operation.is_read else None
-
-    def take_in(self, newest: Mapping[str, int]) -> None:
-        """Add what the reader found. The archive sees to it that only one thread adds at a time."""
-        for key, found in newest.items():
-            self._newest[key] = max(self._newest.get(key, 0), found)
-
-    def note(self, row: Row) -> None:
-        """Add what was recorded just now."""
-        if row.account == self.account and row.is_whole:
-            self.take_in({row.question_key: row.request_id})

@@ -180,10 +180,8 @@ def unpacked(packed: Path) -> Iterator[Any]:
 
 
 def unpack(packed: Path, target: Path, sha256: str) -> None:
-    """Write the body as it was received to `target`.
-
-    FileNotFoundError when it is not there, ArchiveDamaged when it is not what `sha256` says, ArchiveFull when there is no room.
-    """
+    """Write the body as it was received to `target`. FileNotFoundError when it is not there, ArchiveDamaged when it is not what `sha256`
+    says, ArchiveFull when there is no room."""
     digest = hashlib.sha256()
     with unpacked(packed) as source, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
         while chunk := source.read(_CHUNK):

@@ -1,8 +1,7 @@
 """One load, inside its transaction: every table by its kind, then what is known about the reading.
 
-Accumulating tables are here too: the service shows only part of their entries, so rows are added and updated and none is removed. Entries
-have no id: their key is `identity-occurrence`, where entries of one identity (a group) are numbered in response order. Not here: listings
-(`listing`), opening the warehouse, the log, recovery (`warehouse.warehouse`).
+Of accumulating tables the service shows only a part, so rows are added and updated and none is removed. Their entries have no id: the key
+is `identity-occurrence`, where entries of one identity (a group) are numbered in response order. Not here: listings (`listing`).
 """
 
 from collections.abc import Sequence
@@ -65,7 +64,7 @@ def _accumulate(target: Target, whole: frozenset[int]) -> None:
     stored = target.make(
         "held",
         f"select rowid as rid, * from {target.table.qualified} t "
-        f"where account = {target.account} and exists (from {target.staged} s where {target.on_outer('s', 't')})",
+        f"where account = {target.account} and exists (from {target.staged} s where {target.on('s', 't', but_last=True)})",
     )
     target.held = target.temp("held")
     if stored and len(whole) < len(target.responses):

@@ -70,13 +70,13 @@ class Converter:
         self._is_composed = table.is_composed
         self._is_partial = table.is_partial
 
-    def batch(self, records: Sequence[Record], responses: Sequence[int], first_part: int) -> pa.RecordBatch:
-        """The records as one batch. ValueError or an ArrowException when a value does not fit its column."""
-        values = [record.__dict__ for record in records]
+    def batch(self, chunk: Sequence[tuple[Record, int]], first_part: int) -> pa.RecordBatch:
+        """Records, each with its response, as one batch. ValueError or an ArrowException when a value does not fit its column."""
+        records, values = [record for record, _ in chunk], [record.__dict__ for record, _ in chunk]
         arrays = [self._array(values, name, arrow_type, prepare) for name, arrow_type, prepare in self._columns]
         arrays += [
             pa.array([json_text(extra) if (extra := record.__pydantic_extra__) else None for record in records], pa.string()),
-            pa.array(responses, pa.int32()),
+            pa.array([response for _, response in chunk], pa.int32()),
             pa.array(range(first_part, first_part + len(records)), pa.int64()),
             pa.array([self._mask(record) for record in records], pa.uint64()),
             pa.array([entry_hash(record) if self._is_composed else None for record in records], pa.string()),

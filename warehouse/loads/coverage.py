@@ -1,13 +1,10 @@
 """Writes what is known about the reading: `sync.coverage`, `sync.readings`, `sync.rejected_records`, and per contact
-`sync.contact_coverage`.
-
-Everything follows from the load and its responses, so that a rebuild writes the same. Not here: the plan of what to fetch next, which
-is made from this (`assets.planning`), what responses are like (`drift`).
+`sync.contact_coverage`. Everything follows from the load and its responses, so that a rebuild writes the same.
 """
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -33,52 +30,23 @@ def write_coverage(
     if not results:
         return
     target = results[0][0]
-    target.connection.register("arrow_coverage", _as_arrow(results, service_count))
     as_of, last = target.as_of, target.last_request
     if not target.responses:
         as_of, last = (f"case when n.is_complete then {new} else o.{old} end" for new, old in ((as_of, "as_of"), (last, "last_request")))
     due = f"timestamptz {literal(due_at.isoformat())}" if due_at else "null"
-    target.run(query("coverage").format(account=target.account, as_of=as_of, last=last, due=due))
-    target.connection.unregister("arrow_coverage")
-    target.run(
-        f"delete from sync.coverage where account = {target.account} and (table_name, scope) in (select (table_name, scope) from covered)"
-    )
-    target.run("insert into sync.coverage by name from covered")
-    if listed := {target.table.name for target, _ in results if _is_listed_by_scope(target.table)}:
-        _write_readings(target, listed, zone)
+    listed = ", ".join(sorted({literal(each.table.name) for each, _ in results if _is_listed_by_scope(each.table)}))
+    terms = {"as_of": as_of, "last": last, "due": due, "listed": listed or "null", "zone": literal(zone)}
+    target.run(query("coverage").format(account=target.account, **terms), arrow_coverage=_as_arrow(results, service_count))
     for each, result in results:
         if isinstance(each.table.load, Window) and result.scope != ALL:
-            _take_out(each, result.scope)
+            first, last = map(literal, result.scope.split(".."))
+            range_ = {"table": literal(each.table.name), "scope": literal(result.scope), "first": first, "last": last}
+            each.run(query("cut_ranges").format(account=each.account, **range_))
 
 
 def _is_listed_by_scope(table: Table) -> bool:
     """Whether its rows come and go scope by scope, as contacts do list by list; parts of a single entry are no listing."""
     return bool(table.load.scope) and not table.load.is_whole
-
-
-def _write_readings(target: Target, tables: Collection[str], zone: str) -> None:
-    """Keep that these scopes were read: figures of a day that was observed rest on it."""
-    new = f"(from covered where as_of is not null and table_name in ({', '.join(map(literal, tables))}))"
-    same = "r.account = n.account and r.table_name = n.table_name and r.scope = n.scope and r.as_of = n.as_of"
-    target.run(f"delete from sync.readings r where exists (from {new} n where {same})")
-    columns = f"account, table_name, scope, as_of, {literal(zone)} as timezone, is_complete"
-    target.run(f"insert into sync.readings by name select {columns} from {new}")
-
-
-def _take_out(target: Target, scope: str) -> None:
-    """What was read of a range that was not complete leaves it; its other days stay as they are."""
-    first, last = (f"date {literal(day)}" for day in scope.split(".."))
-    begin, end = (f"split_part(scope, '..', {place})::date" for place in (1, 2))
-    old = (
-        f"account = {target.account} and table_name = {literal(target.table.name)} and not is_complete and contains(scope, '..') "
-        f"and scope <> {literal(scope)} and {begin} <= {last} and {end} >= {first}"
-    )
-    before = f"case when {begin} < {first} then concat({begin}, '..', {first} - 1) end"
-    after = f"case when {end} > {last} then concat({last} + 1, '..', {end}) end"
-    if target.make("left", f"select * replace (unnest([{before}, {after}]) as scope) from sync.coverage where {old}"):
-        target.run(f"delete from sync.coverage where {old}")
-        known = f"select scope from sync.coverage where account = {target.account} and table_name = {literal(target.table.name)}"
-        target.run(f"insert into sync.coverage by name from {target.temp('left')} where scope is not null and scope not in ({known})")
 
 
 _REJECTED = pa.schema([(column.name, column.arrow_type) for column in REJECTED_RECORDS.columns[2:]])
@@ -150,12 +118,10 @@ def _replace_rejected(target: Target, scope: Mapping[str, Any]) -> None:
         }
         for reject in target.rejects
     ]
-    target.connection.register("arrow_rejected", pa.Table.from_pylist(entries, _REJECTED))
+    sql = f"insert into sync.rejected_records by name select {target.account} as account, {table} as table_name, * from arrow_rejected"
     if is_window:  # ranges overlap: an entry that an earlier range had, too, moves to this one
-        target.run(f"delete from sync.rejected_records where {here} and raw in (select raw::json from arrow_rejected)")
-    columns = f"{target.account} as account, {table} as table_name, *"
-    target.run(f"insert into sync.rejected_records by name select {columns} from arrow_rejected")
-    target.connection.unregister("arrow_rejected")
+        sql = f"delete from sync.rejected_records where {here} and raw in (select raw::json from arrow_rejected); {sql}"
+    target.run(sql, arrow_rejected=pa.Table.from_pylist(entries, _REJECTED))
 
 
 def _scope_label(target: Target, head: ResponseHead, scope: Mapping[str, Any]) -> str:
@@ -202,9 +168,7 @@ def _note_timelines(targets: Sequence[Target], staged: Staged) -> None:
         timeline_digest=pa.array([staged.digests[contact] for contact in contacts.values()], pa.string()),
     )
     first = targets[0]
-    first.connection.register("arrow_responses", table)
-    first.run(query("late_timelines").format(account=first.account))
-    first.connection.unregister("arrow_responses")
+    first.run(query("late_timelines").format(account=first.account), arrow_responses=table)
     received = [target for target in targets if target.report.received]
     changes = [f"select contact_id from {target.temp('change')} join {target.staged} using (_part)" for target in received]
     changed = " union ".join(["select null::bigint as contact_id where false", *changes])
@@ -233,11 +197,8 @@ def _note_coupons(target: Target) -> None:
 
 
 def drop_orphans(target: Target) -> None:
-    """Mark coupons as deleted whose address only contacts have that are gone, once every list was read completely.
-
-    Who comes back is fetched like one who never was, which brings the coupons back. Comparing a million contacts takes a while: they
-    are looked at when they were read since the last load of coupons.
-    """
+    """Mark coupons as deleted whose address only contacts have that are gone, once every list was read completely. Who comes back is
+    fetched like one who never was. Contacts are looked at, which takes a while, when they were read since the last load of coupons."""
     here = f"account = {target.account}"
     read = f"select max(last_request) from sync.coverage where {here} and table_name in"
     if not target.value(f"select ({read} ('contacts', 'lists')) > coalesce(({read} ('coupons')), 0)"):
@@ -267,9 +228,4 @@ def _note(target: Target, name: str, received: pa.Table, responses: str, changed
         own_columns=", ".join([f"{name}_{column}" for column in _CALL_COLUMNS] + list(columns)),
         received_columns=", ".join(f"f.{column}" for column in columns),
     )
-    target.connection.register("arrow_responses", received)
-    target.run(sql)
-    target.connection.unregister("arrow_responses")
-    target.run(f"delete from sync.contact_coverage where account = {target.account} and contact_id in (select contact_id from noted)")
-    target.run("insert into sync.contact_coverage by name from noted order by contact_id")
-    target.run("drop table noted")
+    target.run(sql, arrow_responses=received)

@@ -49,11 +49,10 @@ def note(targets: Sequence[Target], shapes: Mapping[str, Shapes], asset: str) ->
     if not found:
         return
     columns = zip(*((*fact, *seen) for fact, seen in found.items()), strict=True)
-    first.connection.register("arrow_facts", pa.table(dict(zip(_COLUMNS, map(list, columns), strict=True)), _FACTS))
+    facts = pa.table(dict(zip(_COLUMNS, map(list, columns), strict=True)), _FACTS)
     texts = {"asset": literal(asset), "address": literal(_ADDRESS), "mask": literal(MASK), "line": IN_WORDS}
     terms = {"account": first.account, "last": first.last_request, "as_of": first.as_of, **texts, **_LIMITS}
-    first.run(_SQL["drifted"].format(**terms))
-    first.connection.unregister("arrow_facts")
+    first.run(_SQL["drifted"].format(**terms), arrow_facts=facts)
     reports = {target.table.name: target.report for target in targets}
     for name, line in first.rows(_SQL["changes"].format(**terms)):
         reports[name].drift.append(line)
@@ -76,24 +75,12 @@ def _differing(target: Target, shapes: Shapes, known: Collection[Fact]) -> Itera
     for operation in {operation for operation, *_ in shapes.names}:
         batches = [(every, ever, request) for (of, every, ever), request in shapes.names.items() if of == operation]
         always = {name for of, name, kind, what in known if (of, kind, what) == (table, ALWAYS, operation)}
-        for name, kind, request in _lacking(always, batches) if always else _constant(batches):
-            yield (table, name, kind, operation), (request, None)
+        for name, (every, ever, request) in product(always, batches):
+            if name not in every:
+                yield (table, name, NOT_ALWAYS if name in ever else MISSING, operation), (request, None)
+        for name in () if always else frozenset.intersection(*(every for every, *_ in batches)):
+            yield (table, name, ALWAYS, operation), (batches[0][2], None)
     yield from _without_column(target) if target.has_extra else ()
-
-
-#: Of a batch of entries, or of what stands around them: the names that each has, the names that any has, the request.
-_Batch = tuple[frozenset[str], frozenset[str], int]
-
-
-def _constant(batches: Sequence[_Batch]) -> Iterator[tuple[str, str, int]]:
-    for name in frozenset.intersection(*(every for every, *_ in batches)):
-        yield name, ALWAYS, batches[0][2]
-
-
-def _lacking(always: Collection[str], batches: Sequence[_Batch]) -> Iterator[tuple[str, str, int]]:
-    for name, (every, ever, request) in product(always, batches):
-        if name not in every:
-            yield name, NOT_ALWAYS if name in ever else MISSING, request
 
 
 def _without_column(target: Target) -> Iterator[tuple[Fact, Seen]]:
@@ -108,15 +95,12 @@ def _make_view(target: Target, table: Table, fields: Sequence[str]) -> None:
     """A column for each field that has none of its own, as text; names that differ in nothing but case are one to SQL."""
     own = ["account", *table.key]
     free = {field.casefold(): field for field in reversed(fields) if field and field.casefold() not in own}
-    shown = [f"json_extract_string({EXTRA.name}, {_pointer(field)}) as {quoted(field)}" for field in reversed(free.values())]
+    pointers = {field: "/" + field.replace("~", "~0").replace("/", "~1") for field in reversed(free.values())}
+    shown = [f"json_extract_string({EXTRA.name}, {literal(pointer)}) as {quoted(field)}" for field, pointer in pointers.items()]
     rows = f"from {table.qualified} where {table.is_there} and {EXTRA.name} is not null"
     view = f"{UNDECLARED}.{table.name}"
     target.run(f"create or replace view {view} as select {', '.join([*map(quoted, own), *shown])} {rows}")
     target.run(f"comment on view {view} is {literal(_VIEW.format(table=table.qualified))}")
-
-
-def _pointer(name: str) -> str:
-    return literal("/" + name.replace("~", "~0").replace("/", "~1"))
 
 
 _VIEW = "Fields that the service sends and {table} has no column for, as texts; one row per row there that has any of them."

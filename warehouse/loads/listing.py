@@ -268,9 +268,8 @@ def make_scopes(target: Target, scopes: Sequence[Scope]) -> None:
         types = {"first": pa.date32(), "last": pa.date32()}
     arrays = [pa.array([scope.values[index] for scope in scopes if scope.values], type_) for index, type_ in enumerate(types.values())]
     numbers = pa.array([scope.number for scope in scopes], pa.int64())
-    target.connection.register("arrow_scopes", pa.table([*arrays, numbers], names=[*types, "_scope"]))
-    target.make("scopes", "from arrow_scopes")
-    target.connection.unregister("arrow_scopes")
+    rows = pa.table([*arrays, numbers], names=[*types, "_scope"])
+    target.run(f"create or replace temp table scopes_{target.table.name} as from arrow_scopes", arrow_scopes=rows)
 
 
 def these(target: Target, scopes: Sequence[Scope]) -> str:

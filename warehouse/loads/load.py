@@ -1,7 +1,5 @@
-"""What a load is, the report of what it did, and where both are recorded: the load log and `sync.loads`.
-
-The log and `sync.loads` hold the same events, so that one damaged is written anew from the other. The row of `sync.loads` commits together
-with what the load changed. Not here: applying (`warehouse`, `apply`), the log's file and its checksums (`archive.load_log`).
+"""What a load is, the report of what it did, and where both are recorded: the load log and `sync.loads`, of which one that is damaged is
+written anew from the other. Not here: applying (`warehouse`, `apply`), the log's file and its checksums (`archive.load_log`).
 """
 
 from __future__ import annotations
@@ -30,11 +28,10 @@ from warehouse.sql import rows, transaction, value
 class Load:
     """Responses that are loaded together in one transaction. The log of loads and the archive are all a rebuild needs.
 
-    `tables` are filled from the responses in `request_ids`, in that order. `scope` says what was requested, as far as the
-    calls do not: `{"from_on": …, "to_on": …}` (dates) for ranges, with the `reason` of one that is not complete; for a load
-    without responses, the scope that is gone (`{"list_id": 12}` or `{"list_id": [12, 13]}`). `is_complete`: all of the scope was
-    read, so that missing rows are gone.
-    `shrink_limit`: the share of its rows that a listing may lose (None: all). `zone`: the account's time zone.
+    `tables` are filled from the responses in `request_ids`, in that order. `scope` says what was requested, as far as the calls do not:
+    `{"from_on": …, "to_on": …}` (dates) for ranges, with the `reason` of one that is not complete; for a load without responses, the
+    scope that is gone (`{"list_id": [12, 13]}`). `is_complete`: all of it was read, so that missing rows are gone. `shrink_limit`: the
+    share of its rows that a listing may lose (None: all). `zone`: the account's time zone.
     """
 
     account: str

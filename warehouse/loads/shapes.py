@@ -44,9 +44,7 @@ class Shapes:
     def look(self, operation: str, request_id: int, rows: Rows) -> None:
         """At some entries of a response."""
         for entry in rows.sample:
-            if isinstance(entry, dict):
-                for name, value in entry.items():
-                    self._look(name, value, request_id, _DEPTH)
+            self._look("", entry, request_id, _DEPTH)
         if rows.names[1]:
             self.names.setdefault((operation, *rows.names), request_id)
 
@@ -65,18 +63,16 @@ class Shapes:
                     found.add(word)
                     self.facts[name, WORD, word] = (request_of(pc.index(batch[name], word).as_py()), word)
 
-    def _look(self, path: str, value: Any, request_id: int, depth: int) -> None:
-        kind = type_of(value)
-        if (path, TYPE, kind) not in self.facts:
-            self.facts[path, TYPE, kind] = (request_id, sample_of(kind, value))
-        if kind in _NESTED and depth > 1:
-            for each in (value,) if kind == "object" else islice(entries(value), _ENTRIES):
-                if isinstance(each, dict):
-                    for name, inner in each.items():
-                        self._look(f"{path}.{name}", inner, request_id, depth - 1)
-
-
-_NESTED = frozenset({"list", "object"})
+    def _look(self, within: str, entry: Any, request_id: int, depth: int) -> None:
+        for name, value in entry.items() if isinstance(entry, dict) and depth else ():
+            path, kind = f"{within}{name}", type_of(value)
+            if (path, TYPE, kind) not in self.facts:
+                self.facts[path, TYPE, kind] = (request_id, sample_of(kind, value))
+            if kind == "object":
+                self._look(f"{path}.", value, request_id, depth - 1)
+            elif kind == "list":
+                for each in islice(entries(value), _ENTRIES):
+                    self._look(f"{path}.", each, request_id, depth - 1)
 
 
 def type_of(value: Any) -> str:

@@ -1,7 +1,5 @@
-"""Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing needs no lock.
-
-Belongs here: which rows and rejected entries a load consists of, where they wait, and which responses are unchanged since they were loaded
-last (then their rows are neither read nor compared). Not here: conversion (`arrow`), what becomes of the rows (`apply`).
+"""Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing needs no lock. Responses that are
+unchanged since they were loaded last are passed over. Not here: conversion (`arrow`), what becomes of the rows (`apply`).
 """
 
 from __future__ import annotations
@@ -33,8 +31,7 @@ from warehouse.loads.arrow import UNFIT, Converter, json_text
 from warehouse.loads.shapes import Shapes
 from warehouse.tables import EXTRA, Table
 
-#: Records are converted as soon as so many wait: the fewer objects are alive, the less there is for the garbage collector to
-#: look through (a quarter of the time with 5,000).
+#: Records are converted as soon as so many wait: the fewer are alive, the less the garbage collector looks through.
 BATCH = 500
 #: Rows up to which a table waits in memory instead of a file, and rows in one part of that file.
 IN_MEMORY, ROW_GROUP = 60_000, 20_000
@@ -130,10 +127,8 @@ def stage(
     file: Callable[[str], Path],
     last: Mapping[int, LastLoaded] = MappingProxyType({}),
 ) -> Staged:
-    """Read all responses once, but for unchanged ones: those about a contact whose digest is that of the `last` one that was loaded.
-
-    `file` makes a path for a table that needs one. Responses that may prove rows to be gone are judged again: an earlier version may have
-    archived them as whole. Raises what `parse_rows` raises.
+    """Read all responses once, but for those about a contact whose digest is that of the `last` one that was loaded. `file` makes a path
+    for a table that needs one. Those that may prove rows to be gone are judged again: an earlier version may have archived them as whole.
     """
     staged, key = Staged(), reading_key(tuple(tables), str(zone))
     stages = [_TableStage(table, staged, file) for table in tables]
@@ -229,28 +224,25 @@ class _TableStage:
         chunk, self._waiting = self._waiting, []
         if not chunk:
             return
+        name, first_part = self.table.name, self._staged.counts[self.table.name]
         try:
-            batch = self._batch(chunk)
+            batch = self._converter.batch(chunk, first_part)
         except UNFIT:
             chunk, bad = self._converter.fitting(chunk)
-            name = self.table.name
             self._staged.rejects += [Reject(name, response, reason, _kept(record.model_dump())) for record, response, reason in bad]
-            batch = self._batch(chunk)
-        self._staged.counts[self.table.name] += batch.num_rows
+            batch = self._converter.batch(chunk, first_part)
+        self._staged.counts[name] += batch.num_rows
         self.shapes.read_words(batch, lambda place: self._staged.responses[chunk[place][1]].request_id)
         if batch[EXTRA.name].null_count < batch.num_rows:
-            self._staged.with_extra.add(self.table.name)
+            self._staged.with_extra.add(name)
         self._batches.append(batch)
         self._rows_kept += batch.num_rows
         if self._rows_kept < (ROW_GROUP if self._writer else IN_MEMORY):
             return
         if self._writer is None:
-            self._path = self._new_file(f"{self.table.name}.parquet")
+            self._path = self._new_file(f"{name}.parquet")
             self._writer = pq.ParquetWriter(self._path, self._converter.schema, compression="lz4")
         self._write(self._writer)
-
-    def _batch(self, chunk: list[tuple[Record, int]]) -> pa.RecordBatch:
-        return self._converter.batch([pair[0] for pair in chunk], [pair[1] for pair in chunk], self._staged.counts[self.table.name])
 
     def _write(self, writer: pq.ParquetWriter) -> None:
         writer.write_table(pa.Table.from_batches(self._batches, self._converter.schema), ROW_GROUP)

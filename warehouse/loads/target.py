@@ -88,11 +88,6 @@ class Target:
         """Whether the response proves which rows exist."""
         return not self.table.load.listing or head.operation in self.table.load.listing
 
-    @property
-    def has_listing(self) -> bool:
-        """Whether the load holds a listing of this table, besides details of single rows."""
-        return any(self.is_listing(head) for head in self.responses)
-
     @cached_property
     def is_first(self) -> bool:
         """Whether the table held nothing of the account before this load (ask before writing): nothing to compare with, which costs
@@ -106,25 +101,26 @@ class Target:
     def key(self) -> list[str]:
         return [quoted(name) for name in self.table.key]
 
-    def on(self, left: str, right: str) -> str:
-        """The condition that two relations' rows have the same key."""
-        return " and ".join(f"{left}.{name} = {right}.{name}" for name in self.key) or "true"
+    def on(self, left: str, right: str, *, but_last: bool = False) -> str:
+        """The condition that two relations' rows have the same key, or agree in all of it but its last column."""
+        return " and ".join(f"{left}.{name} = {right}.{name}" for name in (self.key[:-1] if but_last else self.key)) or "true"
 
     @property
     def stored(self) -> str:
         """The account's rows that may have staged keys, with their rowid as `rid`."""
         return self.held or f"(select rowid as rid, * from {self.table.qualified} where account = {self.account})"
 
-    def on_outer(self, left: str, right: str) -> str:
-        """The condition that two relations' rows agree in all of the key but its last column."""
-        return " and ".join(f"{left}.{name} = {right}.{name}" for name in self.key[:-1]) or "true"
-
     def temp(self, name: str) -> str:
         """A temporary relation of this table's own."""
         return f"temp.{name}_{self.table.name}"
 
-    def run(self, sql: str) -> None:
+    def run(self, sql: str, **given: pa.Table) -> None:
+        """Whatever the statements do; they read the `given` tables by their names."""
+        for name, rows in given.items():
+            self.connection.register(name, rows)
         sql_rows(self.connection, sql)
+        for name in given:
+            self.connection.unregister(name)
 
     def value(self, sql: str) -> Any:
         """The first column of the first row."""

@@ -32,7 +32,7 @@ def _find_changes(target: Target) -> None:
     Columns that every staged row knows are compared by one hash, so that the join holds two numbers per row; the others
     one by one, where they are known.
     """
-    may_show = "s._is_listed" if target.table.is_composed and target.has_listing else "true"
+    may_show = "s._is_listed" if target.table.is_composed and any(map(target.is_listing, target.responses)) else "true"
     if target.is_first:
         fresh = f"select {PART}, null::bigint as rid, true as is_new, false as is_different, false as is_back"
         target.make("change", f"{fresh} from {target.staged} s where {may_show}")

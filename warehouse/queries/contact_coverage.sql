@@ -24,4 +24,8 @@ select {account} as account, contact_id, coalesce(p.email, f.email, b.email) as 
     coalesce(b.{name}_times_asked, 0) + f.times as {name}_times_asked,
     coalesce(b.{name}_times_changed, 0) + is_changed::bigint as {name}_times_changed,
     {received_columns}
-from fresh f left join before b using (contact_id) left join live p using (contact_id)
+from fresh f left join before b using (contact_id) left join live p using (contact_id);
+
+delete from sync.contact_coverage where account = {account} and contact_id in (select contact_id from noted);
+insert into sync.contact_coverage by name from noted order by contact_id;
+drop table noted;

@@ -9,9 +9,6 @@ where account = $account and _deleted_at is null
     and list_id not in (select list_id from source.lists where account = $account and _deleted_at is null)
 order by list_id;
 
--- with_coupons
-select distinct lower(trim(email)) from source.coupons where account = $account and _deleted_at is null and email is not null;
-
 -- domain_ids
 select distinct domain_id from source.webhooks
 where account = $account and _deleted_at is null and domain_id is not null

@@ -11,8 +11,9 @@ import dataclasses
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType, TracebackType
 from typing import Self
@@ -41,6 +42,7 @@ class Statistics:
 
     requests: int = 0
     waited_s: float = 0.0  # for the rate limit, summed over all threads
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
 
 
 class Client:
@@ -231,6 +233,7 @@ class Client:
         with self._lock:
             self._statistics.requests += 1
             self._statistics.waited_s += exchange.waited_ms / 1000
+            self._statistics.outcomes[exchange.outcome] += 1
         return self._record(exchange) or exchange
 
     def _is_closed(self) -> bool:

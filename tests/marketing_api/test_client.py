@@ -258,6 +258,7 @@ def test_statistics_tell_what_was_sent(bench: MakeBench) -> None:
     at = bench(Reply(500, b""), ok())
     at.client.fetch(ME)
     assert at.client.statistics.requests == 2
+    assert at.client.statistics.outcomes == {Outcome.BROKEN: 1, Outcome.OK: 1}
 
 
 def test_times_are_recorded(bench: MakeBench) -> None:

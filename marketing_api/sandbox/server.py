@@ -21,8 +21,8 @@ from marketing_api.sandbox.control import respond_to_control
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.responses import Request, Response
 
-#: Nobody sends a longer head; more would be a mistake.
-_LONGEST_HEAD = 1024 * 1024
+#: Bytes; nobody sends a longer head or a larger body.
+_LONGEST_HEAD, _LARGEST_BODY = 1024 * 1024, 64 * 1024 * 1024
 _PIECE = 64 * 1024
 
 #: What is done with a request; it may take its time.
@@ -61,6 +61,8 @@ async def _receive(connection: h11.Connection, reader: asyncio.StreamReader, wri
             head = event
         elif isinstance(event, h11.Data):
             body += event.data
+            if len(body) > _LARGEST_BODY:
+                raise h11.RemoteProtocolError("the body is too large")
         else:
             return _request(head, bytes(body)) if head is not None and isinstance(event, h11.EndOfMessage) else None
 

@@ -100,6 +100,16 @@ def test_what_is_no_request_is_refused_at_once(received: bytes) -> None:
     assert wire.taken == []
 
 
+@pytest.mark.parametrize("name", sorted(REQUESTS))
+def test_body_over_the_cap_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("marketing_api.sandbox.server._LARGEST_BODY", len(BODY) - 1)
+    wire = Wire()
+    wire.receive(REQUESTS[name])
+    assert wire.written.startswith(b"HTTP/1.1 400 ")
+    assert wire.is_closed
+    assert wire.taken == []
+
+
 def test_body_in_chunks_and_a_head_alone_leave_the_connection_usable() -> None:
     with (
         serve(Options(contacts=100, now=NOW, rate_limit=0)) as url,

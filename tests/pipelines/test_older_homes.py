@@ -346,6 +346,7 @@ def test_a_newer_home_is_refused_and_left_alone(command: Command, home: Path, sa
 
 def test_a_newer_file_in_a_home_that_does_not_say_so_is_refused(command: Command, home: Path, sandbox: Sandbox, unpack: Unpack) -> None:
     unpack(HOMES[-1])
+    (home / "version").unlink()
     with connect(home / "warehouse.duckdb") as connection:
         stamp_version(connection, SCHEMA_VERSION + 1)
     before = files(home)

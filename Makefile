@@ -57,7 +57,6 @@ build/mkdocs/installed: docs/requirements.lock
 	@touch $@
 
 docs: .venv/installed build/mkdocs/installed ## write the generated pages anew, and the site from all pages
-	$(BIN)/python -m warehouse.lineage
 	$(BIN)/python -m warehouse.model_files
 	$(BIN)/python -m docs.generate
 	@NO_MKDOCS_2_WARNING=1 build/mkdocs/bin/mkdocs build --strict

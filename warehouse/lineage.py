@@ -1,31 +1,22 @@
-"""Which columns of the models are derived from personal ones, and which columns each is made of: `python -m warehouse.lineage` works it
-out from the models' SQL and writes it to `lineage.json`. A test fails when that is stale.
+"""Which columns of the models are derived from personal ones, and which columns each is made of, by the models' SQL.
 
 A column is personal when any column that its value is made of is personal. Conditions, counts and the order of rows carry no value.
-What cannot be resolved counts as personal. Not here: what is personal in `source` and `sync` (declared there), who uses it (`masking`).
+What cannot be resolved counts as personal. Not here: what is personal in `source` and `sync` (declared there), who notes what is worked out
+(`model_files`, `own_models`), who uses it (`masking`).
 """
 
-import json
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-import duckdb
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
-from warehouse.connection import connect
 from warehouse.dbt_project import Node
-from warehouse.masking import LINEAGE
-from warehouse.models import ModelSettings, build
-from warehouse.schema import columns_of, ensure_schema
 from warehouse.sync_tables import ALL_TABLES
-from warehouse.tables import TABLES
 
 #: Personal columns, as `table.column`, that a value is made of.
 Sources = frozenset[str]
@@ -46,23 +37,6 @@ _CHOOSES: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.If: ("this",),
     exp.Comprehension: ("condition",),
 }
-
-
-def derive(path: Path) -> dict[str, Any]:
-    """What `lineage.json` holds. `path`: where a warehouse without rows may be made."""
-    with connect(path) as connection:
-        ensure_schema(connection, TABLES.values())
-    build(path)
-    models = [node for node in ModelSettings().nodes() if not node.is_test]
-    with duckdb.connect(str(path), read_only=True) as connection:
-        types = columns_of(connection)
-    derived, released = follow(models, types)
-    return {
-        "columns": listed(derived),
-        "released": {name: sorted(found) for name, found in sorted(released.items())},
-        "made_of": listed(made_of(models, types)),
-        "small_groups": {node.relation: node.meta["small_groups"] for node in models if "small_groups" in node.meta},
-    }
 
 
 def listed(derived: Derived) -> dict[str, dict[str, list[str]]]:
@@ -200,17 +174,3 @@ def _is_variable(column: exp.Column) -> bool:
             return True
         node = node.parent
     return False
-
-
-def render(path: Path) -> str:
-    """The text of `lineage.json`: a line per table, so that a change is seen."""
-    parts = []
-    for part, entries in derive(path).items():
-        lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
-        parts.append(f" {json.dumps(part)}: {{\n{lines}\n }}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        LINEAGE.write_text(render(Path(made) / "warehouse.duckdb"), encoding="utf-8")

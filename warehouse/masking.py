@@ -27,7 +27,7 @@ from warehouse.sql import query, quoted, rows
 from warehouse.sync_tables import ALL_TABLES
 from warehouse.tables import TABLES
 
-#: Written by `python -m warehouse.lineage`.
+#: Written by `python -m warehouse.model_files`.
 LINEAGE = Path(__file__).with_name("lineage.json")
 
 

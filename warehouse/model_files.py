@@ -1,18 +1,27 @@
 """The models and macros that are written from declarations (`python -m warehouse.model_files`); a test fails when they are stale.
 
 `models/staging`: a view per `source` table that a model reads, with plain names for the columns of the loading, and without `extra`.
-`models/history/versions`: the tables whose every version is kept. `macros/rate_parts.sql`: the rates.
+`models/history/versions`: the tables whose every version is kept. `macros/rate_parts.sql`: the rates. And, out of the models that are there
+then, `lineage.json`: which of their columns are personal.
 """
 
 import json
 import re
+import tempfile
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import jinja2
 
+from warehouse.connection import connect
+from warehouse.lineage import follow, listed, made_of
+from warehouse.masking import LINEAGE
 from warehouse.metrics import metrics
+from warehouse.models import ModelSettings, build
+from warehouse.schema import columns_of, ensure_schema
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES, Column, Table
 
@@ -74,9 +83,37 @@ def _filled(template: str, **values: object) -> str:
     return environment.get_template(template).render(values, columns=columns)
 
 
+def derive_lineage(path: Path) -> dict[str, Any]:
+    """What `lineage.json` holds. `path`: where a warehouse without rows may be made."""
+    with connect(path) as connection:
+        ensure_schema(connection, TABLES.values())
+    build(path)
+    models = [node for node in ModelSettings().nodes() if not node.is_test]
+    with duckdb.connect(str(path), read_only=True) as connection:
+        types = columns_of(connection)
+    derived, released = follow(models, types)
+    return {
+        "columns": listed(derived),
+        "released": {name: sorted(found) for name, found in sorted(released.items())},
+        "made_of": listed(made_of(models, types)),
+        "small_groups": {node.relation: node.meta["small_groups"] for node in models if "small_groups" in node.meta},
+    }
+
+
+def lineage_json(path: Path) -> str:
+    """The text of `lineage.json`: a line per table, so that a change is seen."""
+    parts = []
+    for part, entries in derive_lineage(path).items():
+        lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
+        parts.append(f" {json.dumps(part)}: {{\n{lines}\n }}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
 if __name__ == "__main__":
     files = render()
     for name in found().keys() - files.keys():  # of tables that are gone
         (MODELS / name).unlink()
     for name, text in files.items():
         (MODELS / name).write_text(text, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as made:
+        LINEAGE.write_text(lineage_json(Path(made) / "warehouse.duckdb"), encoding="utf-8")

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from warehouse.dbt_project import Node
-from warehouse.lineage import Sources, follow, render
+from warehouse.lineage import Sources, follow
 from warehouse.masking import LINEAGE, is_personal, lineage
+from warehouse.model_files import lineage_json
 from warehouse.sync_tables import SYNC_TABLES
 from warehouse.tables import TABLES
 
@@ -123,7 +124,7 @@ def test_it_goes_on_from_model_to_model_and_stops_where_it_is_declared() -> None
 
 
 def test_the_noted_lineage_is_up_to_date(tmp_path: Path) -> None:
-    assert LINEAGE.read_text(encoding="utf-8") == render(tmp_path / "warehouse.duckdb"), "run `python -m warehouse.lineage`"
+    assert LINEAGE.read_text(encoding="utf-8") == lineage_json(tmp_path / "warehouse.duckdb"), "run `python -m warehouse.model_files`"
 
 
 def test_source_and_sync_are_as_declared_and_strangers_are_personal() -> None:

@@ -352,7 +352,8 @@ class _Reading:
         if name == "email" and isinstance(value, str) and "@" in value:
             return self.forgotten.address(value)
         if name in _IDS and self._is_contact(value, is_certain=not self.operation.echo):
-            return self.forgotten.contact(self.account, str(value).strip())
+            pseudonym = self.forgotten.contact(self.account, str(value).strip())
+            return str(pseudonym) if isinstance(value, str) else pseudonym  # another type would pass for a change of the service
         if name == "header":
             return self.value(value)
         return details(value, self.forgotten) if name == "details" else self.entry(value)

@@ -178,6 +178,13 @@ def test_somebody_who_comes_back_under_another_id_is_forgotten_too() -> None:
     assert entry["id"] == FORGOTTEN.contact("main", 99)
 
 
+def test_a_pseudonym_is_of_the_type_that_the_id_was_of() -> None:
+    """Another one would be listed as a change of the service."""
+    given = [contact(7, ANN), contact(7, ANN) | {"id": "7"}]
+    ids = [entry["id"] for entry in data(FORGOTTEN.body("main", contacts.GETCONTACTS, {}, listing(*given)))["contacts"]["items"]]
+    assert ids == [NUMBER, str(NUMBER)]
+
+
 def test_a_contact_of_another_account_stays() -> None:
     before = listing(contact(7, BOB))
     assert FORGOTTEN.body("other", contacts.GETCONTACTS, {"listid": "3"}, before) is before

@@ -98,8 +98,7 @@ def back_up(
         there = storage.names()
         bad = {file.stored for file in before.files if not file.is_in(there) or (verify and storage.digest(file.stored) != file.sha256)}
         if is_only:  # what was written anew under its name may be as long as it was
-            sealed = (file for file in before.files if _is_sealed(file.path) and (home / file.path).exists())
-            bad |= {file.stored for file in sealed if sha256(home / file.path) != file.sha256}
+            bad |= {file.stored for file in before.files if _is_sealed(file.path) and _is_other(home / file.path, file)}
         sender = _Sender(home, storage, workspace, before, {name: size for name, size in there.items() if name not in bad})
         manifest = Manifest(utc_now(), [*sender.all(deadline_s, on_wait)])
         paths = {file.path for file in manifest.files}
@@ -135,6 +134,12 @@ def _check_same_home(home: Path, storage: Storage, before: Manifest) -> None:
             f"{where} holds the backup of another home: `marketing-sync restore` brings it into an empty one; for this one set another "
             "MARKETING_BACKUP_URL"
         )
+
+
+def _is_other(path: Path, file: File) -> bool:
+    with contextlib.suppress(FileNotFoundError):  # the home has lost it, or merges its file just now
+        return sha256(path) != file.sha256
+    return False
 
 
 def _is_sealed(path: str) -> bool:

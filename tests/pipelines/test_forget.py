@@ -118,6 +118,38 @@ def test_tables_on_the_way_to_the_marts_lose_them_too(command: Command, filled: 
     assert ask(filled, "select contact_id < 0, goal_key from staging.int_goals_reached where goal_key = 'kept'") == [(True, "kept")]
 
 
+def test_a_copy_that_cannot_be_reached_is_told_and_tried_again(command: Command, filled: Path, tmp_path: Path) -> None:
+    address, _ = somebody(filled)
+    backup = tmp_path / "backup"
+    backup.write_text("a file, where a folder belongs")
+    ran = command("forget", address, "--apply", MARKETING_BACKUP_URL=str(backup))
+    assert ran.code == 1, ran.text
+    assert "not reached" in ran.out
+    assert "`marketing-sync forget --apply` tries again" in ran.err
+    assert (filled / "forgetting.json").exists()
+    backup.unlink()
+    ran = command("forget", "--apply", MARKETING_BACKUP_URL=str(backup))
+    assert ran.code == 0, ran.text
+    assert not (filled / "forgetting.json").exists()
+    assert any(backup.rglob("*.parquet"))
+    assert found_in(backup, [address]) == []
+
+
+def test_nobody_is_forgotten_when_their_deletion_at_the_service_cannot_be_planned(
+    command: Command, filled: Path, start_sandbox: StartSandbox
+) -> None:
+    address, contacts = somebody(filled)
+    with duckdb.connect(str(filled / "warehouse.duckdb")) as connection:
+        connection.execute("update source.contacts set list_id = -1 where contact_id = ?", [contacts[0]])
+    service = start_sandbox()
+    ran = command("forget", address, "--apply", "--also-at-service", sandbox=service)
+    assert ran.code in (1, 2), ran.text
+    assert "--reject-limit" in ran.text
+    assert not [each for each in service.asked() if each["operation"] == "emailmarketing/deletecontact"]
+    assert not (filled / "forgetting.json").exists()
+    assert found_in(filled, [address])
+
+
 def test_who_is_not_known_is_kept_away_all_the_same(command: Command, filled: Path) -> None:
     assert command("forget", "--contact-id", "987654321", "--apply").code == 0
     assert command("forget", "nobody@example.com", "--apply").code == 0

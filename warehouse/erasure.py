@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from html import escape
-from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -21,6 +20,7 @@ from urllib.parse import quote, quote_plus
 import duckdb
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from duckdb.func import FunctionNullHandling
 
 from marketing_api.operation import Operation
@@ -39,8 +39,8 @@ _ID = re.compile(r"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\
 
 _NUMBER = re.compile(r"(?<![\w.-])\d{1,18}(?![\w.])")
 _ID_BYTES = re.compile(rb"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\b", re.IGNORECASE)
-#: Words of one pattern.
-_AT_ONCE = 300
+#: Words of one pattern; rows of a column that are searched at once.
+_AT_ONCE, ROWS_AT_ONCE = 300, 50_000
 #: Bytes from which on a word is taken out wherever it stands; a shorter one may be part of another.
 _LONG = 8
 _PART_BEFORE, _PART_BEHIND = re.compile(rb"(?<![\\])(?<!%[0-9a-fA-F])[\w\x80-\xff]\Z"), re.compile(rb"[\w\x80-\xff]")
@@ -62,10 +62,9 @@ class Erasing:
 
     @cached_property
     def patterns(self) -> Sequence[str]:
-        """Patterns (RE2) of all that `found` finds, and of a little more; one of all words would be too large."""
+        """Patterns (RE2) of all that `found` finds, and of a little more."""
         ids = [self.person.likely(with_ids=True)] if self.person.contacts else []
-        words = [re.escape(word) for word in sorted(self._words)]
-        return [*ids, *(f"(?i)(?:{'|'.join(words[first : first + _AT_ONCE])})" for first in range(0, len(words), _AT_ONCE))]
+        return patterns_of([*ids, *(re.escape(word) for word in sorted(self._words))])
 
     @cached_property
     def _words(self) -> Collection[str]:
@@ -169,6 +168,18 @@ def _any_of(words: Collection[bytes]) -> bytes:
     return b"(?:%b)%b" % (b"|".join(parts), b"?" if b"" in words else b"") if parts else b""
 
 
+def patterns_of(parts: Sequence[str]) -> Sequence[str]:
+    """Patterns (RE2) that what fits one of the parts fits, whatever its case; a single one of thousands would be too large."""
+    return [f"(?i)(?:{'|'.join(parts[first : first + _AT_ONCE])})" for first in range(0, len(parts), _AT_ONCE)]
+
+
+def fitting(texts: pa.Array, patterns: Sequence[str]) -> list[bytes]:
+    """Of a column those texts, each once, that fit one of the patterns: Arrow reads many times faster than Python, which then decides."""
+    texts = texts.unique().cast(pa.binary()).drop_null()
+    masks = [pc.match_substring_regex(texts, pattern) for pattern in patterns]
+    return list(texts.filter(reduce(pc.or_, masks)).to_pylist()) if masks else []
+
+
 def _stands_alone(data: bytes | mmap.mmap, begin: int, end: int) -> bool:
     """Whether a short word is no part of a longer one."""
     before, behind = data[max(0, begin - 3) : begin], data[end : end + 1]
@@ -232,21 +243,19 @@ def _is_distinctive(text: str, erasing: Erasing) -> bool:
     return len(text) >= (_LEAST_DIGITS if text.isdecimal() else _LEAST) and text.strip().lower() not in erasing.person.addresses
 
 
-def _of_nobody_else(connection: duckdb.DuckDBPyConnection, tokens: set[str], texts: Collection[tuple[str, str]]) -> Iterator[str]:
+def _of_nobody_else(connection: duckdb.DuckDBPyConnection, tokens: set[str], texts: Collection[tuple[str, str]]) -> set[str]:
     """Those that stand in no row of others, not even as a part of a text. `texts`: rows, and a text of theirs."""
-    waiting = iter(sorted(tokens))
-    while part := set(islice(waiting, _AT_ONCE)):
-        spelled = [
-            (token, text) for token in part for text in {token, json.dumps(token)[1:-1], json.dumps(token, ensure_ascii=False)[1:-1]}
-        ]
-        pattern = literal(f"(?i)(?:{'|'.join(re.escape(text) for _, text in spelled)})")  # much faster than looking for each
-        connection.register("arrow_tokens", pa.Table.from_pylist([{"token": token, "spelled": text} for token, text in spelled]))
-        for source, text in texts:
-            others = f"select {text} as text from {source} where not is_about and regexp_matches({text}, {pattern})"
-            sql = f"select distinct token from ({others}) join arrow_tokens on contains(lower(text), lower(spelled))"
-            part -= {token for (token,) in rows(connection, sql)}
-        connection.unregister("arrow_tokens")
-        yield from part
+    spelled = {
+        token: {text.lower() for text in (token, json.dumps(token)[1:-1], json.dumps(token, ensure_ascii=False)[1:-1])} for token in tokens
+    }
+    for source, text in texts:
+        if not spelled:
+            break
+        for batch in connection.sql(f"select {text} from {source} where not is_about").to_arrow_reader(ROWS_AT_ONCE):
+            likely = patterns_of([re.escape(text) for token in sorted(spelled) for text in sorted(spelled[token])])
+            for found in (each.decode().lower() for each in fitting(batch.column(0), likely)):
+                spelled = {token: spellings for token, spellings in spelled.items() if not any(each in found for each in spellings)}
+    return set(spelled)
 
 
 def _leaves(text: str | None, kind: str) -> set[str]:

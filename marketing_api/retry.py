@@ -15,7 +15,7 @@ from collections.abc import Callable
 from marketing_api.errors import GivenUp, InvalidCall, OutcomeUnknown, RateLimited, Refused, TooLarge, Transient, Unreachable
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
-from marketing_api.operations.account import ME
+from marketing_api.records.account import ME
 
 log = logging.getLogger(__name__)
 

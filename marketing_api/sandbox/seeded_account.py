@@ -81,7 +81,6 @@ class Account:
         return [campaign for campaign in self._every(now) if campaign.campaign_id not in self._deleted]
 
     def put_campaign(self, campaign: Campaign, now: int) -> None:
-        """Add or replace a campaign; what was sent stays sent."""
         self._written[campaign.campaign_id] = campaign
         self._replan(now)
 

@@ -205,19 +205,15 @@ class Activity:
     def __init__(self, subscribers: Subscribers) -> None:
         self._subscribers, self._account = subscribers, subscribers.account
 
-    def received(self, wanted: int, now: int) -> list[Mail]:
-        """Every campaign sent to the contact by `now`, oldest first."""
-        return self._seeded(wanted, _quiet(self._subscribers.cards.get(wanted), now), is_automated=False)
-
-    def triggered(self, wanted: int, now: int) -> list[Mail]:
-        """Every automation that sent something to the contact by `now`."""
-        return self._seeded(wanted, _quiet(self._subscribers.cards.get(wanted), now), is_automated=True)
+    def received(self, wanted: int, now: int, *, is_automated: bool = False) -> list[Mail]:
+        """Every campaign, or automation, that was sent to the contact by `now`, oldest first."""
+        if (card := self._subscribers.cards.get(wanted)) is None:
+            return self._seeded(wanted, now, is_automated=is_automated)
+        return self._seeded(wanted, min(now, card.quiet_from - 1), is_automated=is_automated) if card.is_seeded else []
 
     def _seeded(self, wanted: int, now: int, *, is_automated: bool) -> list[Mail]:
-        """What a seeded contact receives by `now` (0: nothing) unless somebody writes to it."""
+        """What a seeded contact receives by `now` unless somebody writes to it."""
         number, index = roll_and_index(wanted)
-        if not now:
-            return []
         slot = self._account.rolls[number].slot(index)
         sources: Sequence[Mailing | Automation] = (self._account.automations if is_automated else self._account.mailings)[number]
         outcomes = ((source.campaign, source.outcome(index, slot)) for source in sources)
@@ -249,11 +245,6 @@ class Activity:
                 for sent, outcome in self._seeded(card.contact_id, now, is_automated=campaign.is_automated):
                     if sent.campaign_id == campaign.campaign_id and card.quiet_from <= outcome.sent_at:
                         yield card.contact_id, outcome
-
-
-def _quiet(card: Card | None, now: int) -> int:
-    """Until when, at most `now`, a contact follows its seeded fate; 0: it has none."""
-    return now if card is None else min(now, card.quiet_from - 1) if card.is_seeded else 0
 
 
 def _not_counted(outcome: Outcome, now: int) -> Totals:

@@ -42,6 +42,10 @@ class SteadyClock:
     def __call__(self) -> dt.datetime:
         return self._set_to + dt.timedelta(seconds=elapsed() - self._began)
 
+    def seconds(self) -> float:
+        """The same as unix seconds."""
+        return self().timestamp()
+
     @property
     def jump(self) -> dt.timedelta:
         """By how much the machine's clock was moved since: positive when it is ahead of this one now."""

@@ -38,8 +38,6 @@ SPARE_CONNECTIONS = 32  # for callers of `fetch` beside the workers
 
 @dataclass(slots=True)
 class Statistics:
-    """What a client has done so far."""
-
     requests: int = 0
     waited_s: float = 0.0  # for the rate limit, summed over all threads
     outcomes: Counter[Outcome] = field(default_factory=Counter)
@@ -133,7 +131,6 @@ class Client:
 
     @property
     def statistics(self) -> Statistics:
-        """A copy of the figures as of now."""
         with self._lock:
             return copy.copy(self._statistics)
 

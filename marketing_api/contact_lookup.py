@@ -62,8 +62,6 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """It could not be had, and why."""
-
     reason: str
 
 
@@ -79,7 +77,6 @@ def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found
 
 
 def is_nobody(refusal: Refused) -> bool:
-    """Whether a look-up was refused because there is no such contact."""
     return says_absent(str(refusal)) or says_absent(words_in(refusal.detail))
 
 
@@ -198,7 +195,6 @@ class Timeline:
 
 
 def fetch_timelines(client: Client, contact_ids: Iterable[int]) -> Iterator[tuple[int, Timeline | Unread]]:
-    """Of many contacts at once."""
     for each in client.fetch_many(contacts.TIMELINE.bind(id=contact_id) for contact_id in contact_ids):
         yield int(each.call.params["id"]), read_timeline(each) if isinstance(each, Response) else Unread(str(each.error))
 

@@ -17,10 +17,7 @@ MarketingApiError
 └── OutcomeUnknown         a write was sent and no response came: reconcile, never resend blindly
 """
 
-import datetime as dt
 from typing import Any
-
-from marketing_api.clock import utc_now
 
 
 class MarketingApiError(Exception):
@@ -68,18 +65,8 @@ class RateLimited(Transient):
     """429: the service asks to wait for `retry_after` seconds; who waits, waits for a minute at most."""
 
     def __init__(self, message: str, *, retry_after: float) -> None:
-        super().__init__(message + (f"; the service asks to wait until {_moment_in(retry_after)}" if retry_after > _A_MINUTE else ""))
+        super().__init__(message + (f"; the service asks to wait for {retry_after / 3600:,.1f} hours" if retry_after > 60 else ""))
         self.retry_after = retry_after
-
-
-_A_MINUTE, _A_DAY = 60.0, 86_400.0
-
-
-def _moment_in(seconds: float) -> str:
-    try:
-        return f"{utc_now() + dt.timedelta(seconds=seconds):{'%Y-%m-%d' if seconds > _A_DAY else '%H:%M UTC'}}"
-    except (OverflowError, ValueError):
-        return "a year that no calendar has"
 
 
 class Unreachable(Transient):

@@ -34,8 +34,6 @@ class Connection:
 
 
 class Outcome(StrEnum):
-    """How one request ended."""
-
     OK = "ok"  # whole envelope, header ok, payload in its place
     REFUSED = "refused"  # whole envelope, header error
     RATE_LIMITED = "rate_limited"

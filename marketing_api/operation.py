@@ -270,15 +270,14 @@ class Call:
 
 
 class Area(dict[str, Operation]):
-    """The operations of one area by name, as the TOML file beside `module` declares them: their members are those of `Operation`.
+    """The operations of one area by name, as `operations/NAME.toml` declares them: their members are those of `Operation`.
 
     `content` names parameters in that file which stand behind an operation's own.
     """
 
-    def __init__(self, module: str) -> None:
-        path = Path(module).with_suffix(".toml")
-        self.name = path.stem
-        declared = tomllib.loads(path.read_text(encoding="utf-8"))
+    def __init__(self, name: str) -> None:
+        self.name = name
+        declared = tomllib.loads(Path(__file__).with_name("operations").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
         content = declared.pop("content", {})
         super().__init__({name: self._operation(name, members, content) for name, members in declared.items()})
 

@@ -19,7 +19,7 @@ from marketing_api.envelope import collection, decode, first_letter, part, parts
 from marketing_api.exchange import Response
 from marketing_api.records.fields import Record, Unread
 from marketing_api.records.shapes import content_hash, objects
-from marketing_api.records.values import is_nothing, read_int, read_or_none
+from marketing_api.records.values import read_int, read_or_none
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,6 @@ def pairs(response: Response) -> Iterator[tuple[type[Record], Any]]:
 
 
 def _entries(response: Response) -> list[msgspec.Raw]:
-    """The entries of a streamed listing, undecoded."""
     payload = read_envelope(response.body).payload(response.call.operation)
     wrapper = parts_or_none(payload)
     items = part(wrapper, "items") if wrapper is not None else payload
@@ -209,32 +208,24 @@ def timeline_extent(response: Response) -> tuple[int, int]:
     return served, max(served, 0 if total is None else read_or_none(lambda raw: read_int(decode(raw)), total) or 0)
 
 
-#: By the first letter of a value; what begins otherwise is a number.
-_KINDS = {b"{": "object", b"[": "list", b'"': "text", b"t": "true/false", b"f": "true/false", b"n": "null"}
 _WRAPPED = frozenset({"items", "data"})
 
 
-def parts_served(response: Response) -> dict[str, str]:
-    """The parts of a response around its entries: their paths in the body → the type of what stands there. None of a huge one."""
+def parts_served(response: Response) -> dict[str, Any]:
+    """The parts of a response around its entries: their paths in the body → what stands there, with nothing in it decoded. None of a
+    huge one.
+    """
     try:
         members = {} if isinstance(response.body, Path) else read_envelope(response.body).members or {}
         opened = {name: parts_or_none(raw) or {} for name, raw in members.items()}
     except ValueError:
         return {}
-    found = {f"response.data.{name}": _kind(raw) for name, raw in members.items()}
+    found = {f"response.data.{name}": _opened(raw) for name, raw in members.items()}
     inner = {name: each for name, each in opened.items() if not _WRAPPED.isdisjoint(map(str.lower, each))}
-    return found | {f"response.data.{name}.{each}": _kind(raw) for name, wrapper in inner.items() for each, raw in wrapper.items()}
+    return found | {f"response.data.{name}.{each}": _opened(raw) for name, wrapper in inner.items() for each, raw in wrapper.items()}
 
 
-def _kind(raw: msgspec.Raw) -> str:
-    """An object keyed by number is a list (api-observed row 16), what is empty is null."""
-    kind = _KINDS.get(first_letter(raw), "number")
-    if kind not in ("object", "list", "text"):
-        return kind
-    if len(memoryview(raw)) <= _EMPTY and is_nothing(decode(raw)):
-        return "null"
-    return "list" if kind == "object" and all(map(str.isdecimal, parts(raw))) else kind
-
-
-#: Characters of the longest text that stands for nothing.
-_EMPTY = 10
+def _opened(raw: msgspec.Raw) -> Any:
+    if first_letter(raw) == b"{":
+        return parts(raw)
+    return collection(raw) if first_letter(raw) == b"[" else decode(raw)

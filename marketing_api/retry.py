@@ -15,7 +15,7 @@ from collections.abc import Callable
 from marketing_api.errors import GivenUp, InvalidCall, OutcomeUnknown, RateLimited, Refused, TooLarge, Transient, Unreachable
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
-from marketing_api.operations.account import ME
+from marketing_api.records.account import ME
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +121,6 @@ class Silence:
         self._probing = threading.Lock()
 
     def begin(self) -> None:
-        """A request leaves."""
         with self._lock:
             now = time.monotonic()
             if self._since is None or (not self._under_way and now - self._last > _IDLE_S):
@@ -130,7 +129,6 @@ class Silence:
             self._last = now
 
     def end(self, problem: Exception | None) -> None:
-        """It has a response, or not."""
         with self._lock:
             self._under_way -= 1
             self._last = now = time.monotonic()
@@ -151,12 +149,10 @@ class Silence:
         return since is not None and bool(self._why) and self._last - since > SILENCE
 
     def check(self) -> None:
-        """Raises GivenUp when `is_over`."""
         if self.is_over:
             raise GivenUp(f"no whole response for {_PATIENCE} ({self._why}); the account is asked nothing more in this run")
 
     def log_when_due(self) -> None:
-        """Called often."""
         since, now = self._since, time.monotonic()
         if since is None or now - since < FIRST_SAID_S or now - self._logged_at < SAID_AGAIN_S:
             return

@@ -161,7 +161,6 @@ class _Inflow:
         self._file.write(chunk)
 
     def cut(self) -> None:
-        """Keep the beginning alone."""
         self._file.truncate(SPOOL_BYTES)
 
     def finish(self) -> Body:

@@ -55,7 +55,6 @@ class Watch:
 
     @contextlib.contextmanager
     def over(self, timeout: float) -> Iterator[UnderWay]:
-        """Look after one request of an operation with this time-out."""
         now = time.monotonic()
         self.mine.request = request = UnderWay(now + BEGUN * timeout, now + WHOLE * timeout)
         with self._lock:

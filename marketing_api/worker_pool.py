@@ -138,8 +138,6 @@ class WorkerPool:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call without a response, and why."""
-
     call: Call
     error: MarketingApiError
 

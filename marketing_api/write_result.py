@@ -105,7 +105,6 @@ _PHRASES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").rea
 
 
 def _any_of(*kinds: str) -> str:
-    """The pattern of any phrase of these kinds."""
     return "|".join(phrase.replace("<not>", _PHRASES["not"]) for kind in kinds for phrase in _PHRASES[kind])
 
 

@@ -26,7 +26,7 @@ from marketing_api.envelope import Envelope, collection, decode, part, parts_or_
 from marketing_api.exchange import Exchange
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import AREAS
-from marketing_api.operations.contacts import GETCOUPON
+from marketing_api.records.contacts import GETCOUPON
 from marketing_api.records.fields import is_personal
 
 #: Nobody can have an address there (RFC 2606).

@@ -21,7 +21,7 @@ from assets.planning.candidates import DAY_S, Deadlines, Floats, from_arrow, not
 from assets.planning.change_rates import Exposure, Yields, chances, unchanged, unreached
 from assets.planning.habits import unchanged_by_habit
 from assets.planning.order import REASONS, Order, Reason, by_reason, in_full, in_words, order, reasons
-from marketing_api.operations.contacts import GETCOUPON
+from marketing_api.records.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
 

@@ -1,14 +1,16 @@
 """Every operation of the service (63), found here by name.
 
-Each is declared in the TOML file of its area. The Python file beside it names those that fill a table, with what reads their rows,
-and those that code calls; the others are called by their name (`marketing-sync call`).
+Each is declared in the TOML file of its area. `records/AREA.py` names those that fill a table, with what reads their rows, and those that
+code calls; the others are called by their name (`marketing-sync call`).
 """
 
 import difflib
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
-from marketing_api.operations import account, campaigns, contacts, goals, lists, reputation, social, users, webhooks
+from marketing_api.records import account, campaigns, contacts, goals, lists, reputation, social, users, webhooks
+
+__all__ = ["ALL", "AREAS", "account", "campaigns", "contacts", "find", "goals", "lists", "reputation", "social", "users", "webhooks"]
 
 _MODULES = (account, reputation, social, campaigns, contacts, lists, users, goals, webhooks)
 

@@ -12,7 +12,6 @@ import itertools
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from marketing_api.clock import Clock, utc_now, wall
 from marketing_api.errors import BudgetSpent, Stopped
@@ -21,14 +20,6 @@ from marketing_api.rate_limit.pacing import Schedule, Slot
 from marketing_api.rate_limit.redis_state import RedisState
 from marketing_api.rate_limit.report import RateReport
 from marketing_api.rate_limit.shared_state import StateFile, shared_path
-
-
-class _Waiter(NamedTuple):
-    """A thread in the queue: refused requests first, then in order of arrival."""
-
-    is_first_try: bool
-    number: int
-    woken: threading.Condition
 
 
 class RateLimiter:
@@ -41,8 +32,8 @@ class RateLimiter:
     def __init__(self, state: StateFile | RedisState | Path, *, cap: float | None = None) -> None:
         self._state = StateFile(state) if isinstance(state, Path) else state
         self._cap = cap
-        self._lock = threading.Lock()
-        self._queue: list[_Waiter] = []
+        self._changed = threading.Condition()
+        self._queue: list[tuple[bool, int]] = []  # of those who wait: refused requests first, then in order of arrival
         self._arrivals = itertools.count()
         self._slot: Slot | None = None  # reserved for this process, not yet due
 
@@ -60,57 +51,54 @@ class RateLimiter:
 
         Raises Stopped as soon as `is_given_up` says so (call `wake` when its answer changes).
         """
-        with self._lock:
-            waiter = _Waiter(not first, next(self._arrivals), threading.Condition(self._lock))
-            bisect.insort(self._queue, waiter)
+        with self._changed:
+            place = not first, next(self._arrivals)
+            bisect.insort(self._queue, place)
             try:
-                return self._wait(waiter, is_given_up)
+                return self._wait(place, is_given_up)
             finally:
-                self._queue.remove(waiter)
-                if self._queue:
-                    self._queue[0].woken.notify()
+                self._queue.remove(place)
+                self._changed.notify_all()
 
-    def _wait(self, waiter: _Waiter, is_given_up: Callable[[], bool] | None) -> Slot:
+    def _wait(self, place: tuple[bool, int], is_given_up: Callable[[], bool] | None) -> Slot:
         while True:
             if is_given_up is not None and is_given_up():
                 raise Stopped("stopped while waiting for the rate limit")
-            if self._queue[0] is not waiter:
-                waiter.woken.wait()
+            if self._queue[0] != place:
+                self._changed.wait()
                 continue
             slot = self._slot = self._state.apply(self._held_or_next)
             left = slot.at - self._state.now()
             if left <= 0:
                 self._slot = None
                 return slot
-            waiter.woken.wait(left)
+            self._changed.wait(left)
 
     def _held_or_next(self, schedule: Schedule) -> Slot:
-        """The slot that was reserved, unless something was learnt since that forbids it."""
         if self._slot is not None and schedule.still_holds(self._slot):
             return self._slot
         return schedule.reserve(self._state.now(), self._cap)
 
     def learn(self, slot: Slot, report: RateReport | None, *, refused: bool) -> None:
         """Take in what the response to the request of `slot` said about the limit. After a refusal everybody waits."""
-        with self._lock:
+        with self._changed:
             self._state.apply(lambda schedule: schedule.learn(slot, report, refused=refused, now=self._state.now(), wall=wall()))
 
     def wake(self) -> None:
         """Let every waiting thread look again whether it has been given up."""
-        with self._lock:
-            for waiter in self._queue:
-                waiter.woken.notify()
+        with self._changed:
+            self._changed.notify_all()
 
     @property
     def limit(self) -> float:
         """Requests per second that the account reports, or the cautious start until it has."""
-        with self._lock:
+        with self._changed:
             return self._state.apply(lambda schedule: schedule.reported)
 
     @property
     def rate(self) -> float:
         """Requests per second at which slots are given now."""
-        with self._lock:
+        with self._changed:
             return self._state.apply(lambda schedule: schedule.rate(self._cap))
 
 
@@ -136,7 +124,6 @@ class RequestBudget:
             self.left -= 1
 
     def give_back(self) -> None:
-        """A request that was taken was not sent after all."""
         with self._lock:
             if self.left is not None:
                 self.left += 1

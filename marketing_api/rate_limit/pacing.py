@@ -150,7 +150,6 @@ class Schedule:
         return slot
 
     def still_holds(self, slot: Slot) -> bool:
-        """Whether nothing was learnt since that forbids the slot."""
         if slot.at < self.hold_until or slot.at > self.last_at + 1:  # given before the state was lost, or by another clock
             return False
         return slot.window < 0 or not self.windows.is_fixed or slot.index < self.rate()

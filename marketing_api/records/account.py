@@ -1,8 +1,9 @@
-"""What comes back about the business itself."""
+"""What comes back about the business itself, and the operations that bring it."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from marketing_api.operation import Area
 from marketing_api.records.fields import Record, Rows, field, missing
 from marketing_api.records.shapes import each, objects
 
@@ -22,3 +23,7 @@ class Business(Record):
 def business(payload: Any, params: Mapping[str, str]) -> Rows:
     """`business`: one object. No account is without its business: an empty one tells nothing."""
     yield from each(Business, objects(payload)) if objects(payload) else [missing(Business, "business")]
+
+
+AREA = Area("account")
+ME = AREA.filling("app/me", business, Business)

@@ -1,4 +1,4 @@
-"""What comes back about e-mail campaigns and their statistics."""
+"""What comes back about e-mail campaigns and their statistics, and the operations that bring it."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
@@ -7,6 +7,7 @@ from dataclasses import field as attribute
 from itertools import chain
 from typing import Any
 
+from marketing_api.operation import Area
 from marketing_api.records.fields import MaybeWord, Record, Rows, Unread, field, key, missing
 from marketing_api.records.shapes import each, entries, is_full, is_numbered, is_scalar, is_whole, items_of, mapping, member, objects
 from marketing_api.records.values import is_nothing, read_clicker, read_share
@@ -202,3 +203,9 @@ def _clickers(clickers: Any) -> Iterator[Any]:
         yield from map(list, clickers.items())
     else:
         yield clickers
+
+
+AREA = Area("campaigns")
+CAMPAIGNS = AREA.filling("emailmarketing/campaigns", campaigns, Campaign)
+GETCAMPAIGN = AREA.filling("emailmarketing/getcampaign", campaign, Campaign)
+STATS = AREA.filling("emailmarketing/stats", statistics, CampaignStats, CampaignLink, CampaignClicker)

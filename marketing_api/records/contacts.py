@@ -1,9 +1,11 @@
-"""What comes back about contacts and their coupons. Their timelines are in `timelines`."""
+"""What comes back about contacts and their coupons, and the operations that bring it. Their timelines are in `timelines`."""
 
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
+from marketing_api.operation import Area
+from marketing_api.records import timelines
 from marketing_api.records.fields import Json, MaybeWord, Record, Rows, field, key
 from marketing_api.records.shapes import each, entries, is_collection, items_of, mapping
 from marketing_api.records.values import is_nothing, read_int, read_or_none
@@ -78,3 +80,20 @@ def coupons(payload: Any, params: Mapping[str, str]) -> Rows:
         if isinstance(raw, dict) and "email" in params:
             raw.setdefault("email", params["email"])
         yield record, raw
+
+
+AREA = Area("contacts")
+GETCONTACTS = AREA.filling("emailmarketing/getcontacts", contacts, Contact)
+GETCONTACTBYEMAIL = AREA["emailmarketing/getcontactbyemail"]
+GETCONTACT = AREA["emailmarketing/getcontact"]
+_TIMELINE = timelines.TimelineEvent, timelines.TimelineVisit, timelines.TimelineAutomation
+TIMELINE = AREA.filling("emailmarketing/getcontacttimeline", timelines.timeline, *_TIMELINE)
+GETCOUPON = AREA.filling("emailmarketing/getcoupon", coupons, Coupon)
+
+EDITCONTACT = AREA["emailmarketing/editcontact"]
+SYNCCONTACT = AREA["emailmarketing/synccontact"]
+MOVECONTACT = AREA["emailmarketing/movecontact"]
+DELETECONTACT = AREA["emailmarketing/deletecontact"]
+ADDACTIVITY = AREA["emailmarketing/addactivity"]
+ADDTAG = AREA["emailmarketing/addtag"]
+REMOVETAG = AREA["emailmarketing/removetag"]

@@ -87,12 +87,10 @@ def field(doc: str, *wire: str, personal: bool = False) -> Any:
 
 
 def is_personal(info: FieldInfo) -> bool:
-    """Whether the field was declared as personal data."""
     return info.json_schema_extra == _PERSONAL
 
 
 def is_word(info: FieldInfo) -> bool:
-    """Whether the field was declared to hold words of an open set."""
     return _WORD in info.metadata
 
 

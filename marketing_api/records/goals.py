@@ -1,11 +1,12 @@
-"""What comes back about conversion goals."""
+"""What comes back about conversion goals, and the operations that bring it."""
 
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from marketing_api.operation import Area
 from marketing_api.records.fields import AsWorded, MaybeTexts, Record, Rows, field, key
-from marketing_api.records.shapes import each, items_of, lift
+from marketing_api.records.shapes import each, items_of, lift, single
 
 
 class Goal(Record):
@@ -35,3 +36,9 @@ def goals(payload: Any, params: Mapping[str, str]) -> Rows:
                 raw["domain_id"] = params["domainid"]
                 raw.pop("domainid", None)
         yield record, raw
+
+
+AREA = Area("goals")
+LISTS = AREA.filling("goal/lists", goals, Goal)
+LISTBYDOMAIN = AREA.filling("goal/listbydomain", goals, Goal)
+SHOW = AREA.filling("goal/show", single(goals), Goal)

@@ -1,12 +1,13 @@
-"""What comes back about contact lists, their custom fields, and audiences."""
+"""What comes back about contact lists, their custom fields, and audiences, and the operations that bring it."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from marketing_api.operation import Area
 from marketing_api.records.fields import Record, Rows, Unread, field, key, missing
-from marketing_api.records.shapes import each, is_collection, is_full, is_scalar, items_of, mapping, member, objects
+from marketing_api.records.shapes import each, is_collection, is_full, is_scalar, items_of, listing, mapping, member, objects
 from marketing_api.records.values import is_nothing
 
 
@@ -102,3 +103,9 @@ def _fields(fields: Any, list_id: Any) -> Rows:
             yield ListField, Unread({name: label}, "field_id: not a field")
         else:
             yield ListField, {"list_id": list_id, "field_id": name, "label": label}
+
+
+AREA = Area("lists")
+GETLISTS = AREA.filling("emailmarketing/getlists", lists, ContactList, ListField)
+GETLIST = AREA.filling("emailmarketing/getlist", contact_list, ContactList, ListField)
+GETAUDIENCES = AREA.filling("emailmarketing/getaudiences", listing(Audience), Audience)

@@ -1,4 +1,4 @@
-"""What comes back about reviews, feedback, sentiment and their statistics."""
+"""What comes back about reviews, feedback, sentiment and their statistics, and the operations that bring it."""
 
 import contextlib
 import datetime as dt
@@ -9,6 +9,7 @@ from typing import Any
 
 import phpserialize
 
+from marketing_api.operation import Area
 from marketing_api.records.fields import ApiWord, AsWorded, Network, RawText, Record, Rows, field, key, missing
 from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, is_whole, items_of, keyed, mapping, member
 from marketing_api.records.values import as_text, is_no_moment, is_nothing, singular
@@ -233,3 +234,10 @@ def _numbers(value: Any) -> Iterator[float]:
             yield float(value)
     elif isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15:
         yield float(value)
+
+
+AREA = Area("reputation")
+DIRECT = AREA.filling("reputation/direct", direct_reviews, DirectReview)
+ONLINE = AREA.filling("reputation/online", online_reviews, OnlineReview, OnlineReviewChannel)
+SENTIMENT = AREA.filling("reputation/sentiment", sentiment, SentimentMention, SentimentTotals)
+STATS = AREA.filling("reputation/stats", stats, ReviewStats, SocialMediaStats, FeedbackViews)

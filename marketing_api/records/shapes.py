@@ -61,7 +61,6 @@ def is_scalar(value: Any) -> bool:
 
 
 def is_full(value: Any) -> bool:
-    """Whether it is a collection with something in it."""
     return isinstance(value, (dict, list)) and bool(value)
 
 

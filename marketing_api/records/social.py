@@ -1,9 +1,10 @@
-"""What comes back about social profiles, posts and short links."""
+"""What comes back about social profiles, posts and short links, and the operations that bring it."""
 
 import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
+from marketing_api.operation import Area
 from marketing_api.records.fields import ApiWord, AsWorded, Network, Record, Rows, field, key, missing
 from marketing_api.records.shapes import each, entries, is_whole, items_of, lift, objects
 from marketing_api.records.values import is_no_moment, singular
@@ -140,3 +141,13 @@ def links(payload: Any, params: Mapping[str, str]) -> Rows:
                 yield SocialLinkClicks, {"id": raw.get("id"), "network": network, "click_count": count}
         else:
             yield from each(SocialLinkClicks, clicks)
+
+
+AREA = Area("social")
+CHANNELS = AREA.filling("socialmedia/channels", profiles, SocialProfile)
+CALENDAR = AREA.filling("socialmedia/calendar", posts, SocialPost)
+STATS = AREA.filling("socialmedia/stats", links, SocialLink, SocialLinkClicks)
+GETPOST = AREA.filling("socialmedia/getpost", post_details, SocialPostDetail)
+
+#: Networks whose posts can be requested one by one.
+POST_CHANNELS = GETPOST.parameter("channel").choices

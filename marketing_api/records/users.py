@@ -1,10 +1,11 @@
-"""What comes back about users, managers and groups."""
+"""What comes back about users, managers and groups, and the operations that bring it."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from marketing_api.operation import Area
 from marketing_api.records.fields import AsWorded, Record, Rows, field, key, missing
-from marketing_api.records.shapes import is_collection, is_whole, items_of, mapping
+from marketing_api.records.shapes import is_collection, is_whole, items_of, listing, mapping
 
 
 class User(Record):
@@ -55,3 +56,9 @@ def users(payload: Any, params: Mapping[str, str]) -> Rows:
                 ids |= {} if "id" in person or not isinstance(people, dict) else {"user_id": number}
                 person = person | ids
             yield User, person
+
+
+AREA = Area("users")
+LISTS = AREA.filling("user/lists", users, User)
+MANAGERS = AREA.filling("user/managers", listing(Manager), Manager)
+GROUPS = AREA.filling("user/groups", listing(UserGroup), UserGroup)

@@ -32,7 +32,6 @@ def is_nothing(value: Any) -> bool:
 
 
 def read_or_none(read: Callable[[Any], Value], value: Any) -> Value | None:
-    """What `read` makes of a value, None where it refuses."""
     try:
         return read(value)
     except ValueError:

@@ -1,10 +1,11 @@
-"""What comes back about behavioural webhooks."""
+"""What comes back about behavioural webhooks, and the operations that bring it."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from marketing_api.operation import Area
 from marketing_api.records.fields import AsWorded, Record, Rows, Unread, field, key
-from marketing_api.records.shapes import each, items_of, lift
+from marketing_api.records.shapes import each, items_of, lift, single
 from marketing_api.records.values import is_nothing, read_int
 
 
@@ -60,3 +61,8 @@ def _seconds(delay: Any) -> int | None:
     if not given.keys() <= _SECONDS.keys():
         raise ValueError("a delay in other units")
     return sum(_SECONDS[name] * read_int(value) for name, value in given.items()) if given else None
+
+
+AREA = Area("webhooks")
+LISTS = AREA.filling("webhook/lists", webhooks, Webhook)
+SHOW = AREA.filling("webhook/show", single(webhooks), Webhook)

@@ -11,7 +11,7 @@ from marketing_api.operations import ALL
 from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, responses, social, users, webhooks
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import check, merge
-from marketing_api.sandbox.options import AccountOptions, Options
+from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.rules import RULES, CheckedCall, Params, Payload, Refusal
 from marketing_api.sandbox.seeded_account import Origin
@@ -81,7 +81,6 @@ class App:
         return responses.success(tenant, data, rate, is_bare=operation.is_read and switches["envelope"] == "writes")
 
     def _carry_out(self, call: CheckedCall, account: str) -> Payload:
-        """Apply an operation's rule; a write that took place is journalled."""
         operation, data = call.operation, RULES[call.operation.name](call)
         if self.journal is not None and not operation.is_read:
             shown = Call(operation, call.params).shown
@@ -106,24 +105,18 @@ class App:
 def build(options: Options) -> App:
     """The accounts that the options name, with everything replayed that their journal holds."""
     journal = Journal(options.state) if options.state else None
+    begun = {line["account"]: Origin(**line["origin"]) for line in journal.lines() if "origin" in line} if journal else {}
+    base = int(time.time()) if options.now is None else options.now
     tenants = []
     for one in options.every_account:
-        world, switches = World(_origin(options, one, journal), options.now), Switches(options.switches)
+        if (origin := begun.get(one.name)) is None:
+            origin = Origin(one.seed, one.contacts, base, options.timezone)
+            if journal is not None:
+                journal.append(one.name, origin=asdict(origin))
+        world, switches = World(origin, options.now), Switches(options.switches)
         faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
         tenants.append(Tenant(one.name, one.key, world, Window(options.rate_limit), switches, faults, options.revoke_after))
     app = App(tenants)
     if journal is not None:
         app.replay(journal)
     return app
-
-
-def _origin(options: Options, account: AccountOptions, journal: Journal | None) -> Origin:
-    """What the account was started from when it was first journalled, or what the options say."""
-    for line in journal.lines() if journal else ():
-        if line["account"] == account.name and "origin" in line:
-            return Origin(**line["origin"])
-    base = int(time.time()) if options.now is None else options.now
-    origin = Origin(account.seed, account.contacts, base, options.timezone)
-    if journal is not None:
-        journal.append(account.name, origin=asdict(origin))
-    return origin

@@ -32,7 +32,6 @@ class Share:
     offset: int
 
     def count(self, first: int) -> int:
-        """How many of the first `first` entries are picked."""
         return (first * self.parts + self.offset) // WHOLE
 
     def has(self, index: int) -> bool:

@@ -85,7 +85,6 @@ def getcontactbyemail(call: CheckedCall) -> Payload:
 
 
 def existing(call: CheckedCall) -> Contact:
-    """The contact that `id` names; a Refusal when there is none."""
     contact = call.world.subscribers.get(call.id(), call.now)
     if contact is None:
         raise missing("The contact")
@@ -273,7 +272,8 @@ def timeline(call: CheckedCall) -> Payload:
     if not found:
         raise missing("The contact")
     contact, activity = found[0], call.world.activity
-    received, triggered = activity.received(contact.contact_id, call.now), activity.triggered(contact.contact_id, call.now)
+    received = activity.received(contact.contact_id, call.now)
+    triggered = activity.received(contact.contact_id, call.now, is_automated=True)
     entries = _entries(call, contact, received, triggered)
     shown = entries[: call.switches.number("timeline-cut") or None]
     payload: dict[str, Any] = {

@@ -60,9 +60,8 @@ def addlist(call: CheckedCall) -> Payload:
 
 @rule("emailmarketing/deletelist")
 def deletelist(call: CheckedCall) -> Payload:
-    """Its contacts go with it."""
     payload = call.deleted(call.world.lists)
-    call.world.subscribers.delete_list(call.id(), call.now)
+    call.world.subscribers.deleted_lists.add(call.id())
     return payload
 
 

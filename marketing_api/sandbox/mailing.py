@@ -48,7 +48,6 @@ class Campaign:
         return f"c{self.campaign_id}-" + "-".join(word for word in self.subject.lower().split() if word.isalpha())[:24].rstrip("-")
 
     def group(self, moment: int) -> str:
-        """The status group it stands in at `moment`."""
         if self.is_automated:
             return "Automation"
         if not self.sent_at or moment < self.scheduled_at:
@@ -78,8 +77,6 @@ class Outcome(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Of one campaign by some moment."""
-
     sent: int = 0
     bounced: int = 0
     opened: int = 0
@@ -160,7 +157,6 @@ class Mailing:
         return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, links))
 
     def totals(self, moment: int) -> Totals:
-        """What has happened by `moment`."""
         passed = moment - self.campaign.sent_at
         sent = bounced = opened = unsubscribed = 0
         for slot, character in enumerate(CHARACTERS) if passed >= 0 else ():
@@ -201,15 +197,12 @@ def left(mailings: Sequence[Mailing], roll: Roll, index: int, slot: int) -> int:
 
 
 def _by(passed: int, openers: int, draw: float) -> int:
-    """How many of the openings come within `passed` seconds."""
     if passed >= LONGEST:
         return openers
     return bisect.bisect_right(range(openers), passed, key=lambda place: delay(place, openers, draw))
 
 
 class Automation:
-    """One automation on one list."""
-
     def __init__(self, roll: Roll, seed: int, campaign: Campaign) -> None:
         self.roll = roll
         self.campaign = campaign
@@ -248,7 +241,6 @@ class Automation:
         return range(self.roll.blocks_of_first(slot, self._from), self.roll.blocks(slot, last))
 
     def totals(self, moment: int) -> Totals:
-        """As of a mailing."""
         ranges = [(slot, blocks) for slot in self._slots if (blocks := self._range(slot, moment))]
         return Totals(sum(len(blocks) for _, blocks in ranges), opened=sum(self._opened(*one, moment) for one in ranges))
 
@@ -263,7 +255,6 @@ class Automation:
         return total
 
     def clickers(self, moment: int) -> Iterator[tuple[int, Clicks]]:
-        """As of a mailing."""
         for slot in self._slots:
             blocks = self._range(slot, moment)
             opens, clickers = self._shares(slot)

@@ -20,7 +20,6 @@ class Moments:
         self.form = form
 
     def unix(self, moment: dt.datetime) -> int:
-        """A local date-time without an offset as unix seconds."""
         return int(moment.replace(tzinfo=self.zone).timestamp())
 
     def midnight(self, day: dt.date) -> int:

@@ -20,8 +20,6 @@ _STATUSES = {WRONG_KEY: 401, 405: 405, 429: 429}
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Header names are lower-case."""
-
     verb: str
     path: str
     query: str = ""
@@ -42,7 +40,6 @@ class Response:
 
 
 def success(tenant: Tenant, data: Payload, rate: RateReport, *, is_bare: bool) -> Response:
-    """A payload in its envelope, or without one as in some samples."""
     head, tail = ("", "") if is_bare else _envelope(tenant, rate, "ok")
     if isinstance(data, Streamed):
         return Response(200, _stream(head, data, tail), headers=rate.headers())
@@ -77,7 +74,6 @@ def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
 
 
 def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
-    """What stands before and after the payload."""
     switches, values, report = tenant.switches, rate._asdict(), ""
     if switches["rate-limit-values"] == "text":  # api-observed row 27
         values = {name: str(value) for name, value in values.items()}

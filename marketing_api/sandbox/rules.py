@@ -49,7 +49,6 @@ class CheckedCall:
         self._tenant, self._arrived = tenant, arrived
 
     def later(self, seconds: int, action: Callable[[], None]) -> None:
-        """Let a write take effect so many seconds after the request."""
         if seconds:
             self._tenant.pending.append((self._arrived + seconds, action))
         else:
@@ -78,7 +77,6 @@ class CheckedCall:
         return self.get(name).lower() in ("true", "1", "yes")
 
     def day(self, name: str, days_later: int = 0) -> int:
-        """The unix second at which the given local day begins."""
         try:
             return self.moments.midnight(dt.date.fromisoformat(self.get(name)) + dt.timedelta(days=days_later))
         except (ValueError, OverflowError):  # the first and last years that there are
@@ -160,7 +158,6 @@ def _positive(text: str, default: int) -> int:
 
 
 def done(shelf: Shelf, verb: str) -> dict[str, Any]:
-    """The response to a write to one thing."""
     return {"item": f"The {shelf.name} was {verb} successfully"}
 
 
@@ -176,8 +173,6 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(name: str) -> Callable[[Rule], Rule]:
-    """Declare that the function is the rule of the operation of that name."""
-
     def declare(function: Rule) -> Rule:
         RULES[name] = function
         return function

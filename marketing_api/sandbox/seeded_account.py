@@ -31,7 +31,7 @@ class Origin:
 
 
 class Account:
-    """`sends` are the campaigns sent to each list (by id), in the order of sending; mailings and automations are by list number."""
+    """Mailings (in the order of sending) and automations are by list number."""
 
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
@@ -56,15 +56,15 @@ class Account:
     def _replan(self, moment: int) -> None:
         """After a campaign was written: the past stays, the future is planned anew."""
         self._planned_until = moment + _AHEAD
-        self.sends: defaultdict[int, list[Campaign]] = defaultdict(list)
+        sent: defaultdict[int, list[Campaign]] = defaultdict(list)  # by list id
         campaigns, seed = self._every(self._planned_until + _AHEAD), self.origin.seed
         for campaign in sorted(campaigns, key=lambda one: (one.sent_at, one.campaign_id)):
             for wanted in campaign.lists if campaign.sent_at else ():
-                self.sends[wanted].append(campaign)
+                sent[wanted].append(campaign)
         self.mailings: list[list[Mailing]] = []
         self.automations: list[list[Automation]] = []
         for roll in self.rolls:
-            sends = self.sends[list_id(roll.number)]
+            sends = sent[list_id(roll.number)]
             times = [one.sent_at for one in sends]
             self.mailings.append([Mailing(roll, seed, one, place, times) for place, one in enumerate(sends)])
             self.automations.append([Automation(roll, seed, one) for one in campaigns if one.trigger and list_id(roll.number) in one.lists])
@@ -81,7 +81,6 @@ class Account:
         return [campaign for campaign in self._every(now) if campaign.campaign_id not in self._deleted]
 
     def put_campaign(self, campaign: Campaign, now: int) -> None:
-        """Add or replace a campaign; what was sent stays sent."""
         self._written[campaign.campaign_id] = campaign
         self._replan(now)
 

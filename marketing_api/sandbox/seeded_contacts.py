@@ -72,7 +72,6 @@ class Roll:
         return self.start + DAY + _waking(past * (HISTORY_DAYS - 1))
 
     def _registered(self, moment: int) -> int:
-        """How many have registered by `moment`."""
         top = max(64, self.size * 2)
         while self.registered_at(top) <= moment:
             top *= 2
@@ -131,7 +130,6 @@ def list_id(number: int) -> int:
 
 @functools.cache
 def field_ids(list_number: int) -> tuple[str, ...]:
-    """The ids of a seeded list's custom fields, by position."""
     return tuple(str(9100 + list_number * 10 + position) for position in range(len(WORDS["fields"])))
 
 

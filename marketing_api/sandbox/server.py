@@ -49,7 +49,6 @@ async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, r
 
 
 async def _receive(connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
-    """The next request; None when the client is done."""
     head, body = None, bytearray()
     while True:
         event = connection.next_event()

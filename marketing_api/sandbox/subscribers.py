@@ -1,7 +1,7 @@
 """The contacts of an account as they stand: the seeded ones, overlaid with what was written; which of them a list shows.
 
 A contact that was never written to is computed; one that was has a Card. A seeded contact whose list, status or existence was
-changed stops following its seeded fate at that moment (`quiet_from`), and periods say to which list it belongs from then on.
+changed stops following its seeded fate at that moment (`quiet_from`): nothing more is sent to it, nor to one that was added.
 `Activity` is what they did. Not here: the wording of responses (`contacts`).
 """
 
@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailing, Outcome, Totals, clicks, left
+from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailing, Outcome, Totals, left
 from marketing_api.sandbox.moments import DAY, Moments
 from marketing_api.sandbox.seeded_account import Account
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, Person, Roll, contact_id, field_ids, list_id, roll_and_index
@@ -36,15 +35,6 @@ class Contact(NamedTuple):
 
 
 @dataclass(slots=True)
-class Period:
-    """A stay on a list that a write began; mailings are received in between."""
-
-    list_id: int
-    begins: int
-    ends: int = _NEVER
-
-
-@dataclass(slots=True)
 class Card:
     """What was written to one contact. None: as seeded."""
 
@@ -57,7 +47,6 @@ class Card:
     values: dict[str, str] = field(default_factory=dict)
     quiet_from: int = _NEVER
     deleted_at: int = _NEVER
-    periods: list[Period] = field(default_factory=list)
     tags: dict[str, int] = field(default_factory=dict)  # when each was added
     activities: list[tuple[int, str]] = field(default_factory=list)
 
@@ -134,12 +123,11 @@ class Subscribers:
         """A new contact on a list; returns its id."""
         new = reserved or next(self.ids)
         self.cards[new] = Card(new, where, now, False, email, status, dict(values))
-        self._break(self.cards[new], now, is_active=status == ACTIVE)
         self._by_email.setdefault(email.lower(), []).append(new)
         return new
 
     def edit(self, contact: Contact, now: int, email: str = "", status: int | None = None, values: dict[str, str] | None = None) -> None:
-        """Change what is given; a new status ends or begins the receiving of mails."""
+        """Change what is given; a new status ends the receiving of mails."""
         card = self.card(contact)
         if email and email.lower() != contact.email.lower():
             self._by_email.setdefault(email.lower(), []).append(card.contact_id)
@@ -147,39 +135,23 @@ class Subscribers:
         card.values.update(values or {})
         if status is not None and status != contact.status:
             card.status = status
-            self._break(card, now, is_active=status == ACTIVE)
+            card.quiet_from = min(card.quiet_from, now)
 
     def move(self, contact: Contact, where: int, now: int) -> None:
         card = self.card(contact)
         card.list_id, card.status = where, contact.status
         card.values.update(contact.values)
-        self._break(card, now, is_active=contact.status == ACTIVE)
+        card.quiet_from = min(card.quiet_from, now)
 
     def delete(self, contact: Contact, now: int) -> None:
         card = self.card(contact)
         card.deleted_at = now
-        self._break(card, now, is_active=False)
-
-    def delete_list(self, where: int, now: int) -> None:
-        """Its contacts go with it; nothing more is sent to them."""
-        self.deleted_lists.add(where)
-        for card in self.cards.values():
-            if card.list_id == where:
-                self._break(card, now, is_active=False)
+        card.quiet_from = min(card.quiet_from, now)
 
     def card(self, contact: Contact) -> Card:
         """Where tags and activities are written, too."""
         new = Card(contact.contact_id, contact.list_id, contact.registered_at, contact.contact_id < FIRST_WRITTEN_ID)
         return self.cards.setdefault(contact.contact_id, new)
-
-    def _break(self, card: Card, now: int, *, is_active: bool) -> None:
-        """What was sent to the contact so far ends at this moment; something new begins if it is active."""
-        if card.is_seeded:
-            card.quiet_from = min(card.quiet_from, now)
-        for period in card.periods:
-            period.ends = min(period.ends, now)
-        if is_active:
-            card.periods.append(Period(card.list_id, now))
 
 
 class Listing:
@@ -225,7 +197,6 @@ class Listing:
 
 #: What the mails of a contact are: campaigns, each with what the contact did.
 Mail = tuple[Campaign, Outcome]
-_OPENS = 360  # of 1024: contacts on a list by a write
 
 
 class Activity:
@@ -233,39 +204,20 @@ class Activity:
 
     def __init__(self, subscribers: Subscribers) -> None:
         self._subscribers, self._account = subscribers, subscribers.account
-        self._salt = salt(self._account.origin.seed, "guests")
 
-    def received(self, wanted: int, now: int) -> list[Mail]:
-        """Every campaign sent to the contact by `now`, oldest first."""
-        card = self._subscribers.cards.get(wanted)
-        mails = self._seeded(wanted, _quiet(card, now), is_automated=False)
-        for period in card.periods if card else ():
-            sends = [one for one in self._account.sends.get(period.list_id, ()) if period.begins <= one.sent_at < min(period.ends, now + 1)]
-            mails += [(campaign, self._guest(wanted, campaign)) for campaign in sends]
-        return mails
-
-    def triggered(self, wanted: int, now: int) -> list[Mail]:
-        """Every automation that sent something to the contact by `now`."""
-        return self._seeded(wanted, _quiet(self._subscribers.cards.get(wanted), now), is_automated=True)
+    def received(self, wanted: int, now: int, *, is_automated: bool = False) -> list[Mail]:
+        """Every campaign, or automation, that was sent to the contact by `now`, oldest first."""
+        if (card := self._subscribers.cards.get(wanted)) is None:
+            return self._seeded(wanted, now, is_automated=is_automated)
+        return self._seeded(wanted, min(now, card.quiet_from - 1), is_automated=is_automated) if card.is_seeded else []
 
     def _seeded(self, wanted: int, now: int, *, is_automated: bool) -> list[Mail]:
-        """What a seeded contact receives by `now` (0: nothing) unless somebody writes to it."""
+        """What a seeded contact receives by `now` unless somebody writes to it."""
         number, index = roll_and_index(wanted)
-        if not now:
-            return []
         slot = self._account.rolls[number].slot(index)
         sources: Sequence[Mailing | Automation] = (self._account.automations if is_automated else self._account.mailings)[number]
         outcomes = ((source.campaign, source.outcome(index, slot)) for source in sources)
         return [(campaign, outcome) for campaign, outcome in outcomes if outcome is not None and outcome.sent_at <= now]
-
-    def _guest(self, wanted: int, campaign: Campaign) -> Outcome:
-        draw = spread(self._salt ^ campaign.campaign_id, wanted)
-        if draw % 1024 >= _OPENS:
-            return Outcome(campaign.sent_at)
-        opened = campaign.sent_at + 60 + (draw >> 10) % DAY
-        if not campaign.links or draw >> 5 & 7:
-            return Outcome(campaign.sent_at, opened)
-        return Outcome(campaign.sent_at, opened, opened + 90, clicks(draw, len(campaign.links)))
 
     def _sources(self, campaign: Campaign) -> Iterable[Mailing | Automation]:
         """The campaign on each of its lists; a list that was named twice counts once."""
@@ -275,8 +227,7 @@ class Activity:
     def totals(self, campaign: Campaign, now: int) -> Totals:
         """The campaign's totals by `now`, over all its lists."""
         found = [source.totals(now) for source in self._sources(campaign)]
-        found += [_counted(outcome, now, -1) for _, outcome in self._suppressed(campaign, now)]
-        found += [_counted(outcome, now, 1) for _, outcome in self._guests(campaign, now)]
+        found += [_not_counted(outcome, now) for _, outcome in self._suppressed(campaign, now)]
         return Totals(*map(sum, zip(*found, strict=True)))
 
     def clickers(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Clicks]]:
@@ -286,9 +237,6 @@ class Activity:
             for index, clicked in source.clickers(now):
                 if (wanted := contact_id(source.roll.number, index)) not in gone:
                     yield wanted, clicked
-        for wanted, outcome in self._guests(campaign, now):
-            if 0 < outcome.clicked_at <= now:
-                yield wanted, outcome.clicks
 
     def _suppressed(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Outcome]]:
         """Seeded outcomes that a write prevented."""
@@ -298,20 +246,6 @@ class Activity:
                     if sent.campaign_id == campaign.campaign_id and card.quiet_from <= outcome.sent_at:
                         yield card.contact_id, outcome
 
-    def _guests(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Outcome]]:
-        if not campaign.sent_at or campaign.sent_at > now:
-            return
-        for card in self._subscribers.cards.values():
-            for period in card.periods:
-                if period.list_id in campaign.lists and period.begins <= campaign.sent_at < period.ends:
-                    yield card.contact_id, self._guest(card.contact_id, campaign)
 
-
-def _quiet(card: Card | None, now: int) -> int:
-    """Until when, at most `now`, a contact follows its seeded fate; 0: it has none."""
-    return now if card is None else min(now, card.quiet_from - 1) if card.is_seeded else 0
-
-
-def _counted(outcome: Outcome, now: int, sign: int) -> Totals:
-    bounced, opened, left = (sign * (0 < at <= now) for at in (outcome.bounced_at, outcome.opened_at, outcome.left_at))
-    return Totals(sign, bounced, opened, left)
+def _not_counted(outcome: Outcome, now: int) -> Totals:
+    return Totals(-1, *(-(0 < at <= now) for at in (outcome.bounced_at, outcome.opened_at, outcome.left_at)))

@@ -46,7 +46,6 @@ class Tenant:
         return Moments(self.world.account.origin.timezone, self.switches["dates"])
 
     def settle(self, real: float) -> None:
-        """Let queued writes take effect that are due."""
         due = [action for at, action in self.pending if at <= real]
         self.pending = [one for one in self.pending if one[0] > real]
         for action in due:

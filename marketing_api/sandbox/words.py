@@ -10,7 +10,6 @@ WORDS: Thing = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encod
 
 
 def _plain(name: str) -> tuple[str, str]:
-    """A name and its letters as they stand in an address."""
     folded = unicodedata.normalize("NFKD", name.replace("ø", "o").replace("ł", "l").replace("Ł", "L").replace("ß", "ss"))
     return name, "".join(letter for letter in folded.lower() if "a" <= letter <= "z")
 
@@ -20,5 +19,4 @@ for names in ("first_names", "last_names"):
 
 
 def pick(kind: str, draw: int) -> Any:
-    """The word of that kind on which a draw falls."""
     return WORDS[kind][draw % len(WORDS[kind])]

@@ -40,7 +40,6 @@ class Shelf:
         return found
 
     def add(self, thing: Thing) -> int:
-        """Returns the new id."""
         new = next(self._ids)
         self._written[new] = thing
         return new

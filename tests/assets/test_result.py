@@ -8,7 +8,7 @@ from assets.result import AccountResult
 from marketing_api.client import Failure
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, NotAvailable, Refused, Unreachable
 from marketing_api.operations import contacts
-from marketing_api.operations.contacts import GETCOUPON
+from marketing_api.records.contacts import GETCOUPON
 
 QUESTION = contacts.TIMELINE.bind(id=1)
 

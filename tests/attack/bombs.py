@@ -42,7 +42,7 @@ def _deflated(wbits: int) -> bytes:
 
 def _answered(folder: Path, head: str, body: bytes, again: int = 1) -> str:
     """What the transport says of an answer; `again`: how often the body is sent."""
-    from marketing_api.operations.account import ME
+    from marketing_api.records.account import ME
     from marketing_api.redaction import Secret
     from marketing_api.transport import Transport
     from tests.marketing_api.raw_server import RawServer

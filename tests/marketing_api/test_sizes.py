@@ -12,7 +12,7 @@ import pytest
 
 from marketing_api.errors import BrokenResponse
 from marketing_api.exchange import BODY_LIMIT
-from marketing_api.operations.account import ME
+from marketing_api.records.account import ME
 from marketing_api.redaction import Secret
 from marketing_api.transport import MOST_RATIO, SMALL_BYTES, SPOOL_BYTES, Received, Transport
 from tests.marketing_api.raw_server import RawServer, body_of, http

@@ -18,9 +18,8 @@ from marketing_api import validation
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import contacts, find, reputation
-from marketing_api.operations.campaigns import STATS
 from marketing_api.parsing import pairs
-from marketing_api.records.campaigns import CampaignClicker
+from marketing_api.records.campaigns import STATS, CampaignClicker
 from tests.warehouse.exchanges import envelope, exchange
 from warehouse.forgetting import Forgotten, is_pseudonym
 

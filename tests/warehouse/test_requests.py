@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from marketing_api.operations import account, lists
-from marketing_api.operations.contacts import GETCOUPON
+from marketing_api.records.contacts import GETCOUPON
 from tests.warehouse.answering import Home
 from warehouse import bookkeeping as module
 from warehouse.lookups import CONTRADICTING, FEWEST, SHARE

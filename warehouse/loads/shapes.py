@@ -48,9 +48,9 @@ class Shapes:
         if rows.names[1]:
             self.names.setdefault((operation, *rows.names), request_id)
 
-    def look_around(self, operation: str, request_id: int, parts: Mapping[str, str]) -> None:
-        """At what stands around the entries of a response: its path in the body → its type."""
-        for path, kind in parts.items():
+    def look_around(self, operation: str, request_id: int, parts: Mapping[str, Any]) -> None:
+        """At what stands around the entries of a response: its path in the body → the value, of which the type is looked at."""
+        for path, kind in ((path, type_of(value)) for path, value in parts.items()):
             self.facts.setdefault((path, TYPE, kind), (request_id, kind))
         if parts:
             self.names.setdefault((f"response of {operation}", frozenset(parts), frozenset(parts)), request_id)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from marketing_api.contact_lookup import Timeline, Unread, fetch_timelines, read_timeline
-from marketing_api.operations.contacts import ADDACTIVITY, TIMELINE
+from marketing_api.records.contacts import ADDACTIVITY, TIMELINE
 from marketing_api.write_result import unescaped
 from pipelines.write_back.account_state import Event, Person, Who, read_who
 from pipelines.write_back.input import values

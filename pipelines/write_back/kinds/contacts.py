@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from marketing_api.contact_lookup import Fetch, Found, Seen, Unread, look_up, read_contacts
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
-from marketing_api.operations.contacts import SYNCCONTACT
-from marketing_api.records.contacts import STATUSES
+from marketing_api.records.contacts import STATUSES, SYNCCONTACT
 from marketing_api.write_result import new_id, says_absent, unescaped
 from pipelines.write_back.account_state import Content, ListReader, Member, Present
 from pipelines.write_back.input import values

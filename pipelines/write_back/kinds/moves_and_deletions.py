@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from marketing_api.contact_lookup import Unread, read_list
 from marketing_api.operation import Operation
-from marketing_api.operations.contacts import DELETECONTACT, MOVECONTACT
+from marketing_api.records.contacts import DELETECONTACT, MOVECONTACT
 from pipelines.write_back.account_state import Person, Who, read_who
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from marketing_api.contact_lookup import Found
-from marketing_api.operations.contacts import ADDTAG, REMOVETAG
+from marketing_api.records.contacts import ADDTAG, REMOVETAG
 from pipelines.write_back.account_state import Person, Who, read_who
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec

@@ -37,13 +37,12 @@ def test_added_contact_shows_in_its_lists_with_its_fields(ask: Asking) -> None:
     assert ask.contacts(1801)[-1] == found
 
 
-def test_added_contact_has_a_timeline_that_begins_with_its_subscription(ask: Asking) -> None:
+def test_added_contact_has_a_timeline_of_its_subscription(ask: Asking) -> None:
     new = ask.data("emailmarketing/addcontact", status="Active", listid="1801", email="new@example.com")["id"]
-    told = ask.data("emailmarketing/getcontacttimeline", id=new, include="utm,automated")
-    assert [entry["key"] for entry in told["timeline"]["data"]] == ["list-subscription"]
-    ask.control("advance", days=40)
-    told = ask.data("emailmarketing/getcontacttimeline", id=new)
-    assert [entry["key"] for entry in told["timeline"]["data"]].count("email-campaign-sent") > 2
+    for _ in range(2):
+        told = ask.data("emailmarketing/getcontacttimeline", id=new, include="utm,automated")
+        assert [entry["key"] for entry in told["timeline"]["data"]] == ["list-subscription"]
+        ask.control("advance", days=40)
 
 
 def test_sync_updates_in_the_list_and_adds_elsewhere(ask: Asking) -> None:

@@ -16,9 +16,9 @@ from pipelines.settings import SWITCH, TEXT, Settings, SettingsError, declared_t
 from pipelines.write_back.input.columns import fold
 from pipelines.write_back.input.files import read_query
 from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
-from pipelines.write_back.item import DONE, Source, State
+from pipelines.write_back.item import Source
 from pipelines.write_back.kinds import CONTACTS, TAGS
-from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.planning import QUEUED
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push
 from pipelines.write_back.result import Result, new_run
@@ -161,19 +161,10 @@ def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Res
 
 def _note_members(outbox: Outbox, found: Turnover, push_id: int) -> None:
     """Who entered is a member once it is done; who left is none once it is done or cannot be (nobody there to be untagged)."""
-    fates: dict[int, list[Entry]] = {}
-    for entry in outbox.items(push_id):
-        for row in entry.rows:
-            fates.setdefault(row, []).append(entry)
-    done = {row for row, entries in fates.items() if all(map(_is_done, entries))}
-    over = done | {row for row, entries in fates.items() if all(_is_done(each) or each.state is State.REJECTED for each in entries)}
+    done, over = outbox.done_rows(push_id, _NOT_DONE)
     entered = [key for key, row in found.entered.items() if row in done]
     left = [key for key, row in found.left.items() if row in over or row == 0]
     outbox.note_members(found.account, found.sync.name, entered, left)
-
-
-def _is_done(entry: Entry) -> bool:
-    return (entry.state in DONE and not entry.drift) or (entry.state is State.SKIPPED and entry.message not in _NOT_DONE)
 
 
 def _who_column(sync: AudienceSync, people: Rows) -> str:

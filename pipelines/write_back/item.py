@@ -77,20 +77,12 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row that is not sent, and why; `by_service` when the service refused the same content before."""
+class Reason:
+    """Why rows are not sent, or their request is still open; `by_service`: the service refused them, now or before."""
 
-    row: int
+    rows: tuple[int, ...]
     reason: str
     by_service: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class IdleRow:
-    """A row with nothing to do: everything is as it says already, or was sent before."""
-
-    row: int
-    reason: str
     email: str | None = field(default=None, repr=False)
     contact_id: int | None = None
 
@@ -135,8 +127,8 @@ class Plan:
     items: tuple[Item, ...] = field(repr=False)
     new_count: int = 0  # rows
     changed_count: int = 0
-    idle: tuple[IdleRow, ...] = field(default=(), repr=False)
-    bad: tuple[BadRow, ...] = field(default=(), repr=False)
+    idle: tuple[Reason, ...] = field(default=(), repr=False)
+    bad: tuple[Reason, ...] = field(default=(), repr=False)
     changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
     warnings: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()  # sent first

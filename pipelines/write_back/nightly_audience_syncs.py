@@ -31,7 +31,7 @@ class Outcome:
 
     @property
     def requests(self) -> int:
-        return sum(result.spent.requests for result in self.results if result.spent)
+        return sum(result.requests_sent or 0 for result in self.results)
 
     @property
     def line(self) -> str:

@@ -18,11 +18,11 @@ from jinja2 import Environment, StrictUndefined
 from marketing_api.redaction import plain, without_addresses
 from pipelines import output
 from pipelines.write_back.input.rows import shown
-from pipelines.write_back.item import Plan
+from pipelines.write_back.item import Plan, Reason
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.refusals import REFUSALS, is_permanent, known
 from pipelines.write_back.rejected_rows import RejectedRows
-from pipelines.write_back.result import Ran, Reason, Result, grouped, reasons_of
+from pipelines.write_back.result import Ran, Result, grouped
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
@@ -37,7 +37,7 @@ def lines(text: str, *values: object) -> list[str]:
 def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: bool = False) -> list[str]:
     """What a push would do, at `rate` requests a second. `is_discreet`: without addresses and values, for logs and Dagster."""
     whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
-    return lines("plan", plan, list(_plan_counts(plan, reject_limit)), reasons_of(plan), rate, whole, is_discreet)
+    return lines("plan", plan, list(_plan_counts(plan, reject_limit)), rate, whole, is_discreet)
 
 
 def result_lines(result: Result) -> list[str]:
@@ -70,12 +70,6 @@ def say(text: Iterable[str], stream: object = None) -> None:
         print(plain(line), file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
 
 
-def masked(address: str | None) -> str:
-    """An address as it may be seen by people who look after runs: `a•••@example.com`."""
-    name, at, domain = (address or "").partition("@")
-    return f"{name[:1]}•••@{domain}" if at else ""
-
-
 # ---- for programs
 
 
@@ -89,7 +83,7 @@ def plan_document(planned: Plan, *, rate: float, refusal: str | None) -> output.
         new=planned.new_count,
         changed=planned.changed_count,
         idle=dict(Counter(idle.reason for idle in planned.idle)),
-        invalid=list(map(reason_document, reasons_of(planned))),
+        invalid=list(map(reason_document, planned.bad)),
         changes=[output.Change(*astuple(each)) for each in planned.changes],
         additions=[output.Change(*astuple(each)) for each in planned.additions],
         columns=dict(planned.columns),
@@ -131,7 +125,7 @@ def result_document(result: Result) -> output.PushResult:
         mismatches=dict(result.drift),
         open=result.open,
         shortfall=result.shortfall,
-        requests_sent=result.spent.requests if result.spent else None,
+        requests_sent=result.requests_sent,
         stopped=result.stopped,
         rejected_csv=str(result.rejected_csv) if result.rejected_csv else None,
     )

@@ -37,7 +37,7 @@ from pipelines.write_back.outbox.store import check_not_held, sender_lock
 from pipelines.write_back.planning import without_forgotten
 from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
-from pipelines.write_back.result import Ran, Result, Spent, result_of
+from pipelines.write_back.result import Ran, Result, result_of
 from pipelines.write_back.sending import Progress, Sending
 from pipelines.write_back.verification import Labels
 from warehouse.archive.suppression import load
@@ -151,12 +151,12 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
             planned = _plan(settings, order, planned.rows, outbox)
         if planned.refusal:
             raise InputError(f"nothing was sent: {planned.refusal}")
-        wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
+        wanted = {row for part in (planned.plan.items, planned.plan.bad) for each in part for row in each.rows}
 
         def keep(push_id: int) -> None:
             keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)
 
-        refused_again = {bad.row for bad in planned.plan.bad if bad.by_service}  # that request is still to be retried
+        refused_again = {row for bad in planned.plan.bad if bad.by_service for row in bad.rows}  # that request is still to be retried
         corrects = [named for number, named in named_rows(planned.rows) if number not in refused_again]
         is_known = order.kind.is_idempotent
         return outbox.enqueue(planned.plan, run=run, options=options, keep=keep, corrects=corrects, corrects_refused=is_known)
@@ -212,8 +212,8 @@ class PushRun:
                 self.client = self.watch.client = client
                 for step in steps:
                     step(self)
-            before, own = self.ran.spent, client.statistics
-            self.ran = replace(self.ran, spent=Spent(before.requests + own.requests, before.waited_s + own.waited_s))
+            ran, own = self.ran, client.statistics
+            self.ran = replace(ran, requests=ran.requests + own.requests, waited_s=ran.waited_s + own.waited_s)
         return self.ran
 
     def send_open(self) -> None:
@@ -292,8 +292,8 @@ def conclude(settings: Settings, outbox: Outbox, ran: Ran) -> list[Result]:
     """
     results: list[Result] = []
     for each in filter(None, [ran.push_id, *sorted(ran.earlier)]):
-        rejected_csv, spent = write_rejections(settings.home, outbox, each), None if results else ran.spent
-        results.append(result_of(outbox, each, spent=spent, stopped=ran.stopped, rejected_csv=rejected_csv))
+        rejected_csv, requests = write_rejections(settings.home, outbox, each), None if results else ran.requests
+        results.append(result_of(outbox, each, requests_sent=requests, stopped=ran.stopped, rejected_csv=rejected_csv))
     if not results:
         return []
     outbox.prune(settings.kept.skipped)

@@ -295,7 +295,7 @@ class Sending:
         """
         if entry.item_id not in self._due:
             return
-        if (look := KINDS[entry.kind].look) is None:
+        if (kind := KINDS[entry.kind]).is_idempotent:
             del self._due[entry.item_id]
             self._send_again(entry.item_id)
             return
@@ -306,7 +306,7 @@ class Sending:
             del self._due[item_id]
         settled = began - self._policy.last_look_s
         self._do(
-            lambda: look(self._outbox, self._client, self._account, contact_id, together, settled),
+            lambda: kind.look(self._outbox, self._client, self._account, contact_id, together, settled),
             lambda looked: self._on_looked(together, looked, began),
         )
 

@@ -33,7 +33,7 @@ from pipelines.write_back.push_report import say
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push, rate_of
 from pipelines.write_back.refusals import is_permanent
 from pipelines.write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv, write_planned, write_rejections
-from pipelines.write_back.result import Reason, Result, grouped, new_run, result_of
+from pipelines.write_back.result import Result, grouped, new_run, reason_of, result_of
 from warehouse.errors import WarehouseError
 
 _SHOWN = 20
@@ -131,7 +131,7 @@ def _agreed(planned: Planned, agreement: str, arguments: SimpleNamespace) -> boo
 def _retry(settings: Settings, outbox: Outbox, account: str, arguments: SimpleNamespace, stop: interrupts.Stop) -> int:
     is_left = (lambda message: False) if arguments.permanent else is_permanent
     retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
-    reasons = list(map(Reason.of, retried.left))
+    reasons = list(map(reason_of, retried.left))
     if not arguments.json:
         say(report.lines("retry", retried, reasons))
     results = _watched(stop, lambda watch: finish_push(settings, outbox, new_run("push_retry", account), watch))
@@ -163,7 +163,7 @@ def _watched(stop: interrupts.Stop, work: Callable[[Watch], T]) -> T:
 def _print_status(settings: Settings, outbox: Outbox, account: str, push_id: int | None, *, is_json: bool) -> int:
     """The last pushes, or one in detail; 0 whatever became of them: that is what it displays."""
     if push_id is not None:
-        result = result_of(outbox, push_id, spent=None, rejected_csv=write_rejections(settings.home, outbox, push_id))
+        result = result_of(outbox, push_id, requests_sent=None, rejected_csv=write_rejections(settings.home, outbox, push_id))
         if is_json:
             emit(output.Push(None, [report.result_document(result)]))
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
@@ -20,10 +21,10 @@ from pipelines.write_back.kinds.contacts import CONTACTS
 from pipelines.write_back.kinds.kind import Kind
 from pipelines.write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from pipelines.write_back.kinds.tags import TAGS
-from pipelines.write_back.outbox.outbox import Entry, Outbox
+from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.planning import Planning
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
-from pipelines.write_back.verification import Labels, ReadBack, Verifier
+from pipelines.write_back.verification import Labels, ReadBack
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -64,14 +65,12 @@ def verify(
     keeps what came of it. Why not all of it could be read, in words for people.
     """
     sent = [entry for push_id in sorted(push_ids) for entry in outbox.items(push_id, [*DONE, State.UNKNOWN])]
-    by_verifier: dict[Verifier, list[Entry]] = {}  # kinds that are read back alike are read back together
-    for kind in KINDS.values():
-        if (verifier := kind.read_back) is not None and (several := [entry for entry in sent if entry.kind == kind]):
-            by_verifier.setdefault(verifier, []).extend(several)
     reading = ReadBack(outbox, client, labels or {}, (*ADDING, *REMOVING), stop or threading.Event(), policy)
     try:
-        for verifier, entries in by_verifier.items():
-            verifier(reading, entries, how)
+        for _, alike in groupby(KINDS.values(), lambda kind: type(kind).read_back):
+            together = list(alike)
+            if entries := [entry for kind in together for entry in sent if entry.kind == kind]:
+                together[0].read_back(reading, entries, how)
     except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
         return "stopped" if isinstance(problem, Stopped) else str(problem)
     return None

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from marketing_api.exchange import order_of
-from pipelines.write_back.item import DONE, BadRow, Earlier, IdleRow, Past, Plan, Source, State
+from pipelines.write_back.item import DONE, Earlier, Past, Plan, Reason, Source, State
 from pipelines.write_back.outbox.store import Change, Store, sender_lock
 
 _CHUNK = 10_000
@@ -261,6 +261,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         with self.reading("changed_since", revision=revision) as rows:
             yield from map(read_entry, rows)
 
+    def done_rows(self, push_id: int, not_done: Collection[str]) -> tuple[set[int], set[int]]:
+        """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why rows are skipped that are not."""
+        rows = self.rows("done_rows", push_id=push_id, not_done=json.dumps(not_done))
+        return {row for row, is_done, _ in rows if is_done}, {row for row, _, is_over in rows if is_over}
+
     def members(self, account: str, activation: str) -> dict[str, float]:
         """Who is in an activation's result as last pushed, and since when (unix seconds)."""
         return {row[0]: row[1] for row in self.rows("members", account=account, activation=activation)}
@@ -400,17 +405,17 @@ def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[s
         effects = {effect.subject: effect.content for effect in item.effects}
         of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
         change.do_many("add_effect", (of | {"subject": subject, "content": content} for subject, content in effects.items()))
-    fates: list[tuple[BadRow | IdleRow, State, str | None]] = [(idle, State.SKIPPED, None) for idle in plan.idle]
-    fates = [(bad, State.REJECTED, "service" if bad.by_service else "check") for bad in plan.bad] + fates
+    fates: list[tuple[Reason, State, str | None]] = [(bad, State.REJECTED, "service" if bad.by_service else "check") for bad in plan.bad]
+    fates += [(idle, State.SKIPPED, None) for idle in plan.idle]
     rows = (
         {
             "push_id": push_id,
-            "rows": f"[{each.row}]",
+            "rows": json.dumps(each.rows),
             "message": each.reason,
             "state": state,
             "rejected_by": rejected_by,
-            "email": getattr(each, "email", None),
-            "contact_id": getattr(each, "contact_id", None),
+            "email": each.email,
+            "contact_id": each.contact_id,
         }
         for each, state, rejected_by in fates
     )

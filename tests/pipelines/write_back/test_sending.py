@@ -84,7 +84,7 @@ def test_a_look_that_fails_without_a_word_is_no_proof_of_absence(make_desk: Make
     def fails(*_: object) -> Mapping[int, Presence]:
         raise Unreachable("", was_sent=True)
 
-    monkeypatch.setattr(type(ACTIVITIES), "look", staticmethod(fails))
+    monkeypatch.setattr(type(ACTIVITIES), "look", fails)
     desk = make_desk(faults={"lost-answer": "1@emailmarketing/addactivity"})
     _, sent = desk.push(*activities(desk, 3))
     assert (sent.applied, sent.unknown) == (0, 3)

@@ -81,10 +81,6 @@ def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
 _NOT_DONE = (QUEUED, "cancelled")
 
 
-class Shrunken(InputError):
-    """The result lost so many that it looks like a mistake of the query."""
-
-
 @dataclass(frozen=True)
 class Turnover:
     """One audience sync now: the people of its result, and those who came and went. `planned` is the push that says so, of no rows where
@@ -100,7 +96,7 @@ class Turnover:
 
 
 def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = False) -> Turnover:
-    """Who entered and left, and the plan to say so. No request. Raises InputError (Shrunken), WarehouseError, OutboxError."""
+    """Who entered and left, and the plan to say so. No request. Raises InputError, WarehouseError, OutboxError."""
     try:
         account = account_of(settings, sync.account)
     except SettingsError as problem:
@@ -119,7 +115,7 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
         members, is_left = outbox.members(account, sync.name), outbox.has_left(account)
     before, limit = len(members), None if accept_shrink else settings.shrink_limit
     if limit is not None and before and not (now and len(now) >= before * (1 - limit)):
-        raise Shrunken(
+        raise InputError(
             f"activation {sync.name}: its result has {len(now):,} people, and had {before:,}; nothing was pushed. Look at the query and the"
             f" data; if it is right, run `marketing-sync push activations {sync.name} --accept-shrink --apply` (in the launchpad:"
             " accept_shrink)"
@@ -136,13 +132,6 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
         return found
     order = Order(TAGS if sync.tag else CONTACTS, account, verify=sync.verify)
     return replace(found, planned=plan_push(settings, order, rows))
-
-
-def turnover_lines(found: Turnover) -> list[str]:
-    """In words, without addresses."""
-    note = "" if not found.left or found.sync.untag_when_gone else " (nothing is sent about those)"
-    turned = f"{len(found.entered):,} entered, {len(found.left):,} left{note}"
-    return [f"activation {found.sync.name}: {found.size:,} people; since last time {turned}"]
 
 
 def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Result]:

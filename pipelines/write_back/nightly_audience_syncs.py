@@ -9,7 +9,7 @@ from typing import Any
 
 import dagster as dg
 
-from marketing_api.redaction import markdown_table, without_addresses
+from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.failures import explain
 from pipelines.launchpad import check_confirmed, config_fields, values
 from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD
@@ -107,11 +107,5 @@ def _outcome(settings: Settings, sync: AudienceSync, accept_shrink: bool) -> Out
 
 
 def _metadata(outcomes: list[Outcome]) -> dict[str, dg.MetadataValue | int]:
-    rows = [
-        (each.name, each.found.size, len(each.found.entered), len(each.found.left), each.requests, each.problem)
-        if each.found
-        else (each.name, "", "", "", "", each.problem)
-        for each in outcomes
-    ]
-    header = ("activation", "people", "entered", "left", "requests", "problem")
-    return {"requests": sum(each.requests for each in outcomes), "result": dg.MetadataValue.md(markdown_table(header, rows))}
+    lines = markdown_block(each.line for each in outcomes)
+    return {"requests": sum(each.requests for each in outcomes), "result": dg.MetadataValue.md(lines)}

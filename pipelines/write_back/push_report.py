@@ -6,7 +6,6 @@ Belongs here: what the texts of `push_report.jinja` and the documents for progra
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from functools import cache
@@ -17,6 +16,8 @@ from jinja2 import Environment, StrictUndefined
 
 from marketing_api.redaction import plain, without_addresses
 from pipelines import output
+from pipelines.progress import clock
+from pipelines.report.formatting import plural
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.item import Plan, Reason
 from pipelines.write_back.kinds import KINDS
@@ -82,7 +83,7 @@ def plan_document(planned: Plan, *, rate: float, refusal: str | None) -> output.
         rows=planned.row_count,
         new=planned.new_count,
         changed=planned.changed_count,
-        idle=dict(Counter(idle.reason for idle in planned.idle)),
+        idle={each.reason: len(each.rows) for each in grouped(planned.idle)},
         invalid=list(map(reason_document, planned.bad)),
         changes=[output.Change(*astuple(each)) for each in planned.changes],
         additions=[output.Change(*astuple(each)) for each in planned.additions],
@@ -138,7 +139,7 @@ def result_document(result: Result) -> output.PushResult:
 def _texts() -> Any:
     """The macros by name."""
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
-    made.filters |= {"of": _count, "number": "{:,}".format, "rows": _rows, "short": _short, "duration": _duration}
+    made.filters |= {"of": plural, "number": "{:,}".format, "rows": _rows, "short": _short, "clock": clock}
     made.filters |= {
         "grouped": grouped,
         "known": known,
@@ -153,8 +154,8 @@ def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, st
     checked = sum(not bad.by_service for bad in plan.bad)
     yield "new", plan.new_count, ""
     yield "changed", plan.changed_count, ""
-    for reason, count in Counter(idle.reason for idle in plan.idle).most_common():
-        yield reason, count, "nothing to send"
+    for each in grouped(plan.idle):
+        yield each.reason, len(each.rows), "nothing to send"
     if not plan.idle:
         yield "unchanged", 0, ""
     share = f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push"
@@ -176,15 +177,3 @@ def _rows(numbers: Sequence[int]) -> str:
 def _short(text: str | None) -> str:
     flat = " ".join((text or "(empty)").split())
     return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1.5:
-        return "about a second"
-    if seconds < 120:
-        return f"about {seconds:.0f} seconds"
-    return f"about {seconds / 60:.0f} minutes" if seconds < 7200 else f"about {seconds / 3600:.1f} hours"

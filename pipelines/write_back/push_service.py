@@ -38,7 +38,7 @@ from pipelines.write_back.planning import without_forgotten
 from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
 from pipelines.write_back.result import Ran, Result, result_of
-from pipelines.write_back.sending import Progress, Sending
+from pipelines.write_back.sending import Sending
 from pipelines.write_back.verification import Labels
 from warehouse.archive.suppression import load
 from warehouse.errors import WarehouseError
@@ -109,7 +109,7 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
     if len(mapping) < len(chosen["map"]):
         raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
     clear_empty = chosen.get("clear_empty", False)
-    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"])
+    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty)
     account = account_of(settings, chosen["account"])
     return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
@@ -145,7 +145,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     chosen = order.options
     options = {"verify": order.verify, "send_all": chosen.send_all, "ignore": chosen.ignore, "clear_empty": chosen.clear_empty}
     options["map"] = [f"{ours}={theirs}" for ours, theirs in chosen.mapping.items()]
-    is_begun = sender_lock(settings.home, f"{order.account} begins", wait_s=_ENQUEUE_WAIT_S)
+    is_begun = sender_lock(settings.home, f"{order.account}.begins", wait_s=_ENQUEUE_WAIT_S)
     with in_use(settings.home), Outbox(outbox_path(settings.home)) as outbox, is_begun:
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
@@ -173,8 +173,8 @@ class Watch:
     client: Client | None = None  # once it talks to the service
     _state: tuple[str, int, int, str] = ("sending", 0, 0, "")
 
-    def sent(self, now: Progress) -> None:
-        self._state = ("sending", now.done, now.total, f"{now.unknown:,} unknown" if now.unknown else "")
+    def sent(self, done: int, total: int, unknown: int) -> None:
+        self._state = ("sending", done, total, f"{unknown:,} unknown" if unknown else "")
 
     def reading_back(self) -> None:
         self._state = ("reading back", 0, 0, "")

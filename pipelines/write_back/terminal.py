@@ -24,7 +24,7 @@ from pipelines.output import emit
 from pipelines.progress import Progress
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back import push_report as report
-from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover, turnover_lines
+from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
@@ -252,7 +252,9 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
 
 def _audience_sync(arguments: SimpleNamespace, settings: Settings, sync: AudienceSync, stop: interrupts.Stop) -> int:
     found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
-    say(["", *turnover_lines(found)])
+    note = "" if not found.left or sync.untag_when_gone else " (nothing is sent about those)"
+    turned = f"{len(found.entered):,} entered, {len(found.left):,} left{note}"
+    say(["", f"activation {sync.name}: {found.size:,} people; since last time {turned}"])
     if found.planned is not None:
         say(report.plan_lines(found.planned.plan, rate=rate_of(settings, found.account), reject_limit=found.planned.order.reject_limit))
     if not arguments.apply:

@@ -262,7 +262,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
             yield from map(read_entry, rows)
 
     def done_rows(self, push_id: int, not_done: Collection[str]) -> tuple[set[int], set[int]]:
-        """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why rows are skipped that are not."""
+        """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why skipped rows are neither."""
         rows = self.rows("done_rows", push_id=push_id, not_done=json.dumps(not_done))
         return {row for row, is_done, _ in rows if is_done}, {row for row, _, is_over in rows if is_over}
 

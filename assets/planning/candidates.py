@@ -50,7 +50,6 @@ class Deadlines:
 
     @property
     def is_new(self) -> Flags:
-        """Never requested."""
         return np.isnan(self.requested)
 
 
@@ -71,7 +70,6 @@ class Candidates(Deadlines):
 
     @property
     def active_days(self) -> Ints:
-        """How many days have something of its own."""
         found: Ints = np.bitwise_count(self.active).sum(axis=0, dtype=np.int64)
         return found
 

@@ -136,12 +136,10 @@ class PlanEntry:
 
     @property
     def counts(self) -> dict[Reason, int]:
-        """Requests by reason, in the order of reasons."""
         return by_reason(self.reasons)
 
     @property
     def not_due(self) -> int:
-        """What can wait for another night."""
         return self.total - len(self.keys) - self.late - self.waiting
 
     @property
@@ -157,7 +155,6 @@ class PlanEntry:
 
     @property
     def shortfall(self) -> str:
-        """What is left out although the maximum age requires it."""
         parts = {"never requested yet": self.waiting, "older than they may be": self.late}
         left_out = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
         return f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` shows what would be needed"
@@ -287,7 +284,6 @@ class Planner:
             return self._contacts
 
     def campaigns(self) -> CampaignPlan:
-        """Campaign statistics."""
         with self._lock:
             if self._campaigns is None:
                 rows = self.warehouse.found("campaign_candidates", self.account)

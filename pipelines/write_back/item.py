@@ -9,8 +9,6 @@ from marketing_api.operation import Operation
 
 
 class State(StrEnum):
-    """How far an item is."""
-
     PLANNED = "planned"  # in the outbox, nothing sent
     SENDING = "sending"  # committed before the request leaves; found after a crash it means unknown
     APPLIED = "applied"  # the service responded ok
@@ -143,7 +141,6 @@ class Plan:
 
     @property
     def earlier_count(self) -> int:
-        """Those of them that earlier pushes left."""
         return sum(each.open_count + each.look_ups for each in self.earlier)
 
     @property

@@ -35,7 +35,6 @@ class Outcome:
 
     @property
     def line(self) -> str:
-        """For people."""
         if self.found is None:
             return f"{self.name}: {self.problem}"
         turned = f"{len(self.found.entered):,} entered, {len(self.found.left):,} left, {self.requests:,} requests"

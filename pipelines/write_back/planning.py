@@ -84,7 +84,6 @@ class Planning:
         self.reject(row, f"{what} (`marketing-sync push retry{option}` sends it again)", by_service=True)
 
     def leave(self, row: int, reason: str, email: str | None = None, contact_id: int | None = None) -> None:
-        """Nothing to do."""
         self._idle.setdefault(row, Reason((row,), reason, email=email, contact_id=contact_id))
 
     def send(self, item: Item, *, is_new: bool, is_unknown_address: bool = False) -> None:

@@ -28,7 +28,6 @@ from pipelines.write_back.result import Ran, Result
 
 
 def push_jobs() -> list[dg.JobDefinition]:
-    """One per kind."""
     return [_job(kind) for kind in KINDS.values()]
 
 
@@ -170,12 +169,10 @@ def counts_of(planned: Planned) -> dict[str, Any]:
 
 
 def plan_metadata(planned: Planned, lines: list[str]) -> dict[str, Any]:
-    """Counts, and the plan in words."""
     return counts_of(planned) | {"plan": dg.MetadataValue.md(markdown_block(lines))}
 
 
 def result_metadata(result: Result) -> dict[str, Any]:
-    """Counts, and the result in words."""
     return {
         "push": result.push.push_id,
         "requests": result.requests_sent or 0,

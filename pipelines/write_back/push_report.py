@@ -42,7 +42,6 @@ def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: boo
 
 
 def result_lines(result: Result) -> list[str]:
-    """What became of a push, and what to do about what is left."""
     counts = [(words, count, "") for state, words in _texts().STATES.items() if (count := result.counts.rows.get(state))]
     may_pass = any(each.by_service and not is_permanent(each.reason) for each in result.refusals)
     return lines("result", result, counts, may_pass)
@@ -75,7 +74,6 @@ def say(text: Iterable[str], stream: object = None) -> None:
 
 
 def plan_document(planned: Plan, *, rate: float, refusal: str | None) -> output.PushPlan:
-    """The same for a program."""
     return output.PushPlan(
         account=planned.account,
         kind=str(planned.kind),
@@ -103,7 +101,6 @@ def reason_document(each: Reason) -> output.Reason:
 
 
 def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
-    """Rejected rows for a program."""
     rows = (
         output.RejectedRow(row.push_id or 0, each.kind, reason_document(row.why), dict(zip(each.columns, row.cells, strict=True)))
         for each in several
@@ -113,7 +110,6 @@ def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
 
 
 def result_document(result: Result) -> output.PushResult:
-    """What became of a push, for a program."""
     return output.PushResult(
         push=result.push.push_id,
         account=result.push.account,
@@ -137,7 +133,6 @@ def result_document(result: Result) -> output.PushResult:
 
 @cache
 def _texts() -> Any:
-    """The macros by name."""
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
     made.filters |= {"of": plural, "number": "{:,}".format, "rows": _rows, "short": _short, "clock": clock}
     made.filters |= {

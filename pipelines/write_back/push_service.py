@@ -217,7 +217,6 @@ class PushRun:
         return self.ran
 
     def send_open(self) -> None:
-        """Send everything that is open."""
         if open_ := self.outbox.open(self.ran.account):
             sending = Sending(self.outbox, self.client, self.ran.account, stop=self.watch.halt, on_progress=self.watch.sent)
             self._note(frozenset(entry.push_id for entry in open_), sending.run())

@@ -102,8 +102,6 @@ class _Fate(NamedTuple):
 
 
 class _Removing:
-    """Plans all rows of an input."""
-
     def __init__(self, kind: ListRemoval, planning: Planning, rows: list[ListRow]) -> None:
         self._kind = kind
         self._planning, self._known = planning, planning.known

@@ -101,7 +101,6 @@ class Entry:
 
     @property
     def needs_look_up(self) -> bool:
-        """Whether its contact id has to be looked up before it can be sent."""
         return self.must_look_up and self.contact_id is None
 
 
@@ -146,7 +145,6 @@ class Retried:
 
 
 def outbox_path(home: Path) -> Path:
-    """Where the outbox of a home stands."""
     return home / "outbox.sqlite"
 
 
@@ -239,7 +237,6 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return None if found[0][0] is None else float(found[0][0])
 
     def counts(self, push_id: int) -> Counts:
-        """How far the push is."""
         rows = self.rows("rows_by_state", push_id=push_id, ranked=json.dumps(_LEAST_FAR))
         requests = self.rows("requests_by_state", push_id=push_id)
         of_rows, of_requests = ({State(state): count for state, count in found} for found in (rows, requests))

@@ -235,7 +235,6 @@ def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
 
 
 def damaged(path: Path, text: str) -> str:
-    """What is the matter, and what to do."""
     problem = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
     if not copy_of(path).exists():
         return f"{problem}, and there is no copy. Move it away to begin a new one; what was sent is then only known from sync.writebacks"

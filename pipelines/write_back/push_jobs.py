@@ -23,7 +23,7 @@ from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.push_report import plan_lines, result_lines
-from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push, rate_of
+from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push
 from pipelines.write_back.result import Ran, Result
 
 
@@ -66,15 +66,14 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
                 check_confirmed(chosen)
             prepare_home(settings.home, settings.lock_seconds)
             planned = plan_push(settings, order_of(settings, kind, chosen))
-            order = planned.order
-            lines = plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit, is_discreet=True)
+            lines = plan_lines(planned, is_discreet=True)
             context.log.info("\n".join(lines))
             _check(planned, chosen, lines)
         yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
         if not chosen["dry_run"]:
             with _explained():
                 push_id = enqueue(settings, planned, run=context.run_id)
-            ran = Ran(context.run_id, context.job_name, utc_now(), order.account, push_id)
+            ran = Ran(context.run_id, context.job_name, utc_now(), planned.order.account, push_id)
             yield dg.Output(ran, "push", metadata={"push": push_id})
         else:
             context.log.info("nothing was sent: this is a dry run; to send it, set `dry_run: false` and `confirm: send`")

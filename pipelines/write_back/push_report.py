@@ -4,13 +4,15 @@ Belongs here: what the texts of `push_report.jinja` and the documents for progra
 (`rejected_rows`), where lines go (`terminal`, `push_jobs`).
 """
 
+from __future__ import annotations
+
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, StrictUndefined
 
@@ -25,6 +27,9 @@ from pipelines.write_back.refusals import REFUSALS, is_permanent, known
 from pipelines.write_back.rejected_rows import RejectedRows
 from pipelines.write_back.result import Ran, Result, grouped
 
+if TYPE_CHECKING:
+    from pipelines.write_back.push_service import Planned  # which imports this one
+
 _TEXTS = Path(__file__).with_suffix(".jinja")
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
 _LONGEST = 60
@@ -35,10 +40,11 @@ def lines(text: str, *values: object) -> list[str]:
     return str(getattr(_texts(), text)(*values)).removesuffix("\n").split("\n")
 
 
-def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: bool = False) -> list[str]:
-    """What a push would do, at `rate` requests a second. `is_discreet`: without addresses and values, for logs and Dagster."""
+def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
+    """What a push would do. `is_discreet`: without addresses and values, for logs and Dagster."""
+    plan = planned.plan
     whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
-    return lines("plan", plan, list(_plan_counts(plan, reject_limit)), rate, whole, is_discreet)
+    return lines("plan", plan, list(_plan_counts(plan, planned.order.reject_limit)), planned.rate, whole, is_discreet)
 
 
 def result_lines(result: Result) -> list[str]:
@@ -73,24 +79,25 @@ def say(text: Iterable[str], stream: object = None) -> None:
 # ---- for programs
 
 
-def plan_document(planned: Plan, *, rate: float, refusal: str | None) -> output.PushPlan:
+def plan_document(planned: Planned) -> output.PushPlan:
+    plan = planned.plan
     return output.PushPlan(
-        account=planned.account,
-        kind=str(planned.kind),
-        source=planned.source.name,
-        rows=planned.row_count,
-        new=planned.new_count,
-        changed=planned.changed_count,
-        idle={each.reason: len(each.rows) for each in grouped(planned.idle)},
-        invalid=list(map(reason_document, planned.bad)),
-        changes=[output.Change(*astuple(each)) for each in planned.changes],
-        additions=[output.Change(*astuple(each)) for each in planned.additions],
-        columns=dict(planned.columns),
-        unknown_addresses=planned.unknown_address_count,
-        notes=list(planned.warnings),
-        requests=planned.request_count,
-        seconds=planned.request_count / rate,
-        refusal=refusal,
+        account=plan.account,
+        kind=str(plan.kind),
+        source=plan.source.name,
+        rows=plan.row_count,
+        new=plan.new_count,
+        changed=plan.changed_count,
+        idle={each.reason: len(each.rows) for each in grouped(plan.idle)},
+        invalid=list(map(reason_document, plan.bad)),
+        changes=[output.Change(*astuple(each)) for each in plan.changes],
+        additions=[output.Change(*astuple(each)) for each in plan.additions],
+        columns=dict(plan.columns),
+        unknown_addresses=plan.unknown_address_count,
+        notes=list(plan.warnings),
+        requests=plan.request_count,
+        seconds=plan.request_count / planned.rate,
+        refusal=planned.refusal,
     )
 
 

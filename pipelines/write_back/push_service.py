@@ -59,8 +59,7 @@ def account_of(settings: Settings, name: str | None) -> str:
     return account_named(name, names)
 
 
-def rate_of(settings: Settings, account: str) -> float:
-    """Requests a second to reckon with in a plan, which asks nobody."""
+def _rate_of(settings: Settings, account: str) -> float:
     caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [settings.max_rate]
     return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
 
@@ -83,12 +82,13 @@ class Order:
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan with what it was made from. `revision` is the outbox's before it was looked into."""
+    """A plan with what it was made from. `revision`: the outbox's before it was looked into; `rate`: requests a second to reckon with."""
 
     order: Order
     rows: Rows = field(repr=False)
     plan: Plan
     revision: int
+    rate: float
 
     @property
     def refusal(self) -> str | None:
@@ -131,7 +131,8 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     rows = without_forgotten(rows, order.account, load(settings.home / "archive"), order.options.mapping)
     options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
     plan = make_plan(order.kind, rows, load_known(settings, order.account), outbox, options)
-    return Planned(order, rows, replace(plan, earlier=tuple(outbox.open_by_push(order.account))), revision)
+    plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
+    return Planned(order, rows, plan, revision, _rate_of(settings, order.account))
 
 
 def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:

@@ -30,7 +30,7 @@ from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import Counts, Outbox, Push, outbox_path
 from pipelines.write_back.push_report import say
-from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push, rate_of
+from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push
 from pipelines.write_back.refusals import is_permanent
 from pipelines.write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv, write_planned, write_rejections
 from pipelines.write_back.result import Result, grouped, new_run, reason_of, result_of
@@ -75,10 +75,9 @@ def interruptible(settings: Settings, account: str | None, work: Callable[[inter
 
 def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
     planned = plan_push(settings, order)
-    rate = rate_of(settings, order.account)
-    document = output.Push(report.plan_document(planned.plan, rate=rate, refusal=planned.refusal) if arguments.json else None, [])
+    document = output.Push(report.plan_document(planned) if arguments.json else None, [])
     if not arguments.json:
-        say(report.plan_lines(planned.plan, rate=rate, reject_limit=order.reject_limit))
+        say(report.plan_lines(planned))
     if planned.refusal or not arguments.apply:
         return _without_sending(arguments, settings, planned, document)
     if order.kind.agreement and planned.plan.items and not arguments.yes and not _agreed(planned, order.kind.agreement, arguments):
@@ -256,7 +255,7 @@ def _audience_sync(arguments: SimpleNamespace, settings: Settings, sync: Audienc
     turned = f"{len(found.entered):,} entered, {len(found.left):,} left{note}"
     say(["", f"activation {sync.name}: {found.size:,} people; since last time {turned}"])
     if found.planned is not None:
-        say(report.plan_lines(found.planned.plan, rate=rate_of(settings, found.account), reject_limit=found.planned.order.reject_limit))
+        say(report.plan_lines(found.planned))
     if not arguments.apply:
         return exits.DONE
     stop.check()

@@ -104,7 +104,6 @@ class AccountSession:
         return self._now() + self.client.clock.skew
 
     def today(self) -> dt.date:
-        """The account's local date."""
         return today_in(self.zone, self.now())
 
     def clock_notice(self) -> str:

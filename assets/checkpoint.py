@@ -38,7 +38,6 @@ class Checkpoints:
         self._abandoned = {path: found for path in sorted(folder.glob("*.json")) if (found := _abandoned(path))}
 
     def begin(self, assets: Iterable[str]) -> None:
-        """Note that this run is reading these assets."""
         self._held = _write(self._own, self._since, assets)
 
     def resume_from(self, asset: str) -> int | None:

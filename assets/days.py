@@ -25,7 +25,6 @@ NOT_YET = dt.timedelta(days=2)
 
 
 def today_in(zone: str | ZoneInfo, moment: dt.datetime) -> dt.date:
-    """The local date: what an account calls today."""
     return moment.astimezone(ZoneInfo(zone) if isinstance(zone, str) else zone).date()
 
 

@@ -183,7 +183,6 @@ def _days_metadata(reader: Prefetcher, table: Table, results: list[AccountResult
 
 
 def _check_results(warehouse: Warehouse, table: Table, results: list[AccountResult]) -> Iterator[dg.AssetCheckResult]:
-    """One for each of `_CHECKS`."""
     duplicates, rejected = warehouse.duplicate_keys(table), warehouse.rejected_count(table)
     missing = [f"{result.account}: {problem}" for result in results for problem in result.problems] + warehouse.incomplete(table)
     reports = [report for result in results for report in result.reports if table.name in report.tables]

@@ -30,7 +30,6 @@ _NAMED = 3
 
 
 def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDefinition:
-    """The step that builds and tests the models."""
     models = [node for node in nodes if not node.is_test]
 
     @dg.multi_asset(

@@ -119,7 +119,6 @@ class Prefetcher:
         return self.began_at + min(self.now.jump if isinstance(self.now, SteadyClock) else dt.timedelta(), dt.timedelta())
 
     def begin(self) -> None:
-        """Start reading."""
         self._checkpoints.begin(self._chosen)
         with self._changed:
             self._start_ready(*self.sessions)

@@ -64,8 +64,6 @@ def lake_asset(export: Callable[[Any], Manifest]) -> dg.AssetsDefinition:
 
 
 def report_asset(write: WriteReport) -> dg.AssetsDefinition:
-    """The step that makes the report of the published file."""
-
     def report(context: dg.AssetExecutionContext) -> Metadata:
         path, preview, mailed = write(context.resources.settings)
         return {

@@ -92,7 +92,6 @@ class AccountResult:
     is_fetched: bool = False  # nothing more is requested, though not all of it may be loaded
 
     def note(self, batch: Batch) -> None:
-        """Take in what a batch reports about the reading."""
         self.failures += batch.failures
         self.shortfalls += [batch.problem] if batch.problem else []
         if batch.days is not None:

@@ -71,8 +71,8 @@ def _schema_changes(reader: Prefetcher, settings: Settings, *, is_published: boo
 
 def print_activations(activations: AudienceSyncs) -> None:
     """What went back to the service, a line each; nothing where none was run."""
-    if activations.outcomes:
-        Console(highlight=False, soft_wrap=True).print(_texts().activations(activations.outcomes), end="", emoji=False)
+    if activations.lines:
+        Console(highlight=False, soft_wrap=True).print(_texts().activations(activations.lines), end="", emoji=False)
 
 
 @cache

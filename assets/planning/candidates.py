@@ -39,19 +39,17 @@ SIGNALS = ("clicked", "pushed", "redeemed", "row")
 class Deadlines:
     """One request per position, the newest and most active first. Times are unix seconds, NaN where there is none.
 
-    `number` identifies it for draws; `deadline` is when the maximum age requires it at the latest, `requested` when it was made last.
+    `deadline` is when the maximum age requires it at the latest, `requested` when it was made last.
     """
 
-    number: Ints
     requested: Floats
     deadline: Floats
 
     def __len__(self) -> int:
-        return len(self.number)
+        return len(self.requested)
 
     @property
     def is_new(self) -> Flags:
-        """Never requested."""
         return np.isnan(self.requested)
 
 
@@ -72,7 +70,6 @@ class Candidates(Deadlines):
 
     @property
     def active_days(self) -> Ints:
-        """How many days have something of its own."""
         found: Ints = np.bitwise_count(self.active).sum(axis=0, dtype=np.int64)
         return found
 
@@ -93,7 +90,7 @@ class Candidates(Deadlines):
         return np.zeros(len(self), bool) if at is None else at > self.requested
 
 
-def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -> tuple[Candidates, npt.NDArray[np.uint64]]:
+def from_arrow(rows: pa.Table, max_age: dt.timedelta, now: float) -> tuple[Candidates, npt.NDArray[np.uint64]]:
     """The candidates in the rows of `warehouse.lookups`, and the numbers that those have for the segments 0, 1, …"""
     segments, segment = _segments(rows["segment"].to_numpy())
     requested, is_dated = requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds()), ACTIVE[0] in rows.column_names
@@ -102,7 +99,6 @@ def from_arrow(rows: pa.Table, number: str, max_age: dt.timedelta, now: float) -
     covered = requested - np.fmax(registered, now - HISTORY_DAYS * DAY_S)
     return (
         Candidates(
-            number=rows[number].to_numpy().astype(np.int64),
             segment=segment.astype(np.int64),
             is_active=np.asarray(rows["is_active"].to_numpy(zero_copy_only=False), bool),
             registered=np.where(np.isnan(registered), seconds(rows["first_seen_at"]), registered),

@@ -23,26 +23,22 @@ NEW_PRIORS: Mapping[str, tuple[float, float]] = {"timelines": (20, 20), "coupons
 _LEAST_INTERVAL = 1 / 24  # days: what is requested twice within minutes is no observation of a day
 #: So many responses of one reason weigh as much as all earlier ones: habits change.
 _MEMORY = 20_000.0
+_NOTHING_SEEN = (0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
-class Yields:
-    """What requests for a reason have brought, by asset and reason: (changed, requested, expected to change without that reason)."""
-
-    seen: Mapping[tuple[str, str], tuple[float, float, float]]
-
-    def share(self, asset: str, reason: str, prior: tuple[float, float]) -> float:
-        """How often the reason itself came with something new: mean of the Beta posterior (prior as made-up observations).
-
-        Of `requested`, `expected` would have changed anyway: false alarms are those that did not, among the requested - expected others.
-        """
-        changed, requested, expected = self.seen.get((asset, reason), (0.0, 0.0, 0.0))
-        fade = min(1.0, _MEMORY / requested) if requested else 1.0
-        false = (prior[1] - prior[0] + (requested - changed) * fade) / (prior[1] + max(requested - expected, 0.0) * fade)
-        return min(max(1 - false, 0.0), 1.0)
+#: What requests for a reason have brought, by asset and reason: (changed, requested, expected to change without that reason).
+Yields = Mapping[tuple[str, str], tuple[float, float, float]]
 
 
-NOTHING_LEARNT = Yields({})
+def _share(seen: tuple[float, float, float], prior: tuple[float, float]) -> float:
+    """How often the reason itself came with something new: mean of the Beta posterior (prior as made-up observations).
+
+    Of `requested`, `expected` would have changed anyway: false alarms are those that did not, among the requested - expected others.
+    """
+    changed, requested, expected = seen
+    fade = min(1.0, _MEMORY / requested) if requested else 1.0
+    false = (prior[1] - prior[0] + (requested - changed) * fade) / (prior[1] + max(requested - expected, 0.0) * fade)
+    return min(max(1 - false, 0.0), 1.0)
 
 
 def change_rates(candidates: Candidates) -> Floats:
@@ -85,7 +81,7 @@ def gamma(count: Floats, history: Floats, group: Ints, group_days: float = GROUP
     return shape, shape / mean + history, mean
 
 
-def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Floats | None = None, yields: Yields = NOTHING_LEARNT) -> Floats:
+def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Floats | None = None, yields: Yields) -> Floats:
     """The probability that each response has something new.
 
     Of what was requested before: 1 - P(own habits left it alone) x product of (1 - precision) over what was noticed x P(no campaign reached
@@ -95,9 +91,9 @@ def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Float
     """
     quiet = own if unreached is None else own + unreached
     for signal in SIGNALS:
-        false = 1 - min(0.999, yields.share(asset, signal, SIGNAL_PRIORS[signal]))
+        false = 1 - min(0.999, _share(yields.get((asset, signal), _NOTHING_SEEN), SIGNAL_PRIORS[signal]))
         quiet = quiet + np.log(false) * candidates.noticed(signal)
-    new = yields.share(asset, "new", NEW_PRIORS[asset])
+    new = _share(yields.get((asset, "new"), _NOTHING_SEEN), NEW_PRIORS[asset])
     return np.where(candidates.is_new, new, -np.expm1(quiet))
 
 

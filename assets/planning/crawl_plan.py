@@ -84,7 +84,7 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
     requested = requested_by(seconds(rows["asked_at"]), moment, ages)
     is_changed = noticed_by(seconds(rows["row_at"]), moment) > requested
     deadline = np.where(np.isnan(requested), moment, requested) + ages
-    calls = Deadlines(rows["campaign_id"].to_numpy().astype(np.int64), requested, deadline)
+    calls = Deadlines(requested, deadline)
     why = np.full(len(calls), REASONS.index(Reason.ROW), np.int8)
     found = in_full(calls) if rules.requests_all else order(calls, is_changed.astype(float), why, moment, limit=None)
     chosen = np.zeros(len(calls), bool)
@@ -104,8 +104,8 @@ def max_ages(rows: pa.Table, now: float) -> Floats:
 
 
 TIMELINES, COUPONS = "timelines", "coupons"
-#: The column that is the key of a request, and the one with its number.
-_KEYS = {TIMELINES: ("contact_id", "contact_id"), COUPONS: ("email", "number")}
+#: The column that is the key of a request.
+_KEYS = {TIMELINES: "contact_id", COUPONS: "email"}
 
 
 @dataclass(frozen=True)
@@ -136,12 +136,10 @@ class PlanEntry:
 
     @property
     def counts(self) -> dict[Reason, int]:
-        """Requests by reason, in the order of reasons."""
         return by_reason(self.reasons)
 
     @property
     def not_due(self) -> int:
-        """What can wait for another night."""
         return self.total - len(self.keys) - self.late - self.waiting
 
     @property
@@ -157,7 +155,6 @@ class PlanEntry:
 
     @property
     def shortfall(self) -> str:
-        """What is left out although the maximum age requires it."""
         parts = {"never requested yet": self.waiting, "older than they may be": self.late}
         left_out = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
         return f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` shows what would be needed"
@@ -184,7 +181,7 @@ def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan
     if not parts:
         return ContactPlan(limit=rules.limit)
     together = Deadlines(
-        *(np.concatenate([getattr(part.deadlines, name) for part in parts.values()]) for name in ("number", "requested", "deadline"))
+        *(np.concatenate([getattr(part.deadlines, name) for part in parts.values()]) for name in ("requested", "deadline"))
     )
     if rules.requests_all:
         found = in_full(together)
@@ -203,16 +200,15 @@ class _Part:
     """The candidates of one asset with their chances; of the rows it keeps the keys."""
 
     def __init__(self, asset: str, rows: pa.Table, inputs: Inputs, rules: Rules, now: float, learnt: Yields) -> None:
-        key, number = _KEYS[asset]
-        self._keys = rows[key]
+        self._keys = rows[_KEYS[asset]]
         self._again = now + rules.max_age.total_seconds()
-        candidates, segments = from_arrow(rows, number, rules.max_age, now)
+        candidates, segments = from_arrow(rows, rules.max_age, now)
         own = unchanged_by_habit(candidates, now) if candidates.active.any() else unchanged(candidates, now)
         campaigns = unreached(candidates, exposure_of(inputs.exposure, inputs.reach, segments)) if asset == TIMELINES else None
         self._expected: Floats = np.where(candidates.is_new, 0.0, -np.expm1(own if campaigns is None else own + campaigns))
         self.chance: Floats = chances(asset, candidates, own, unreached=campaigns, yields=learnt)
         self.why = reasons(candidates, campaigns)
-        self.deadlines = Deadlines(candidates.number, candidates.requested, candidates.deadline)
+        self.deadlines = Deadlines(candidates.requested, candidates.deadline)
 
     def entry(self, found: Order, first: int) -> PlanEntry:
         """This part of an order over all parts, of which it begins at position `first`."""
@@ -252,7 +248,7 @@ def exposure_of(exposure: pa.Table, reach: pa.Table, segments: npt.NDArray[np.ui
 
 def _yields(rows: pa.Table) -> Yields:
     columns = (rows[name].to_pylist() for name in ("question", "reason", "changed", "asked", "expected"))
-    return Yields({(asset, reason): (float(a or 0), float(b or 0), float(c or 0)) for asset, reason, a, b, c in zip(*columns, strict=True)})
+    return {(asset, reason): (float(a or 0), float(b or 0), float(c or 0)) for asset, reason, a, b, c in zip(*columns, strict=True)}
 
 
 #: Days of campaigns that are looked back at: with nothing fetched for longer the age alone is reason enough.
@@ -288,7 +284,6 @@ class Planner:
             return self._contacts
 
     def campaigns(self) -> CampaignPlan:
-        """Campaign statistics."""
         with self._lock:
             if self._campaigns is None:
                 rows = self.warehouse.found("campaign_candidates", self.account)

@@ -111,7 +111,7 @@ class _Choice:
         self.chance = chance
         self.nights = nights_left(candidates.deadline, now)
         self.now = now
-        self.draw = draws(candidates.number, int(now // DAY_S))
+        self.draw = np.random.default_rng(int(now // DAY_S)).random(len(chance))  # another one every night
         self.is_new = candidates.is_new
         self._tonight = int(is_tonight(candidates.requested, now).sum())
 
@@ -187,15 +187,6 @@ def reasons(candidates: Candidates, unreached: Floats | None) -> npt.NDArray[np.
     for signal in reversed(SIGNALS):
         found[candidates.noticed(signal)] = REASONS.index(Reason(signal))
     return found
-
-
-def draws(number: Ints, night: int) -> Floats:
-    """A number from 0 to 1 for each candidate, another one every night (SplitMix64, Steele, Lea and Flood 2014)."""
-    start = np.uint64((0x9E3779B97F4A7C15 + night * 0xD1B54A32D192ED03) & 0xFFFFFFFFFFFFFFFF)
-    mixed = number.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) / 2.0**53
 
 
 # --- deadline smoothing ---

@@ -16,9 +16,9 @@ from pipelines.settings import SWITCH, TEXT, Settings, SettingsError, declared_t
 from pipelines.write_back.input.columns import fold
 from pipelines.write_back.input.files import read_query
 from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
-from pipelines.write_back.item import DONE, Source, State
+from pipelines.write_back.item import Source
 from pipelines.write_back.kinds import CONTACTS, TAGS
-from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.planning import QUEUED
 from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push
 from pipelines.write_back.result import Result, new_run
@@ -81,10 +81,6 @@ def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
 _NOT_DONE = (QUEUED, "cancelled")
 
 
-class Shrunken(InputError):
-    """The result lost so many that it looks like a mistake of the query."""
-
-
 @dataclass(frozen=True)
 class Turnover:
     """One audience sync now: the people of its result, and those who came and went. `planned` is the push that says so, of no rows where
@@ -100,7 +96,7 @@ class Turnover:
 
 
 def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = False) -> Turnover:
-    """Who entered and left, and the plan to say so. No request. Raises InputError (Shrunken), WarehouseError, OutboxError."""
+    """Who entered and left, and the plan to say so. No request. Raises InputError, WarehouseError, OutboxError."""
     try:
         account = account_of(settings, sync.account)
     except SettingsError as problem:
@@ -119,7 +115,7 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
         members, is_left = outbox.members(account, sync.name), outbox.has_left(account)
     before, limit = len(members), None if accept_shrink else settings.shrink_limit
     if limit is not None and before and not (now and len(now) >= before * (1 - limit)):
-        raise Shrunken(
+        raise InputError(
             f"activation {sync.name}: its result has {len(now):,} people, and had {before:,}; nothing was pushed. Look at the query and the"
             f" data; if it is right, run `marketing-sync push activations {sync.name} --accept-shrink --apply` (in the launchpad:"
             " accept_shrink)"
@@ -138,13 +134,6 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
     return replace(found, planned=plan_push(settings, order, rows))
 
 
-def turnover_lines(found: Turnover) -> list[str]:
-    """In words, without addresses."""
-    note = "" if not found.left or found.sync.untag_when_gone else " (nothing is sent about those)"
-    turned = f"{len(found.entered):,} entered, {len(found.left):,} left{note}"
-    return [f"activation {found.sync.name}: {found.size:,} people; since last time {turned}"]
-
-
 def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Result]:
     """Push what `turnover` found, and count as members those whom the service has taken; InputError when too many rows are bad."""
     with Outbox(outbox_path(settings.home)) as outbox:
@@ -161,19 +150,10 @@ def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Res
 
 def _note_members(outbox: Outbox, found: Turnover, push_id: int) -> None:
     """Who entered is a member once it is done; who left is none once it is done or cannot be (nobody there to be untagged)."""
-    fates: dict[int, list[Entry]] = {}
-    for entry in outbox.items(push_id):
-        for row in entry.rows:
-            fates.setdefault(row, []).append(entry)
-    done = {row for row, entries in fates.items() if all(map(_is_done, entries))}
-    over = done | {row for row, entries in fates.items() if all(_is_done(each) or each.state is State.REJECTED for each in entries)}
+    done, over = outbox.done_rows(push_id, _NOT_DONE)
     entered = [key for key, row in found.entered.items() if row in done]
     left = [key for key, row in found.left.items() if row in over or row == 0]
     outbox.note_members(found.account, found.sync.name, entered, left)
-
-
-def _is_done(entry: Entry) -> bool:
-    return (entry.state in DONE and not entry.drift) or (entry.state is State.SKIPPED and entry.message not in _NOT_DONE)
 
 
 def _who_column(sync: AudienceSync, people: Rows) -> str:

@@ -9,8 +9,6 @@ from marketing_api.operation import Operation
 
 
 class State(StrEnum):
-    """How far an item is."""
-
     PLANNED = "planned"  # in the outbox, nothing sent
     SENDING = "sending"  # committed before the request leaves; found after a crash it means unknown
     APPLIED = "applied"  # the service responded ok
@@ -33,14 +31,13 @@ DONE = (State.APPLIED, State.VERIFIED)
 class Options:
     """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns of the input that are left out.
     `send_all`: send what is known to be so already, too (never activities again). `clear_empty`: an empty cell empties its custom
-    field. `max_rows`: an input with more is not used.
+    field.
     """
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
     send_all: bool = False
     clear_empty: bool = False
-    max_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +74,12 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row that is not sent, and why; `by_service` when the service refused the same content before."""
+class Reason:
+    """Why rows are not sent, or their request is still open; `by_service`: the service refused them, now or before."""
 
-    row: int
+    rows: tuple[int, ...]
     reason: str
     by_service: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class IdleRow:
-    """A row with nothing to do: everything is as it says already, or was sent before."""
-
-    row: int
-    reason: str
     email: str | None = field(default=None, repr=False)
     contact_id: int | None = None
 
@@ -135,8 +124,8 @@ class Plan:
     items: tuple[Item, ...] = field(repr=False)
     new_count: int = 0  # rows
     changed_count: int = 0
-    idle: tuple[IdleRow, ...] = field(default=(), repr=False)
-    bad: tuple[BadRow, ...] = field(default=(), repr=False)
+    idle: tuple[Reason, ...] = field(default=(), repr=False)
+    bad: tuple[Reason, ...] = field(default=(), repr=False)
     changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
     warnings: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()  # sent first
@@ -152,7 +141,6 @@ class Plan:
 
     @property
     def earlier_count(self) -> int:
-        """Those of them that earlier pushes left."""
         return sum(each.open_count + each.look_ups for each in self.earlier)
 
     @property

@@ -14,7 +14,7 @@ from pipelines.write_back.account_state import Known, Person, Who
 from pipelines.write_back.input.columns import Picked, names_contacts
 from pipelines.write_back.input.rows import Rows, text_of
 from pipelines.write_back.input.values import BadValue
-from pipelines.write_back.item import BadRow, Change, IdleRow, Item, Options, Past, Plan
+from pipelines.write_back.item import Change, Item, Options, Past, Plan, Reason
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.refusals import is_permanent
 from warehouse.forgetting import Forgotten, is_pseudonym
@@ -45,8 +45,8 @@ class Planning:
     _items: list[Item] = field(default_factory=list)
     _additions: list[Change] = field(default_factory=list)
     _unknown_addresses: set[str] = field(default_factory=set)
-    _bad: dict[int, BadRow] = field(default_factory=dict)
-    _idle: dict[int, IdleRow] = field(default_factory=dict)
+    _bad: dict[int, Reason] = field(default_factory=dict)
+    _idle: dict[int, Reason] = field(default_factory=dict)
     _sent: dict[int, bool] = field(default_factory=dict)  # row → whether it is new
     _changes: list[Change] = field(default_factory=list)
     _of_column: Counter[str] = field(default_factory=Counter)
@@ -74,7 +74,7 @@ class Planning:
             return None
 
     def reject(self, row: int, reason: str, *, by_service: bool = False) -> None:
-        self._bad.setdefault(row, BadRow(row, reason, by_service))
+        self._bad.setdefault(row, Reason((row,), reason, by_service))
 
     def reject_as_before(self, row: int, past: Past) -> None:
         """The service rejected the same before, or took it and did otherwise."""
@@ -84,8 +84,7 @@ class Planning:
         self.reject(row, f"{what} (`marketing-sync push retry{option}` sends it again)", by_service=True)
 
     def leave(self, row: int, reason: str, email: str | None = None, contact_id: int | None = None) -> None:
-        """Nothing to do."""
-        self._idle.setdefault(row, IdleRow(row, reason, email, contact_id))
+        self._idle.setdefault(row, Reason((row,), reason, email=email, contact_id=contact_id))
 
     def send(self, item: Item, *, is_new: bool, is_unknown_address: bool = False) -> None:
         """One request; its rows are new or changed, new as soon as one of their items is. `is_unknown_address`: to the warehouse."""
@@ -130,7 +129,7 @@ class Planning:
             new_count=sum(self._sent.values()),
             changed_count=sum(not is_new for is_new in self._sent.values()),
             idle=idle,
-            bad=tuple(sorted(bad.values(), key=lambda each: each.row)),
+            bad=tuple(sorted(bad.values(), key=lambda each: each.rows)),
             changes=tuple(sorted(self._changes, key=lambda each: each.row)),
             warnings=(*dict.fromkeys([*self.rows.warnings, *self.picked.warnings, *self._warnings]), *counted),
             columns=self.picked.renamed,

@@ -1,11 +1,10 @@
 """Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report.
 
-Belongs here: steps, their config and what the UI shows of them, with addresses masked. Not here: the work (`push_service`).
+Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the work (`push_service`).
 
 Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where it ended.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,26 +13,21 @@ from typing import Any
 import dagster as dg
 
 from marketing_api.clock import utc_now
-from marketing_api.redaction import markdown_block, markdown_table, without_addresses
+from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
 from pipelines.launchpad import check_confirmed, config_fields, values
+from pipelines.progress import Progress
 from pipelines.settings import Settings
-from pipelines.write_back.item import State
 from pipelines.write_back.kinds import KINDS, Kind
-from pipelines.write_back.outbox.outbox import Entry, Outbox, outbox_path
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.push_options import PUSH_OPTIONS
-from pipelines.write_back.push_report import masked, plan_lines, result_lines
-from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push, rate_of
+from pipelines.write_back.push_report import plan_lines, result_lines
+from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push
 from pipelines.write_back.result import Ran, Result
-from pipelines.write_back.sending import Progress
-
-_SHOWN = 50
-_LOG_EVERY_S = 10.0
 
 
 def push_jobs() -> list[dg.JobDefinition]:
-    """One per kind."""
     return [_job(kind) for kind in KINDS.values()]
 
 
@@ -72,15 +66,14 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
                 check_confirmed(chosen)
             prepare_home(settings.home, settings.lock_seconds)
             planned = plan_push(settings, order_of(settings, kind, chosen))
-            order = planned.order
-            lines = plan_lines(planned.plan, rate=rate_of(settings, order.account), reject_limit=order.reject_limit, is_discreet=True)
+            lines = plan_lines(planned, is_discreet=True)
             context.log.info("\n".join(lines))
             _check(planned, chosen, lines)
         yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
         if not chosen["dry_run"]:
             with _explained():
                 push_id = enqueue(settings, planned, run=context.run_id)
-            ran = Ran(context.run_id, context.job_name, utc_now(), order.account, push_id)
+            ran = Ran(context.run_id, context.job_name, utc_now(), planned.order.account, push_id)
             yield dg.Output(ran, "push", metadata={"push": push_id})
         else:
             context.log.info("nothing was sent: this is a dry run; to send it, set `dry_run: false` and `confirm: send`")
@@ -116,13 +109,13 @@ def verify_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
 def _step(context: dg.OpExecutionContext, begun: Ran, step: Callable[[PushRun], None], *, may_stop: bool) -> Ran:
     """One step of the push, and what the run has come to then. Fails when it stopped and may not."""
     settings: Settings = context.resources.settings
-    watch = LoggedWatch(context)
-    with _explained(), Outbox(outbox_path(settings.home)) as outbox:
+    watch = Watch()
+    with _explained(), Outbox(outbox_path(settings.home)) as outbox, Progress(watch):
         ran = PushRun(settings, outbox, replace(begun, run=context.run_id), watch).take(step)
         context.add_output_metadata({"requests": watch.requests_sent()})
         if ran.stopped and not may_stop:
             results = conclude(settings, outbox, ran)
-            raise dg.Failure(headline(results), metadata=result_metadata(results[0], outbox), allow_retries=False)
+            raise dg.Failure(headline(results), metadata=result_metadata(results[0]), allow_retries=False)
     return ran
 
 
@@ -131,26 +124,10 @@ def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
     settings: Settings = context.resources.settings
     with _explained(), Outbox(outbox_path(settings.home)) as outbox:
         results = conclude(settings, outbox, replace(begun, run=context.run_id))
-        metadata = result_metadata(results[0], outbox)
     context.log.info("\n".join(without_addresses(line) for result in results for line in result_lines(result)))
     if any(result.shortfall for result in results):
-        raise dg.Failure(headline(results), metadata=metadata, allow_retries=False)
-    context.add_output_metadata(metadata)
-
-
-class LoggedWatch(Watch):
-    """Logs how far the sending is, every few seconds."""
-
-    def __init__(self, context: dg.OpExecutionContext) -> None:
-        super().__init__()
-        self._context = context
-        self._next = time.monotonic() + _LOG_EVERY_S
-
-    def sent(self, now: Progress) -> None:
-        super().sent(now)
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + _LOG_EVERY_S
-            self._context.log.info(f"{now.done:,} of {now.total:,} requests, {now.rejected:,} rejected, {now.unknown:,} unknown")
+        raise dg.Failure(headline(results), metadata=result_metadata(results[0]), allow_retries=False)
+    context.add_output_metadata(result_metadata(results[0]))
 
 
 @contextmanager
@@ -191,30 +168,14 @@ def counts_of(planned: Planned) -> dict[str, Any]:
 
 
 def plan_metadata(planned: Planned, lines: list[str]) -> dict[str, Any]:
-    """Counts, the plan in words, and the first rejected rows."""
-    bad = [(each.row, without_addresses(each.reason)) for each in planned.plan.bad[:_SHOWN]]
-    table = {"rejected rows": dg.MetadataValue.md(markdown_table(("row", "why"), bad))} if bad else {}
-    return counts_of(planned) | {"plan": dg.MetadataValue.md(markdown_block(lines))} | table
+    return counts_of(planned) | {"plan": dg.MetadataValue.md(markdown_block(lines))}
 
 
-def result_metadata(result: Result, outbox: Outbox) -> dict[str, Any]:
-    """Counts, and a table of what is left; of what was sent when nothing is."""
-    entries = outbox.items(result.push.push_id, [State.REJECTED, State.UNKNOWN, State.SENDING, State.PLANNED])
-    entries = entries or outbox.items(result.push.push_id, [State.VERIFIED, State.APPLIED])
-    metadata: dict[str, Any] = {
+def result_metadata(result: Result) -> dict[str, Any]:
+    return {
         "push": result.push.push_id,
-        "requests": result.spent.requests if result.spent else 0,
+        "requests": result.requests_sent or 0,
         **{f"rows {state}": count for state, count in sorted(result.counts.rows.items())},
         "drifted": result.counts.drifted,
-        "result": dg.MetadataValue.md(markdown_table(("row", "who", "state", "message"), map(_result_row, entries[:_SHOWN]))),
+        "result": dg.MetadataValue.md(markdown_block(map(without_addresses, result_lines(result)))),
     }
-    if result.rejected_csv:
-        metadata["rejected rows"] = dg.MetadataValue.path(str(result.rejected_csv))
-    if result.writebacks_follow:
-        metadata["sync.writebacks follows later"] = result.writebacks_follow
-    return metadata
-
-
-def _result_row(entry: Entry) -> tuple[str, str, str, str]:
-    who = masked(entry.email) or (f"contact {entry.contact_id}" if entry.contact_id else "")
-    return ", ".join(map(str, entry.rows[:5])), who, entry.state.value, without_addresses(entry.message or "")

@@ -4,25 +4,31 @@ Belongs here: what the texts of `push_report.jinja` and the documents for progra
 (`rejected_rows`), where lines go (`terminal`, `push_jobs`).
 """
 
+from __future__ import annotations
+
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, StrictUndefined
 
 from marketing_api.redaction import plain, without_addresses
 from pipelines import output
+from pipelines.progress import clock
+from pipelines.report.formatting import plural
 from pipelines.write_back.input.rows import shown
-from pipelines.write_back.item import Plan
+from pipelines.write_back.item import Plan, Reason
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.refusals import REFUSALS, is_permanent, known
 from pipelines.write_back.rejected_rows import RejectedRows
-from pipelines.write_back.result import Ran, Reason, Result, grouped, reasons_of
+from pipelines.write_back.result import Ran, Result, grouped
+
+if TYPE_CHECKING:
+    from pipelines.write_back.push_service import Planned  # which imports this one
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
@@ -34,14 +40,14 @@ def lines(text: str, *values: object) -> list[str]:
     return str(getattr(_texts(), text)(*values)).removesuffix("\n").split("\n")
 
 
-def plan_lines(plan: Plan, *, rate: float, reject_limit: float, is_discreet: bool = False) -> list[str]:
-    """What a push would do, at `rate` requests a second. `is_discreet`: without addresses and values, for logs and Dagster."""
+def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
+    """What a push would do. `is_discreet`: without addresses and values, for logs and Dagster."""
+    plan = planned.plan
     whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
-    return lines("plan", plan, list(_plan_counts(plan, reject_limit)), reasons_of(plan), rate, whole, is_discreet)
+    return lines("plan", plan, list(_plan_counts(plan, planned.order.reject_limit)), planned.rate, whole, is_discreet)
 
 
 def result_lines(result: Result) -> list[str]:
-    """What became of a push, and what to do about what is left."""
     counts = [(words, count, "") for state, words in _texts().STATES.items() if (count := result.counts.rows.get(state))]
     may_pass = any(each.by_service and not is_permanent(each.reason) for each in result.refusals)
     return lines("result", result, counts, may_pass)
@@ -70,34 +76,28 @@ def say(text: Iterable[str], stream: object = None) -> None:
         print(plain(line), file=stream or sys.stdout, flush=True)  # type: ignore[arg-type]
 
 
-def masked(address: str | None) -> str:
-    """An address as it may be seen by people who look after runs: `a•••@example.com`."""
-    name, at, domain = (address or "").partition("@")
-    return f"{name[:1]}•••@{domain}" if at else ""
-
-
 # ---- for programs
 
 
-def plan_document(planned: Plan, *, rate: float, refusal: str | None) -> output.PushPlan:
-    """The same for a program."""
+def plan_document(planned: Planned) -> output.PushPlan:
+    plan = planned.plan
     return output.PushPlan(
-        account=planned.account,
-        kind=str(planned.kind),
-        source=planned.source.name,
-        rows=planned.row_count,
-        new=planned.new_count,
-        changed=planned.changed_count,
-        idle=dict(Counter(idle.reason for idle in planned.idle)),
-        invalid=list(map(reason_document, reasons_of(planned))),
-        changes=[output.Change(*astuple(each)) for each in planned.changes],
-        additions=[output.Change(*astuple(each)) for each in planned.additions],
-        columns=dict(planned.columns),
-        unknown_addresses=planned.unknown_address_count,
-        notes=list(planned.warnings),
-        requests=planned.request_count,
-        seconds=planned.request_count / rate,
-        refusal=refusal,
+        account=plan.account,
+        kind=str(plan.kind),
+        source=plan.source.name,
+        rows=plan.row_count,
+        new=plan.new_count,
+        changed=plan.changed_count,
+        idle={each.reason: len(each.rows) for each in grouped(plan.idle)},
+        invalid=list(map(reason_document, plan.bad)),
+        changes=[output.Change(*astuple(each)) for each in plan.changes],
+        additions=[output.Change(*astuple(each)) for each in plan.additions],
+        columns=dict(plan.columns),
+        unknown_addresses=plan.unknown_address_count,
+        notes=list(plan.warnings),
+        requests=plan.request_count,
+        seconds=plan.request_count / planned.rate,
+        refusal=planned.refusal,
     )
 
 
@@ -108,7 +108,6 @@ def reason_document(each: Reason) -> output.Reason:
 
 
 def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
-    """Rejected rows for a program."""
     rows = (
         output.RejectedRow(row.push_id or 0, each.kind, reason_document(row.why), dict(zip(each.columns, row.cells, strict=True)))
         for each in several
@@ -118,7 +117,6 @@ def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
 
 
 def result_document(result: Result) -> output.PushResult:
-    """What became of a push, for a program."""
     return output.PushResult(
         push=result.push.push_id,
         account=result.push.account,
@@ -131,7 +129,7 @@ def result_document(result: Result) -> output.PushResult:
         mismatches=dict(result.drift),
         open=result.open,
         shortfall=result.shortfall,
-        requests_sent=result.spent.requests if result.spent else None,
+        requests_sent=result.requests_sent,
         stopped=result.stopped,
         rejected_csv=str(result.rejected_csv) if result.rejected_csv else None,
     )
@@ -142,9 +140,8 @@ def result_document(result: Result) -> output.PushResult:
 
 @cache
 def _texts() -> Any:
-    """The macros by name."""
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
-    made.filters |= {"of": _count, "number": "{:,}".format, "rows": _rows, "short": _short, "duration": _duration}
+    made.filters |= {"of": plural, "number": "{:,}".format, "rows": _rows, "short": _short, "clock": clock}
     made.filters |= {
         "grouped": grouped,
         "known": known,
@@ -159,8 +156,8 @@ def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, st
     checked = sum(not bad.by_service for bad in plan.bad)
     yield "new", plan.new_count, ""
     yield "changed", plan.changed_count, ""
-    for reason, count in Counter(idle.reason for idle in plan.idle).most_common():
-        yield reason, count, "nothing to send"
+    for each in grouped(plan.idle):
+        yield each.reason, len(each.rows), "nothing to send"
     if not plan.idle:
         yield "unchanged", 0, ""
     share = f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push"
@@ -182,15 +179,3 @@ def _rows(numbers: Sequence[int]) -> str:
 def _short(text: str | None) -> str:
     flat = " ".join((text or "(empty)").split())
     return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1.5:
-        return "about a second"
-    if seconds < 120:
-        return f"about {seconds:.0f} seconds"
-    return f"about {seconds / 60:.0f} minutes" if seconds < 7200 else f"about {seconds / 3600:.1f} hours"

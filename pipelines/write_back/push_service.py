@@ -37,8 +37,8 @@ from pipelines.write_back.outbox.store import check_not_held, sender_lock
 from pipelines.write_back.planning import without_forgotten
 from pipelines.write_back.push_report import alert_body
 from pipelines.write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows, write_rejections
-from pipelines.write_back.result import Ran, Result, Spent, result_of
-from pipelines.write_back.sending import Progress, Sending
+from pipelines.write_back.result import Ran, Result, result_of
+from pipelines.write_back.sending import Sending
 from pipelines.write_back.verification import Labels
 from warehouse.archive.suppression import load
 from warehouse.errors import WarehouseError
@@ -59,8 +59,7 @@ def account_of(settings: Settings, name: str | None) -> str:
     return account_named(name, names)
 
 
-def rate_of(settings: Settings, account: str) -> float:
-    """Requests a second to reckon with in a plan, which asks nobody."""
+def _rate_of(settings: Settings, account: str) -> float:
     caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [settings.max_rate]
     return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
 
@@ -83,12 +82,13 @@ class Order:
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan with what it was made from. `revision` is the outbox's before it was looked into."""
+    """A plan with what it was made from. `revision`: the outbox's before it was looked into; `rate`: requests a second to reckon with."""
 
     order: Order
     rows: Rows = field(repr=False)
     plan: Plan
     revision: int
+    rate: float
 
     @property
     def refusal(self) -> str | None:
@@ -109,7 +109,7 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
     if len(mapping) < len(chosen["map"]):
         raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
     clear_empty = chosen.get("clear_empty", False)
-    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"])
+    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty)
     account = account_of(settings, chosen["account"])
     return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
@@ -131,7 +131,8 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     rows = without_forgotten(rows, order.account, load(settings.home / "archive"), order.options.mapping)
     options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
     plan = make_plan(order.kind, rows, load_known(settings, order.account), outbox, options)
-    return Planned(order, rows, replace(plan, earlier=tuple(outbox.open_by_push(order.account))), revision)
+    plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
+    return Planned(order, rows, plan, revision, _rate_of(settings, order.account))
 
 
 def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
@@ -145,18 +146,18 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     chosen = order.options
     options = {"verify": order.verify, "send_all": chosen.send_all, "ignore": chosen.ignore, "clear_empty": chosen.clear_empty}
     options["map"] = [f"{ours}={theirs}" for ours, theirs in chosen.mapping.items()]
-    is_begun = sender_lock(settings.home, f"{order.account} begins", wait_s=_ENQUEUE_WAIT_S)
+    is_begun = sender_lock(settings.home, f"{order.account}.begins", wait_s=_ENQUEUE_WAIT_S)
     with in_use(settings.home), Outbox(outbox_path(settings.home)) as outbox, is_begun:
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
         if planned.refusal:
             raise InputError(f"nothing was sent: {planned.refusal}")
-        wanted = {row for item in planned.plan.items for row in item.rows} | {bad.row for bad in planned.plan.bad}
+        wanted = {row for part in (planned.plan.items, planned.plan.bad) for each in part for row in each.rows}
 
         def keep(push_id: int) -> None:
             keep_rows(folder_of(settings.home, push_id) / "rows.parquet", planned.rows, wanted)
 
-        refused_again = {bad.row for bad in planned.plan.bad if bad.by_service}  # that request is still to be retried
+        refused_again = {row for bad in planned.plan.bad if bad.by_service for row in bad.rows}  # that request is still to be retried
         corrects = [named for number, named in named_rows(planned.rows) if number not in refused_again]
         is_known = order.kind.is_idempotent
         return outbox.enqueue(planned.plan, run=run, options=options, keep=keep, corrects=corrects, corrects_refused=is_known)
@@ -173,8 +174,8 @@ class Watch:
     client: Client | None = None  # once it talks to the service
     _state: tuple[str, int, int, str] = ("sending", 0, 0, "")
 
-    def sent(self, now: Progress) -> None:
-        self._state = ("sending", now.done, now.total, f"{now.unknown:,} unknown" if now.unknown else "")
+    def sent(self, done: int, total: int, unknown: int) -> None:
+        self._state = ("sending", done, total, f"{unknown:,} unknown" if unknown else "")
 
     def reading_back(self) -> None:
         self._state = ("reading back", 0, 0, "")
@@ -212,12 +213,11 @@ class PushRun:
                 self.client = self.watch.client = client
                 for step in steps:
                     step(self)
-            before, own = self.ran.spent, client.statistics
-            self.ran = replace(self.ran, spent=Spent(before.requests + own.requests, before.waited_s + own.waited_s))
+            ran, own = self.ran, client.statistics
+            self.ran = replace(ran, requests=ran.requests + own.requests, waited_s=ran.waited_s + own.waited_s)
         return self.ran
 
     def send_open(self) -> None:
-        """Send everything that is open."""
         if open_ := self.outbox.open(self.ran.account):
             sending = Sending(self.outbox, self.client, self.ran.account, stop=self.watch.halt, on_progress=self.watch.sent)
             self._note(frozenset(entry.push_id for entry in open_), sending.run())
@@ -292,8 +292,8 @@ def conclude(settings: Settings, outbox: Outbox, ran: Ran) -> list[Result]:
     """
     results: list[Result] = []
     for each in filter(None, [ran.push_id, *sorted(ran.earlier)]):
-        rejected_csv, spent = write_rejections(settings.home, outbox, each), None if results else ran.spent
-        results.append(result_of(outbox, each, spent=spent, stopped=ran.stopped, rejected_csv=rejected_csv))
+        rejected_csv, requests = write_rejections(settings.home, outbox, each), None if results else ran.requests
+        results.append(result_of(outbox, each, requests_sent=requests, stopped=ran.stopped, rejected_csv=rejected_csv))
     if not results:
         return []
     outbox.prune(settings.kept.skipped)

@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.write_back.input.rows import FORMULA_SIGNS, Rows, text_of
-from pipelines.write_back.item import Plan, Source, State
+from pipelines.write_back.item import Plan, Reason, Source, State
 from pipelines.write_back.outbox.outbox import Entry, Outbox
-from pipelines.write_back.result import Reason, reasons_of
+from pipelines.write_back.result import reason_of
 from warehouse.archive.disk import create, make_folder
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def rejected_rows(home: Path, outbox: Outbox, account: str, push_id: int | None 
 
 def _kept(home: Path, push_id: int, entries: Iterable[Entry]) -> RejectedRows:
     """The rows of a push that these entries are about."""
-    reasons = list(map(Reason.of, entries))
+    reasons = list(map(reason_of, entries))
     lost = Rows((), {}, sorted({row for each in reasons for row in each.rows}), Source("", ""))
     return _given(kept_rows(folder_of(home, push_id) / "rows.parquet", "") or lost, reasons, push_id)
 
@@ -126,7 +126,7 @@ def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
 def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
     """Write what a plan that is not sent rejects, in a file of its own for each input."""
     name = f"rejected-{plan.kind}-{plan.source.content_hash[:8]}.csv"
-    return _write(folder_of(home, None) / name, _given(rows, reasons_of(plan), None))
+    return _write(folder_of(home, None) / name, _given(rows, plan.bad, None))
 
 
 def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:

@@ -14,29 +14,14 @@ from pathlib import Path
 
 from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
-from pipelines.write_back.item import DONE, OPEN, Plan, State
+from pipelines.write_back.item import DONE, OPEN, Reason, State
 from pipelines.write_back.outbox.outbox import Counts, Entry, Outbox, Push
 
 _SHOWN = 20
-NO_REASON = "no reason given"
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why rows were not taken, or a request is still open."""
-
-    rows: tuple[int, ...]
-    reason: str
-    by_service: bool = False
-
-    @classmethod
-    def of(cls, entry: Entry) -> Reason:
-        return cls(entry.rows, entry.message or NO_REASON, entry.rejected_by == "service")
-
-
-def reasons_of(plan: Plan) -> list[Reason]:
-    """Why rows of it are bad."""
-    return [Reason((bad.row,), bad.reason, bad.by_service) for bad in plan.bad]
+def reason_of(entry: Entry) -> Reason:
+    return Reason(entry.rows, entry.message or "no reason given", entry.rejected_by == "service")
 
 
 def grouped(reasons: Iterable[Reason]) -> list[Reason]:
@@ -48,17 +33,9 @@ def grouped(reasons: Iterable[Reason]) -> list[Reason]:
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What talking to the service cost, in requests and in seconds that they waited for the limit."""
-
-    requests: int = 0
-    waited_s: float = 0.0
-
-
-@dataclass(frozen=True)
 class Ran:
     """What a run does for an account: its own push, if it has one, the earlier ones that it goes on with, sending or reading back, what
-    it costs, and why it ended early.
+    it costs, in requests and in seconds that they waited for the limit, and why it ended early.
     """
 
     run: str
@@ -66,7 +43,8 @@ class Ran:
     began_at: dt.datetime
     account: str
     push_id: int | None = None
-    spent: Spent = Spent()
+    requests: int = 0
+    waited_s: float = 0.0
     earlier: frozenset[int] = frozenset()
     stopped: str | None = None
 
@@ -87,7 +65,7 @@ class Result:
     refusals: tuple[Reason, ...] = field(default=(), repr=False)  # in order of rows
     drift: Mapping[str, int] = field(default_factory=dict)  # field → requests
     waiting: tuple[Reason, ...] = field(default=(), repr=False)  # a sample
-    spent: Spent | None = Spent()  # None: it stands in another result of the same run
+    requests_sent: int | None = 0  # by its run; None: that stands in another result of the same run
     stopped: str | None = None
     rejected_csv: Path | None = None
     writebacks_follow: str | None = None
@@ -136,4 +114,4 @@ def result_of(outbox: Outbox, push_id: int, **more: object) -> Result:
     rejected = sorted(outbox.items(push_id, [State.REJECTED]), key=lambda entry: entry.rows)
     drift = Counter(name for entry in outbox.items(push_id, DONE) for name in entry.drift or {})
     waiting = [Reason(entry.rows, entry.message) for entry in outbox.items(push_id, [State.PLANNED, State.UNKNOWN]) if entry.message]
-    return Result(push, outbox.counts(push_id), tuple(map(Reason.of, rejected)), drift, tuple(waiting[:_SHOWN]), **more)  # type: ignore[arg-type]
+    return Result(push, outbox.counts(push_id), tuple(map(reason_of, rejected)), drift, tuple(waiting[:_SHOWN]), **more)  # type: ignore[arg-type]

@@ -9,27 +9,20 @@ Not here: sending (`send`), when an unknown one is looked for.
 
 import heapq
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.outbox.outbox import Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """Something that an entry touches, `shared` when others that share it may go at the same time."""
-
-    name: str
-    is_shared: bool = False
-
-
-def keys_of(entry: Entry, subjects: Iterable[str]) -> tuple[Key, ...]:
-    """Subjects are of the entry's kind; people are the same for all kinds, by address and by contact id."""
-    is_shared = KINDS[entry.kind].is_order_free
+def keys_of(entry: Entry, subjects: Iterable[str]) -> dict[str, bool]:
+    """What an entry touches → whether others that touch it may go at the same time. Subjects are of the entry's kind; people are the same
+    for all kinds, by address and by contact id.
+    """
     people = [f"email {entry.email.lower()}"] if entry.email else []
     people += [f"contact {entry.contact_id}"] if entry.contact_id is not None else []
-    return tuple([Key(f"{entry.kind} {subject}") for subject in subjects] + [Key(name, is_shared) for name in people])
+    return {f"{entry.kind} {subject}": False for subject in subjects} | dict.fromkeys(people, KINDS[entry.kind].is_order_free)
 
 
 @dataclass(slots=True)
@@ -45,7 +38,7 @@ class Schedule:
 
     def __init__(self) -> None:
         self._queues: dict[str, deque[_Batch]] = {}
-        self._keys: dict[int, tuple[Key, ...]] = {}
+        self._keys: dict[int, list[str]] = {}
         self._blocked: dict[int, int] = {}  # entry → keys that others hold before it
         self._ready: list[int] = []
 
@@ -53,27 +46,26 @@ class Schedule:
         """Entries that are not over."""
         return len(self._keys)
 
-    def add(self, item_id: int, keys: Iterable[Key], *, is_ready: bool = True) -> None:
-        """`is_ready` False: it holds its place and is not handed out (its outcome is unknown)."""
-        merged = tuple({key.name: key for key in sorted(keys, key=lambda key: not key.is_shared)}.values())  # exclusive wins
-        self._keys[item_id] = merged
-        self._blocked[item_id] = sum(not self._join(item_id, key) for key in merged)
+    def add(self, item_id: int, keys: Mapping[str, bool], *, is_ready: bool = True) -> None:
+        """`keys` as of `keys_of`; `is_ready` False: it holds its place and is not handed out (its outcome is unknown)."""
+        self._keys[item_id] = list(keys)
+        self._blocked[item_id] = sum(not self._join(item_id, name, is_shared) for name, is_shared in keys.items())
         if not self._blocked[item_id] and is_ready:
             heapq.heappush(self._ready, item_id)
 
-    def _join(self, item_id: int, key: Key) -> bool:
+    def _join(self, item_id: int, name: str, is_shared: bool = False) -> bool:
         """Whether it stands in front already."""
-        queue = self._queues.setdefault(key.name, deque())
-        if not queue or not (key.is_shared and queue[-1].is_shared):
-            queue.append(_Batch(key.is_shared))
+        queue = self._queues.setdefault(name, deque())
+        if not queue or not (is_shared and queue[-1].is_shared):
+            queue.append(_Batch(is_shared))
         queue[-1].ids.add(item_id)
         return len(queue) == 1
 
     def hold(self, item_id: int, name: str) -> bool:
         """It touches this, too, as is known only now; False: somebody holds that before it, and it is handed out again afterwards."""
-        if (key := Key(name)) not in self._keys[item_id]:
-            self._keys[item_id] += (key,)
-            self._blocked[item_id] += not self._join(item_id, key)
+        if name not in self._keys[item_id]:
+            self._keys[item_id].append(name)
+            self._blocked[item_id] += not self._join(item_id, name)
         return item_id in self._queues[name][0].ids
 
     def next(self) -> int | None:
@@ -86,8 +78,8 @@ class Schedule:
 
     def finish(self, item_id: int) -> None:
         """It is over: whoever waited for it may go."""
-        for key in self._keys.pop(item_id):
-            queue = self._queues[key.name]
+        for name in self._keys.pop(item_id):
+            queue = self._queues[name]
             batch = next(each for each in queue if item_id in each.ids)  # the first, since it was handed out
             batch.ids.discard(item_id)
             while queue and not queue[0].ids:
@@ -97,5 +89,5 @@ class Schedule:
                     if not self._blocked[waiting]:
                         heapq.heappush(self._ready, waiting)
             if not queue:
-                del self._queues[key.name]
+                del self._queues[name]
         self._blocked.pop(item_id)

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.clock import SteadyClock, wall
@@ -50,24 +49,11 @@ if TYPE_CHECKING:
 _LOOK_S = 0.2  # how soon a stop is seen
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the sending is, in requests of the outbox (look-ups and looks aside)."""
-
-    total: int
-    applied: int
-    rejected: int
-    unknown: int  # right now
-
-    @property
-    def done(self) -> int:
-        return self.applied + self.rejected
-
-
 class Sending:
     """Sends what is open of an account. Only for who holds `outbox.sending(account)`. All but `_deliver` runs in the caller's thread.
 
-    Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for.
+    Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for. `on_progress` is given how many
+    requests of the outbox are done, how many there are, and how many are unknown right now.
     """
 
     def __init__(
@@ -77,7 +63,7 @@ class Sending:
         account: str,
         *,
         stop: threading.Event | None = None,
-        on_progress: Callable[[Progress], object] = lambda _: None,
+        on_progress: Callable[[int, int, int], object] = lambda done, total, unknown: None,
         policy: RetryPolicy = RETRY_POLICY,
     ) -> None:
         self._outbox, self._client, self._account, self._policy = outbox, client, account, policy
@@ -94,7 +80,7 @@ class Sending:
         self._attempts: Counter[int] = Counter()
         self._unavailable: Counter[int] = Counter()
         self._in_row: Counter[type] = Counter()
-        self._tally: Counter[State] = Counter()
+        self._done = 0  # sent or rejected
         self._stopped: str | None = None
         self._now = SteadyClock().seconds
 
@@ -140,8 +126,7 @@ class Sending:
         if not self._under_way and (self._stopped is not None or due == math.inf):
             return False
         if self._take_results(min(_LOOK_S, due - self._now())):
-            now = Progress(len(self._entries), self._tally[State.APPLIED], self._tally[State.REJECTED], len(self._unknown))
-            self._on_progress(now)
+            self._on_progress(self._done, len(self._entries), len(self._unknown))
         return True
 
     def _give_out(self) -> None:
@@ -189,7 +174,7 @@ class Sending:
         self._over(item_id, state)
 
     def _over(self, item_id: int, state: State) -> None:
-        self._tally[state] += 1
+        self._done += state is not State.SKIPPED
         self._unknown.pop(item_id, None)
         self._due.pop(item_id, None)
         self._schedule.finish(item_id)
@@ -295,7 +280,7 @@ class Sending:
         """
         if entry.item_id not in self._due:
             return
-        if (look := KINDS[entry.kind].look) is None:
+        if (kind := KINDS[entry.kind]).is_idempotent:
             del self._due[entry.item_id]
             self._send_again(entry.item_id)
             return
@@ -306,7 +291,7 @@ class Sending:
             del self._due[item_id]
         settled = began - self._policy.last_look_s
         self._do(
-            lambda: look(self._outbox, self._client, self._account, contact_id, together, settled),
+            lambda: kind.look(self._outbox, self._client, self._account, contact_id, together, settled),
             lambda looked: self._on_looked(together, looked, began),
         )
 

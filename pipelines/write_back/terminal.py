@@ -24,16 +24,16 @@ from pipelines.output import emit
 from pipelines.progress import Progress
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back import push_report as report
-from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover, turnover_lines
+from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import Counts, Outbox, Push, outbox_path
 from pipelines.write_back.push_report import say
-from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push, rate_of
+from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push
 from pipelines.write_back.refusals import is_permanent
 from pipelines.write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv, write_planned, write_rejections
-from pipelines.write_back.result import Reason, Result, grouped, new_run, result_of
+from pipelines.write_back.result import Result, grouped, new_run, reason_of, result_of
 from warehouse.errors import WarehouseError
 
 _SHOWN = 20
@@ -75,10 +75,9 @@ def interruptible(settings: Settings, account: str | None, work: Callable[[inter
 
 def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
     planned = plan_push(settings, order)
-    rate = rate_of(settings, order.account)
-    document = output.Push(report.plan_document(planned.plan, rate=rate, refusal=planned.refusal) if arguments.json else None, [])
+    document = output.Push(report.plan_document(planned) if arguments.json else None, [])
     if not arguments.json:
-        say(report.plan_lines(planned.plan, rate=rate, reject_limit=order.reject_limit))
+        say(report.plan_lines(planned))
     if planned.refusal or not arguments.apply:
         return _without_sending(arguments, settings, planned, document)
     if order.kind.agreement and planned.plan.items and not arguments.yes and not _agreed(planned, order.kind.agreement, arguments):
@@ -131,7 +130,7 @@ def _agreed(planned: Planned, agreement: str, arguments: SimpleNamespace) -> boo
 def _retry(settings: Settings, outbox: Outbox, account: str, arguments: SimpleNamespace, stop: interrupts.Stop) -> int:
     is_left = (lambda message: False) if arguments.permanent else is_permanent
     retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
-    reasons = list(map(Reason.of, retried.left))
+    reasons = list(map(reason_of, retried.left))
     if not arguments.json:
         say(report.lines("retry", retried, reasons))
     results = _watched(stop, lambda watch: finish_push(settings, outbox, new_run("push_retry", account), watch))
@@ -163,7 +162,7 @@ def _watched(stop: interrupts.Stop, work: Callable[[Watch], T]) -> T:
 def _print_status(settings: Settings, outbox: Outbox, account: str, push_id: int | None, *, is_json: bool) -> int:
     """The last pushes, or one in detail; 0 whatever became of them: that is what it displays."""
     if push_id is not None:
-        result = result_of(outbox, push_id, spent=None, rejected_csv=write_rejections(settings.home, outbox, push_id))
+        result = result_of(outbox, push_id, requests_sent=None, rejected_csv=write_rejections(settings.home, outbox, push_id))
         if is_json:
             emit(output.Push(None, [report.result_document(result)]))
         else:
@@ -252,9 +251,11 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
 
 def _audience_sync(arguments: SimpleNamespace, settings: Settings, sync: AudienceSync, stop: interrupts.Stop) -> int:
     found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
-    say(["", *turnover_lines(found)])
+    note = "" if not found.left or sync.untag_when_gone else " (nothing is sent about those)"
+    turned = f"{len(found.entered):,} entered, {len(found.left):,} left{note}"
+    say(["", f"activation {sync.name}: {found.size:,} people; since last time {turned}"])
     if found.planned is not None:
-        say(report.plan_lines(found.planned.plan, rate=rate_of(settings, found.account), reject_limit=found.planned.order.reject_limit))
+        say(report.plan_lines(found.planned))
     if not arguments.apply:
         return exits.DONE
     stop.check()

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from marketing_api.clock import SteadyClock
 from marketing_api.contact_lookup import Unread
@@ -44,7 +44,7 @@ Readings = Mapping[int, Compared | Unread]
 
 
 class ReadBack:
-    """One reading back, as the kinds take part in it (`Kind.verifier`). `drifted`: items of which that is known by now; `list_kinds`: the
+    """One reading back, as the kinds take part in it (`Kind.read_back`). `drifted`: items of which that is known by now; `list_kinds`: the
     kinds that put contacts on lists or take them off.
     """
 
@@ -98,9 +98,3 @@ class ReadBack:
             drift = {name: list(pair) for name, pair in found.drift.items()}
             self.outbox.settle(item_id, entry.state, message="mismatch on read-back", drift=drift)
             self.drifted.add(item_id)
-
-
-class Verifier(Protocol):
-    """Reads back entries, `how` as a push was ordered: `all`, a `sample` or `none`."""
-
-    def __call__(self, reading: ReadBack, entries: list[Entry], how: str, /) -> None: ...

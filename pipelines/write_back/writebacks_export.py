@@ -56,9 +56,9 @@ def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
         with in_use(settings.home), Archive(settings.home / "archive") as archive:
             warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
             with warehouse.writing() as connection:
-                outcome = "failed" if ran.stopped and not ran.spent.requests else "partial" if shortfall else "done"
+                outcome = "failed" if ran.stopped and not ran.requests else "partial" if shortfall else "done"
                 message = "\n".join(filter(None, (ran.stopped, f"{shortfall:,} rows not done" if shortfall else "")))
-                run = Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, ran.spent.requests, ran.spent.waited_s, message)
+                run = Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, ran.requests, ran.waited_s, message)
                 write_run(connection, run)
                 load_requests(connection, archive)
             export_writebacks(warehouse, settings.home)

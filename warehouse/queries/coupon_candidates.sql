@@ -1,6 +1,6 @@
 -- What is known about the coupons of each e-mail address of contacts that exist, in the order and with the columns of timeline_candidates
--- from segment on; one row per address, case aside. Contacts who asked to be forgotten have negative ids. number: the largest id of its
--- contacts. clicked_at: all that may have been noticed here.
+-- from segment on; one row per address, case aside. Contacts who asked to be forgotten have negative ids. clicked_at: all that
+-- may have been noticed here.
 with contacts as (
     select lower(trim(email)) as email, max(contact_id) as number, coalesce(bool_or(status = 'active'), false) as is_active,
         bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at
@@ -28,7 +28,7 @@ clicked as (
     select lower(trim(email)) as email, max(_changed_at) as clicked_at from source.campaign_clickers
     where account = $account and _deleted_at is null group by 1
 )
-select p.email, p.number, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
+select p.email, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
     a.asked_at, a.request_id, a.first_asked_at, a.times_asked, a.times_changed, k.clicked_at
 from contacts p left join latest a using (email) left join clicked k using (email)
 order by p.is_active desc, p.registered_at desc nulls last, p.number desc

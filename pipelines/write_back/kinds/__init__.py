@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
 from pipelines.write_back.account_state import Known
 from pipelines.write_back.input.columns import pick
-from pipelines.write_back.input.rows import InputError, Rows
+from pipelines.write_back.input.rows import Rows
 from pipelines.write_back.item import DONE, Options, Plan, State
 from pipelines.write_back.kinds.activities import ACTIVITIES
 from pipelines.write_back.kinds.contacts import CONTACTS
 from pipelines.write_back.kinds.kind import Kind
 from pipelines.write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from pipelines.write_back.kinds.tags import TAGS
-from pipelines.write_back.outbox.outbox import Entry, Outbox
+from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.planning import Planning
 from pipelines.write_back.retry_policy import RETRY_POLICY, RetryPolicy
-from pipelines.write_back.verification import Labels, ReadBack, Verifier
+from pipelines.write_back.verification import Labels, ReadBack
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
@@ -42,8 +43,6 @@ NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent
 
 def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Options) -> Plan:
     """What a push of these rows would do, without doing any of it. No request. InputError when the input as a whole cannot be used."""
-    if options.max_rows is not None and len(rows) > options.max_rows:
-        raise InputError(f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are allowed; nothing is sent")
     picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
     planning = Planning(kind, rows, known, outbox, options, picked, ADDING, REMOVING)
     kind.plan(planning)
@@ -64,14 +63,12 @@ def verify(
     keeps what came of it. Why not all of it could be read, in words for people.
     """
     sent = [entry for push_id in sorted(push_ids) for entry in outbox.items(push_id, [*DONE, State.UNKNOWN])]
-    by_verifier: dict[Verifier, list[Entry]] = {}  # kinds that are read back alike are read back together
-    for kind in KINDS.values():
-        if (verifier := kind.read_back) is not None and (several := [entry for entry in sent if entry.kind == kind]):
-            by_verifier.setdefault(verifier, []).extend(several)
     reading = ReadBack(outbox, client, labels or {}, (*ADDING, *REMOVING), stop or threading.Event(), policy)
     try:
-        for verifier, entries in by_verifier.items():
-            verifier(reading, entries, how)
+        for _, alike in groupby(KINDS.values(), lambda kind: type(kind).read_back):
+            together = list(alike)
+            if entries := [entry for kind in together for entry in sent if entry.kind == kind]:
+                together[0].read_back(reading, entries, how)
     except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
         return "stopped" if isinstance(problem, Stopped) else str(problem)
     return None

@@ -153,12 +153,6 @@ def _send(planning: Planning, each: _Wanted) -> None:
 # ---- reading back, and looking for lost responses
 
 
-def read_back(reading: ReadBack, entries: list[Entry], how: str) -> None:
-    """Only with `all`, since each takes a timeline; and what has drifted."""
-    sent = [entry for entry in entries if entry.state is State.APPLIED and (how == "all" or entry.drift)]
-    reading.poll(sent, lambda waiting: _see(reading, waiting))
-
-
 def _see(reading: ReadBack, entries: list[Entry]) -> Readings:
     """Each contact's timeline once. What the service cut off is neither there nor missing."""
     by_contact: defaultdict[int, list[Entry]] = defaultdict(list)
@@ -188,22 +182,12 @@ def _presence(outbox: Outbox, account: str, contact_id: int, timeline: Timeline,
     return look_for([wanted(entry, settled_before) for entry in ours], timeline)
 
 
-def look(
-    outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled_before: float
-) -> Mapping[int, Presence]:
-    """One timeline serves all of the contact's."""
-    timeline = read_timeline(client.fetch(TIMELINE.bind(id=contact_id)))
-    presence = _presence(outbox, account, contact_id, timeline, settled_before)
-    return {item_id: presence[item_id] for item_id in item_ids if item_id in presence}
-
-
 class Activities(Kind):
     """Effects: `who|time|description`, with the contact it went to. Expected: `{"description", "at": unix seconds}`."""
 
     name = "activities"
     columns = Spec({**WHO, "description": ("description",), "datetime": ("datetime",)}, (BY_WHO, ("description",), ("datetime",)))
-    look = staticmethod(look)
-    read_back = staticmethod(read_back)
+    is_idempotent = False
     is_order_free = True
 
     def plan(self, planning: Planning) -> None:
@@ -214,6 +198,19 @@ class Activities(Kind):
     def ambiguity(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
         """The same contact, minute and text."""
         return contact_id or 0, entry.params["datetime"][:16], " ".join(entry.params["description"].split())
+
+    def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
+        """Only with `all`, since each takes a timeline; and what has drifted."""
+        sent = [entry for entry in entries if entry.state is State.APPLIED and (how == "all" or entry.drift)]
+        reading.poll(sent, lambda waiting: _see(reading, waiting))
+
+    def look(
+        self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled_before: float
+    ) -> Mapping[int, Presence]:
+        """One timeline serves all of the contact's."""
+        timeline = read_timeline(client.fetch(TIMELINE.bind(id=contact_id)))
+        presence = _presence(outbox, account, contact_id, timeline, settled_before)
+        return {item_id: presence[item_id] for item_id in item_ids if item_id in presence}
 
 
 ACTIVITIES = Activities()

@@ -254,19 +254,6 @@ def _status(fetch: Fetch, email: str, list_id: int) -> str:
 # ---- reading back
 
 
-def read_back(reading: ReadBack, entries: list[Entry], how: str) -> None:
-    """`all`, a `sample` (5 %, at least one of each form of request, and everything that was ever unknown; when one drifted, all of its
-    form) or `none` (but what is unknown still, or has drifted).
-    """
-    subjects = reading.outbox.subjects(entry.item_id for entry in entries)
-    current = reading.current([entry for entry in entries if entry.state is not State.VERIFIED], subjects, [CONTACTS])
-    left, forms, chosen = list(current), {entry.item_id: _form(entry) for entry in current}, sample(current, how)
-    while chosen:
-        reading.poll(chosen, lambda waiting: _see(reading, waiting, left))
-        drifting = {forms[item_id] for item_id in reading.drifted if item_id in forms}
-        chosen = [entry for entry in left if _form(entry) in drifting] if how == "sample" else []
-
-
 def _see(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readings:
     """`others` that are read by the way count, too, when they are as intended."""
     wanted: defaultdict[int, set[str]] = defaultdict(set)
@@ -358,7 +345,6 @@ class Contacts(Kind):
         (("email",), ("list",)),
         takes_fields=True,
     )
-    read_back = staticmethod(read_back)
     is_adding = True
     samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
@@ -385,6 +371,18 @@ class Contacts(Kind):
 
     def new_contact_id(self, response: Response) -> int | None:
         return new_id(response)
+
+    def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
+        """`all`, a `sample` (5 %, at least one of each form of request, and everything that was ever unknown; when one drifted, all of its
+        form) or `none` (but what is unknown still, or has drifted).
+        """
+        subjects = reading.outbox.subjects(entry.item_id for entry in entries)
+        current = reading.current([entry for entry in entries if entry.state is not State.VERIFIED], subjects, [CONTACTS])
+        left, forms, chosen = list(current), {entry.item_id: _form(entry) for entry in current}, sample(current, how)
+        while chosen:
+            reading.poll(chosen, lambda waiting: _see(reading, waiting, left))
+            drifting = {forms[item_id] for item_id in reading.drifted if item_id in forms}
+            chosen = [entry for entry in left if _form(entry) in drifting] if how == "sample" else []
 
 
 CONTACTS = Contacts()

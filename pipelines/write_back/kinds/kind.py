@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from marketing_api.contact_lookup import Fetch, Found
 from marketing_api.errors import Refused
@@ -18,7 +18,7 @@ from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import Planning
 from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.unknown_outcomes import Presence
-from pipelines.write_back.verification import Verifier
+from pipelines.write_back.verification import ReadBack
 
 if TYPE_CHECKING:  # planning does without it, and starts sooner
     from marketing_api.client import Client
@@ -31,24 +31,14 @@ BY_WHO = ("email", "contact_id")
 LIST = ("list_id", "list")
 
 
-class Look(Protocol):
-    """Looks for items that are all about one contact; what was done before `settled` (unix seconds) shows. Raises what a request raises."""
-
-    def __call__(
-        self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled: float, /
-    ) -> Mapping[int, Presence]: ...
-
-
 class Kind(str, ABC):
     """One kind of push: its name, as commands, files and tables have it, with everything that is known about it."""
 
     name: ClassVar[str]
     columns: ClassVar[Spec]
 
-    #: How requests whose outcome is unknown are looked for; None: they are sent again, since twice does what once does.
-    look: ClassVar[Look | None] = None
-    #: How it is read back; None where no operation shows it. Kinds that have the same one are read back together.
-    read_back: ClassVar[Verifier | None] = None
+    #: Twice does what once does. What is not so is looked for (`look`) before a request whose outcome is unknown is sent again.
+    is_idempotent: ClassVar[bool] = True
     #: Two items about one person may be under way at once.
     is_order_free: ClassVar[bool] = False
     #: It puts contacts on lists, or takes them off; its effects' subjects are `who|list id` then, and their content, of what removes, the
@@ -68,10 +58,6 @@ class Kind(str, ABC):
 
     def __new__(cls) -> Kind:
         return super().__new__(cls, cls.name)
-
-    @property
-    def is_idempotent(self) -> bool:
-        return self.look is None
 
     @property
     def all_options(self) -> tuple[Option, ...]:
@@ -108,3 +94,14 @@ class Kind(str, ABC):
     def ambiguity(self, entry: Entry, contact_id: int | None) -> Hashable | None:
         """Entries alike in this could not be told apart when both are looked for, and go one at a time. None: nothing is alike."""
         return None
+
+    def look(
+        self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled: float
+    ) -> Mapping[int, Presence]:
+        """Look for items that are all about one contact; what was done before `settled` (unix seconds) shows."""
+        raise NotImplementedError
+
+    def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
+        """`all`, a `sample` or `none`, as the kind understands it; nothing where no operation shows it. Kinds that have the same method
+        are read back together.
+        """

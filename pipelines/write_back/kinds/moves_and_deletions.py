@@ -102,8 +102,6 @@ class _Fate(NamedTuple):
 
 
 class _Removing:
-    """Plans all rows of an input."""
-
     def __init__(self, kind: ListRemoval, planning: Planning, rows: list[ListRow]) -> None:
         self._kind = kind
         self._planning, self._known = planning, planning.known
@@ -226,27 +224,6 @@ _LEAST_REQUESTS = 4
 _SHARE = 0.05
 
 
-def read_back(reading: ReadBack, entries: list[Entry], how: str) -> None:
-    """Where the lists that are touched are short enough; not the contacts that a later item has taken off or put on one again."""
-    applied = [entry for entry in entries if entry.state is State.APPLIED]
-    names: dict[int, list[str]] = {}
-    for entry in applied:
-        people = [str(entry.contact_id), *([entry.email.lower()] if entry.email else [])]
-        names[entry.item_id] = [f"{who}|{each}" for who in people for each in lists_of(entry)]
-    left = reading.current(applied, names, reading.list_kinds)
-    if not left or (how == "none" and not any(entry.drift for entry in left)):
-        return
-    worth: float = max(_LEAST_REQUESTS, math.ceil((1.0 if how == "all" else _SHARE) * len(left)))
-    shown: dict[int, set[object]] = {}
-    for list_id, _ in Counter(list_id for entry in left for list_id in lists_of(entry)).most_common():
-        members, requests = _people(reading.client, list_id, worth) if worth > 0 else (None, 0)
-        worth -= requests
-        if members is not None:
-            shown[list_id] = members
-    provable = [entry for entry in left if shown.keys() >= set(lists_of(entry))]
-    reading.poll(provable, lambda waiting: _see(reading.client, waiting, shown))
-
-
 def _people(client: Client, list_id: int, worth: float) -> tuple[set[object] | None, int]:
     """Ids and addresses of who is on the list, if that takes no more than `worth` requests; and the requests that were sent."""
     found, requests = read_list(client, list_id, worth)
@@ -282,7 +259,6 @@ def _compared(entry: Entry, shown: list[set[object] | None]) -> Compared | Unrea
 class ListRemoval(Kind):
     """Effects: `contact id|list id`, with the list that they go to."""
 
-    read_back = staticmethod(read_back)
     is_removing = True
     is_done_by_absence = True
     #: The parameter that names the list that somebody leaves; `listid` names the one that a move goes to.
@@ -300,6 +276,26 @@ class ListRemoval(Kind):
 
     def look_up_list(self, entry: Entry) -> int | None:
         return int(entry.params[self.leaves])
+
+    def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
+        """Where the lists that are touched are short enough; not the contacts that a later item has taken off or put on one again."""
+        applied = [entry for entry in entries if entry.state is State.APPLIED]
+        names: dict[int, list[str]] = {}
+        for entry in applied:
+            people = [str(entry.contact_id), *([entry.email.lower()] if entry.email else [])]
+            names[entry.item_id] = [f"{who}|{each}" for who in people for each in lists_of(entry)]
+        left = reading.current(applied, names, reading.list_kinds)
+        if not left or (how == "none" and not any(entry.drift for entry in left)):
+            return
+        worth: float = max(_LEAST_REQUESTS, math.ceil((1.0 if how == "all" else _SHARE) * len(left)))
+        shown: dict[int, set[object]] = {}
+        for list_id, _ in Counter(list_id for entry in left for list_id in lists_of(entry)).most_common():
+            members, requests = _people(reading.client, list_id, worth) if worth > 0 else (None, 0)
+            worth -= requests
+            if members is not None:
+                shown[list_id] = members
+        provable = [entry for entry in left if shown.keys() >= set(lists_of(entry))]
+        reading.poll(provable, lambda waiting: _see(reading.client, waiting, shown))
 
 
 class Moves(ListRemoval):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from marketing_api.exchange import order_of
-from pipelines.write_back.item import DONE, BadRow, Earlier, IdleRow, Past, Plan, Source, State
+from pipelines.write_back.item import DONE, Earlier, Past, Plan, Reason, Source, State
 from pipelines.write_back.outbox.store import Change, Store, sender_lock
 
 _CHUNK = 10_000
@@ -101,7 +101,6 @@ class Entry:
 
     @property
     def needs_look_up(self) -> bool:
-        """Whether its contact id has to be looked up before it can be sent."""
         return self.must_look_up and self.contact_id is None
 
 
@@ -146,7 +145,6 @@ class Retried:
 
 
 def outbox_path(home: Path) -> Path:
-    """Where the outbox of a home stands."""
     return home / "outbox.sqlite"
 
 
@@ -239,7 +237,6 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return None if found[0][0] is None else float(found[0][0])
 
     def counts(self, push_id: int) -> Counts:
-        """How far the push is."""
         rows = self.rows("rows_by_state", push_id=push_id, ranked=json.dumps(_LEAST_FAR))
         requests = self.rows("requests_by_state", push_id=push_id)
         of_rows, of_requests = ({State(state): count for state, count in found} for found in (rows, requests))
@@ -260,6 +257,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """Entries changed after `revision`, as of one moment, in order of change."""
         with self.reading("changed_since", revision=revision) as rows:
             yield from map(read_entry, rows)
+
+    def done_rows(self, push_id: int, not_done: Collection[str]) -> tuple[set[int], set[int]]:
+        """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why skipped rows are neither."""
+        rows = self.rows("done_rows", push_id=push_id, not_done=json.dumps(not_done))
+        return {row for row, is_done, _ in rows if is_done}, {row for row, _, is_over in rows if is_over}
 
     def members(self, account: str, activation: str) -> dict[str, float]:
         """Who is in an activation's result as last pushed, and since when (unix seconds)."""
@@ -400,17 +402,17 @@ def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[s
         effects = {effect.subject: effect.content for effect in item.effects}
         of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
         change.do_many("add_effect", (of | {"subject": subject, "content": content} for subject, content in effects.items()))
-    fates: list[tuple[BadRow | IdleRow, State, str | None]] = [(idle, State.SKIPPED, None) for idle in plan.idle]
-    fates = [(bad, State.REJECTED, "service" if bad.by_service else "check") for bad in plan.bad] + fates
+    fates: list[tuple[Reason, State, str | None]] = [(bad, State.REJECTED, "service" if bad.by_service else "check") for bad in plan.bad]
+    fates += [(idle, State.SKIPPED, None) for idle in plan.idle]
     rows = (
         {
             "push_id": push_id,
-            "rows": f"[{each.row}]",
+            "rows": json.dumps(each.rows),
             "message": each.reason,
             "state": state,
             "rejected_by": rejected_by,
-            "email": getattr(each, "email", None),
-            "contact_id": getattr(each, "contact_id", None),
+            "email": each.email,
+            "contact_id": each.contact_id,
         }
         for each, state, rejected_by in fates
     )

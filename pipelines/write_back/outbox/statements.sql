@@ -82,6 +82,19 @@ select value from revision;
 -- changed_since
 select * from entry where revision > :revision order by revision, item_id;
 
+-- done_rows
+select input_row.value, min(is_done), min(is_done or state = 'rejected')
+from (
+    select
+        *,
+        case state
+            when 'skipped' then coalesce(message, '') not in (select value from json_each(:not_done))
+            else state in ('applied', 'verified') and coalesce(drift, '{}') = '{}'
+        end as is_done
+    from item where push_id = :push_id
+) as item, json_each(item.rows) as input_row
+group by input_row.value;
+
 -- members
 select subject, entered_at from membership where account = :account and activation = :activation;
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import fcntl
-import hashlib
 import json
 import logging
 import os
-import re
 import shutil
 import sqlite3
 import sys
@@ -237,7 +235,6 @@ def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
 
 
 def damaged(path: Path, text: str) -> str:
-    """What is the matter, and what to do."""
     problem = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
     if not copy_of(path).exists():
         return f"{problem}, and there is no copy. Move it away to begin a new one; what was sent is then only known from sync.writebacks"
@@ -351,10 +348,7 @@ def sender_lock(
     folder: Path, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] = lambda holder: None
 ) -> Iterator[None]:
     """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy after `wait_s` seconds."""
-    plain = re.sub(r"[^A-Za-z0-9_-]", "", account)[:40]
-    # the hash keeps names apart that look alike without their odd characters
-    name = plain if plain == account else f"{plain}-{hashlib.blake2b(account.encode(), digest_size=4).hexdigest()}"
-    path = folder / f"sender-{name}.lock"
+    path = folder / f"sender-{account}.lock"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:

@@ -21,7 +21,6 @@ def candidates(asked_days_ago: Sequence[float | None], **columns: Any) -> Candid
     count = len(asked_days_ago)
     asked = np.array([np.nan if days is None else T - days * DAY_S for days in asked_days_ago], float)
     plain = Candidates(
-        number=np.arange(count),
         segment=np.zeros(count, np.int64),
         is_active=np.ones(count, bool),
         registered=np.full(count, T - 100 * DAY_S),

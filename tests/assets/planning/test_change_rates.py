@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.planning.candidates import DAY_S
-from assets.planning.change_rates import PRIOR_RATE, Exposure, Yields, chances, change_rates, received, unchanged, unreached
+from assets.planning.change_rates import PRIOR_RATE, Exposure, chances, change_rates, received, unchanged, unreached
 from tests.assets.planning.people import T, candidates
 
 
@@ -58,14 +58,14 @@ def test_segments_have_rates_of_their_own() -> None:
 @given(st.floats(0, 20), st.floats(0, 20))
 def test_the_longer_ago_the_more_probable(one: float, other: float) -> None:
     people = candidates([min(one, other), max(one, other)])
-    chance = chances("timelines", people, unchanged(people, T))
+    chance = chances("timelines", people, unchanged(people, T), yields={})
     assert 0 <= chance[0] <= chance[1] <= 1
 
 
 def test_what_was_noticed_since_raises_the_chance_and_what_came_before_does_not() -> None:
     people = candidates([2, 2, 2])
     people.signals["clicked"] = np.array([T - DAY_S, T - 3 * DAY_S, np.nan])
-    chance = chances("timelines", people, np.full(3, -0.01))
+    chance = chances("timelines", people, np.full(3, -0.01), yields={})
     assert chance[0] > 0.9
     assert chance[1] == chance[2] < 0.05
 
@@ -73,8 +73,8 @@ def test_what_was_noticed_since_raises_the_chance_and_what_came_before_does_not(
 def test_a_signal_that_was_wrong_often_counts_less() -> None:
     people = candidates([1.0])
     people.signals["row"] = np.array([T])
-    learnt = Yields({("timelines", "row"): (10.0, 1000.0, 10.0)})
-    chance = [chances("timelines", people, np.array([-0.01]), yields=each)[0] for each in (Yields({}), learnt)]
+    learnt = {("timelines", "row"): (10.0, 1000.0, 10.0)}
+    chance = [chances("timelines", people, np.array([-0.01]), yields=each)[0] for each in ({}, learnt)]
     assert chance[0] > 0.25
     assert chance[1] < 0.05
 
@@ -108,7 +108,7 @@ def test_contacts_without_a_dated_history_count_as_written_to_like_all_others() 
 
 
 def test_a_campaign_speaks_for_asking_until_the_contact_was_asked_since() -> None:
-    people = candidates([2.0, 0.5, 2.0], segment=[0, 0, 1], number=[1, 2, 3])
+    people = candidates([2.0, 0.5, 2.0], segment=[0, 0, 1])
     found = unreached(people, wave([[50.0, 0.0]], reached=2))
     assert found[0] < -1
     assert found[1] == 0

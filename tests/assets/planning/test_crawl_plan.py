@@ -15,7 +15,7 @@ from tests.assets.planning.people import NOW, REACH, WAVES, YIELDS, rows
 def coupon_rows(asked_days_ago: list[float | None]) -> pa.Table:
     table = rows(asked_days_ago)
     emails = pa.array([f"p{number}@x.com" for number in range(len(asked_days_ago))])
-    return table.append_column("email", emails).rename_columns({"contact_id": "number"})
+    return table.append_column("email", emails).drop_columns("contact_id")
 
 
 def plan(timelines: list[float | None], coupons: list[float | None], rules: Rules | None = None) -> ContactPlan:

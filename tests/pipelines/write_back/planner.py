@@ -152,13 +152,13 @@ class Planner:
 def fates(plan: Plan) -> dict[int, str]:
     """Row → what becomes of it: `sent`, `idle: …` or `bad: …`."""
     found = {row: "sent" for item in plan.items for row in item.rows}
-    found |= {each.row: f"idle: {each.reason}" for each in plan.idle}
-    return found | {each.row: f"bad: {each.reason}" for each in plan.bad}
+    found |= {row: f"idle: {each.reason}" for each in plan.idle for row in each.rows}
+    return found | {row: f"bad: {each.reason}" for each in plan.bad for row in each.rows}
 
 
 def check_every_row_has_one_fate(plan: Plan) -> None:
     sent = {row for item in plan.items for row in item.rows}
-    idle, bad = [each.row for each in plan.idle], [each.row for each in plan.bad]
+    idle, bad = [row for each in plan.idle for row in each.rows], [row for each in plan.bad for row in each.rows]
     assert len(sent) == plan.new_count + plan.changed_count
     assert len(sent) + len(idle) + len(bad) == plan.row_count == len(sent | set(idle) | set(bad))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from marketing_api.operations import contacts
-from pipelines.write_back.item import BadRow, Effect, IdleRow, Item, Plan, Source
+from pipelines.write_back.item import Effect, Item, Plan, Reason, Source
 from pipelines.write_back.kinds import ACTIVITIES, CONTACTS, TAGS
 
 
@@ -44,8 +44,8 @@ def contact(row: int, email: str, *list_ids: int, status: str | None = "Active",
     )
 
 
-def a_plan(*items: Item, account: str = "main", idle: Sequence[int] = (), bad: Sequence[BadRow] = ()) -> Plan:
+def a_plan(*items: Item, account: str = "main", idle: Sequence[int] = (), bad: Sequence[Reason] = ()) -> Plan:
     kind = items[0].kind if items else TAGS
     rows = sum(len(item.rows) for item in items) + len(idle) + len(bad)
-    idle_rows = tuple(IdleRow(row, "unchanged") for row in idle)
+    idle_rows = tuple(Reason((row,), "unchanged") for row in idle)
     return Plan(account, kind, Source("rows.csv", "0" * 32), rows, tuple(items), new_count=len(items), idle=idle_rows, bad=tuple(bad))

@@ -206,8 +206,9 @@ def test_a_night_runs_them_and_says_what_came_of_each(segment: Segment, service:
     assert service.count == 0
     result = dg.materialize([asset], resources=resources, run_config=standing_order(settings))
     (materialization,) = result.asset_materializations_for_node("activations")
-    assert "| vip | 3 | 3 | 0 | 3 |  |" in str(materialization.metadata["result"].value)
-    assert [outcome.line for outcome in activations.outcomes] == ["vip: 3 people, 3 entered, 0 left, 3 requests"]
+    assert "vip: 3 people, 3 entered, 0 left, 3 requests" in str(materialization.metadata["result"].value)
+    assert activations.lines == ["vip: 3 people, 3 entered, 0 left, 3 requests"]
     assert activations.problems == []
     segment(0)
-    assert "its result has 0 people, and had 3" in activations.run()[0].problem
+    activations.run()
+    assert "its result has 0 people, and had 3" in activations.problems[0]

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pipelines.write_back.item import Change, Plan, Source, State
+from pipelines.write_back.input.rows import Rows
+from pipelines.write_back.item import Change, Plan, Reason, Source, State
 from pipelines.write_back.kinds import CONTACTS, TAGS
 from pipelines.write_back.outbox.outbox import Counts, Push
 from pipelines.write_back.push_report import plan_lines, result_lines
-from pipelines.write_back.result import Reason, Result
+from pipelines.write_back.push_service import Order, Planned
+from pipelines.write_back.result import Result
 
 
 def result(rows: Mapping[State, int], requests: Mapping[State, int]) -> Result:
     push = Push(2, "main", TAGS, Source("vip.csv", "hash"), sum(rows.values()), sum(requests.values()), 0, 0, 0, 0, 0.0, None)
     return Result(push, Counts(rows, requests, 0, 0))
+
+
+def planned(plan: Plan) -> Planned:
+    return Planned(Order(TAGS, "main"), Rows((), {}, [], plan.source), plan, revision=0, rate=15.0)
 
 
 def test_what_is_not_done_is_counted_in_rows_however_few_requests_they_make() -> None:
@@ -47,11 +53,11 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
     added = tuple(Change(row, "a@example.com", "list", None, "News") for row in range(2, 7))
     columns = (("email", "E-Mail"), ("First name", "Vor\nname"))
     plan = Plan("main", TAGS, Source("vip.csv", "hash"), 60, (), new_count=60, additions=added, columns=columns, unknown_address_count=1)
-    lines = plan_lines(plan, rate=15.0, reject_limit=0.05)
+    lines = plan_lines(planned(plan))
     assert lines[1] == 'columns: email ← "E-Mail", First name ← "Vor name"'
     assert "  1 address is not in the warehouse: the service is asked for each, and rows about those it does not know are rejected" in lines
     assert "new (a sample of 60 rows)" in lines
-    discreet = plan_lines(replace(plan, kind=CONTACTS, unknown_address_count=2), rate=15.0, reject_limit=0.05, is_discreet=True)
+    discreet = plan_lines(planned(replace(plan, kind=CONTACTS, unknown_address_count=2)), is_discreet=True)
     assert "  2 addresses are new to the warehouse: the service adds them, or updates those that it has by now" in discreet
     assert "@" not in "".join(discreet)
 
@@ -59,4 +65,4 @@ def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
 def test_a_sample_of_changes_says_so_when_all_rows_are_new() -> None:
     changes = tuple(Change(row, "a@example.com", "tag", None, "vip") for row in range(2, 8))
     plan = Plan("main", TAGS, Source("vip.csv", "hash"), 60, (), new_count=60, changes=changes)
-    assert "changes (a sample of 60 rows)" in plan_lines(plan, rate=15.0, reject_limit=0.05)
+    assert "changes (a sample of 60 rows)" in plan_lines(planned(plan))

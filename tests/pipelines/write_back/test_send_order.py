@@ -7,21 +7,18 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.write_back.send_order import Key, Schedule
+from pipelines.write_back.send_order import Schedule
 
-KEYS = st.lists(st.builds(Key, st.sampled_from("abcde"), st.booleans()), max_size=3)
+KEYS = st.dictionaries(st.sampled_from("abcde"), st.booleans(), max_size=3)
 
 
-def collide(one: list[Key], other: list[Key]) -> bool:
-    """Exclusive wins where an entry names a key twice."""
-    mine = {key.name: key.is_shared for key in sorted(one, key=lambda key: not key.is_shared)}
-    theirs = {key.name: key.is_shared for key in sorted(other, key=lambda key: not key.is_shared)}
-    return any(name in theirs and not (shared and theirs[name]) for name, shared in mine.items())
+def collide(one: dict[str, bool], other: dict[str, bool]) -> bool:
+    return any(name in other and not (is_shared and other[name]) for name, is_shared in one.items())
 
 
 @given(st.lists(KEYS, max_size=12), st.randoms(use_true_random=False), st.data())
 def test_whatever_ends_first_entries_that_collide_go_one_after_the_other(
-    entries: list[list[Key]], rng: random.Random, data: st.DataObject
+    entries: list[dict[str, bool]], rng: random.Random, data: st.DataObject
 ) -> None:
     schedule = Schedule()
     for number, keys in enumerate(entries):
@@ -44,7 +41,7 @@ def test_whatever_ends_first_entries_that_collide_go_one_after_the_other(
 
 
 @given(st.lists(KEYS, max_size=12))
-def test_what_does_not_collide_with_anything_before_goes_at_once(entries: list[list[Key]]) -> None:
+def test_what_does_not_collide_with_anything_before_goes_at_once(entries: list[dict[str, bool]]) -> None:
     schedule = Schedule()
     for number, keys in enumerate(entries):
         schedule.add(number, keys)
@@ -57,9 +54,9 @@ def test_what_does_not_collide_with_anything_before_goes_at_once(entries: list[l
 
 def test_what_is_unknown_holds_its_place_and_is_not_handed_out() -> None:
     schedule = Schedule()
-    schedule.add(1, [Key("a")], is_ready=False)
-    schedule.add(2, [Key("a")])
-    schedule.add(3, [Key("b")])
+    schedule.add(1, {"a": False}, is_ready=False)
+    schedule.add(2, {"a": False})
+    schedule.add(3, {"b": False})
     assert [schedule.next(), schedule.next()] == [3, None]
     schedule.finish(1)
     assert schedule.next() == 2
@@ -68,7 +65,7 @@ def test_what_is_unknown_holds_its_place_and_is_not_handed_out() -> None:
 def test_of_two_that_are_found_to_be_alike_the_second_is_handed_out_once_the_first_is_over() -> None:
     schedule = Schedule()
     for item in (1, 2):
-        schedule.add(item, [Key("same person", is_shared=True)])
+        schedule.add(item, {"same person": True})
     assert [schedule.next(), schedule.next()] == [1, 2]
     assert [schedule.hold(2, "alike"), schedule.hold(1, "alike"), schedule.hold(2, "alike")] == [True, False, True]
     assert schedule.next() is None
@@ -82,8 +79,8 @@ def test_of_two_that_are_found_to_be_alike_the_second_is_handed_out_once_the_fir
 def test_one_of_an_earlier_run_that_holds_its_likeness_may_go_though_others_stand_before_it() -> None:
     """Its outcome was unknown, and it is sent again; the first waits for it, so that it must not wait for the first."""
     schedule = Schedule()
-    schedule.add(1, [Key("same person")])
-    schedule.add(2, [Key("same person")], is_ready=False)
+    schedule.add(1, {"same person": False})
+    schedule.add(2, {"same person": False}, is_ready=False)
     assert schedule.hold(2, "alike")
     assert schedule.next() == 1
     assert not schedule.hold(1, "alike")

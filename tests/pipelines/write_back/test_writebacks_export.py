@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from marketing_api.clock import utc_now
-from pipelines.write_back.item import BadRow, State
+from pipelines.write_back.item import Reason, State
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.writebacks_export import export_writebacks
 from tests.pipelines.write_back.plans import a_plan, contact, tag
@@ -41,7 +41,7 @@ def shown(warehouse: Warehouse, columns: str = "item_id, state, row_numbers, rej
 
 def test_every_entry_is_a_row(warehouse: Warehouse, outbox: Outbox, tmp_path: Path) -> None:
     item = contact(2, "ann@example.com", 7, fields={"12": "Köln"})
-    push_id = outbox.enqueue(a_plan(item, idle=[3], bad=[BadRow(4, "no address")]), run="r1")
+    push_id = outbox.enqueue(a_plan(item, idle=[3], bad=[Reason((4,), "no address")]), run="r1")
     assert export_writebacks(warehouse, tmp_path) == 3
     assert shown(warehouse) == [(1, "planned", [2], None), (2, "rejected", [4], "check"), (3, "skipped", [3], None)]
     columns = "email, operation, params ->> 'fields[12]', message, run, push_id, source"
@@ -87,7 +87,7 @@ def test_a_new_outbox_does_not_overwrite_what_the_old_one_did(warehouse: Warehou
 
 def test_rows_that_had_nothing_to_do_go_after_a_week(warehouse: Warehouse, tmp_path: Path) -> None:
     with Outbox(outbox_path(tmp_path), clock=lambda: time.time() - 8 * 86_400) as old:
-        old.enqueue(a_plan(tag(2), idle=[3], bad=[BadRow(4, "no address")]))
+        old.enqueue(a_plan(tag(2), idle=[3], bad=[Reason((4,), "no address")]))
         begun_at = old.begun_at or 0
     export_writebacks(warehouse, tmp_path)
     with warehouse.writing() as connection:

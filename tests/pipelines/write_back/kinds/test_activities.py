@@ -165,7 +165,7 @@ def test_what_is_queued_or_unknown_is_not_sent_again(plan: Planner, state: State
 def test_what_the_service_refused_is_refused(plan: Planner) -> None:
     plan.sent(row("ann@example.com"), state=State.REJECTED)
     planned = plan(row("ann@example.com"), send_all=True)
-    assert [(bad.row, bad.by_service) for bad in planned.bad] == [(2, True)]
+    assert [(bad.rows[0], bad.by_service) for bad in planned.bad] == [(2, True)]
 
 
 def test_what_is_in_the_timeline_is_not_sent(plan: Planner) -> None:

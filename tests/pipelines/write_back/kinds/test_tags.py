@@ -100,7 +100,7 @@ def test_a_removal_that_was_looked_up_is_remembered_by_address(plan: Planner, kn
 def test_what_the_service_refused_is_refused_and_the_rest_of_the_row_goes_on(plan: Planner) -> None:
     plan.sent(row("a@example.com", "bad"), state=State.REJECTED)
     planned = plan(row("a@example.com", "bad"), row("a@example.com", "bad,good"))
-    assert [(bad.row, bad.by_service) for bad in planned.bad] == [(2, True)]
+    assert [(bad.rows[0], bad.by_service) for bad in planned.bad] == [(2, True)]
     assert fates(planned)[3] == "bad: it says the same as row 2" or [params["tagname"] for params in requests(planned)] == ["good"]
     planned = plan(row("a@example.com", "bad,good"))
     assert (fates(planned), [params["tagname"] for params in requests(planned)]) == ({2: "sent"}, ["good"])

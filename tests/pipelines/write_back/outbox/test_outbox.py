@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.write_back.item import BadRow, State
+from pipelines.write_back.item import Reason, State
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import Outbox
 from pipelines.write_back.outbox.store import OutboxBusy, OutboxDamaged, OutboxError, OutboxTooNew, sender_lock
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
     item = contact(2, "ann@example.com", 7, fields={"12": "Köln, =1+1"})
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(item, idle=[3], bad=[BadRow(4, "no address")]), run="r1", options={"verify": "all"})
+        push_id = outbox.enqueue(a_plan(item, idle=[3], bad=[Reason((4,), "no address")]), run="r1", options={"verify": "all"})
     with Outbox(path) as outbox:
         push = outbox.push(push_id)
         assert push is not None
@@ -126,7 +126,7 @@ def test_the_last_effect_on_a_subject_counts_and_cancelled_ones_do_not(path: Pat
 
 def test_retry_plans_rejected_ones_again_but_never_over_a_later_change(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), bad=[BadRow(4, "no address")]))
+        push_id = outbox.enqueue(a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), bad=[Reason((4,), "no address")]))
         for entry in outbox.items(push_id, [State.PLANNED]):
             outbox.claim(entry.item_id)
             outbox.settle(entry.item_id, State.REJECTED, message="no such contact")
@@ -153,7 +153,7 @@ def test_retry_leaves_what_its_caller_calls_permanent(path: Path) -> None:
 
 def test_a_corrected_row_is_rejected_no_more_and_only_where_it_is_that_row(path: Path) -> None:
     with Outbox(path) as outbox:
-        bad = [BadRow(row, "no address") for row in (2, 3)]
+        bad = [Reason((row,), "no address") for row in (2, 3)]
         first = outbox.enqueue(a_plan(bad=bad))
         outbox.enqueue(a_plan(), corrects=[(str(first), "2"), (str(first), "12"), ("99", "3"), ("9" * 30, "3"), ("", "3] or true")])
         assert [entry.rows for entry in outbox.rejected("main")] == [(3,)]
@@ -174,7 +174,7 @@ def test_retry_leaves_unknown_activities_to_be_looked_for_first(path: Path) -> N
 
 def test_counts_tell_rows_by_their_least_far_item(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(tag(2, "a@example.com"), tag(2, "b@example.com"), tag(3), idle=[4], bad=[BadRow(5, "no")]))
+        push_id = outbox.enqueue(a_plan(tag(2, "a@example.com"), tag(2, "b@example.com"), tag(3), idle=[4], bad=[Reason((5,), "no")]))
         first, _second, third = outbox.items(push_id, [State.PLANNED])
         for entry in (first, third):
             outbox.claim(entry.item_id)

@@ -23,7 +23,7 @@ from marketing_api.clock import utc_now
 from warehouse.archive.compaction import retired
 from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.errors import BackupDamaged, ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
+from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.sql import literal, quoted, rows
 from warehouse.storage import Storage, sha256, shown
 from warehouse.sync_tables import KEPT, WRITEBACKS
@@ -122,7 +122,7 @@ def read_manifest(storage: Storage) -> Manifest | None:
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as problem:
-        raise BackupDamaged(f"{_MANIFEST} in {shown(storage.url)} is damaged ({problem}): put back an earlier version of it") from None
+        raise WarehouseError(f"{_MANIFEST} in {shown(storage.url)} is damaged ({problem}): put back an earlier version of it") from None
 
 
 def _check_same_home(home: Path, storage: Storage, before: Manifest) -> None:
@@ -227,7 +227,7 @@ class _Sender:
 def restore(home: Path, storage: Storage) -> Manifest:
     """Bring everything back into an empty home, which stays marked `RESTORING`; resumes when it was interrupted.
 
-    Raises BackupDamaged, which names what is missing or damaged (the rest is there), ForeignFolder for a home that is in use.
+    Raises WarehouseError, which names what is missing or damaged (the rest is there), ForeignFolder for a home that is in use.
     """
     if (manifest := read_manifest(storage)) is None:
         raise StorageMisconfigured(f"there is no backup in {shown(storage.url)}")
@@ -239,7 +239,9 @@ def restore(home: Path, storage: Storage) -> Manifest:
         bad = [name for path, files in pieces for name in _fetch(home, storage, workspace, path, list(files))]
     if bad:
         named = ", ".join(bad[:20]) + (f" and {len(bad) - 20:,} more" if len(bad) > 20 else "")
-        raise BackupDamaged(f"{len(bad):,} files of {shown(storage.url)} are missing or damaged: {named}. Put them back and run this again")
+        raise WarehouseError(
+            f"{len(bad):,} files of {shown(storage.url)} are missing or damaged: {named}. Put them back and run this again"
+        )
     return manifest
 
 

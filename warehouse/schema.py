@@ -71,6 +71,13 @@ def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str
     return found
 
 
+def kinds_of(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Relation (`schema.table`) → table or view, of all that the file has."""
+    kind = "if(table_type = 'VIEW', 'view', 'table')"
+    of_file = "from information_schema.tables where table_catalog = current_database()"
+    return dict(rows(connection, f"select table_schema || '.' || table_name, {kind} {of_file}"))
+
+
 def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     """Between two results of `columns_of`, in words."""
     for table in {**before, **after}:

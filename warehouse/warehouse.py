@@ -203,12 +203,11 @@ class Warehouse(Lookups):
     def _logged(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Load]:
         """The last loads of the log, which is mended first where it is damaged; the first time all of it is looked at."""
         logged = logged_last(connection, self.archive.load_log.read_backwards())
-        if is_log_whole(connection, self.archive, logged, is_checked=self._is_log_checked):
-            self._is_log_checked = True
-            return logged
-        repair_log(connection, self.archive)
+        if not is_log_whole(connection, self.archive, logged, is_checked=self._is_log_checked):
+            repair_log(connection, self.archive)
+            logged = logged_last(connection, self.archive.load_log.read_backwards())
         self._is_log_checked = True
-        return logged_last(connection, self.archive.load_log.read_backwards())
+        return logged
 
     def commit(
         self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, *, instead_of: Load | None = None, error: str | None = None

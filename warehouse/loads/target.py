@@ -115,12 +115,7 @@ class Target:
         return f"temp.{name}_{self.table.name}"
 
     def run(self, sql: str, **given: pa.Table) -> None:
-        """Whatever the statements do; they read the `given` tables by their names."""
-        for name, rows in given.items():
-            self.connection.register(name, rows)
-        sql_rows(self.connection, sql)
-        for name in given:
-            self.connection.unregister(name)
+        sql_rows(self.connection, sql, **given)
 
     def value(self, sql: str) -> Any:
         """The first column of the first row."""

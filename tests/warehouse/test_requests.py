@@ -12,8 +12,8 @@ from marketing_api.operations import account, lists
 from marketing_api.operations.contacts import GETCOUPON
 from tests.warehouse.answering import Home
 from warehouse import bookkeeping as module
-from warehouse.lookups import CONTRADICTING, FEWEST, SHARE
 from warehouse.sql import rows as sql_rows
+from warehouse.warehouse import CONTRADICTING, FEWEST, SHARE
 
 
 def load(home: Home) -> int:

@@ -278,6 +278,5 @@ def kept_tables(home: Path, file: Path) -> Path:
 
 
 def finish_restore(home: Path) -> None:
-    """The home may be used."""
     shutil.rmtree(home / _KEPT, ignore_errors=True)
     (home / RESTORING).unlink(missing_ok=True)

@@ -133,7 +133,6 @@ def manifest(storage: Storage, shard: str) -> Manifest | None:
 
 
 def manifests(storage: Storage) -> dict[str, Manifest | None]:
-    """That of every shard, by name."""
     shards = storage.folders(_SHARDS)
     with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
         return dict(zip(shards, pool.map(lambda shard: manifest(storage, shard), shards), strict=True))

@@ -61,11 +61,6 @@ def note_columns(connection: duckdb.DuckDBPyConnection, built: Iterable[Node]) -
     note_fact(connection, _COLUMNS, json.dumps({name: columns for name, columns in found.items() if name in types}))
 
 
-def own_problem(connection: duckdb.DuckDBPyConnection) -> str:
-    """What was wrong with models of the user's when they were built last; empty when nothing was."""
-    return fact(connection, PROBLEM) or ""
-
-
 def own_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:
     """What is known about the columns of what stands in `custom`: relation → column → the personal columns that it is made of."""
     found: dict[str, dict[str, list[str]]] = json.loads(fact(connection, _COLUMNS) or "{}")

@@ -4,15 +4,15 @@ FOLDER is a symbolic link to the export it shows; a new one is written beside it
 published (`publish`), what became of personal data (`masking`): the file has it as it may be shown.
 """
 
+import glob
 import os
-import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 
-from warehouse.archive.disk import create, make_folder, move_into_place, new_name, sync
+from warehouse.archive.disk import create, make_folder, move_into_place, new_name, remove, sync
 from warehouse.errors import ForeignFolder
 from warehouse.publish import reading
 from warehouse.schema import columns_of
@@ -58,8 +58,9 @@ def export_parquet(published: Path, folder: Path) -> Export:
     Raises NothingPublished without that file, ForeignFolder when `folder` is a folder or file that this did not make.
     """
     folder = folder.absolute()
+    ours = f".{glob.escape(folder.name)}-{'[0-9]' * 8}T*Z-*"  # exports, and links to them that a kill left
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    if not (_is_ours(folder, folder.readlink().name) if folder.is_symlink() else is_free):
+    if not (folder.readlink().match(ours) if folder.is_symlink() else is_free):
         raise ForeignFolder(f"{folder} is not an earlier export: name a folder that does not exist, or an empty one")
     target = make_folder(folder.parent) / f".{folder.name}-{new_name()}"
     target.mkdir(mode=0o700)
@@ -70,21 +71,15 @@ def export_parquet(published: Path, folder: Path) -> Export:
             tables = columns_of(connection)
             for relation, columns in tables.items():
                 _copy(connection, relation, target, is_parted="account" in columns)
-        shutil.rmtree(target / ".tmp", ignore_errors=True)
         _show(target, folder)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise
-    for other in folder.parent.iterdir():  # also what a kill left
-        if _is_ours(folder, other.name) and other.name != target.name:
-            other.unlink() if other.is_symlink() else shutil.rmtree(other)
+    for other in folder.parent.glob(ours):
+        if other != target:
+            remove(other)
     files = [path.stat().st_size for path in target.rglob("*.parquet")]
     return Export(folder, len(tables), len(files), sum(files))
-
-
-def _is_ours(folder: Path, name: str) -> bool:
-    """Whether that is the name of an export that `folder` shows or showed, or of a link to one that a kill left."""
-    return bool(re.fullmatch(rf"\.{re.escape(folder.name)}-\d{{8}}T\d{{12}}Z-[0-9a-f]{{8}}(\.link)?", name))
 
 
 def _copy(connection: duckdb.DuckDBPyConnection, relation: str, target: Path, *, is_parted: bool) -> None:

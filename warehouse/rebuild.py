@@ -129,7 +129,6 @@ def day_of(checkpoint: Path) -> dt.date:
 
 
 def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Copy what cannot be made anew into the new file."""
     own = value(connection, "select current_database()")
     tables = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all")
     views = rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'")

@@ -26,7 +26,6 @@ def qualified(relation: str) -> str:
 
 
 def literal(text: str) -> str:
-    """An SQL string."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -31,8 +31,6 @@ _COLUMNS = ("request_id", "account", "question_key", "requested_at", "outcome", 
 
 
 class AccountCall(NamedTuple):
-    """A call of an account."""
-
     account: str
     question_key: str
 

@@ -24,7 +24,7 @@ from warehouse.archive.compaction import retired
 from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
-from warehouse.sql import literal, quoted, rows
+from warehouse.sql import literal, query, quoted, rows
 from warehouse.storage import Storage, sha256, shown
 from warehouse.sync_tables import KEPT, WRITEBACKS
 
@@ -43,10 +43,6 @@ _CHANGING = (
 )
 #: Where any of these is, a restore would be of no use, or do harm.
 _IN_USE = ("archive", "outbox.sqlite", "warehouse.duckdb", "published")
-_KEPT_TABLES = """
-    select schema_name, table_name from duckdb_tables()
-    where schema_name = 'history' or schema_name = 'sync' and list_contains(?, table_name)
-"""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -205,7 +201,7 @@ class _Sender:
         if not (path := self._home / "warehouse.duckdb").exists():
             return
         with connect(path, read_only=True, deadline_s=deadline_s, on_wait=on_wait) as connection:
-            names = rows(connection, _KEPT_TABLES, [[table.name for table in KEPT if table is not WRITEBACKS]])
+            names = rows(connection, query("kept_tables"), [[table.name for table in KEPT if table is not WRITEBACKS]])
             copies = [self._workspace.file(f"{schema}.{name}.parquet") for schema, name in names]
             for (schema, name), copy in zip(names, copies, strict=True):
                 rows(connection, f"copy {quoted(schema)}.{quoted(name)} to {literal(str(copy))} (format parquet, compression zstd)")

@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.errors import NotAWarehouse, WarehouseError, WarehouseTooNew
-from warehouse.sql import literal, quoted, rows, transaction, value
+from warehouse.sql import literal, query, quoted, rows, transaction, value
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
 from warehouse.tables import Table
 
@@ -164,11 +164,7 @@ MIGRATIONS: dict[int, Sequence[str]] = {}
 
 def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_VERSION) -> None:
     """Write down that the file's schema is of `version`; called by whoever creates or migrates the tables, in its transaction."""
-    connection.execute("create schema if not exists sync")
-    connection.execute("create table if not exists sync.meta (name varchar, value varchar)")
-    connection.execute("comment on table sync.meta is 'Facts about this file; one row per name.'")
-    connection.execute("comment on column sync.meta.name is 'schema_version: the version of the tables in this file.'")
-    connection.execute("comment on column sync.meta.value is 'The fact, as text.'")
+    connection.execute(query("meta"))
     note_fact(connection, "schema_version", str(version))
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from pipelines.report.render import write_report
 from tests.pipelines.planted import TOKEN, Planter, fill
+from warehouse.lake import export_parquet
 from warehouse.masking import Masking, personal_key
 from warehouse.models import ModelSettings
-from warehouse.parquet_export import export_parquet
 from warehouse.personal_data import PersonalData
 from warehouse.publish import earlier, publish, published_path
 from warehouse.tables import TABLES

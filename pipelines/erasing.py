@@ -41,9 +41,8 @@ from warehouse.erased_files import forget_in_sqlite, hits, kind_of, mask
 from warehouse.erasure import Erasing, forget_in_database, titles_of, tokens_of
 from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten
-from warehouse.lake import UNNAMED, export
+from warehouse.lake import UNNAMED, export, export_parquet, known_exports
 from warehouse.masking import personal_key
-from warehouse.parquet_export import export_parquet, known_exports
 from warehouse.person import Person, find_person
 from warehouse.personal_data import PersonalData
 from warehouse.publish import earlier, facts, published_path, stamp, turn

@@ -20,10 +20,10 @@ from warehouse.errors import PublishedLocked, StorageMisconfigured, WarehouseErr
 from warehouse.lake import UNNAMED, Manifest, export
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
-from warehouse.own_models import own_problem
+from warehouse.own_models import PROBLEM
 from warehouse.personal_data import PersonalData
 from warehouse.publish import BREAKING, Published, facts, publish, published_path, schema_changes
-from warehouse.schema import ensure_schema
+from warehouse.schema import ensure_schema, fact
 from warehouse.storage import Storage
 from warehouse.tables import TABLES
 
@@ -81,7 +81,7 @@ def lake_storage(settings: Settings) -> Storage:
 def own_models_problem(settings: Settings) -> str:
     """What was wrong with models of the user's when they were built last; empty when nothing was."""
     with connect(settings.warehouse_path, read_only=True, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
-        return own_problem(connection)
+        return fact(connection, PROBLEM) or ""
 
 
 def publish_home(settings: Settings) -> Published:

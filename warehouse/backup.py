@@ -23,8 +23,8 @@ from marketing_api.clock import utc_now
 from warehouse.archive.compaction import retired
 from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.errors import BackupDamaged, ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
-from warehouse.sql import literal, quoted, rows
+from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
+from warehouse.sql import literal, query, quoted, rows
 from warehouse.storage import Storage, sha256, shown
 from warehouse.sync_tables import KEPT, WRITEBACKS
 
@@ -43,10 +43,6 @@ _CHANGING = (
 )
 #: Where any of these is, a restore would be of no use, or do harm.
 _IN_USE = ("archive", "outbox.sqlite", "warehouse.duckdb", "published")
-_KEPT_TABLES = """
-    select schema_name, table_name from duckdb_tables()
-    where schema_name = 'history' or schema_name = 'sync' and list_contains(?, table_name)
-"""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -122,7 +118,7 @@ def read_manifest(storage: Storage) -> Manifest | None:
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as problem:
-        raise BackupDamaged(f"{_MANIFEST} in {shown(storage.url)} is damaged ({problem}): put back an earlier version of it") from None
+        raise WarehouseError(f"{_MANIFEST} in {shown(storage.url)} is damaged ({problem}): put back an earlier version of it") from None
 
 
 def _check_same_home(home: Path, storage: Storage, before: Manifest) -> None:
@@ -205,7 +201,7 @@ class _Sender:
         if not (path := self._home / "warehouse.duckdb").exists():
             return
         with connect(path, read_only=True, deadline_s=deadline_s, on_wait=on_wait) as connection:
-            names = rows(connection, _KEPT_TABLES, [[table.name for table in KEPT if table is not WRITEBACKS]])
+            names = rows(connection, query("kept_tables"), [[table.name for table in KEPT if table is not WRITEBACKS]])
             copies = [self._workspace.file(f"{schema}.{name}.parquet") for schema, name in names]
             for (schema, name), copy in zip(names, copies, strict=True):
                 rows(connection, f"copy {quoted(schema)}.{quoted(name)} to {literal(str(copy))} (format parquet, compression zstd)")
@@ -227,7 +223,7 @@ class _Sender:
 def restore(home: Path, storage: Storage) -> Manifest:
     """Bring everything back into an empty home, which stays marked `RESTORING`; resumes when it was interrupted.
 
-    Raises BackupDamaged, which names what is missing or damaged (the rest is there), ForeignFolder for a home that is in use.
+    Raises WarehouseError, which names what is missing or damaged (the rest is there), ForeignFolder for a home that is in use.
     """
     if (manifest := read_manifest(storage)) is None:
         raise StorageMisconfigured(f"there is no backup in {shown(storage.url)}")
@@ -239,7 +235,9 @@ def restore(home: Path, storage: Storage) -> Manifest:
         bad = [name for path, files in pieces for name in _fetch(home, storage, workspace, path, list(files))]
     if bad:
         named = ", ".join(bad[:20]) + (f" and {len(bad) - 20:,} more" if len(bad) > 20 else "")
-        raise BackupDamaged(f"{len(bad):,} files of {shown(storage.url)} are missing or damaged: {named}. Put them back and run this again")
+        raise WarehouseError(
+            f"{len(bad):,} files of {shown(storage.url)} are missing or damaged: {named}. Put them back and run this again"
+        )
     return manifest
 
 
@@ -276,6 +274,5 @@ def kept_tables(home: Path, file: Path) -> Path:
 
 
 def finish_restore(home: Path) -> None:
-    """The home may be used."""
     shutil.rmtree(home / _KEPT, ignore_errors=True)
     (home / RESTORING).unlink(missing_ok=True)

@@ -25,11 +25,9 @@ def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> in
     loaded = {row[0] for row in rows(connection, "select archive_file from sync.archive_files")}
     added = 0
     for name, exchanges in archive.exchanges(exclude=loaded):
-        connection.register("arrow_requests", exchanges)
         with transaction(connection):
-            rows(connection, query("requests"))
+            rows(connection, query("requests"), arrow_requests=exchanges)
             rows(connection, "insert into sync.archive_files values (?, ?)", [name, exchanges.num_rows])
-        connection.unregister("arrow_requests")
         added += exchanges.num_rows
     return added
 
@@ -78,11 +76,10 @@ def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Plan
     with transaction(connection):
         rows(connection, "delete from sync.plans where run_id = ? and account = ?", [run_id, planned.account])
         for call, line in planned.lines.items():
-            connection.register("arrow_planned", line)
             column, prefix = _CALLS[call]
             sql = query("plan").format(column=column, prefix=prefix)
-            rows(connection, sql, {"run": run_id, "account": planned.account, "at": planned.at, "call": call})
-            connection.unregister("arrow_planned")
+            params = {"run": run_id, "account": planned.account, "at": planned.at, "call": call}
+            rows(connection, sql, params, arrow_planned=line)
 
 
 _SCHEMA = pa.schema([(column.name, column.arrow_type) for column in WRITEBACKS.columns])
@@ -105,11 +102,10 @@ def write_changes(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime, 
     with transaction(connection):
         while chunk := list(itertools.islice(waiting, _CHUNK)):
             entries = [dict(change) | {"outbox_begun_at": begun_at} for change in chunk]
-            connection.register("arrow_writebacks", pa.Table.from_pylist(entries, _SCHEMA))
+            changed = pa.Table.from_pylist(entries, _SCHEMA)
             same = f"{_SAME} and item_id in (select item_id from arrow_writebacks)"
-            rows(connection, f"delete from sync.writebacks where {same}", {"begun_at": begun_at})
-            rows(connection, "insert into sync.writebacks by name from arrow_writebacks")
-            connection.unregister("arrow_writebacks")
+            rows(connection, f"delete from sync.writebacks where {same}", {"begun_at": begun_at}, arrow_writebacks=changed)
+            rows(connection, "insert into sync.writebacks by name from arrow_writebacks", arrow_writebacks=changed)
             written += len(entries)
     return written
 
@@ -121,10 +117,9 @@ def refresh_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) ->
     shown, new = (f"({', '.join(f'{table}.{quoted(name)}' for name in columns)})" for table in ("requests", "n"))
     changed = ", ".join(f"{quoted(name)} = n.{quoted(name)}" for name in columns)
     for _, exchanges in archive.exchanges():
-        connection.register("arrow_requests", exchanges)
         same = f"n.request_id = requests.request_id and {shown} is distinct from {new}"
-        rows(connection, f"update sync.requests as requests set {changed} from arrow_requests as n where {same}")
-        connection.unregister("arrow_requests")
+        sql = f"update sync.requests as requests set {changed} from arrow_requests as n where {same}"
+        rows(connection, sql, arrow_requests=exchanges)
 
 
 def write_erasures(connection: duckdb.DuckDBPyConnection, places: Sequence[Mapping[str, Any]]) -> None:

@@ -26,7 +26,6 @@ class Held(Exception):
 
 
 def is_locked(problem: duckdb.Error) -> bool:
-    """Whether another process has the file open."""
     return "Could not set lock" in str(problem)
 
 
@@ -61,7 +60,6 @@ def query_problem(problem: Exception, *, may_quote: bool = False) -> str:
 
 
 def is_full(problem: duckdb.Error) -> bool:
-    """Whether there was no room for what it wrote."""
     return any(sign in str(problem) for sign in _NO_ROOM)
 
 

@@ -1,24 +1,4 @@
-"""The errors of the warehouse, one small tree, named by what is the matter; each message says what to do.
-
-WarehouseError
-├── WarehouseLocked   another process has the file open: wait, or end `holder`
-├── WarehouseTooNew   written by a newer DuckDB or a newer version of this program: upgrade this installation
-├── NotAWarehouse     not one of ours: choose another home
-│   └── WarehouseDamaged   rebuild it from the archive
-├── NoWarehouse       there is no file yet: nothing has been synced
-├── NotPublished      the warehouse is not fit for analysts: the published file stays as it was
-├── NothingPublished  there is no published file, or none to go back to
-├── PublishedLocked   somebody opened the published file for writing, which keeps others out: open it read-only
-├── ForeignFolder     where Parquet was to be written is something of somebody else's: name another folder
-├── StorageUnavailable  the folder or object storage of the lake or the backup cannot be used: the message says why
-│   └── StorageMisconfigured  not with these settings: an address of nothing, a package that is missing
-├── BackupDamaged    files of a backup are missing or are not what they were: the message names them
-└── ArchiveError      the archive cannot be used
-    ├── ArchiveFull      no space left: nothing recorded is lost, make room and run again
-    ├── ArchiveDamaged   a file that the archive's rows refer to is missing or damaged
-    ├── ArchiveGone      a rebuild would lose what the warehouse has: put the files back
-    └── NotArchived      no such request in the archive
-"""
+"""The errors of the warehouse, one small tree, named by what is the matter; each message says what to do."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +20,7 @@ class WarehouseError(Exception):
 
 
 class WarehouseLocked(WarehouseError):
-    """So many seconds passed while `holder` had the file at `path` open."""
+    """So many seconds passed while `holder` had the file at `path` open: wait, or end it."""
 
     def __init__(self, path: Path, holder: Holder, waited_s: float) -> None:
         super().__init__(
@@ -51,23 +31,23 @@ class WarehouseLocked(WarehouseError):
 
 
 class WarehouseTooNew(WarehouseError):
-    """The file's format or schema is newer than what this installation can read."""
+    """Written by a newer DuckDB or a newer version of this program: upgrade this installation."""
 
 
 class NotAWarehouse(WarehouseError):
-    """The file was never one of ours."""
+    """The file was never one of ours: choose another home."""
 
 
 class WarehouseDamaged(NotAWarehouse):
-    """The file, or what DuckDB keeps beside it, cannot be read."""
+    """The file, or what DuckDB keeps beside it, cannot be read: rebuild it from the archive."""
 
 
 class NoWarehouse(WarehouseError):
-    """There is no file at that place and it was to be read only."""
+    """There is no file yet, and it was to be read only: nothing has been synced."""
 
 
 class NotPublished(WarehouseError):
-    """Something speaks against showing this warehouse to analysts; the message says what."""
+    """The warehouse is not fit for analysts; the message says why, and the published file stays as it was."""
 
 
 class NothingPublished(WarehouseError):
@@ -75,11 +55,11 @@ class NothingPublished(WarehouseError):
 
 
 class PublishedLocked(WarehouseError):
-    """Another program has a published file open for writing."""
+    """Somebody opened a published file for writing, which keeps others out: open it read-only."""
 
 
 class ForeignFolder(WarehouseError):
-    """There is something of somebody else's where the export was to be."""
+    """There is something of somebody else's where files were to be written: name another folder."""
 
 
 class StorageUnavailable(WarehouseError):
@@ -87,11 +67,7 @@ class StorageUnavailable(WarehouseError):
 
 
 class StorageMisconfigured(StorageUnavailable):
-    """The address, a package or the access has to be put right first."""
-
-
-class BackupDamaged(WarehouseError):
-    """Not everything in a backup is as it was sent."""
+    """Not with these settings: an address of nothing, a package that is missing."""
 
 
 class ArchiveError(WarehouseError):
@@ -99,7 +75,7 @@ class ArchiveError(WarehouseError):
 
 
 class ArchiveFull(ArchiveError):
-    """No space left, or a quota or file-size limit was reached, at `path`."""
+    """No space left at `path`, or a quota or file-size limit was reached: make room and run again."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
@@ -109,10 +85,6 @@ class ArchiveFull(ArchiveError):
 
 class ArchiveDamaged(ArchiveError):
     """A file that the archive refers to is missing or cannot be read."""
-
-
-class ArchiveGone(ArchiveError):
-    """The archive no longer holds all that the warehouse was made of."""
 
 
 class NotArchived(ArchiveError):

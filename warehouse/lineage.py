@@ -44,13 +44,10 @@ def listed(derived: Derived) -> dict[str, dict[str, list[str]]]:
     return {relation: {name: sorted(found) for name, found in columns.items()} for relation, columns in sorted(derived.items())}
 
 
-def follow(
-    models: Iterable[Node], types: Types, others: Mapping[str, Mapping[str, Iterable[str]]] = {}
-) -> tuple[Derived, dict[str, Sources]]:
-    """The columns of the models, and those that are declared not to be personal although they are made of such.
+def follow(models: Iterable[Node], types: Types, others: Mapping[str, Mapping[str, Iterable[str]]] = {}) -> Derived:
+    """The columns of the models. `types`: relation → column → type. `others`: what is known of relations beside them.
 
-    Models read one another, and incremental ones themselves: all are read again until nothing is added. `types`: relation → column → type.
-    `others`: what is known of relations beside them.
+    Models read one another, and incremental ones themselves: all are read again until nothing is added.
     """
     scopes = _scopes(models, types)
     made = {node.relation: dict.fromkeys(types[node.relation], NOTHING) for node, _ in scopes}
@@ -59,13 +56,12 @@ def follow(
         known[table.qualified] = {
             column.name: frozenset({f"{table.name}.{column.name}"}) if column.is_personal else NOTHING for column in table.columns
         }
-    released: dict[str, Sources] = {}
-    before: Any = None
-    while before != (made, released):
-        before = ({relation: dict(columns) for relation, columns in made.items()}, dict(released))
+    before: Derived = {}
+    while before != made:
+        before = {relation: dict(columns) for relation, columns in made.items()}
         for node, scope in scopes:
-            _add(node, scope, known, released)
-    return made, released
+            _add(node, scope, known)
+    return made
 
 
 def made_of(models: Iterable[Node], types: Types) -> Derived:
@@ -99,18 +95,16 @@ def _scopes(models: Iterable[Node], types: Types) -> list[tuple[Node, Scope | No
     return [(node, scope(sql)) for node in models for sql in (node.sql, node.later_sql) if sql]
 
 
-def _add(node: Node, scope: Scope | None, known: Derived, released: dict[str, Sources]) -> None:
-    """What is declared goes no further."""
+def _add(node: Node, scope: Scope | None, known: Derived) -> None:
+    """What is declared not to be personal goes no further."""
     found = dict(_Reading(known).outputs(scope)) if scope else {}
     columns, declared = known[node.relation], node.declared
     for name in columns:
-        sources, place = found.get(name, UNKNOWN), f"{node.relation}.{name}"
-        if declared.get(name):
-            columns[name] |= sources or DECLARED
-        elif name not in declared:
+        sources = found.get(name, UNKNOWN)
+        if name not in declared:
             columns[name] |= sources
-        elif sources:
-            released[place] = released.get(place, NOTHING) | sources
+        elif declared[name]:
+            columns[name] |= sources or DECLARED
 
 
 class _Reading:

@@ -47,9 +47,8 @@ def is_personal(schema: str, table: str, column: str, own: Mapping[str, Mapping[
 
 @cache
 def lineage() -> Mapping[str, Any]:
-    """`columns`: table → column → the personal columns it is made of. `released`: columns that are made of personal ones and do not
-    show them, as their yml declares and a test proves. `small_groups`: how rows stand for groups of people, where that is to be kept from
-    telling of a few, as the yml of models declares (`Masking.relation`).
+    """`columns`: table → column → the personal columns it is made of. `small_groups`: how rows stand for groups of people, where that is
+    to be kept from telling of a few, as the yml of models declares (`Masking.relation`).
     """
     found: Mapping[str, Any] = json.loads(LINEAGE.read_text(encoding="utf-8"))
     return found

@@ -91,10 +91,8 @@ def derive_lineage(path: Path) -> dict[str, Any]:
     models = [node for node in ModelSettings().nodes() if not node.is_test]
     with duckdb.connect(str(path), read_only=True) as connection:
         types = columns_of(connection)
-    derived, released = follow(models, types)
     return {
-        "columns": listed(derived),
-        "released": {name: sorted(found) for name, found in sorted(released.items())},
+        "columns": listed(follow(models, types)),
         "made_of": listed(made_of(models, types)),
         "small_groups": {node.relation: node.meta["small_groups"] for node in models if "small_groups" in node.meta},
     }

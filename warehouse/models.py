@@ -21,7 +21,7 @@ from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
 from warehouse.own_models import PROBLEM, note_columns, remove_gone
-from warehouse.schema import ensure_schema, fact, facts, note_fact
+from warehouse.schema import ensure_schema, fact, facts, kinds_of, note_fact
 from warehouse.sql import literal, qualified, quoted, rows, transaction, value
 from warehouse.tables import TABLES
 
@@ -204,7 +204,7 @@ class _Build:
         self._views = {node.relation: node for node in nodes if node.kind == "view"}
         self._is_full, self._skips_unchanged = is_full, not (is_full or select)
         self._noted = facts(connection, _BUILT)
-        self._existing = existing(connection)
+        self._existing = kinds_of(connection)
         self._versions: dict[str, str] = {}
         self._missing: set[str] = set()  # failed, or waiting for what did
         self._wrong: set[str] = set()  # fails a test, so that nothing is built on it
@@ -259,7 +259,7 @@ def _hash(parts: object) -> str:
 def table_sizes(path: Path) -> dict[str, int]:
     """Relation → rows, of what the models made; the views in `staging` are left out."""
     with connect(path, read_only=True) as connection:
-        made = [each for each in existing(connection).items() if each[0].partition(".")[0] in ("staging", "history", "marts", OWN)]
+        made = [each for each in kinds_of(connection).items() if each[0].partition(".")[0] in ("staging", "history", "marts", OWN)]
         sized = [relation for relation, kind in made if kind == "table" or not relation.startswith("staging.")]
         return {relation: int(value(connection, f"select count(*) from {qualified(relation)}")) for relation in sized}
 
@@ -283,15 +283,6 @@ def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str
 
 
 # ---- how a compiled model becomes a view or a table, and how a test is asked
-
-
-def existing(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Relation (`schema.table`) → table or view, of all that the file has."""
-    kinds = " union all ".join(
-        f"select schema_name || '.' || {kind}_name, '{kind}' from duckdb_{kind}s() where database_name = current_database()"
-        for kind in ("table", "view")
-    )
-    return dict(rows(connection, kinds))
 
 
 def content_hash(connection: duckdb.DuckDBPyConnection, relation: str) -> str:

@@ -13,8 +13,8 @@ import duckdb
 from warehouse.dbt_project import OWN, Node
 from warehouse.errors import WarehouseError
 from warehouse.masking import lineage
-from warehouse.schema import columns_of, fact, note_fact
-from warehouse.sql import quoted, rows
+from warehouse.schema import columns_of, fact, kinds_of, note_fact
+from warehouse.sql import qualified, rows
 
 #: Names in sync.meta: what is known about the columns of the tables that stand there, and what is wrong with the models.
 _COLUMNS, PROBLEM = "own_columns", "own_problem"
@@ -43,11 +43,10 @@ def new_model(folder: Path, name: str, ours: Iterable[str] = ()) -> list[Path]:
 
 def remove_gone(connection: duckdb.DuckDBPyConnection, nodes: Iterable[Node]) -> None:
     """Drop the tables and views in `custom` whose model is gone; nobody would build them again."""
-    kept = [node.table for node in nodes]
-    for kind in ("view", "table"):
-        sql = f"select {kind}_name from duckdb_{kind}s() where database_name = current_database() and schema_name = '{OWN}'"
-        for (name,) in rows(connection, f"{sql} and not list_contains($kept, {kind}_name)", {"kept": kept}):
-            rows(connection, f"drop {kind} {OWN}.{quoted(name)}")
+    kept = {node.relation for node in nodes}
+    for relation, kind in kinds_of(connection).items():
+        if relation.startswith(f"{OWN}.") and relation not in kept:
+            rows(connection, f"drop {kind} {qualified(relation)}")
 
 
 def note_columns(connection: duckdb.DuckDBPyConnection, built: Iterable[Node]) -> None:
@@ -58,14 +57,8 @@ def note_columns(connection: duckdb.DuckDBPyConnection, built: Iterable[Node]) -
     from warehouse.lineage import follow, listed  # parses SQL: only who has models of their own waits for it
 
     known, types = own_columns(connection), columns_of(connection)
-    derived, _ = follow(built, types, {**lineage()["columns"], **known})
-    found = known | listed(derived)
+    found = known | listed(follow(built, types, {**lineage()["columns"], **known}))
     note_fact(connection, _COLUMNS, json.dumps({name: columns for name, columns in found.items() if name in types}))
-
-
-def own_problem(connection: duckdb.DuckDBPyConnection) -> str:
-    """What was wrong with models of the user's when they were built last; empty when nothing was."""
-    return fact(connection, PROBLEM) or ""
 
 
 def own_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:

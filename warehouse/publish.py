@@ -2,7 +2,7 @@
 
 The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy. Readers may keep the
 published file open for as long as they like: it is never changed, a newer one takes its name. Not here: what becomes of personal data
-(`personal_data`), Parquet (`parquet_export`).
+(`personal_data`), Parquet (`lake`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def publish(
         if schema_changes(published_path(home), "origin = 'published'"):
             with warehouse() as connection:
                 rows(connection, f"attach {literal(str(published_path(home)))} as published (read_only)")
-                rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {_LACKING.format('published')}")
+                rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {query('lacking_changes').format(database='published')}")
                 rows(connection, "detach published")
     return published
 
@@ -90,15 +90,9 @@ def _note_changes(connection: duckdb.DuckDBPyConnection, now: dt.datetime) -> No
         name for (name,) in rows(connection, "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'before'")
     }
     found = [f"select $now as noticed_at, 'published' as origin, * from ({query('breaking_changes')})"]
-    found += [_LACKING.format("before")] if SCHEMA_CHANGES.qualified in tables else []
+    found += [query("lacking_changes").format(database="before")] if SCHEMA_CHANGES.qualified in tables else []
     if tables:
         rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {' union all by name '.join(found)}", {"now": now})
-
-
-#: The published file's changes that another database lists and this one does not.
-_LACKING = f"""select * from {{}}.{SCHEMA_CHANGES.qualified} o where origin = 'published' and not exists (
-    from {SCHEMA_CHANGES.qualified} c where c.origin = o.origin and c.noticed_at = o.noticed_at
-        and c.table_name = o.table_name and c.field is not distinct from o.field)"""
 
 
 def _not_published(home: Path, blockers: Sequence[str]) -> str:
@@ -222,7 +216,6 @@ class Published:
 
 
 def published_path(home: Path) -> Path:
-    """Where analysts find it."""
     return home / "published" / "marketing.duckdb"
 
 
@@ -307,12 +300,10 @@ def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP, group
 
 @contextmanager
 def turn(home: Path) -> Iterator[None]:
-    """The folder of the published file, for one process at a time; what killed ones of earlier versions left in it is removed."""
+    """The folder of the published file, for one process at a time."""
     folder = make_folder(published_path(home).parent)
     folder.chmod(0o700)
     with exclusive(folder / ".turn"):
-        for leftover in folder.glob(".marketing-*"):
-            leftover.unlink()
         yield
 
 

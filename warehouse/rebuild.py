@@ -18,7 +18,7 @@ from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace, set_aside
 from warehouse.bookkeeping import load_requests
 from warehouse.connection import DEADLINE_S, OnWait
-from warehouse.errors import ArchiveGone, WarehouseDamaged, WarehouseError
+from warehouse.errors import ArchiveError, WarehouseDamaged, WarehouseError
 from warehouse.loads.load import APPLIED, Load, repair_log
 from warehouse.personal_data import PersonalData
 from warehouse.publish import earlier, facts, published_path
@@ -64,7 +64,7 @@ def rebuild(
     """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
 
     The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. Raises what `connection.connect` raises,
-    and ArchiveGone when loads that the old file is made of cannot be made again, unless `accept_loss`. `kept`: files with tables that
+    and ArchiveError when loads that the old file is made of cannot be made again, unless `accept_loss`. `kept`: files with tables that
     the archive does not have, where there is no old file.
     """
     with ExitStack() as stack:
@@ -101,7 +101,7 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
             total = sum(int(value(empty, f"select count(*) from {table.qualified}")) for table in TABLES.values())
             applied, again = (set(rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED])) for db in (connection, empty))
         if (lost := applied - again) and not accept_loss:
-            raise ArchiveGone(
+            raise ArchiveError(
                 f"{len(lost):,} of the loads that {old.path} is made of cannot be made again, since files of the archive are damaged or "
                 "gone. It stays as it is: put the files back, or run `marketing-sync rebuild --accept-loss`"
             )
@@ -129,7 +129,6 @@ def day_of(checkpoint: Path) -> dt.date:
 
 
 def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Copy what cannot be made anew into the new file."""
     own = value(connection, "select current_database()")
     tables = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all")
     views = rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'")

@@ -21,7 +21,7 @@ from warehouse.connection import connect
 from warehouse.kept import Kept
 from warehouse.loads.load import APPLIED, Load
 from warehouse.rebuild import begin, checkpoint_of, day_of
-from warehouse.sql import quoted, rows, transaction
+from warehouse.sql import query, quoted, rows, transaction
 from warehouse.tables import COUPONS, TABLES, Table
 from warehouse.warehouse import Warehouse
 
@@ -117,22 +117,10 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
             if days is not None:
                 rows(connection, f"delete from {table} where {is_before} < ?", [now - dt.timedelta(days)])
         if kept.deleted is not None:
-            rows(connection, _GONE, [now - dt.timedelta(kept.deleted)])
-            for schema, name in rows(connection, _OF_CONTACTS):
+            rows(connection, query("gone_contacts"), [now - dt.timedelta(kept.deleted)])
+            for schema, name in rows(connection, query("tables_of_contacts")):
                 rows(connection, f"delete from {quoted(schema)}.{quoted(name)} where (account, contact_id) in (from gone)")
             rows(connection, "drop table gone")
-
-
-_GONE = """
-    create or replace temp table gone as select account, contact_id from source.contacts
-    group by all having bool_and(coalesce(_deleted_at < ?, false))
-"""
-#: What was pushed to them is the outbox's.
-_OF_CONTACTS = """
-    select schema_name, table_name from duckdb_columns() semi join duckdb_tables() using (database_name, schema_name, table_name)
-    where database_name = current_database() and schema_name in ('source', 'history', 'sync') and table_name <> 'writebacks'
-    group by all having count(*) filter (column_name in ('account', 'contact_id')) = 2
-"""
 
 
 def _moment_of(table: Table) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 
 from warehouse.errors import NotAWarehouse, WarehouseError, WarehouseTooNew
-from warehouse.sql import literal, quoted, rows, transaction, value
+from warehouse.sql import literal, query, quoted, rows, transaction, value
 from warehouse.sync_tables import SYNC_TABLES, SyncTable
 from warehouse.tables import Table
 
@@ -69,6 +69,13 @@ def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str
     for table, column, sql_type in rows(connection, sql):
         found.setdefault(table, {})[column] = sql_type
     return found
+
+
+def kinds_of(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Relation (`schema.table`) → table or view, of all that the file has."""
+    kind = "if(table_type = 'VIEW', 'view', 'table')"
+    of_file = "from information_schema.tables where table_catalog = current_database()"
+    return dict(rows(connection, f"select table_schema || '.' || table_name, {kind} {of_file}"))
 
 
 def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
@@ -157,11 +164,7 @@ MIGRATIONS: dict[int, Sequence[str]] = {}
 
 def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_VERSION) -> None:
     """Write down that the file's schema is of `version`; called by whoever creates or migrates the tables, in its transaction."""
-    connection.execute("create schema if not exists sync")
-    connection.execute("create table if not exists sync.meta (name varchar, value varchar)")
-    connection.execute("comment on table sync.meta is 'Facts about this file; one row per name.'")
-    connection.execute("comment on column sync.meta.name is 'schema_version: the version of the tables in this file.'")
-    connection.execute("comment on column sync.meta.value is 'The fact, as text.'")
+    connection.execute(query("meta"))
     note_fact(connection, "schema_version", str(version))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 
@@ -25,7 +26,6 @@ def qualified(relation: str) -> str:
 
 
 def literal(text: str) -> str:
-    """An SQL string."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -40,9 +40,13 @@ def statements(path: Path) -> Mapping[str, str]:
     return dict(re.findall(r"^-- (\w+)\n(.*?);$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
 
 
-def rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None) -> list[tuple[Any, ...]]:
-    """Every row of the result, so that the connection is free for the next statement."""
+def rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None, **given: pa.Table) -> list[tuple[Any, ...]]:
+    """Every row of the result, so that the connection is free for the next statement. The `given` tables are read by their names."""
+    for name, table in given.items():
+        connection.register(name, table)
     found: list[tuple[Any, ...]] = connection.execute(sql, params).fetchall()
+    for name in given:
+        connection.unregister(name)
     return found
 
 

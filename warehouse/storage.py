@@ -82,7 +82,6 @@ class Storage:
             connection.register_filesystem(self._files)
 
     def delete(self, names: Sequence[str]) -> None:
-        """Remove files that are there."""
         with self.explained():
             if names:
                 self._files.rm([self._path(name) for name in names])

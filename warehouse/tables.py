@@ -174,7 +174,6 @@ class Table:
 
     @cached_property
     def record_columns(self) -> tuple[Column, ...]:
-        """The columns that a record fills, in the record's order."""
         fields = self.record.model_fields.items()
         return tuple(Column(name, sql_type(info.annotation), info.description or "", is_personal(info)) for name, info in fields)
 
@@ -195,12 +194,10 @@ class Table:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """Every column in the table's order."""
         return (ACCOUNT, *self.record_columns, EXTRA, *self.system_columns)
 
     @cached_property
     def values(self) -> tuple[Column, ...]:
-        """The record's columns that are not part of the key."""
         return tuple(column for column in self.record_columns if column.name not in self.key)
 
     def column(self, name: str) -> Column:

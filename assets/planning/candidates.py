@@ -1,6 +1,6 @@
 """The requests that may be made, as columns of numbers: what planning computes with.
 
-Belongs here: the shape, and reading it from Arrow. Not here: where the rows come from (`warehouse.lookups`), what is made of
+Belongs here: the shape, and reading it from Arrow. Not here: where the rows come from (`Warehouse.found`), what is made of
 them (`change_rates`, `order`).
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from warehouse.lookups import HISTORY_DAYS
+from warehouse.warehouse import HISTORY_DAYS
 
 DAY_S = 86_400.0
 #: What is dated so far in the future was dated by a clock that was wrong.
@@ -91,7 +91,7 @@ class Candidates(Deadlines):
 
 
 def from_arrow(rows: pa.Table, max_age: dt.timedelta, now: float) -> tuple[Candidates, npt.NDArray[np.uint64]]:
-    """The candidates in the rows of `warehouse.lookups`, and the numbers that those have for the segments 0, 1, …"""
+    """The candidates in the rows of `warehouse.warehouse`, and the numbers that those have for the segments 0, 1, …"""
     segments, segment = _segments(rows["segment"].to_numpy())
     requested, is_dated = requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds()), ACTIVE[0] in rows.column_names
     since = np.where(np.isnan(requested), seconds(rows["first_seen_at"]), requested)

@@ -1,6 +1,6 @@
 """The crawl plan of one account's night: whom to request, within the allowance, made once per run.
 
-Not here: what it is made from (`warehouse.lookups`), how probable a change is (`change_rates`, `habits`), which candidates are requested
+Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_rates`, `habits`), which candidates are requested
 first (`order`), requesting them (`assets.fetch`).
 """
 
@@ -110,7 +110,7 @@ _KEYS = {TIMELINES: "contact_id", COUPONS: "email"}
 
 @dataclass(frozen=True)
 class Inputs:
-    """The tables of `warehouse.lookups` that contacts are planned from. `candidates` are read asset by asset, and only their
+    """The tables of `warehouse.warehouse` that contacts are planned from. `candidates` are read asset by asset, and only their
     figures kept: a million rows of one need no room while another's are read."""
 
     candidates: Mapping[str, Callable[[], pa.Table]]
@@ -291,7 +291,7 @@ class Planner:
             return self._campaigns
 
     def candidates(self, asset: str) -> pa.Table:
-        """The rows of all that could be requested (`warehouse.lookups`)."""
+        """The rows of all that could be requested (`warehouse.warehouse`)."""
         if asset == TIMELINES:
             return self.warehouse.timeline_candidates(self.account, self._made_at or self.now())
         return self.warehouse.coupon_candidates(self.account, self.refused_as_nothing())

@@ -18,7 +18,7 @@ from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.store import restore
 from pipelines.write_back.writebacks_export import refill
-from warehouse.parquet_export import export_parquet, note_export
+from warehouse.lake import export_parquet, note_export
 from warehouse.publish import published_path, roll_back
 from warehouse.rebuild import rebuild as rebuild_warehouse
 

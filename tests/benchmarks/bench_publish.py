@@ -27,8 +27,8 @@ import warehouse.publish
 from marketing_api.redaction import Secret
 from warehouse.connection import connect
 from warehouse.errors import WarehouseLocked
+from warehouse.lake import export_parquet
 from warehouse.masking import Masking
-from warehouse.parquet_export import export_parquet
 from warehouse.personal_data import PersonalData
 from warehouse.publish import publish, published_path
 from warehouse.schema import ensure_schema

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from marketing_api.sandbox.mailing import LONGEST, left
 from marketing_api.sandbox.seeded_account import Account, Origin
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, DAY, Roll
-from warehouse.lookups import HISTORY_DAYS
+from warehouse.warehouse import HISTORY_DAYS
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy as np
 
 from marketing_api.sandbox.moments import DAY
 from tests.benchmarks.simulated_account import START, Floats, Ints, Mailing, Moments, SimulatedAccount
-from warehouse.lookups import HISTORY_DAYS
+from warehouse.warehouse import HISTORY_DAYS
 
 _LISTS = 12
 #: Days of a burst of visits; a burst begins so often a day, times a log-normal factor of the contact with this sigma.

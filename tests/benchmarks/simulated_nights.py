@@ -19,7 +19,7 @@ from assets.planning.crawl_plan import TIMELINES, Inputs, Rules, plan_contacts
 from assets.planning.order import REASONS
 from marketing_api.sandbox.moments import DAY
 from tests.benchmarks.simulated_account import START, Floats, Ints, Moments, SimulatedAccount
-from warehouse.lookups import HISTORY_DAYS
+from warehouse.warehouse import HISTORY_DAYS
 
 _AT = pa.timestamp("us", "UTC")
 
@@ -242,7 +242,7 @@ def _at(seconds: Floats) -> pa.Array:
 
 
 def _campaigns(run: Run, now: float) -> tuple[pa.Table, pa.Table]:
-    """Waves and reach as `warehouse.lookups` tells them from nightly statistics."""
+    """Waves and reach as `warehouse.warehouse` tells them from nightly statistics."""
     waves, reach = [], []
     for number, mailing in enumerate(run.account.mailings):
         if mailing.sent_at > now or mailing.sent_at < now - 40 * DAY:

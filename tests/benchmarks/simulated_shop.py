@@ -49,7 +49,7 @@ from tests.benchmarks.shop_people import (
     people_of,
 )
 from tests.benchmarks.simulated_account import START, Floats, Ints, Mailing, Moments, SimulatedAccount
-from warehouse.lookups import HISTORY_DAYS
+from warehouse.warehouse import HISTORY_DAYS
 
 _HONEYMOON_DAYS, _HONEYMOON = 30, 1.8
 #: Who loses interest, a day, and what is left of it: estimates.

@@ -94,7 +94,6 @@ def test_every_command_that_writes_removes_what_dead_processes_left_and_nothing_
         "tmp/spool/y/1.json",
         "tmp/publish/z/a",
         "tmp/spool/old.json",
-        "warehouse.rebuild.duckdb.wal",
     ):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text("personal")

@@ -13,8 +13,8 @@ from pipelines.report.render import write_report
 from tests.pipelines.conftest import Night
 from tests.pipelines.people import people_of, values_of
 from tests.warehouse.test_masking import hashed
+from warehouse.lake import export_parquet
 from warehouse.masking import Masking, personal_key
-from warehouse.parquet_export import export_parquet
 from warehouse.personal_data import PersonalData
 from warehouse.publish import publish, published_path
 

@@ -12,9 +12,10 @@ from marketing_api.redaction import Secret
 from warehouse.errors import WarehouseError
 from warehouse.masking import Masking
 from warehouse.models import BuildReport, ModelSettings, Status, build, publish_blockers
-from warehouse.own_models import new_model, own_problem
+from warehouse.own_models import PROBLEM, new_model
 from warehouse.personal_data import PersonalData
 from warehouse.publish import publish, published_path
+from warehouse.schema import fact
 
 
 @pytest.fixture
@@ -165,7 +166,7 @@ def test_a_new_model_does_not_take_the_name_of_ours(tmp_path: Path) -> None:
 def test_what_is_wrong_is_remembered_until_it_is_corrected(home: Path) -> None:
     def remembered() -> str:
         with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-            return own_problem(connection)
+            return fact(connection, PROBLEM) or ""
 
     made(home, wrong="select no_such_column from {{ ref('contact_engagement') }}")
     assert "model wrong" in remembered()

@@ -10,7 +10,7 @@ import pytest
 
 from warehouse.connection import connect
 from warehouse.errors import ForeignFolder, NothingPublished
-from warehouse.parquet_export import export_parquet
+from warehouse.lake import export_parquet
 from warehouse.publish import publish, published_path
 
 
@@ -63,7 +63,7 @@ def test_a_rerun_replaces(published: Path, tmp_path: Path) -> None:
 def test_a_failure_leaves_the_old_export(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     export_parquet(published, tmp_path / "out")
     before = (tmp_path / "out").resolve()
-    monkeypatch.setattr("warehouse.parquet_export._show", lambda *_: (_ for _ in ()).throw(OSError("gone")))
+    monkeypatch.setattr("warehouse.lake._show", lambda *_: (_ for _ in ()).throw(OSError("gone")))
     with pytest.raises(OSError, match="gone"):
         export_parquet(published, tmp_path / "out")
     assert (tmp_path / "out").resolve() == before

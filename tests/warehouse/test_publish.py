@@ -318,16 +318,6 @@ def test_a_copy_of_before_links_and_groups_were_masked_counts_as_showing_all(fil
     assert earlier(filled) == []
 
 
-def test_what_a_killed_attempt_left_is_removed_by_the_next_one(filled: Path) -> None:
-    folder = published_path(filled).parent
-    folder.mkdir(mode=0o700)
-    leftovers = [folder / ".marketing-x.duckdb", folder / ".marketing-x.duckdb.wal"]
-    for leftover in leftovers:
-        leftover.touch()
-    publish(filled)
-    assert not any(leftover.exists() for leftover in leftovers)
-
-
 def test_what_readers_can_no_longer_count_on_is_listed_once(filled: Path) -> None:
     publish(filled)
     with connect(filled / "warehouse.duckdb") as connection:

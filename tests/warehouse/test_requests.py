@@ -12,8 +12,8 @@ from marketing_api.operations import account, lists
 from marketing_api.records.contacts import GETCOUPON
 from tests.warehouse.answering import Home
 from warehouse import bookkeeping as module
-from warehouse.lookups import CONTRADICTING, FEWEST, SHARE
 from warehouse.sql import rows as sql_rows
+from warehouse.warehouse import CONTRADICTING, FEWEST, SHARE
 
 
 def load(home: Home) -> int:
@@ -51,10 +51,10 @@ def test_a_file_and_its_rows_come_together_or_not_at_all(home: Home, monkeypatch
     home.archive.seal()
     original = sql_rows
 
-    def fail(connection: Any, sql: str, params: Any = None) -> list[tuple[Any, ...]]:
+    def fail(connection: Any, sql: str, params: Any = None, **given: Any) -> list[tuple[Any, ...]]:
         if "archive_files values" in sql:
             raise RuntimeError
-        return original(connection, sql, params)
+        return original(connection, sql, params, **given)
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "rows", fail)

@@ -189,13 +189,10 @@ def sweep(home: Path) -> None:
     """Remove what dead processes left below `tmp` of the home: most of it is personal data."""
     for parent in (home / "tmp").glob("*"):
         Workspace(parent).sweep()
-    for leftover in home.glob("warehouse.rebuild.duckdb*"):  # of versions before 2026-11-22
-        remove(leftover)
 
 
 def remove(path: Path) -> None:
-    """A file, or a folder with what is in it."""
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ import logging
 import os
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,8 +31,6 @@ _COLUMNS = ("request_id", "account", "question_key", "requested_at", "outcome", 
 
 
 class AccountCall(NamedTuple):
-    """A call of an account."""
-
     account: str
     question_key: str
 
@@ -97,15 +95,11 @@ class Index:
 
         self._run(work)
 
-    def forget_bodies(self, before: int, kept: Container[int]) -> None:
+    def forget_bodies(self, before: int, kept: Collection[int]) -> None:
         """Let no later response refer to bodies of requests before that one, but for those `kept`."""
 
-        def work(db: sqlite3.Connection) -> None:
-            found = db.execute("select question_key, account, body_id from answers where body_id < ?", [before]).fetchall()
-            gone = [(key, account) for key, account, body_id in found if body_id not in kept]
-            db.executemany("delete from answers where question_key = ? and account = ?", gone)
-
-        self._run(work)
+        sql = "delete from answers where body_id < ? and body_id not in (select value from json_each(?))"
+        self._run(lambda db: db.execute(sql, [before, json.dumps(list(kept))]))
 
     def files(self) -> list[Extent]:
         """All indexed files, in the order of their smallest ids."""

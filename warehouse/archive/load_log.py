@@ -139,7 +139,6 @@ def pack_ids(ids: Sequence[int]) -> list[int] | str:
 
 
 def unpack_ids(packed: Sequence[int] | str) -> tuple[int, ...]:
-    """What `pack_ids` packed."""
     if not isinstance(packed, str):
         return tuple(packed)
     return tuple(itertools.accumulate(map(int, zlib.decompress(base64.b64decode(packed)).split())))

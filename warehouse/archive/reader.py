@@ -9,11 +9,9 @@ import functools
 import itertools
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,38 +24,14 @@ from warehouse.archive.row import DROPPED, Row, response_of
 from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
 
 log = logging.getLogger(__name__)
-K = TypeVar("K")
-V = TypeVar("V")
 #: The first and the last moment, both included.
 Between = tuple[dt.datetime, dt.datetime]
 
 #: Responses are read in slabs of at most so many rows and bytes, each in the order in which it stands on disk.
 _SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
-_KEPT_BODY_BYTES, _KEPT_HEADS, _KEPT_FILES = 64 << 20, 64, 16
+#: What was read last is kept: files, and of their groups (of 8 MB or a little more) rows and bodies.
+_KEPT_FILES, _KEPT_HEADS, _KEPT_BODIES = 16, 64, 8
 _CALL_COLUMNS = ("question_key", "request_id", "requested_at", "account", "outcome", "bytes", "body_ref")
-
-
-class _Kept(Generic[K, V]):
-    """The values used last, up to a total cost."""
-
-    def __init__(self, budget: int, cost: Callable[[V], int] = lambda value: 1) -> None:
-        self._values: OrderedDict[K, V] = OrderedDict()
-        self._budget = budget
-        self._cost = cost
-        self._total = 0
-
-    def get(self, key: K, make: Callable[[], V]) -> V:
-        if key not in self._values:
-            self._values[key] = make()
-            self._total += self._cost(self._values[key])
-            while self._total > self._budget and len(self._values) > 1:
-                self._total -= self._cost(self._values.popitem(last=False)[1])
-        self._values.move_to_end(key)
-        return self._values[key]
-
-    def clear(self) -> None:
-        self._values.clear()
-        self._total = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +54,9 @@ class Reader:
         self._views: dict[Path, JournalView] = {}
         self._files: list[Extent] = []
         self._last_ids: list[int] = []  # the largest id in the files up to this one
-        self._open: _Kept[str, sealed.SealedFile] = _Kept(_KEPT_FILES)
-        self._heads: _Kept[tuple[str, int], dict[int, tuple[int, Row]]] = _Kept(_KEPT_HEADS)
-        self._bodies: _Kept[tuple[str, int], Any] = _Kept(_KEPT_BODY_BYTES, lambda array: int(array.nbytes))
+        self._open = functools.lru_cache(_KEPT_FILES)(sealed.SealedFile)
+        self._heads = functools.lru_cache(_KEPT_HEADS)(sealed.SealedFile.heads)
+        self._bodies = functools.lru_cache(_KEPT_BODIES)(sealed.SealedFile.bodies)
         self._unpacked: dict[int, Path] = {}
         self._numbers = itertools.count()
 
@@ -166,7 +140,7 @@ class Reader:
         """Files may have been written anew: whatever is kept of them goes."""
         with self._lock:
             for kept in (self._open, self._heads, self._bodies):
-                kept.clear()
+                kept.cache_clear()
             self._refresh()
 
     def _locate(self, request_ids: Sequence[int]) -> dict[int, _Found]:
@@ -209,17 +183,13 @@ class Reader:
         return None
 
     def _look_into(self, name: str, request_id: int) -> _Found | None:
-        file = self._open.get(name, lambda: sealed.SealedFile(self._root / "requests" / name))
+        file = self._open(self._root / "requests" / name)
         group = file.group_of(request_id)
-        heads = self._heads.get((name, group), lambda: file.heads(group)) if group >= 0 else {}
+        heads = self._heads(file, group) if group >= 0 else {}
         if request_id not in heads:
             return None
         position, row = heads[request_id]
-
-        def body() -> bytes:
-            return self._bodies.get((name, group), lambda: file.bodies(group))[position].as_py() or b""
-
-        return _Found(row, (name, group, position), body)
+        return _Found(row, (name, group, position), lambda: self._bodies(file, group)[position].as_py() or b"")
 
     @staticmethod
     def _slabs(pairs: list[tuple[_Found, _Found]]) -> Iterator[list[tuple[_Found, _Found]]]:

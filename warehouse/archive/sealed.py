@@ -107,11 +107,9 @@ class SealedFile:
 
     @property
     def groups(self) -> int:
-        """How many groups of rows it has."""
         return len(self._firsts)
 
     def rows(self) -> Iterator[Row]:
-        """All of them, in their order."""
         return (row for group in range(self.groups) for _, row in self.heads(group).values())
 
     def group_of(self, request_id: int) -> int:
@@ -128,7 +126,6 @@ class SealedFile:
         return self.read(group, ("body",)).column(0).combine_chunks()
 
     def read(self, group: int, names: Iterable[str]) -> pa.Table:
-        """Columns of a group."""
         with _readable(self._path):
             return self._file.read_row_group(group, columns=list(names))
 

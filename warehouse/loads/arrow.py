@@ -28,7 +28,6 @@ UNFIT = (pa.ArrowException, ArithmeticError, ValueError, TypeError)
 
 
 def schema(table: Table) -> pa.Schema:
-    """The schema of staged rows."""
     own = [(column.name, column.arrow_type) for column in (*table.record_columns, EXTRA)]
     return pa.schema([*own, (RESPONSE, pa.int32()), (PART, pa.int64()), (KNOWN, pa.uint64()), (ENTRY_HASH, pa.string())])
 

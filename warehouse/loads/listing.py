@@ -154,7 +154,6 @@ def _report_unproven(target: Target, scopes: Sequence[Scope]) -> None:
 
 
 def mark_deleted(target: Target, table: Table, rids: str) -> None:
-    """Mark the rows of `table` with these rowids as deleted as of the load."""
     target.run(f"update {table.qualified} set _deleted_at = {target.as_of}, _changed_at = {target.as_of} where rowid in ({rids})")
 
 
@@ -250,7 +249,6 @@ def days_of(scope: Mapping[str, Any]) -> tuple[dt.date, dt.date] | None:
 
 
 def label_of_days(days: tuple[dt.date, dt.date] | None) -> str:
-    """How `sync.coverage` calls the range."""
     return f"{days[0]}..{days[1]}" if days else ALL
 
 
@@ -273,7 +271,6 @@ def make_scopes(target: Target, scopes: Sequence[Scope]) -> None:
 
 
 def these(target: Target, scopes: Sequence[Scope]) -> str:
-    """The relation of these scopes."""
     numbers = ", ".join(str(scope.number) for scope in scopes)
     return f"(from {target.temp('scopes')} where _scope in ({numbers or 'null'}))"
 
@@ -320,7 +317,7 @@ Key = tuple[Any, ...]
 def needs_detail(table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo) -> list[Record]:
     """The entries of a listing that are new or differ from when their detail was requested: the last of each key, in order.
 
-    `known` has the stored hashes by key (`lookups.listing_hashes`). Responses of operations that do not list are passed over.
+    `known` has the stored hashes by key (`Warehouse.listing_hashes`). Responses of operations that do not list are passed over.
     """
     listed: dict[Key, Record] = {}
     for response in responses:

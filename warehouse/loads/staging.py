@@ -104,18 +104,15 @@ class Staged:
 
     @property
     def is_large(self) -> bool:
-        """Whether rows wait in a file."""
         return any(isinstance(rows, Path) for rows in self.rows.values())
 
     def discard(self) -> None:
-        """Remove the files that rows wait in."""
         for rows in self.rows.values():
             if isinstance(rows, Path):
                 rows.unlink(missing_ok=True)
 
     @property
     def as_of(self) -> dt.datetime | None:
-        """When the newest response was requested."""
         return max((head.requested_at for head in self.responses), default=None)
 
 
@@ -184,8 +181,6 @@ def _kept(raw: Any) -> str:
 
 
 class _TableStage:
-    """Collects one table's rows."""
-
     def __init__(self, table: Table, staged: Staged, file: Callable[[str], Path]) -> None:
         self.table = table
         self.shapes = staged.shapes[table.name] = Shapes(table)
@@ -209,7 +204,6 @@ class _TableStage:
             self._convert()
 
     def finish(self) -> None:
-        """Hand over what was collected."""
         self._convert()
         name = self.table.name
         if self._writer is None or self._path is None:

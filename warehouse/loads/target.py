@@ -15,19 +15,9 @@ import pyarrow as pa
 
 from warehouse.loads.arrow import ENTRY_HASH, KNOWN, PART, RESPONSE
 from warehouse.loads.staging import ResponseHead, Staged
-from warehouse.sql import literal, quoted, value
+from warehouse.sql import literal, query, quoted, value
 from warehouse.sql import rows as sql_rows
 from warehouse.tables import EXTRA, Table
-
-#: Two JSON objects as one, the second's members before the first's, in the order of their names: equal whatever the order in
-#: which they came. (json_merge_patch leaves the order open and drops members that are null.)
-_MACROS = (
-    "pointer_to(name) as '/' || replace(replace(name, '~', '~0'), '/', '~1')",
-    """merged(a, b) as ('{' || array_to_string([
-        to_json(name)::varchar || ':' || coalesce(json_extract(b, pointer_to(name)), json_extract(a, pointer_to(name)))::varchar
-        for name in list_sort(list_distinct(list_concat(json_keys(a), json_keys(b))))
-    ], ',') || '}')::json""",
-)
 
 
 @dataclass
@@ -78,8 +68,7 @@ class Target:
         self.has_extra = table.name in rows.with_extra
         self.held = ""  # a temporary relation that stands for `stored`
         if table.is_composed:
-            for macro in _MACROS:
-                self.run(f"create or replace temp macro {macro}")
+            self.run(query("merged"))
         self.source = self.staged = self._relation(rows.rows[table.name])
 
     # -- what the declaration says about responses
@@ -115,19 +104,12 @@ class Target:
         return f"temp.{name}_{self.table.name}"
 
     def run(self, sql: str, **given: pa.Table) -> None:
-        """Whatever the statements do; they read the `given` tables by their names."""
-        for name, rows in given.items():
-            self.connection.register(name, rows)
-        sql_rows(self.connection, sql)
-        for name in given:
-            self.connection.unregister(name)
+        sql_rows(self.connection, sql, **given)
 
     def value(self, sql: str) -> Any:
-        """The first column of the first row."""
         return value(self.connection, sql)
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """Every row."""
         return sql_rows(self.connection, sql)
 
     def make(self, name: str, query: str) -> int:

@@ -1,4 +1,4 @@
--- The shorter queries of `warehouse.lookups`, by name, each over one account.
+-- The shorter queries of `warehouse.warehouse`, by name, each over one account.
 
 -- list_ids
 select list_id from source.lists where account = $account and _deleted_at is null order by list_id;

@@ -17,7 +17,7 @@ from marketing_api.clock import utc_now
 from pipelines.freshness import standstill
 from pipelines.progress import stage
 from pipelines.report import charts, figures, formatting
-from pipelines.report.figures import changes_of, key_figures
+from pipelines.report.figures import key_figures
 from pipelines.report.formatting import change_of, day, number, rating, share, short_day, whole_share
 from pipelines.report.queries import AccountData, ReportData, Rows, read_report
 from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
@@ -62,7 +62,7 @@ def environment() -> Environment:
     )
     made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    functions = (charts.swatch, charts.strength, charts.sparkline, key_figures, figures.headline, changes_of, figures.tiers_of)
+    functions = (charts.swatch, charts.strength, charts.sparkline, key_figures, figures.headline, figures.tiers_of)
     made.globals |= {function.__name__: function for function in (*functions, as_of, standstill, pictures_of)}
     made.globals |= {"TIERS": figures.TIERS, "one_day": dt.timedelta(days=1)}
     return made
@@ -154,7 +154,8 @@ def preview(report: ReportData) -> str:
     for account in report.accounts:
         shown = [f"- {figure.name}: **{figure.value}** {figure.below}".rstrip() for figure in key_figures(account)]
         rows = [("", "yesterday", "7 days", "against the 7 before"), ("---", "--:", "--:", "--:")]
-        rows += [(name, number(one.yesterday), number(one.week), change_of(one.difference)) for name, one in changes_of(account)]
+        changes = account.rows["changes"]
+        rows += [(one["name"], number(one["yesterday"]), number(one["week"]), change_of(one["difference"])) for one in changes]
         lines = [f"| {' | '.join(cells)} |" for cells in rows]
         parts.append("\n".join([f"**{account.name}**, {day(account.today)}", "", *shown, "", *lines]))
     return "\n\n".join(parts) or "Nothing has been read yet."

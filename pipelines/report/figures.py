@@ -1,17 +1,15 @@
-"""What the report computes: weeks, key figures, the headline. Pure. Not here: SQL (`queries`), looks (`templates/`)."""
+"""What the report computes: key figures, the headline. Pure. Not here: SQL (`queries`), looks (`templates/`)."""
 
 import datetime as dt
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from pipelines.report.charts import Column
 from pipelines.report.formatting import UNKNOWN, change_of, cut, day, number, plural, rating, share
 from pipelines.report.queries import AccountData, Row, Rows
 
-_DAY, _WEEK = dt.timedelta(days=1), dt.timedelta(days=7)
 _CAMPAIGN_DAYS = dt.timedelta(days=90)
 #: A newer campaign is news; how much more or less than usual is worth a word; campaigns in the line below their share.
 _NEWS_DAYS, _LEAST_POINTS, _TREND = dt.timedelta(days=14), 0.01, 12
@@ -51,25 +49,6 @@ def _news(account: AccountData) -> Iterator[str]:
             against = f"{abs(100 * points):.1f} points {'more' if points > 0 else 'less'} than usual"
             against = against if abs(points) >= _LEAST_POINTS else "as usual"
             yield f"“{cut(row['subject'] or '(no subject)', 60)}”, sent {day(sent)}, was opened by {share(row['open_rate'])}: {against}."
-
-
-def _whole(counts: Iterable[float | None]) -> float | None:
-    """The sum, unless one of them is not known."""
-    values = list(counts)
-    return None if None in values else sum(value for value in values if value is not None)
-
-
-def by_week(days: Iterable[Row], up: str, down: str, today: dt.date, count: int) -> list[Column]:
-    """The last weeks, the newest of them ending today, from the first that is known on; a week is known when all of its days are."""
-    by_day = {row["day_on"]: row for row in days}
-    found: list[Column] = []
-    for back in reversed(range(count)):
-        begins = today - back * _WEEK - _WEEK + _DAY
-        week = [by_day.get(begins + place * _DAY, {}) for place in range(7)]
-        column = Column(begins, *(_whole(day.get(name) for day in week) for name in (up, down)))
-        if found or column.up is not None or column.down is not None:
-            found.append(column)
-    return found
 
 
 def key_figures(account: AccountData) -> list[Figure]:

@@ -32,8 +32,8 @@ HOSTILE = "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u2
 COUNTS = re.findall(r"counted: (\w+)", QUERIES["changes"])
 
 
-def changes(days: list[dict[str, Any]], redeemed: int = 0) -> list[dict[str, Any]]:
-    """What changed by these rows of `account_daily` and as many coupons redeemed today."""
+def counted_in_sql(days: list[dict[str, Any]], redeemed: int = 0) -> dict[str, list[dict[str, Any]]]:
+    """What changed, and the weeks, by these rows of `account_daily` and as many coupons redeemed today."""
     with duckdb.connect() as connection:
         connection.execute("create schema marts")
         connection.execute("create schema source")
@@ -45,12 +45,12 @@ def changes(days: list[dict[str, Any]], redeemed: int = 0) -> list[dict[str, Any
             connection.executemany(f"insert into marts.account_daily values ({marks})", rows)
         connection.execute(f"insert into source.coupons select 'main', range, '{TODAY}', null from range({redeemed})")
         connection.execute(f"set variable today = date '{TODAY}'")
-        return records(connection, QUERIES["changes"], {"account": "main"})
+        return {name: records(connection, QUERIES[name], {"account": "main"}) for name in ("changes", "weeks")}
 
 
 def account(name: str = "main", *, has_texts: bool = True, **rows: list[dict[str, Any]]) -> AccountData:
     if "days" in rows:
-        rows["changes"] = changes(rows["days"], redeemed=1)
+        rows |= counted_in_sql(rows["days"], redeemed=1)
     return AccountData(name, NOW, TODAY, "Europe/Berlin", {key: [] for key in QUERIES} | rows, NOW, has_texts)
 
 
@@ -105,7 +105,7 @@ FULL = {
         | {"day_on": TODAY - dt.timedelta(days=back), "member_count": 500 - back}
         for back in range(20)
     ],
-    "lifecycle_days": [{"day_on": TODAY - dt.timedelta(days=back), "gained": 3, "lost": 1} for back in range(20)],
+    "lifecycle_weeks": [{"begins_on": TODAY - dt.timedelta(days=7 * back + 6), "gained": 21, "lost": 7} for back in (2, 1, 0)],
     "lifecycle_messages": [{"message": "Spring menu", "at_risk": 3, "unsubscribed": 1, "bounced": 0}],
     "lifecycle_regained": [{"message": "Spring menu", "won_back": 2}],
     "waiting": [
@@ -287,7 +287,7 @@ def test_a_week_ends_yesterday_and_is_unknown_until_it_was_seen_whole() -> None:
 
 def counted(days: list[dict[str, Any]], name: str) -> tuple[float | None, float | None, float | None]:
     """Of yesterday, the week and the week before."""
-    (row,) = [row for row in changes(days) if row["name"] == name]
+    (row,) = [row for row in counted_in_sql(days)["changes"] if row["name"] == name]
     return row["yesterday"], row["week"], row["week_before"]
 
 
@@ -378,7 +378,7 @@ def weeks(*counts: int) -> list[dict[str, Any]]:
     ],
 )
 def test_what_is_usual_is_told_by_earlier_weeks(counts: tuple[int, ...], usual: tuple[int, int] | None, is_surprise: bool) -> None:
-    (found,) = [row for row in changes(weeks(*counts)) if row["name"] == "Good reviews"]
+    (found,) = [row for row in counted_in_sql(weeks(*counts))["changes"] if row["name"] == "Good reviews"]
     assert found["week"] == counts[-1]
     assert (found["usual_least"], found["usual_most"]) == (usual or (None, None))
     assert bool(found["surprise"]) is is_surprise

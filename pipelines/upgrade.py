@@ -29,7 +29,7 @@ from warehouse.archive.archive import ARCHIVE_VERSION
 from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folder, move_into_place, no_folder, sync
 from warehouse.connection import MEMORY_LIMIT, connect
 from warehouse.errors import NotAWarehouse
-from warehouse.schema import SCHEMA_VERSION, columns_of, ensure_schema, schema_version
+from warehouse.schema import SCHEMA_VERSION, columns_of, differences, ensure_schema, schema_version
 from warehouse.sql import quoted, rows, value
 from warehouse.tables import TABLES
 
@@ -83,6 +83,29 @@ def outdated(home: Path, lock_seconds: float) -> Iterator[Outdated]:
             yield Outdated("outbox", _OUTBOX, version)
     if (path := home / _YAML).is_file() and yaml_of_now(text := path.read_text(encoding="utf-8", errors="replace")) != text:
         yield Outdated("dagster", _YAML, VERSIONS["dagster"] - 1)
+
+
+def try_upgrade(home: Path, lock_seconds: float) -> Iterator[str]:
+    """What an upgrade changes, a line each: it is carried out on copies, which are removed. Raises what `upgrade` raises."""
+    if not (found := list(outdated(home, lock_seconds))):
+        yield f"nothing has to be upgraded: {versions_in_words(VERSIONS)}"
+        return
+    with closing(Workspace(home / "tmp" / "upgrade")) as workspace:
+        files = [each.file for each in found]
+        copies = _copy(home, files, workspace.folder(), lock_seconds)
+        before = _tables(copies)
+        _change(copies, files, lock_seconds)
+        for each in found:
+            yield f"{each.name}: version {each.version} becomes {VERSIONS[each.name]}; {each.file} is copied before"
+        yield from differences(before, _tables(copies))
+    yield "this was tried on copies: `marketing-sync upgrade` does it, as does the next command that uses the home"
+
+
+def _tables(home: Path) -> dict[str, dict[str, str]]:
+    if not (home / _WAREHOUSE).exists():
+        return {}
+    with open_warehouse(home, 0, read_only=True) as connection:
+        return columns_of(connection)
 
 
 def upgrade(home: Path, lock_seconds: float) -> None:

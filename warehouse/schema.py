@@ -71,6 +71,20 @@ def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str
     return found
 
 
+def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Between two results of `columns_of`, in words."""
+    for table in {**before, **after}:
+        had, has = before.get(table), after.get(table)
+        if had is None or has is None:
+            yield f"{table}: {'table that is gone' if has is None else 'new table'}"
+            continue
+        for column in {**had, **has}:
+            was, now = had.get(column), has.get(column)
+            if was != now:
+                what = f"{was} becomes {now}" if was and now else f"new column, {now}" if now else "column that is gone"
+                yield f"{table}.{column}: {what}"
+
+
 def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
     """The DDL that makes a table, or completes the one with the `existing` columns (name → type)."""
     columns = ", ".join(f"{quoted(column.name)} {column.sql_type}" for column in table.columns)

@@ -26,7 +26,7 @@ from pipelines.progress import report_waiting
 from pipelines.write_back.outbox.store import VERSION as OUTBOX_VERSION
 from pipelines.write_back.outbox.store import Store, copy_of
 from warehouse.archive.archive import ARCHIVE_VERSION
-from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folder, move_into_place, no_folder, set_aside, sync
+from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folder, move_into_place, no_folder, sync
 from warehouse.connection import MEMORY_LIMIT, connect
 from warehouse.errors import NotAWarehouse
 from warehouse.schema import SCHEMA_VERSION, columns_of, differences, ensure_schema, schema_version
@@ -45,7 +45,6 @@ _OUTDATED = {
     re.compile(r"^( +module: )pipelines\.run_history$", re.MULTILINE): r"\1pipelines.dagster_internals",
 }
 
-_SETTING = re.compile(r"^[a-z_]+:", re.MULTILINE)
 _KEPT = 2
 #: Behind the name of copies whose files are not all upgraded yet.
 _BEGUN = ".begun"
@@ -269,24 +268,15 @@ def versions_in_words(versions: Mapping[str, int]) -> str:
 def write_yaml(home: Path) -> None:
     """Dagster's settings, as of now where an earlier version wrote them; what a person wrote into them is left alone."""
     path = home / "dagster" / "dagster.yaml"
-    text = _text_of(path) if no_folder(path).exists() else ""
+    text = path.read_text(encoding="utf-8", errors="replace") if no_folder(path).exists() else ""
     current = yaml_of_now(text or _DAGSTER_YAML.read_text(encoding="utf-8"))
-    if current != text or not path.exists():
+    if current != text:
         unfinished = path.with_name(f".{path.name}")
         unfinished.write_text(current, encoding="utf-8")
-        unfinished.replace(path)  # half of it would pass for what a person wrote
+        move_into_place(unfinished, path)  # half of it would pass for what a person wrote
 
 
 def yaml_of_now(text: str) -> str:
     for outdated, now in _OUTDATED.items():
         text = outdated.sub(now, text)
     return text
-
-
-def _text_of(path: Path) -> str:
-    """Empty when it holds no settings; what it held is kept under another name."""
-    text = path.read_bytes().decode(errors="replace")
-    if not text or (_SETTING.search(text) and "\0" not in text and "\ufffd" not in text):
-        return text
-    log.warning("%s is damaged: it is %s now, and written anew", path, set_aside(path).name)
-    return ""

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 import msgspec
@@ -36,40 +35,28 @@ _NO_KEY = "no key is configured, so this checks the embedded sandbox; MARKETING_
 @command(JSON)
 def check(arguments: Arguments, settings: Settings) -> int:
     """One line per account, with what to do about those that do not respond."""
+    found = []
     with connections(settings) as accounts:
-        if not arguments.json:
-            print(end=_NO_KEY if settings.is_sandbox else "")
-            return max([greet(connection) for connection in accounts])
-        found = [greeting(connection) for connection in accounts]
-        emit(Findings(not any(each.code for each in found), [Finding("account", not each.code, each.text) for each in found]))
-        return max(each.code for each in found)
+        print(end=_NO_KEY if settings.is_sandbox and not arguments.json else "")
+        for connection in accounts:
+            found.append(greeting(connection)[0])
+            print(end="" if arguments.json else f"{found[-1].text}\n")
+    is_well = all(each.is_well for each in found)
+    if arguments.json:
+        emit(Findings(is_well, found))
+    return exits.DONE if is_well else exits.WRONG_USE
 
 
-class Greeting(NamedTuple):
-    """What came of asking an account who it is."""
-
-    text: str
-    code: int
-    skew: dt.timedelta = dt.timedelta()  # by how much the service's clock is ahead
-
-
-def greeting(connection: Connection) -> Greeting:
-    """One cheap request: whether address and key are right, and what to do where they are not."""
+def greeting(connection: Connection) -> tuple[Finding, dt.timedelta]:
+    """One cheap request: whether address and key are right, and what to do where they are not; how far the service's clock is ahead."""
     try:
         with _client(connection) as (client, limiter):
             business = business_of(client.fetch(account.ME.bind()))
             name = business.business_name if business else "an account without a name"
             text = f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s"
-            return Greeting(text, exits.DONE, client.clock.skew)
+            return Finding("account", True, text), client.clock.skew
     except MarketingApiError as problem:
-        return Greeting(f"{connection.account}: not connected: {plain(explained(connection, problem))}", exits.WRONG_USE)
-
-
-def greet(connection: Connection) -> int:
-    """Print the greeting; returns the exit code."""
-    found = greeting(connection)
-    print(found.text)
-    return found.code
+        return Finding("account", False, f"{connection.account}: not connected: {plain(explained(connection, problem))}"), dt.timedelta()
 
 
 @command(

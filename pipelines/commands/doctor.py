@@ -13,14 +13,13 @@ from pipelines.accounts import connections
 from pipelines.backups import backup_storage
 from pipelines.commands import Arguments, command
 from pipelines.commands.call import greeting
-from pipelines.commands.ui import PORT, listening
 from pipelines.failures import HomeError
 from pipelines.freshness import ago, standstill
 from pipelines.home import prepare_home, unfinished_erasure
 from pipelines.options import JSON
 from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published
-from pipelines.settings import Settings, SettingsError
+from pipelines.settings import Settings
 from warehouse.backup import read_manifest
 from warehouse.connection import connect
 from warehouse.errors import WarehouseError, WarehouseLocked
@@ -140,20 +139,11 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
         if settings.is_sandbox:
             yield Finding("account", True, "none is configured, so the embedded sandbox stands in; `marketing-sync init` connects yours")
         for connection in accounts:
-            found = greeting(connection)
-            yield Finding("account", found.code == exits.DONE, found.text)
-            if found.skew:
-                text = f"this machine's clock differs from the service's by {abs(found.skew)}: set it right, or let the system keep it"
+            found, skew = greeting(connection)
+            yield found
+            if skew:
+                text = f"this machine's clock differs from the service's by {abs(skew)}: set it right, or let the system keep it"
                 yield Finding("clock", False, text)
-
-
-def _port(settings: Settings) -> Iterator[Finding]:
-    try:
-        listening(PORT).close()
-    except SettingsError:
-        yield Finding("port", True, f"{PORT} is in use: by the UI, or choose another with `marketing-sync ui --port`")
-    else:
-        yield Finding("port", True, f"{PORT} is free for the UI")
 
 
 def _user(settings: Settings) -> Iterator[Finding]:
@@ -162,4 +152,4 @@ def _user(settings: Settings) -> Iterator[Finding]:
         yield Finding("user", False, f"the home belongs to user {owner}: run as that one, or change its owner")
 
 
-_LOOKS = (_programs, _secrets, _user, _home, _memory, _warehouse, _published, _backup, _accounts, _port)
+_LOOKS = (_programs, _secrets, _user, _home, _memory, _warehouse, _published, _backup, _accounts)

@@ -1,29 +1,26 @@
 """`marketing-sync init`: connects an account: address and key, checked with one request, into `.env` of this folder."""
 
-import re
 import shlex
 import sys
 from pathlib import Path
 
 import click
+from dotenv import dotenv_values, set_key, unset_key
 
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from pipelines import exits
 from pipelines.commands import Arguments, command
-from pipelines.commands.call import greet
+from pipelines.commands.call import greeting
 from pipelines.options import Option
 from pipelines.settings import Settings, SettingsError, address, load_settings
 
-_NAMES = ("MARKETING_API_URL", "MARKETING_API_KEY")
 _NEXT_STEPS = """
 now           marketing-sync sync       the first one reads the whole history
 every night   one of these three:
   the UI      marketing-sync ui         as long as it is open, its schedule `nightly` runs
   cron        {cron} cd {folder} && {program} sync
   systemd     a service and a timer: README.md, Every night"""
-#: What needs no quotes in `.env`.
-_PLAIN = re.compile(r"[\w.:/@%+=-]+", re.ASCII)
 
 
 @command(Option("url", "address of the service, up to and including /1 (default: it is asked for)", str, metavar="URL"))
@@ -41,10 +38,12 @@ def init(arguments: Arguments, settings: Settings) -> int:
         print("nothing was changed")
         return exits.INCOMPLETE
     connection = Connection("main", address("the address", _asked_url(arguments.url)), Secret(_asked_key()), budget_url=settings.budget_url)
-    if (code := greet(connection)) != exits.DONE:
+    found, _ = greeting(connection)
+    print(found.text)
+    if not found.is_well:
         print("nothing was written; correct the address or the key, and try again", file=sys.stderr)
-        return code
-    _write(file, dict(zip(_NAMES, (connection.url, connection.key.reveal()), strict=True)))
+        return exits.WRONG_USE
+    _write(file, {"MARKETING_API_URL": connection.url, "MARKETING_API_KEY": connection.key.reveal()})
     print(f"{file}: address and key, for you alone to read; keep it out of version control")
     folder, program = (shlex.quote(str(path)) for path in (settings.folder.resolve(), Path(sys.executable).with_name("marketing-sync")))
     print(_NEXT_STEPS.format(cron=settings.schedule_cron, folder=folder, program=program))
@@ -66,12 +65,9 @@ def _asked_key() -> str:
 
 def _write(file: Path, values: dict[str, str]) -> None:
     """Set these in `.env`, and leave its other lines as they are."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    kept = [line for line in lines if not re.match(rf"\s*(export\s+)?({'|'.join(_NAMES)})(_FILE)?\s*=", line)]
-    quoted = {name: "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'" for name, value in values.items()}
-    made = [f"{name}={value if _PLAIN.fullmatch(value) else quoted[name]}" for name, value in values.items()]
-    unfinished = file.with_name(".env.new")
-    unfinished.unlink(missing_ok=True)
-    unfinished.touch(mode=0o600)
-    unfinished.write_text("\n".join([*kept, *made]) + "\n", encoding="utf-8")
-    unfinished.replace(file)
+    file.touch(mode=0o600)
+    file.chmod(0o600)
+    for name, text in values.items():
+        if f"{name}_FILE" in dotenv_values(file):
+            unset_key(file, f"{name}_FILE")
+        set_key(file, name, text)

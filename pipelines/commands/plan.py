@@ -3,8 +3,10 @@
 import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from jinja2 import Environment, StrictUndefined, Template
 from rich.console import Console
 
 from assets import SOURCE_ASSETS
@@ -18,7 +20,7 @@ from pipelines.commands.status import grid
 from pipelines.home import prepare_home
 from pipelines.options import JSON, LIMITS
 from pipelines.output import AccountPlan, Plan, Planned, emit
-from pipelines.progress import report_waiting
+from pipelines.progress import clock, report_waiting
 from pipelines.reading import budget_of, planner_of
 from pipelines.settings import Settings
 from warehouse.archive import Archive
@@ -43,40 +45,16 @@ class Night:
     def left_out(self) -> dict[str, int]:
         return {name: count - self.sent[name] for name, count in self.wanted.items() if count > self.sent[name]}
 
-    def sentences(self, rate: float, max_age_days: int) -> Iterator[str]:
-        """What the night would request, what the budget allows, what is left out, and whether the maximum age can be kept."""
-        whole, sent = sum(self.wanted.values()), sum(self.sent.values())
-        takes = f"{dt.timedelta(seconds=round(sent / rate))} at {rate:,.1f} a second"
-        if self.allowed is None:
-            yield f"the next sync would send {whole:,} requests, {takes}"
-        else:
-            allowed = f"the budget allows {self.allowed:,} beside a reserve for retries"
-            yield f"the next sync would send {whole:,} requests; {allowed}, so it sends {sent:,}, {takes}"
-        if self.left_out:
-            parts = ", ".join(f"{count:,} of {name}" for name, count in self.left_out.items())
-            yield f"{sum(self.left_out.values()):,} are left for a later sync: {parts}"
-        if LISTINGS in self.left_out:
-            yield "as long as listings are left out, new contacts are not noticed"
-        yield self._age(max_age_days)
+    def sentences(self, rate: float, max_age_days: int) -> list[str]:
+        return _text().render(night=self, plan=self.plan, rate=rate, max_age_days=max_age_days).splitlines()
 
-    def _age(self, max_age_days: int) -> str:
-        plan, limit = self.plan, self.plan.limit
-        is_short = limit and limit < plan.steady  # it reads every contact in more nights
-        possible = f"; MARKETING_MAX_AGE_DAYS={-(-plan.steady * max_age_days // limit)} can be kept" if limit and is_short else ""
-        late, waiting = (sum(getattr(line, name) for line in plan.entries.values()) for name in ("late", "waiting"))
-        if late or waiting:
-            parts = {f"get older than {max_age_days} days": late, "are still never read": waiting}
-            why = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
-            takes = f"it would take {plan.needed:,} requests for timelines and coupons tonight"
-            return f"the maximum age cannot be kept with this budget: {why}; {takes}{possible}"
-        if self.requests_all and limit is not None and limit < plan.requests:
-            return f"which contacts get older than {max_age_days} days depends on which are left out: --all reads the newest first"
-        if limit is not None and limit < max(plan.needed, plan.steady):
-            takes = f"that takes {plan.steady:,} requests for timelines and coupons, and the budget leaves {limit:,}"
-            return f"no contact gets older than {max_age_days} days tonight, but not every night: {takes}{possible}"
-        if LISTINGS in self.left_out:
-            return "whether the maximum age can be kept is not known before the listings are there"
-        return f"the maximum age is kept: no contact's timeline and coupons get older than {max_age_days} days"
+
+@cache
+def _text() -> Template:
+    made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
+    made.filters |= {"number": "{:,}".format, "clock": clock}
+    made.globals["LISTINGS"] = LISTINGS
+    return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8"))
 
 
 def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allowed: int | None, *, requests_all: bool = False) -> Night:
@@ -137,7 +115,7 @@ def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) 
     totals = {CAMPAIGN_STATS: campaigns.total} | {name: entry.total for name, entry in plan.entries.items()}
     out, sent = planned.left_out, sum(planned.sent.values())
     lines = [Planned(name, count, out.get(name, 0), totals.get(name), why.get(name, {})) for name, count in planned.sent.items()]
-    return AccountPlan(planner.account, sent, sent / rate, rate, lines, list(planned.sentences(rate, settings.max_age_days)))
+    return AccountPlan(planner.account, sent, sent / rate, rate, lines, planned.sentences(rate, settings.max_age_days))
 
 
 def _print(console: Console, plan: AccountPlan) -> None:

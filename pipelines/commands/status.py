@@ -1,4 +1,4 @@
-"""`marketing-sync status`: how fresh and complete every table is, the last runs, and what could not be read."""
+"""`marketing-sync status`: how fresh and complete every table is, the last runs, and what could not be read; of all shards: `lake`."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,9 +22,10 @@ from pipelines.output import Status, emit
 from pipelines.publishing import lake_storage, published_document, what_is_published
 from pipelines.settings import Settings
 from pipelines.upgrade import check_not_newer
-from warehouse.lake import fleet, manifests, problems
+from warehouse.lake import Manifest, fleet, manifests, problems, views, write_views
 from warehouse.retention import sizes
 from warehouse.sql import literal, records, statements
+from warehouse.storage import shown
 from warehouse.tables import TABLES
 
 #: By the fields of `Status` that they fill.
@@ -60,29 +61,6 @@ def status(arguments: Arguments, settings: Settings) -> int:
     else:
         _print(found, settings, now)
     return exits.DONE
-
-
-def _fleet(settings: Settings, now: dt.datetime, *, is_json: bool) -> int:
-    storage = lake_storage(settings)
-    by_shard = dict.fromkeys(settings.shards) | manifests(storage)
-    found = [each for each in by_shard.values() if each]
-    accounts = msgspec.convert(fleet(storage, found), list[output.FleetAccount]) if found else []
-    document = output.Fleet(accounts, list(problems(by_shard, now)))
-    if is_json:
-        emit(document)
-        return exits.DONE
-    columns = "account, shard, data, >contacts, >new 7/30 d, >events, >requests 1/30 d, problems"
-    Console(highlight=False).print(grid("accounts", columns, (_fleet_cells(each, now) for each in accounts)))
-    print(*document.notices, sep="\n", end="\n" if document.notices else "")
-    return exits.DONE
-
-
-def _fleet_cells(each: output.FleetAccount, now: dt.datetime) -> tuple[str, ...]:
-    new, spent = f"{each.contacts_7_days:,}/{each.contacts_30_days:,}", f"{each.requests_last_night:,}/{each.requests_30_days:,}"
-    found = {"rejected": each.rejected_records, "incomplete": each.incomplete_parts, "failed runs": each.failed_runs_7_days}
-    wrong = ", ".join(f"{count:,} {what}" for what, count in found.items() if count)
-    data = ago(each.data_as_of, now) if each.data_as_of else ""
-    return each.account, each.shard, data, f"{each.contacts:,}", new, f"{each.events:,}", spent, wrong or "none"
 
 
 def _counted(connection: duckdb.DuckDBPyConnection) -> str:
@@ -182,3 +160,61 @@ def _run_cells(run: output.Run) -> tuple[str, ...]:
     took = f"{(run.ended_at - run.started_at).total_seconds():,.0f} s" if run.ended_at else "–"
     started = run.started_at.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
     return started, took, run.job, run.outcome or "runs", f"{run.request_count:,}", run.message or ""
+
+
+# -- all shards
+
+
+def _fleet(settings: Settings, now: dt.datetime, *, is_json: bool) -> int:
+    storage = lake_storage(settings)
+    by_shard = dict.fromkeys(settings.shards) | manifests(storage)
+    found = [each for each in by_shard.values() if each]
+    accounts = msgspec.convert(fleet(storage, found), list[output.FleetAccount]) if found else []
+    document = output.Fleet(accounts, list(problems(by_shard, now)))
+    if is_json:
+        emit(document)
+        return exits.DONE
+    columns = "account, shard, data, >contacts, >new 7/30 d, >events, >requests 1/30 d, problems"
+    Console(highlight=False).print(grid("accounts", columns, (_fleet_cells(each, now) for each in accounts)))
+    print(*document.notices, sep="\n", end="\n" if document.notices else "")
+    return exits.DONE
+
+
+def _fleet_cells(each: output.FleetAccount, now: dt.datetime) -> tuple[str, ...]:
+    new, spent = f"{each.contacts_7_days:,}/{each.contacts_30_days:,}", f"{each.requests_last_night:,}/{each.requests_30_days:,}"
+    found = {"rejected": each.rejected_records, "incomplete": each.incomplete_parts, "failed runs": each.failed_runs_7_days}
+    wrong = ", ".join(f"{count:,} {what}" for what, count in found.items() if count)
+    data = ago(each.data_as_of, now) if each.data_as_of else ""
+    return each.account, each.shard, data, f"{each.contacts:,}", new, f"{each.events:,}", spent, wrong or "none"
+
+
+@command(
+    Option("to", "write a DuckDB file of views over all shards, in place of an earlier one", str, Path, metavar="FILE"),
+    Option("sql", "print the statements that make these views, and nothing else"),
+    is_for_all_shards=True,
+)
+def lake(arguments: Arguments, settings: Settings) -> int:
+    """What it holds, by shard. Exit code 1 when something is the matter with it."""
+    storage, now = lake_storage(settings), utc_now()
+    by_shard = dict.fromkeys(settings.shards) | manifests(storage)
+    found = [each for each in by_shard.values() if each]
+    if not by_shard:
+        print(f"{shown(storage.url)} is empty: `marketing-sync publish` exports to it, and so does every sync")
+        return exits.DONE
+    if arguments.sql:
+        print(*views(storage, found), sep=";\n", end=";\n")
+        return exits.DONE
+    columns = "shard, version, published, personal data, >tables, >rows, >MB"
+    Console(highlight=False).print(grid(shown(storage.url), columns, (_lake_cells(each, now) for each in found)))
+    wrong = list(problems(by_shard, now, storage.names("shards")))
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    if arguments.to:
+        write_views(arguments.to, storage, found)
+        extension = "; where it is opened, `install httpfs` has to be run once" if "://" in storage.address("") else ""
+        print(f"{arguments.to}: views over {len(found)} shards as of now{extension}")
+    return exits.INCOMPLETE if wrong else exits.DONE
+
+
+def _lake_cells(each: Manifest, now: dt.datetime) -> tuple[str, ...]:
+    counts = f"{len(each.tables)}", f"{sum(one.rows for one in each.tables):,}", f"{sum(each.files.values()) / 1e6:,.1f}"
+    return each.shard, each.version, ago(each.published.published_at, now), str(each.published.personal_data), *counts

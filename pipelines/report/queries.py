@@ -18,7 +18,7 @@ from warehouse.sql import records, rows
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
-#: Name → the query for the rows of one account.
+#: Name → the query for the rows of one `$account`; the variable `today` is its date of today.
 QUERIES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(__file__).with_name("sql").glob("*.sql"))}
 
 #: Columns of these queries that are personal.
@@ -75,9 +75,10 @@ def report_of(connection: duckdb.DuckDBPyConnection, published: Published, now: 
 def _account(
     connection: duckdb.DuckDBPyConnection, name: str, as_of: dt.datetime | None, published: Published, now: dt.datetime
 ) -> AccountData:
-    found = {key: _rows(connection, sql, name) for key, sql in QUERIES.items()}
-    zone = next((str(row["timezone"]) for row in found["business"] if row["timezone"]), "UTC")
+    zone = next((str(row["timezone"]) for row in _rows(connection, QUERIES["business"], name) if row["timezone"]), "UTC")
     today = (as_of or published.published_at).astimezone(ZoneInfo(zone)).date()
+    rows(connection, f"set variable today = date '{today}'")
+    found = {key: _rows(connection, sql, name) for key, sql in QUERIES.items()}
     return AccountData(name, as_of, today, zone, found, now, published.personal_data is PersonalData.KEEP)
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import statistics
 from functools import cache
+from itertools import dropwhile
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -17,7 +18,7 @@ from marketing_api.clock import utc_now
 from pipelines.freshness import standstill
 from pipelines.progress import stage
 from pipelines.report import charts, figures, formatting
-from pipelines.report.figures import changes_of, key_figures
+from pipelines.report.figures import key_figures
 from pipelines.report.formatting import change_of, day, number, rating, share, short_day, whole_share
 from pipelines.report.queries import AccountData, ReportData, Rows, read_report
 from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
@@ -27,7 +28,7 @@ from warehouse.publish import published_path
 #: What no document may hold, and what turns the direction of all text behind it.
 _UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 _TEMPLATES = Path(__file__).parent / "templates"
-_GROWTH_DAYS, _REVIEW_WEEKS, _CAMPAIGNS = 90, 13, 10
+_GROWTH_DAYS, _CAMPAIGNS = 90, 10
 _FILTERS = ("number", "share", "rating", "change_of", "points", "day", "plural", "cut", "without_blank_lines", "network")
 
 
@@ -62,7 +63,7 @@ def environment() -> Environment:
     )
     made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    functions = (charts.swatch, charts.strength, charts.sparkline, key_figures, figures.headline, changes_of, figures.tiers_of)
+    functions = (charts.swatch, charts.strength, charts.sparkline, key_figures, figures.headline, figures.tiers_of)
     made.globals |= {function.__name__: function for function in (*functions, as_of, standstill, pictures_of)}
     made.globals |= {"TIERS": figures.TIERS, "one_day": dt.timedelta(days=1)}
     return made
@@ -79,10 +80,9 @@ def as_of(account: AccountData) -> str:
 def pictures_of(account: AccountData) -> dict[str, Markup | None]:
     """Every chart of the account; None where it has nothing to show."""
     campaigns = account.rows["campaigns"][:_CAMPAIGNS]
-    weeks = figures.by_week(account.rows["days"], "good_count", "bad_count", account.today, _REVIEW_WEEKS)
+    weeks, reacting = account.rows["weeks"], account.rows["lifecycle_weeks"]
     rated = [(row["channel"], row["average_rating"]) for row in account.rows["channels"] if row["average_rating"] is not None]
     ratings = [charts.Bar(channel, average, rating(average)) for channel, average in rated]
-    reacting = figures.by_week(account.rows["lifecycle_days"], "gained", "lost", account.today, _REVIEW_WEEKS)
     regained = [charts.Bar(row["message"], row["won_back"], number(row["won_back"])) for row in account.rows["lifecycle_regained"]]
     tiers = [(tier.capitalize(), people) for tier, people in figures.tiers_of(account).items()]
     return {
@@ -90,9 +90,11 @@ def pictures_of(account: AccountData) -> dict[str, Markup | None]:
         "clicked": _campaigns("Clicked, share of delivered messages", campaigns, "click_rate"),
         **_growth(account),
         "tiers": charts.stack("People by tier", tiers, unit="people") if tiers else None,
-        "reacting": _columns("Began and stopped to react, by week", reacting, ("began or came back", "turned at risk"), "people"),
+        "reacting": _columns(
+            "Began and stopped to react, by week", reacting, {"gained": "began or came back", "lost": "turned at risk"}, "people"
+        ),
         "regained": charts.bars("Came back after a message, 13 weeks", regained, axis=number) if regained else None,
-        "reviews": _columns("Good and bad reviews on the feedback page, by week", weeks, ("good", "bad"), "reviews"),
+        "reviews": _columns("Good and bad reviews on the feedback page, by week", weeks, {"good": "good", "bad": "bad"}, "reviews"),
         "ratings": charts.bars("Average rating on review sites, of 5", ratings, axis=number, top=5) if ratings else None,
         "coupons": _coupons(account.rows["coupons"]),
     }
@@ -111,16 +113,20 @@ def _growth(account: AccountData) -> dict[str, Markup | None]:
     days = [row for row in account.rows["days"] if row["day_on"] > first and row["member_count"] is not None]
     if not days:
         return {"contacts": None, "movement": None}
-    weeks = (account.today - min(row["day_on"] for row in days)).days // 7 + 1
-    moved = figures.by_week(days, "joined_count", "left_count", account.today, weeks)
     return {
         "contacts": charts.line("Contacts", [(row["day_on"], row["member_count"]) for row in days], shown=number),
-        "movement": _columns("Contacts that joined and left, by week", moved, ("joined", "left"), "contacts"),
+        "movement": _columns(
+            "Contacts that joined and left, by week", account.rows["weeks"], {"joined": "joined", "gone": "left"}, "contacts"
+        ),
     }
 
 
-def _columns(title: str, weeks: list[charts.Column], names: tuple[str, str], unit: str) -> Markup | None:
-    return charts.columns(title, weeks, names=names, unit=unit) if any(week.up or week.down for week in weeks) else None
+def _columns(title: str, rows: Rows, names: dict[str, str], unit: str) -> Markup | None:
+    """Of the two columns that have these names, from the first week on of which one is known."""
+    up, down = names
+    weeks = [charts.Column(row["begins_on"], row[up], row[down]) for row in rows]
+    known = list(dropwhile(lambda week: week.up is None and week.down is None, weeks))
+    return charts.columns(title, known, names=(names[up], names[down]), unit=unit) if any(week.up or week.down for week in known) else None
 
 
 def _coupons(rows: Rows) -> Markup | None:
@@ -154,7 +160,8 @@ def preview(report: ReportData) -> str:
     for account in report.accounts:
         shown = [f"- {figure.name}: **{figure.value}** {figure.below}".rstrip() for figure in key_figures(account)]
         rows = [("", "yesterday", "7 days", "against the 7 before"), ("---", "--:", "--:", "--:")]
-        rows += [(name, number(one.yesterday), number(one.week), change_of(one.difference)) for name, one in changes_of(account)]
+        changes = account.rows["changes"]
+        rows += [(one["name"], number(one["yesterday"]), number(one["week"]), change_of(one["difference"])) for one in changes]
         lines = [f"| {' | '.join(cells)} |" for cells in rows]
         parts.append("\n".join([f"**{account.name}**, {day(account.today)}", "", *shown, "", *lines]))
     return "\n\n".join(parts) or "Nothing has been read yet."

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.dagster_internals import _is_whole, set_damaged_history_aside
-from pipelines.failures import explain
+from pipelines.dagster_internals import _is_whole, instance_of_the_ui, set_damaged_history_aside
+from pipelines.failures import HomeError, explain
 from pipelines.home import prepare_home
 from warehouse.archive.disk import Workspace
 
@@ -78,13 +78,23 @@ def test_a_database_that_the_system_refuses_is_explained_with_what_to_do() -> No
     assert (code, "can be read and written, and run the command again" in sentence) == (1, True)
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\0\xfe", b"[1, 2]", os.urandom(500)])
-def test_settings_of_dagster_that_are_none_are_written_anew(dagster_home: Path, home: Path, content: bytes) -> None:
+def test_empty_settings_of_dagster_are_written_anew(dagster_home: Path, home: Path) -> None:
     before = (dagster_home / "dagster.yaml").read_bytes()
-    (dagster_home / "dagster.yaml").write_bytes(content)
+    (dagster_home / "dagster.yaml").write_bytes(b"")
     prepare_home(home)
     assert (dagster_home / "dagster.yaml").read_bytes() == before
-    assert content == b"" or [path.read_bytes() for path in dagster_home.glob("dagster.yaml.damaged-*")] == [content]
+
+
+@pytest.mark.parametrize("content", [b"\xff\0\xfe", b"[1, 2]"])
+def test_damaged_settings_of_dagster_are_named_and_kept(
+    dagster_home: Path, home: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(dagster_home))
+    (dagster_home / "dagster.yaml").write_bytes(content)
+    prepare_home(home)
+    with pytest.raises(HomeError, match="move it away and it is written anew"), instance_of_the_ui(home):
+        pass
+    assert (dagster_home / "dagster.yaml").read_bytes() == content
 
 
 def test_every_command_that_writes_removes_what_dead_processes_left_and_nothing_of_the_living(home: Path) -> None:

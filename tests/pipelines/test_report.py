@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -15,19 +16,41 @@ import pytest
 from pipelines.home import prepare_home
 from pipelines.report import charts, formatting
 from pipelines.report.charts import sparkline
-from pipelines.report.figures import Change, change, headline, key_figures
+from pipelines.report.figures import headline, key_figures
 from pipelines.report.queries import QUERIES, AccountData, ReportData, read_report
 from pipelines.report.render import environment, preview, readable, render
 from tests.pipelines.conftest import Command
 from warehouse.personal_data import PersonalData
 from warehouse.publish import Published
+from warehouse.sql import records
 
 TODAY = dt.date(2026, 3, 20)
 NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)
 HOSTILE = "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u202egnirts \x00 javascript:alert(3)"
 
 
+COUNTS = re.findall(r"counted: (\w+)", QUERIES["changes"])
+
+
+def counted_in_sql(days: list[dict[str, Any]], redeemed: int = 0) -> dict[str, list[dict[str, Any]]]:
+    """What changed, and the weeks, by these rows of `account_daily` and as many coupons redeemed today."""
+    with duckdb.connect() as connection:
+        connection.execute("create schema marts")
+        connection.execute("create schema source")
+        connection.execute(f"create table marts.account_daily (account text, day_on date, {' bigint, '.join(COUNTS)} bigint)")
+        connection.execute("create table source.coupons (account text, coupon_id bigint, redeemed_on date, _deleted_at timestamptz)")
+        if days:
+            marks = ", ".join("?" for _ in range(len(COUNTS) + 2))
+            rows = [["main", row["day_on"], *(row.get(name) for name in COUNTS)] for row in days]
+            connection.executemany(f"insert into marts.account_daily values ({marks})", rows)
+        connection.execute(f"insert into source.coupons select 'main', range, '{TODAY}', null from range({redeemed})")
+        connection.execute(f"set variable today = date '{TODAY}'")
+        return {name: records(connection, QUERIES[name], {"account": "main"}) for name in ("changes", "weeks")}
+
+
 def account(name: str = "main", *, has_texts: bool = True, **rows: list[dict[str, Any]]) -> AccountData:
+    if "days" in rows:
+        rows |= counted_in_sql(rows["days"], redeemed=1)
     return AccountData(name, NOW, TODAY, "Europe/Berlin", {key: [] for key in QUERIES} | rows, NOW, has_texts)
 
 
@@ -65,7 +88,6 @@ FULL = {
             (
                 "joined_count",
                 "left_count",
-                "net_change",
                 "sent_change",
                 "opened_change",
                 "click_change",
@@ -83,14 +105,13 @@ FULL = {
         | {"day_on": TODAY - dt.timedelta(days=back), "member_count": 500 - back}
         for back in range(20)
     ],
-    "lifecycle_days": [{"day_on": TODAY - dt.timedelta(days=back), "gained": 3, "lost": 1} for back in range(20)],
+    "lifecycle_weeks": [{"begins_on": TODAY - dt.timedelta(days=7 * back + 6), "gained": 21, "lost": 7} for back in (2, 1, 0)],
     "lifecycle_messages": [{"message": "Spring menu", "at_risk": 3, "unsubscribed": 1, "bounced": 0}],
     "lifecycle_regained": [{"message": "Spring menu", "won_back": 2}],
     "waiting": [
         {"reviewed_at": NOW, "days_since_review": 0, "email": "ann@example.com", "phone": None, "inquiry": "Cold soup."}
         | {"engagement_tier": None, "message_count": 0, "waiting": 1}
     ],
-    "coupon_days": [{"day_on": TODAY, "redeemed": 1}],
     "months": [
         {"begins_on": TODAY.replace(day=1), "is_over": False, "sent_count": 12, "open_rate": 0.5, "click_rate": None, "joined_count": 4}
         | {"online_review_count": 2, "average_rating": 2.5, "redeemed_count": 1}
@@ -254,12 +275,20 @@ def test_the_preview_holds_numbers_only() -> None:
 
 
 def test_a_week_ends_yesterday_and_is_unknown_until_it_was_seen_whole() -> None:
-    rows = [{"day_on": TODAY - dt.timedelta(days=back), "n": 1, "seen": 10} for back in range(10)]
-    assert change(rows, "n", TODAY) == Change(1, 7, None)
-    assert change(rows, "seen", TODAY, is_seen=True) == Change(10, 70, None)
-    assert change([*rows, {"day_on": TODAY - dt.timedelta(days=30), "n": 5}], "n", TODAY) == Change(1, 7, 2)
-    assert change([], "n", TODAY) == Change(None, None, None)
-    assert change(rows[:1], "n", TODAY) == Change(None, None, None), "today is not over"
+    rows = [{"day_on": TODAY - dt.timedelta(days=back), "good_count": 1, "opened_change": 10} for back in range(10)]
+    assert counted(rows, "Good reviews") == (1, 7, None)
+    assert counted(rows, "Messages opened") == (10, 70, None)
+    assert counted([*rows, {"day_on": TODAY - dt.timedelta(days=30), "good_count": 5}], "Good reviews") == (1, 7, 2)
+    assert counted(rows[:1], "Good reviews") == (None, None, None), "today is not over"
+    rows[4]["opened_change"] = rows[4]["good_count"] = None
+    assert counted(rows, "Good reviews") == (1, None, None)
+    assert counted(rows, "Messages opened") == (10, 60, None), "the night after shows what a missing one would"
+
+
+def counted(days: list[dict[str, Any]], name: str) -> tuple[float | None, float | None, float | None]:
+    """Of yesterday, the week and the week before."""
+    (row,) = [row for row in counted_in_sql(days)["changes"] if row["name"] == name]
+    return row["yesterday"], row["week"], row["week_before"]
 
 
 @pytest.mark.parametrize(
@@ -349,10 +378,10 @@ def weeks(*counts: int) -> list[dict[str, Any]]:
     ],
 )
 def test_what_is_usual_is_told_by_earlier_weeks(counts: tuple[int, ...], usual: tuple[int, int] | None, is_surprise: bool) -> None:
-    found = change(weeks(*counts), "good_count", TODAY)
-    assert found.week == counts[-1]
-    assert found.usual == usual
-    assert bool(found.surprise) is is_surprise
+    (found,) = [row for row in counted_in_sql(weeks(*counts))["changes"] if row["name"] == "Good reviews"]
+    assert found["week"] == counts[-1]
+    assert (found["usual_least"], found["usual_most"]) == (usual or (None, None))
+    assert bool(found["surprise"]) is is_surprise
 
 
 def test_the_headline_says_what_moved_most_and_the_newest_campaign() -> None:
@@ -361,7 +390,6 @@ def test_the_headline_says_what_moved_most_and_the_newest_campaign() -> None:
     rows = {
         "days": [{**unknown, **row} for row in weeks(50, 52, 48, 50, 51, 49, 50, 50, 90)],
         "campaigns": [{**sent, "open_rate": 0.4, "subject": "<b>Sale</b>"}],
-        "coupon_days": [],
     }
     told = headline(account(**FULL | rows))
     assert told[0] == "Good reviews: 90 in 7 days, where 35 to 65 are usual."

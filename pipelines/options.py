@@ -154,6 +154,7 @@ PUSH = (
     Option("all", "send unchanged rows, too; activities never twice"),
     Option("verify", "how much is read back after sending (default: a sample)", str, default="sample", choices=VERIFY),
     Option("reject_limit", "send nothing when a larger share of the rows is bad (default: 5%)", float, share, 0.05, "SHARE"),
+    Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
 
 

@@ -31,13 +31,14 @@ DONE = (State.APPLIED, State.VERIFIED)
 class Options:
     """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns of the input that are left out.
     `send_all`: send what is known to be so already, too (never activities again). `clear_empty`: an empty cell empties its custom
-    field.
+    field. `max_rows`: an input with more is not used.
     """
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
     send_all: bool = False
     clear_empty: bool = False
+    max_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from jinja2 import Environment, StrictUndefined
 
 from marketing_api.redaction import plain, without_addresses
 from pipelines import output
-from pipelines.progress import clock
 from pipelines.report.formatting import plural
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.item import Plan, Reason
@@ -141,7 +140,7 @@ def result_document(result: Result) -> output.PushResult:
 @cache
 def _texts() -> Any:
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
-    made.filters |= {"of": plural, "number": "{:,}".format, "rows": _rows, "short": _short, "clock": clock}
+    made.filters |= {"of": plural, "number": "{:,}".format, "rows": _rows, "short": _short, "duration": _duration}
     made.filters |= {
         "grouped": grouped,
         "known": known,
@@ -179,3 +178,11 @@ def _rows(numbers: Sequence[int]) -> str:
 def _short(text: str | None) -> str:
     flat = " ".join((text or "(empty)").split())
     return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1.5:
+        return "about a second"
+    if seconds < 120:
+        return f"about {seconds:.0f} seconds"
+    return f"about {seconds / 60:.0f} minutes" if seconds < 7200 else f"about {seconds / 3600:.1f} hours"

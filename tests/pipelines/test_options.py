@@ -180,6 +180,7 @@ def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> 
         "ignore": ["x", "y z"],
         "verify": "all",
         "reject_limit": 0.2,
+        "max_rows": 7,
         "sql": "select 'it''s'",
         "account": "hill",
     }

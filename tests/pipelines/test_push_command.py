@@ -114,6 +114,7 @@ def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_k
         (["push", "tags", "--sql", "select 1", "--map", "email=a", "email=b"], "--map names one of our columns twice"),
         (["push", "tags", "--sql", "select 1", "--reject-limit", "150%"], "'150%' is not a share"),
         (["push", "tags", "--sql", "select 1", "--account", "other"], "say which account with --account: main"),
+        (["push", "tags", "--sql", ACTIVE, "--max-rows", "5"], "has 12 rows, more than the 5"),
         (["push", "status", "7"], "has no push 7"),
         (["push", "retry", "7"], "has no push 7"),
         (["push", "activations", "vip"], "no activation is named vip; there is no activations.toml here"),
@@ -233,7 +234,7 @@ def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sand
     service.control("faults", off=1)
     planned = command(*TAGS, sandbox=service).out
     assert "12 requests of push 1 (tags of query); `marketing-sync push cancel 1` drops what is not sent" in planned
-    assert "12 requests (12 of them of earlier pushes), about 0:00:01" in planned
+    assert "12 requests (12 of them of earlier pushes), about a second" in planned
     fewer = [*TAGS[:-1], f"{TAGS[-1]} where email > (select min(email) from source.contacts) limit 9"]
     planned = command(*fewer, sandbox=service).out
     assert re.search(r"already queued\s+9\b", planned)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
 from pipelines.write_back.account_state import Known
 from pipelines.write_back.input.columns import pick
-from pipelines.write_back.input.rows import Rows
+from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.item import DONE, Options, Plan, State
 from pipelines.write_back.kinds.activities import ACTIVITIES
 from pipelines.write_back.kinds.contacts import CONTACTS
@@ -43,6 +43,8 @@ NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent
 
 def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Options) -> Plan:
     """What a push of these rows would do, without doing any of it. No request. InputError when the input as a whole cannot be used."""
+    if options.max_rows is not None and len(rows) > options.max_rows:
+        raise InputError(f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are allowed; nothing is sent")
     picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
     planning = Planning(kind, rows, known, outbox, options, picked, ADDING, REMOVING)
     kind.plan(planning)

@@ -112,6 +112,7 @@ def test_contacts_from_a_file_are_read_back(push: RunJob, tmp_path: Path, home: 
             {"sql": "select 'a@example.com' as email, '' as tag", "dry_run": False, "confirm": "send"},
             "nothing was sent: 100.0 % of the rows are not valid",
         ),
+        ({"sql": TAGS, "max_rows": 3}, "more than the 3"),
         ({"sql": TAGS, "account": "other"}, "say which account"),
     ],
 )

@@ -289,6 +289,11 @@ def test_new_contacts_have_a_sample_of_their_own_and_unknown_addresses_are_count
     assert plan(row("new0@example.com", city="Ulm")).unknown_address_count == 0  # we have added it since
 
 
+def test_too_many_rows_are_refused(plan: Planner) -> None:
+    with pytest.raises(InputError, match="has 2 rows, more than the 1 that are allowed"):
+        plan(row("a@example.com"), row("b@example.com"), max_rows=1)
+
+
 # -- whatever comes
 
 _ROWS = st.lists(

@@ -4,8 +4,6 @@ Between both stands a process of this file alone (standard library, 10 MB): it s
 ends them all when the input ends, which a kill of the other side brings about, too. Not here: which programs (`commands.ui`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -14,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Self
 
 #: How long programs may take to end on each of the signals.
 _GRACE_S = {signal.SIGINT: 6.0, signal.SIGTERM: 2.0}
@@ -32,7 +31,7 @@ class Keeper:
         self.process.stdin.write(json.dumps(command) + "\n")
         self.process.stdin.flush()
 
-    def __enter__(self) -> Keeper:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -3,8 +3,6 @@
 `Work` is reading or sending, looked at from outside; what comes behind it is a `stage`, noted by the code that does it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import sys
@@ -14,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
+from typing import Protocol, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
@@ -136,7 +134,7 @@ class Progress:
         self._printed = 0  # phases whose last line is out
         self._printed_at = time.monotonic()
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -3,8 +3,6 @@
 Not here: its wording (`push_report`), how it came about (`push_service`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import uuid
 from collections import Counter

@@ -3,8 +3,6 @@
 Reasons are sentences for the person who made the row; they never repeat an address. Not here: what needs the warehouse.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import ipaddress
 import re

@@ -4,14 +4,13 @@ A process holds at most one slot that is not yet due, so that processes share ab
 Not here: which moments are slots (`pacing`), sharing (`shared_state`).
 """
 
-from __future__ import annotations
-
 import bisect
 import datetime as dt
 import itertools
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 from marketing_api.clock import Clock, utc_now, wall
 from marketing_api.errors import BudgetSpent, Stopped
@@ -38,7 +37,7 @@ class RateLimiter:
         self._slot: Slot | None = None  # reserved for this process, not yet due
 
     @classmethod
-    def shared(cls, connection: Connection) -> RateLimiter:
+    def shared(cls, connection: Connection) -> Self:
         """The limiter that all processes share for the account: those of this machine, or of all that name the same Redis.
 
         Raises LimitNotShared when that Redis cannot be used.

@@ -16,8 +16,6 @@ Times are seconds on one steady clock; every field is a float, so that the state
 sharing between processes (`shared_state`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass, field
@@ -229,14 +227,14 @@ class Schedule:
         elif now - self.touched_at > STALE_AFTER:
             self.become(Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share))
 
-    def begun_anew(self, now: float, hold: float, share: float = 1.0) -> Schedule:
+    def begun_anew(self, now: float, hold: float, share: float = 1.0) -> "Schedule":
         """What is learnt of the service, in place of a state that was lost: nobody sends for `hold` seconds. Empty if nothing is."""
         if not self.limit:
             return Schedule(share=share)
         hold_until, windows = max(self.hold_until, now + hold), dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0)
         return Schedule(self.limit, self.margin, now, hold_until=hold_until, touched_at=self.touched_at, share=share, windows=windows)
 
-    def become(self, other: Schedule) -> None:
+    def become(self, other: "Schedule") -> None:
         for each in dataclasses.fields(self):
             setattr(self, each.name, getattr(other, each.name))
 

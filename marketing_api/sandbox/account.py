@@ -1,7 +1,7 @@
 """The rules of the business itself and an agency's sub-accounts."""
 
-from marketing_api.sandbox.chance import salt
 from marketing_api.sandbox.rules import CheckedCall, Payload, rule
+from marketing_api.sandbox.seed import salt
 
 
 @rule("app/me")

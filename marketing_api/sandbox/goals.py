@@ -3,7 +3,7 @@
 from typing import Any
 
 from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, added, rule
-from marketing_api.sandbox.words import WORDS, Thing
+from marketing_api.sandbox.seed import WORDS, Thing
 
 #: Tracked domains, named by goals and webhooks.
 DOMAINS = (21, 22)

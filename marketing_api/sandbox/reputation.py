@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.rules import CheckedCall, Payload, missing, rule
-from marketing_api.sandbox.words import WORDS, Thing, pick
+from marketing_api.sandbox.seed import DAY, WORDS, Thing, pick, salt, spread
 
 _FIRST_REVIEW_ID = 70_000
 _PER_DAY = 16  # ids kept for each day

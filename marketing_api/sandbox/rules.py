@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from marketing_api.operation import Operation
+from marketing_api.sandbox.seed import Thing
 from marketing_api.sandbox.tenant import Tenant
-from marketing_api.sandbox.words import Thing
 from marketing_api.sandbox.world import Shelf
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.

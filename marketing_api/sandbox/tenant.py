@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from marketing_api.sandbox.faults import Faults
-from marketing_api.sandbox.moments import Moments
+from marketing_api.sandbox.seed import Moments
 from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.world import World
 

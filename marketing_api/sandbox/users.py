@@ -3,7 +3,7 @@
 from typing import Any
 
 from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, added, missing, rule
-from marketing_api.sandbox.words import Thing
+from marketing_api.sandbox.seed import Thing
 from marketing_api.sandbox.world import Shelf
 
 

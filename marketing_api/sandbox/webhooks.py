@@ -4,7 +4,7 @@ from typing import Any
 
 from marketing_api.sandbox.goals import DOMAINS
 from marketing_api.sandbox.rules import RULES, CheckedCall, added
-from marketing_api.sandbox.words import WORDS, Thing
+from marketing_api.sandbox.seed import WORDS, Thing
 
 
 def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> dict[str, Any]:

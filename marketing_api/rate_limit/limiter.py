@@ -78,7 +78,7 @@ class RateLimiter:
             return self._slot
         return schedule.reserve(self._state.now(), self._cap)
 
-    def learn(self, slot: Slot, report: RateReport | None, *, refused: bool) -> None:
+    def learn(self, slot: Slot, report: RateReport, *, refused: bool) -> None:
         """Take in what the response to the request of `slot` said about the limit. After a refusal everybody waits."""
         with self._changed:
             self._state.apply(lambda schedule: schedule.learn(slot, report, refused=refused, now=self._state.now(), wall=wall()))

@@ -4,8 +4,6 @@ Belongs here: what users of the package call, and one request with everything ar
 what the limit learns, and the record. Not here: when to try again (`retry`), many calls at once (`worker_pool`), sockets (`transport`).
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import logging

@@ -3,12 +3,11 @@
 Not here: HTML (the report escapes it), cells of a spreadsheet (write-back defuses them), which columns are personal (`records`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import urllib.parse
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Self
 
 _HIDDEN = b"***"
 
@@ -36,7 +35,7 @@ class Secret:
     def __repr__(self) -> str:
         return "***"
 
-    def __deepcopy__(self, memo: object) -> Secret:
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
     def __reduce__(self) -> str:

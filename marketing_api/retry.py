@@ -4,8 +4,6 @@ Reads are retried until they have a response, a permanent error or too many trie
 effect for certain is sent again. Not here: one request (`client`), how fast requests may leave (`rate_limit`).
 """
 
-from __future__ import annotations
-
 import logging
 import random
 import threading
@@ -18,83 +16,6 @@ from marketing_api.operation import Call
 from marketing_api.records.account import ME
 
 log = logging.getLogger(__name__)
-
-TRIES = 6  # of a read that meets time-outs, resets or broken responses
-LONGEST_CALL_S = 600.0  # seconds of one call, after which a second failure is the last
-REFUSALS = 40  # 429s of one call: each costs a window, and none says that the next try will fail too
-FIRST_PAUSE = 0.5  # seconds before the second try, then doubling
-LONGEST_PAUSE = 15.0
-
-
-class Retry:
-    """Sends calls of one account until each has its response or a reason. Thread-safe. `send`: `Client`'s, for one request; `stop` ends
-    every pause.
-    """
-
-    def __init__(self, send: Callable[..., Response], silence: Silence, stop: threading.Event, *, first_pause: float = FIRST_PAUSE) -> None:
-        self._send = send
-        self._silence = silence
-        self._stop = stop
-        self._first_pause = first_pause
-
-    def read(
-        self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] = lambda: None
-    ) -> Response:
-        """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its operation any more.
-
-        `leave` is called each time when the request has its turn under the rate limit.
-        """
-        if not call.operation.is_read:
-            raise InvalidCall(f"{call.operation.name} changes the account: use write()")
-        tries = refusals = 0
-        is_refused = False
-        began = failed_at = time.monotonic()
-        while True:
-            try:
-                return self._send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
-            except RateLimited:  # no pause: the limiter holds everybody until the window resets, then this one goes first
-                refusals, is_refused = refusals + 1, True
-                if refusals >= REFUSALS or is_hopeless() or time.monotonic() - began > LONGEST_CALL_S:
-                    raise
-                continue
-            except (GivenUp, TooLarge):
-                raise
-            except Transient:
-                tries, is_refused = tries + 1, False
-                before, failed_at = failed_at, time.monotonic()
-                is_enough = tries >= TRIES or (tries > 1 and failed_at - began > LONGEST_CALL_S) or self._silence.is_outage_given_up
-                if is_hopeless() or (is_enough and not self._silence.is_outage(before, lambda: self._send(ME.bind()))):
-                    raise
-            self._pause(tries)
-
-    def write(self, call: Call, before: Callable[[], object]) -> Response:
-        """See `Client.write`."""
-        if call.operation.is_read:
-            raise InvalidCall(f"{call.operation.name} changes nothing: use fetch()")
-        tries = refusals = 0
-        is_refused = False
-        while True:
-            try:
-                return self._send(call, first=is_refused, before=before)
-            except RateLimited:  # refused before anything was done with it
-                refusals, is_refused, before = refusals + 1, True, lambda: None
-                if refusals >= REFUSALS:
-                    raise
-                continue
-            except GivenUp:
-                raise
-            except Transient as problem:
-                if not isinstance(problem, Unreachable) or problem.was_sent:
-                    raise OutcomeUnknown(f"{problem}; it was sent and may have taken effect") from problem
-                tries, is_refused, before = tries + 1, False, lambda: None
-                if tries >= TRIES:
-                    raise
-            self._pause(tries)
-
-    def _pause(self, tries: int) -> None:
-        pause = min(self._first_pause * 2 ** (tries - 1), LONGEST_PAUSE)
-        self._stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 (jitter, not secrecy)
-
 
 #: Seconds without any whole response for which a run waits: a restart or a deployment, no more.
 LONGEST_OUTAGE = 120.0
@@ -185,3 +106,80 @@ class Silence:
                     pass
                 self._probed_at, self._is_down = now, is_down
             return self._is_down
+
+
+TRIES = 6  # of a read that meets time-outs, resets or broken responses
+LONGEST_CALL_S = 600.0  # seconds of one call, after which a second failure is the last
+REFUSALS = 40  # 429s of one call: each costs a window, and none says that the next try will fail too
+FIRST_PAUSE = 0.5  # seconds before the second try, then doubling
+LONGEST_PAUSE = 15.0
+
+
+class Retry:
+    """Sends calls of one account until each has its response or a reason. Thread-safe. `send`: `Client`'s, for one request; `stop` ends
+    every pause.
+    """
+
+    def __init__(self, send: Callable[..., Response], silence: Silence, stop: threading.Event, *, first_pause: float = FIRST_PAUSE) -> None:
+        self._send = send
+        self._silence = silence
+        self._stop = stop
+        self._first_pause = first_pause
+
+    def read(
+        self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] = lambda: None
+    ) -> Response:
+        """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its operation any more.
+
+        `leave` is called each time when the request has its turn under the rate limit.
+        """
+        if not call.operation.is_read:
+            raise InvalidCall(f"{call.operation.name} changes the account: use write()")
+        tries = refusals = 0
+        is_refused = False
+        began = failed_at = time.monotonic()
+        while True:
+            try:
+                return self._send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
+            except RateLimited:  # no pause: the limiter holds everybody until the window resets, then this one goes first
+                refusals, is_refused = refusals + 1, True
+                if refusals >= REFUSALS or is_hopeless() or time.monotonic() - began > LONGEST_CALL_S:
+                    raise
+                continue
+            except (GivenUp, TooLarge):
+                raise
+            except Transient:
+                tries, is_refused = tries + 1, False
+                before, failed_at = failed_at, time.monotonic()
+                is_enough = tries >= TRIES or (tries > 1 and failed_at - began > LONGEST_CALL_S) or self._silence.is_outage_given_up
+                if is_hopeless() or (is_enough and not self._silence.is_outage(before, lambda: self._send(ME.bind()))):
+                    raise
+            self._pause(tries)
+
+    def write(self, call: Call, before: Callable[[], object]) -> Response:
+        """See `Client.write`."""
+        if call.operation.is_read:
+            raise InvalidCall(f"{call.operation.name} changes nothing: use fetch()")
+        tries = refusals = 0
+        is_refused = False
+        while True:
+            try:
+                return self._send(call, first=is_refused, before=before)
+            except RateLimited:  # refused before anything was done with it
+                refusals, is_refused, before = refusals + 1, True, lambda: None
+                if refusals >= REFUSALS:
+                    raise
+                continue
+            except GivenUp:
+                raise
+            except Transient as problem:
+                if not isinstance(problem, Unreachable) or problem.was_sent:
+                    raise OutcomeUnknown(f"{problem}; it was sent and may have taken effect") from problem
+                tries, is_refused, before = tries + 1, False, lambda: None
+                if tries >= TRIES:
+                    raise
+            self._pause(tries)
+
+    def _pause(self, tries: int) -> None:
+        pause = min(self._first_pause * 2 ** (tries - 1), LONGEST_PAUSE)
+        self._stop.wait(pause * random.uniform(0.5, 1.5))  # noqa: S311 (jitter, not secrecy)

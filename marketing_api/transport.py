@@ -5,8 +5,6 @@ lasts too long is ended: a time-out between two bytes alone would let a byte a s
 Not here: what a response means (`validation`, `parsing`), whether to try again (`retry`), when to send (`rate_limit`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import ipaddress
@@ -49,6 +47,35 @@ class Received:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Body = field(default=b"", repr=False)
     problem: Transient | None = None
+
+
+class _Inflow:
+    """A body as it comes in: in memory while small, then in a file that only its owner can read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: Any = io.BytesIO()
+
+    def write(self, chunk: bytes) -> None:
+        if isinstance(self._file, io.BytesIO) and self._file.tell() + len(chunk) > SPOOL_BYTES:
+            begun = self._file.getbuffer()
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
+            self._file.write(begun)
+        self._file.write(chunk)
+
+    def cut(self) -> None:
+        self._file.truncate(SPOOL_BYTES)
+
+    def finish(self) -> Body:
+        if isinstance(self._file, io.BytesIO):
+            return self._file.getvalue()
+        self._file.close()
+        return self._path
+
+    def discard(self) -> None:
+        self._file.close()
+        self._path.unlink(missing_ok=True)
 
 
 class Transport:
@@ -143,35 +170,6 @@ def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Itera
             if size > max(SMALL_BYTES, came * MOST_RATIO):
                 raise TooLarge(f"a response that unpacks to more than {MOST_RATIO} times its size")
             yield piece
-
-
-class _Inflow:
-    """A body as it comes in: in memory while small, then in a file that only its owner can read."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: Any = io.BytesIO()
-
-    def write(self, chunk: bytes) -> None:
-        if isinstance(self._file, io.BytesIO) and self._file.tell() + len(chunk) > SPOOL_BYTES:
-            begun = self._file.getbuffer()
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")
-            self._file.write(begun)
-        self._file.write(chunk)
-
-    def cut(self) -> None:
-        self._file.truncate(SPOOL_BYTES)
-
-    def finish(self) -> Body:
-        if isinstance(self._file, io.BytesIO):
-            return self._file.getvalue()
-        self._file.close()
-        return self._path
-
-    def discard(self) -> None:
-        self._file.close()
-        self._path.unlink(missing_ok=True)
 
 
 def _is_loopback(host: str) -> bool:

@@ -66,13 +66,11 @@ def _described(body: bytes | memoryview) -> str:
     return "cut or broken JSON" if start.startswith(b"{") else "something that is no JSON object"
 
 
-def _problem(
-    operation: Operation, status: int, report: RateReport | None, error: dict[str, Any] | None, what: str = ""
-) -> MarketingApiError:
+def _problem(operation: Operation, status: int, report: RateReport, error: dict[str, Any] | None, what: str = "") -> MarketingApiError:
     """Why a response is no success: by its `error`, else by the HTTP status, for JSON without an envelope or what is none (`what`)."""
     name = operation.name
-    if status == 429 or (report is not None and report.reached):
-        return RateLimited(f"{name}: over the rate limit", retry_after=(report.after if report else None) or _WINDOW)
+    if status == 429 or report.reached:
+        return RateLimited(f"{name}: over the rate limit", retry_after=report.after or _WINDOW)
     if error is not None:
         return _refusal(operation, status, error)
     if status == 401:

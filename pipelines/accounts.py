@@ -18,7 +18,7 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
     elif settings.sandbox_url:
         yield (_sandbox(settings.sandbox_url, settings),)
     else:
-        from marketing_api.sandbox.cli import spawn  # a program of its own, which configured accounts do without
+        from marketing_api.sandbox.server import spawn  # a program of its own, which configured accounts do without
 
         prepare_home(settings.home, settings.lock_seconds)
         with ExitStack() as stack:

@@ -13,8 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 import pyarrow as pa
 
-from marketing_api import operations
-from marketing_api.records import account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks
+from marketing_api.records import account, campaigns, contacts, goals, lists, reputation, social, users, webhooks
 from marketing_api.records.fields import Record, is_personal
 
 
@@ -151,8 +150,7 @@ class Table:
     @property
     def area(self) -> str:
         """The part of the service that it belongs to."""
-        module = self.record.__module__.rpartition(".")[2]
-        return "contacts" if module == "timelines" else module
+        return self.record.__module__.rpartition(".")[2]
 
     @property
     def doc(self) -> str:
@@ -231,9 +229,7 @@ SOCIAL_POST_DETAILS = _table(
     social.SocialPostDetail,
     "post_id",
     "network",
-    load=Snapshot(
-        scope={"post_id": "id", "network": "channel"}, is_whole=True, detail=operations.social.GETPOST.name, within="social_posts"
-    ),
+    load=Snapshot(scope={"post_id": "id", "network": "channel"}, is_whole=True, detail=social.GETPOST.name, within="social_posts"),
 )
 SOCIAL_LINKS = _table("social_links", social.SocialLink, "link_id", load=Snapshot())
 SOCIAL_LINK_CLICKS = _table("social_link_clicks", social.SocialLinkClicks, "link_id", "network", "observed_on", load=Daily())
@@ -242,7 +238,7 @@ CAMPAIGNS = _table(
     "campaigns",
     campaigns.Campaign,
     "campaign_id",
-    load=Snapshot(listing=(operations.campaigns.CAMPAIGNS.name,), detail=operations.campaigns.GETCAMPAIGN.name),
+    load=Snapshot(listing=(campaigns.CAMPAIGNS.name,), detail=campaigns.GETCAMPAIGN.name),
 )
 CAMPAIGN_STATS = _table("campaign_stats", campaigns.CampaignStats, "campaign_id", "observed_on", load=Daily())
 CAMPAIGN_LINKS = _table("campaign_links", campaigns.CampaignLink, "campaign_id", "url", "observed_on", load=Daily())
@@ -255,9 +251,7 @@ CAMPAIGN_CLICKERS = _table(
     load=Snapshot(scope={"campaign_id": "id"}, is_whole=True, within="campaigns"),
 )
 
-LISTS = _table(
-    "lists", lists.ContactList, "list_id", load=Snapshot(listing=(operations.lists.GETLISTS.name,), detail=operations.lists.GETLIST.name)
-)
+LISTS = _table("lists", lists.ContactList, "list_id", load=Snapshot(listing=(lists.GETLISTS.name,), detail=lists.GETLIST.name))
 LIST_FIELDS = _table(
     "list_fields", lists.ListField, "list_id", "field_id", load=Snapshot(scope={"list_id": "id"}, is_whole=True, within="lists")
 )
@@ -265,19 +259,14 @@ AUDIENCES = _table("audiences", lists.Audience, "audience_id", load=Snapshot())
 
 CONTACTS = _table("contacts", contacts.Contact, "list_id", "contact_id", load=Snapshot(scope={"list_id": "listid"}, within="lists"))
 _TIMELINE = Accumulate(contact_parameter="id")
-TIMELINE_EVENTS = _table("timeline_events", timelines.TimelineEvent, "contact_id", "event_key", load=_TIMELINE)
-TIMELINE_VISITS = _table("timeline_visits", timelines.TimelineVisit, "contact_id", "visit_key", load=_TIMELINE)
-TIMELINE_AUTOMATIONS = _table("timeline_automations", timelines.TimelineAutomation, "contact_id", "automation_key", load=_TIMELINE)
+TIMELINE_EVENTS = _table("timeline_events", contacts.TimelineEvent, "contact_id", "event_key", load=_TIMELINE)
+TIMELINE_VISITS = _table("timeline_visits", contacts.TimelineVisit, "contact_id", "visit_key", load=_TIMELINE)
+TIMELINE_AUTOMATIONS = _table("timeline_automations", contacts.TimelineAutomation, "contact_id", "automation_key", load=_TIMELINE)
 COUPONS = _table("coupons", contacts.Coupon, "coupon_id", load=Snapshot(scope={"email": "email"}, is_whole=True, per_address=True))
 
 USERS = _table("users", users.User, "business_id", "user_id", load=Snapshot())
 MANAGERS = _table("managers", users.Manager, "manager_id", load=Snapshot())
 USER_GROUPS = _table("user_groups", users.UserGroup, "group_id", load=Snapshot())
 
-GOALS = _table("goals", goals.Goal, "goal_id", load=Snapshot(listing=(operations.goals.LISTS.name,), detail=operations.goals.SHOW.name))
-WEBHOOKS = _table(
-    "webhooks",
-    webhooks.Webhook,
-    "webhook_id",
-    load=Snapshot(listing=(operations.webhooks.LISTS.name,), detail=operations.webhooks.SHOW.name),
-)
+GOALS = _table("goals", goals.Goal, "goal_id", load=Snapshot(listing=(goals.LISTS.name,), detail=goals.SHOW.name))
+WEBHOOKS = _table("webhooks", webhooks.Webhook, "webhook_id", load=Snapshot(listing=(webhooks.LISTS.name,), detail=webhooks.SHOW.name))

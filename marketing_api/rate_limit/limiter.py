@@ -4,14 +4,13 @@ A process holds at most one slot that is not yet due, so that processes share ab
 Not here: which moments are slots (`pacing`), sharing (`shared_state`).
 """
 
-from __future__ import annotations
-
 import bisect
 import datetime as dt
 import itertools
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 from marketing_api.clock import Clock, utc_now, wall
 from marketing_api.errors import BudgetSpent, Stopped
@@ -38,7 +37,7 @@ class RateLimiter:
         self._slot: Slot | None = None  # reserved for this process, not yet due
 
     @classmethod
-    def shared(cls, connection: Connection) -> RateLimiter:
+    def shared(cls, connection: Connection) -> Self:
         """The limiter that all processes share for the account: those of this machine, or of all that name the same Redis.
 
         Raises LimitNotShared when that Redis cannot be used.
@@ -79,7 +78,7 @@ class RateLimiter:
             return self._slot
         return schedule.reserve(self._state.now(), self._cap)
 
-    def learn(self, slot: Slot, report: RateReport | None, *, refused: bool) -> None:
+    def learn(self, slot: Slot, report: RateReport, *, refused: bool) -> None:
         """Take in what the response to the request of `slot` said about the limit. After a refusal everybody waits."""
         with self._changed:
             self._state.apply(lambda schedule: schedule.learn(slot, report, refused=refused, now=self._state.now(), wall=wall()))

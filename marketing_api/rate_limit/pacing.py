@@ -16,8 +16,6 @@ Times are seconds on one steady clock; every field is a float, so that the state
 sharing between processes (`shared_state`).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass, field
@@ -169,10 +167,10 @@ class Schedule:
         even = (self.limit or START_RATE * (1 + FIRST_MARGIN)) / (1 + self.margin)
         return self.share * min(even, cap or math.inf, math.inf if self.limit else START_RATE)
 
-    def learn(self, slot: Slot, report: RateReport | None, *, refused: bool, now: float, wall: float) -> None:
+    def learn(self, slot: Slot, report: RateReport, *, refused: bool, now: float, wall: float) -> None:
         """Take in what came back for the request sent in `slot`. `wall`: now, in seconds since 1970."""
         self.touched_at = now
-        if report is not None and report.limit and report.limit > 0:
+        if report.limit and report.limit > 0:
             self.limit = float(report.limit)
         if refused:
             self._refused(slot, report, now, wall)
@@ -180,10 +178,10 @@ class Schedule:
             self.refusals = 0.0
             recovery = max(MARGIN_RECOVERY, MARGIN_DECAY * self.margin) / (self.limit or START_RATE)
             self.margin = max(LEAST_MARGIN, self.margin - recovery)
-            is_used_up = report is not None and report.remaining == 0 and self.margin > CONTESTED and not self.is_windowed()
-            if is_used_up and 0 < (left := _left(report, wall)) <= 1:
+            is_used_up = report.remaining == 0 and self.margin > CONTESTED and not self.is_windowed()
+            if is_used_up and 0 < (left := report.left(wall)) <= 1:
                 self.hold_until = max(self.hold_until, now + left)
-        if (count := _count(report)) is not None:
+        if (count := report.count) is not None:
             self._counted(slot, min(count, self.limit), now)
 
     def _counted(self, slot: Slot, count: float, now: float) -> None:
@@ -199,11 +197,11 @@ class Schedule:
             if is_early or (is_edge and slot.index >= half):  # ours came before its edge, or the first of a window late in ours
                 windows.strike(2, now)
 
-    def _refused(self, slot: Slot, report: RateReport | None, now: float, wall: float) -> None:
+    def _refused(self, slot: Slot, report: RateReport, now: float, wall: float) -> None:
         self.refusals += 1
         self.hold_until = max(self.hold_until, self._hold(report, now, wall))
         is_news = slot.at > self.refused_at  # one that was on its way at the last refusal teaches nothing
-        is_whim = report is not None and not report.reached and bool(report.remaining)
+        is_whim = not report.reached and bool(report.remaining)
         self.refused_at = now
         if is_news and not is_whim:
             most = max(self.reported / SLOWEST - 1, FIRST_MARGIN)
@@ -211,10 +209,10 @@ class Schedule:
             if slot.window >= 0 and slot.index < self.limit / 3:
                 self.windows.strike(1, now)
 
-    def _hold(self, report: RateReport | None, now: float, wall: float) -> float:
+    def _hold(self, report: RateReport, now: float, wall: float) -> float:
         """Until when nobody sends: the end of the window as far as it can be told, else what the service advises, else 1 s."""
-        advised = max(report.after or 0.0, 0.0) if report is not None else 0.0
-        left = _left(report, wall)
+        advised = max(report.after or 0.0, 0.0)
+        left = report.left(wall)
         if self.is_windowed() and advised <= 1:
             return now + 1 - (now - self.windows.phase) % 1.0
         if self.refusals == 1 and -1 < left <= 1 and left:  # a clock that differs from ours may mislead once, not twice
@@ -229,29 +227,13 @@ class Schedule:
         elif now - self.touched_at > STALE_AFTER:
             self.become(Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share))
 
-    def begun_anew(self, now: float, hold: float, share: float = 1.0) -> Schedule:
+    def begun_anew(self, now: float, hold: float, share: float = 1.0) -> "Schedule":
         """What is learnt of the service, in place of a state that was lost: nobody sends for `hold` seconds. Empty if nothing is."""
         if not self.limit:
             return Schedule(share=share)
         hold_until, windows = max(self.hold_until, now + hold), dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0)
         return Schedule(self.limit, self.margin, now, hold_until=hold_until, touched_at=self.touched_at, share=share, windows=windows)
 
-    def become(self, other: Schedule) -> None:
+    def become(self, other: "Schedule") -> None:
         for each in dataclasses.fields(self):
             setattr(self, each.name, getattr(other, each.name))
-
-
-def _left(report: RateReport | None, wall: float) -> float:
-    """Seconds until the window resets, as far as the service's clock can be trusted; 0 when it does not say."""
-    return report.reset - wall if report is not None and report.reset is not None else 0.0
-
-
-def _count(report: RateReport | None) -> float | None:
-    """How many requests the service has counted in its window, this one included."""
-    if report is None:
-        return None
-    if report.requests is not None:
-        return float(report.requests)
-    if report.limit is not None and report.remaining is not None:
-        return float(report.limit - report.remaining)
-    return None

@@ -22,12 +22,23 @@ class RateReport:
     reset: float | None = None
     after: float | None = None
 
+    @property
+    def count(self) -> float | None:
+        """How many requests the service has counted in its window, this one included."""
+        if self.requests is not None:
+            return float(self.requests)
+        return None if self.limit is None or self.remaining is None else float(self.limit - self.remaining)
+
+    def left(self, wall: float) -> float:
+        """Seconds until the window resets, as far as the service's clock can be trusted; 0 when it does not say."""
+        return 0.0 if self.reset is None else self.reset - wall
+
 
 _HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
 
 
-def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> RateReport | None:
-    """The report in the body, whatever level it stands at, completed by the headers (api-observed row 27); None without any."""
+def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> RateReport:
+    """The report in the body, whatever level it stands at, completed by the headers (api-observed row 27)."""
     values: dict[str, Any] = {}
     for name, value in headers.items():
         if name[:2].lower() == "x-" and (match := _HEADER.fullmatch(name)):
@@ -35,8 +46,6 @@ def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> R
         elif len(name) == 11 and name.lower() == "retry-after":
             values.setdefault("after", _seconds_until(value, headers))
     values |= _in_body(body)
-    if not values:
-        return None
     known: dict[str, Any] = {name: read_or_none(read, values.get(name)) for name, read in _READERS.items()}
     return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
 

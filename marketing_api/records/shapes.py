@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import msgspec
 
@@ -64,7 +64,7 @@ def is_full(value: Any) -> bool:
     return isinstance(value, (dict, list)) and bool(value)
 
 
-def is_numbered(value: Any) -> bool:
+def is_numbered(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether it is an object that stands for a list: entries keyed by number (row 16)."""
     return isinstance(value, dict) and bool(value) and all(name.isdecimal() for name in value)
 

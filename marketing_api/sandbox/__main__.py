@@ -1,5 +1,5 @@
 """`python -m marketing_api.sandbox`."""
 
-from marketing_api.sandbox.cli import main
+from marketing_api.sandbox.server import main
 
 raise SystemExit(main())

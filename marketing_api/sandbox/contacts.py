@@ -6,11 +6,10 @@ from typing import Any
 
 import msgspec
 
-from marketing_api.sandbox.chance import spread
 from marketing_api.sandbox.lists import email_field, labels
 from marketing_api.sandbox.mailing import Campaign, Outcome
-from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.rules import NOT_FOUND, NOT_VALID, RULES, CheckedCall, Payload, Refusal, Streamed, missing, rule
+from marketing_api.sandbox.seed import DAY, spread
 from marketing_api.sandbox.subscribers import ACTIVE, BOUNCED, UNCONFIRMED, UNSUBSCRIBED, Contact, Listing, Mail
 
 _WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from marketing_api.sandbox.chance import salt
+from marketing_api.sandbox.seed import salt
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, done, rule
-from marketing_api.sandbox.words import WORDS, Thing
+from marketing_api.sandbox.seed import WORDS, Thing
 
 #: Every audience by id.
 AUDIENCE_IDS = {611 + place * 4: name for place, name in enumerate(WORDS["audiences"])}

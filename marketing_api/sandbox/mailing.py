@@ -12,10 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from marketing_api.sandbox.chance import Share, Shuffle, salt, spread
-from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.seed import DAY, Share, Shuffle, Thing, salt, spread
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, SLOTS, Roll
-from marketing_api.sandbox.words import Thing
 
 #: (address, text) each.
 Links = Sequence[tuple[str, str]]

@@ -3,21 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.moments import DAY
 from marketing_api.sandbox.rules import CheckedCall, Payload, missing, rule
-from marketing_api.sandbox.words import WORDS, Thing, pick
+from marketing_api.sandbox.seed import DAY, WORDS, Thing, pick, salt, spread
 
 _FIRST_REVIEW_ID = 70_000
 _PER_DAY = 16  # ids kept for each day
-#: Networks with so many mentions a day at most, less one.
-_NETWORKS = {"twitter": 9, "facebook": 14, "yelp": 3, "foursquare": 2, "googleplus": 1, "pinterest": 4}
 #: So many of the latest reviews of a channel are shown (assumed).
 _SHOWN_PER_CHANNEL = 60
-#: A serialized structure without any sample (api-observed row 32): in several forms.
-_RATINGS = {
-    "php": 'a:1:{{s:6:"rating";s:1:"{}";}}', "json": '{{"rating": {}}}', "number": "{}", "list": "a:2:{{i:0;i:{};i:1;i:5;}}",
-}  # fmt: skip
 
 
 def _days(call: CheckedCall, first: int, end: int, ahead: int = 0) -> range:
@@ -83,7 +75,7 @@ def _counters(call: CheckedCall, first: int, end: int) -> Iterator[tuple[str, di
     for day in _days(call, first, end, DAY):
         noon = start + day * DAY + DAY // 2
         if first <= noon < end and call.moments.date(noon) <= call.moments.date(call.now):
-            mentions = {name: spread(series ^ place, day) % most for place, (name, most) in enumerate(_NETWORKS.items())}
+            mentions = {name: spread(series ^ place, day) % most for place, (name, most) in enumerate(WORDS["mention_networks"].items())}
             yield call.moments.date(noon).isoformat(), mentions, 5 + spread(series ^ 0x55, day) % 60
 
 
@@ -131,7 +123,7 @@ def online(call: CheckedCall) -> Payload:
 def _channel(call: CheckedCall, reviews: list[Thing]) -> dict[str, Any]:
     if not reviews:
         return {"AvgRating": None}
-    rating = _RATINGS[call.switches["rating"]]
+    rating = WORDS["rating_forms"][call.switches["rating"]]
     data = [
         {
             "username": review["username"],

@@ -1,15 +1,13 @@
 """What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of values."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from marketing_api.operation import Operation
+from marketing_api.sandbox.seed import Thing
 from marketing_api.sandbox.tenant import Tenant
-from marketing_api.sandbox.words import Thing
 from marketing_api.sandbox.world import Shelf
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
@@ -38,6 +36,10 @@ class Streamed:
     batches: Iterator[list[str]]
     tail: str
     numbered: bool = False
+
+
+#: What a rule returns: the members of `data`.
+Payload = dict[str, Any] | Streamed
 
 
 class CheckedCall:
@@ -166,8 +168,6 @@ def added(shelf: Shelf, thing: Thing) -> Payload:
     return done(shelf, "added")
 
 
-#: What a rule returns: the members of `data`.
-Payload = dict[str, Any] | Streamed
 Rule = Callable[[CheckedCall], Payload]
 RULES: dict[str, Rule] = {}
 

@@ -9,11 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from marketing_api.sandbox.chance import salt, spread
 from marketing_api.sandbox.mailing import Automation, Campaign, Links, Mailing
-from marketing_api.sandbox.moments import DAY, Moments
+from marketing_api.sandbox.seed import DAY, WORDS, Moments, pick, salt, spread
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, People, Roll, list_id
-from marketing_api.sandbox.words import WORDS, pick
 
 #: Mailings are planned so far ahead of the moment that is shown.
 _AHEAD = 45 * DAY

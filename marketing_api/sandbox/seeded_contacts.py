@@ -14,9 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.moments import DAY
-from marketing_api.sandbox.words import WORDS, pick
+from marketing_api.sandbox.seed import DAY, WORDS, pick, salt, spread
 
 SLOTS = 50
 HISTORY_DAYS = 730

@@ -4,9 +4,8 @@ import datetime as dt
 import re
 from typing import Any
 
-from marketing_api.sandbox.chance import salt
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Payload, Refusal, done, missing, rule
-from marketing_api.sandbox.words import WORDS, Thing
+from marketing_api.sandbox.seed import WORDS, Thing, salt
 from marketing_api.sandbox.world import channel
 
 #: `channelid` as specified, beside the ids of pages and profiles (api-observed row 24).

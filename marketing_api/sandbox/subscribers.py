@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailing, Outcome, Totals, left
-from marketing_api.sandbox.moments import DAY, Moments
+from marketing_api.sandbox.seed import DAY, Moments
 from marketing_api.sandbox.seeded_account import Account
 from marketing_api.sandbox.seeded_contacts import CHARACTERS, Person, Roll, contact_id, field_ids, list_id, roll_and_index
 

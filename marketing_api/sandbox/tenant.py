@@ -1,7 +1,5 @@
 """One account on the server: its key, its world, its limit, how it misbehaves, its journal, and what was requested of it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -10,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from marketing_api.sandbox.faults import Faults
-from marketing_api.sandbox.moments import Moments
+from marketing_api.sandbox.seed import Moments
 from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.world import World
 
@@ -26,36 +24,6 @@ class Logged(NamedTuple):
     arrived: float
     status: int
     outcome: str
-
-
-@dataclass
-class Tenant:
-    name: str
-    key: str
-    world: World
-    window: Window
-    switches: Switches
-    faults: Faults
-    revoke_after: int = 0  # requests until the key stops working; 0: never
-    requests: int = 0
-    outcomes: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # by operation
-    pending: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
-
-    @property
-    def moments(self) -> Moments:
-        return Moments(self.world.account.origin.timezone, self.switches["dates"])
-
-    def settle(self, real: float) -> None:
-        due = [action for at, action in self.pending if at <= real]
-        self.pending = [one for one in self.pending if one[0] > real]
-        for action in due:
-            action()
-
-    def admits(self, arrived: float) -> bool:
-        """Count a request, before which queued writes take effect; False once the key is revoked."""
-        self.requests += 1
-        self.settle(arrived)
-        return not self.revoke_after or self.requests <= self.revoke_after
 
 
 #: Reported when there is no limit.
@@ -92,6 +60,36 @@ class Window:
         limit = self.limit or UNLIMITED
         is_over = self._requests > limit
         return RateReport(limit, self._requests, max(0, limit - self._requests), int(is_over), second + 1, (after or 1) if is_over else 0)
+
+
+@dataclass
+class Tenant:
+    name: str
+    key: str
+    world: World
+    window: Window
+    switches: Switches
+    faults: Faults
+    revoke_after: int = 0  # requests until the key stops working; 0: never
+    requests: int = 0
+    outcomes: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # by operation
+    pending: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+
+    @property
+    def moments(self) -> Moments:
+        return Moments(self.world.account.origin.timezone, self.switches["dates"])
+
+    def settle(self, real: float) -> None:
+        due = [action for at, action in self.pending if at <= real]
+        self.pending = [one for one in self.pending if one[0] > real]
+        for action in due:
+            action()
+
+    def admits(self, arrived: float) -> bool:
+        """Count a request, before which queued writes take effect; False once the key is revoked."""
+        self.requests += 1
+        self.settle(arrived)
+        return not self.revoke_after or self.requests <= self.revoke_after
 
 
 class Journal:

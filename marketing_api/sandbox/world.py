@@ -7,12 +7,10 @@ import math
 import time
 from collections.abc import Callable, Iterator
 
-from marketing_api.sandbox.chance import salt, spread
-from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.seed import DAY, WORDS, Thing, pick, salt, spread
 from marketing_api.sandbox.seeded_account import Account, Origin
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, field_ids, list_id
 from marketing_api.sandbox.subscribers import Activity, Subscribers
-from marketing_api.sandbox.words import WORDS, Thing, pick
 
 #: (id, thing) of everything that exists at a moment, oldest first.
 Seeded = Callable[[Account, int], Iterator[tuple[int, Thing]]]

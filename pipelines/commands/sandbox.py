@@ -2,14 +2,14 @@
 
 import click
 
-from marketing_api.sandbox import cli
+from marketing_api.sandbox import server
 from pipelines.commands import Arguments, command
 from pipelines.settings import Settings
 
 
 @command(click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), is_for_all_shards=True)
 def sandbox(arguments: Arguments, settings: Settings) -> int:
-    return cli.main(arguments.words)
+    return server.main(arguments.words)
 
 
 sandbox.add_help_option = False

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import duckdb
 
-from marketing_api.sandbox.cli import spawn
+from marketing_api.sandbox.server import spawn
 from tests.attack.hostile import BEHAVIOURS, served
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from marketing_api.sandbox import cli as sandbox_cli
+from marketing_api.sandbox import server
 from marketing_api.sandbox.options import Options
 from tests.attack.places import Places, install
 from tests.pipelines.running import environment
@@ -189,7 +189,7 @@ class Service:
         def serve() -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             lie()
-            return sandbox_cli.run(options)
+            return server.run(options)
 
         process = _fork(serve)
         sandbox = Sandbox(f"http://127.0.0.1:{self.port}/1")

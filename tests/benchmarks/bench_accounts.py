@@ -26,7 +26,7 @@ from typing import Any
 
 import duckdb
 
-from marketing_api.sandbox.cli import spawn
+from marketing_api.sandbox.server import spawn
 from tests.benchmarks.bench_sync import asked
 
 LIMIT = 15

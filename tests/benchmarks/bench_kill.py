@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from marketing_api.sandbox.cli import spawn
+from marketing_api.sandbox.server import spawn
 from tests.pipelines.running import finish
 from tests.pipelines.running import start_cold as start
 from tests.pipelines.sandboxes import Sandbox

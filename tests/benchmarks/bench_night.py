@@ -25,8 +25,8 @@ import duckdb
 import pyarrow as pa
 import requests
 
-from marketing_api.sandbox.cli import spawn
 from marketing_api.sandbox.options import DEFAULT_KEY
+from marketing_api.sandbox.server import spawn
 from tests.benchmarks.bench_economy import judge
 from tests.benchmarks.bench_scale import Used, command, rows
 

@@ -20,8 +20,8 @@ from pathlib import Path
 import duckdb
 import requests
 
-from marketing_api.sandbox.cli import spawn
 from marketing_api.sandbox.options import DEFAULT_KEY
+from marketing_api.sandbox.server import spawn
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import duckdb
 
-from marketing_api.sandbox.cli import spawn
+from marketing_api.sandbox.server import spawn
 from tests.benchmarks.bench_accounts import LIMIT, NOW, Log, Samples
 
 

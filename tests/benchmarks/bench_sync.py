@@ -19,8 +19,8 @@ from typing import Any
 
 import requests
 
-from marketing_api.sandbox.cli import spawn
 from marketing_api.sandbox.options import DEFAULT_KEY
+from marketing_api.sandbox.server import spawn
 
 LIMIT = 15
 LATENCY = ("--latency-ms", "120,600", "--jitter-ms", "20,60")

@@ -24,8 +24,8 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from marketing_api.sandbox.app import build as build_sandbox
-from marketing_api.sandbox.cli import spawn
 from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.server import spawn
 from marketing_api.sandbox.tenant import Tenant
 from tests.benchmarks.dated_nights import DatedNights
 from tests.marketing_api.sandbox.truth import days_of, mails_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.seed import DAY
 from tests.benchmarks.simulated_account import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.seed import DAY
 from tests.benchmarks.shop_mail import Bools
 from tests.benchmarks.simulated_account import START, Floats, Ints
 

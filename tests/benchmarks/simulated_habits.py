@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.seed import DAY
 from tests.benchmarks.simulated_account import START, Floats, Ints, Mailing, Moments, SimulatedAccount
 from warehouse.warehouse import HISTORY_DAYS
 

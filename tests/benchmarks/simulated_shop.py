@@ -36,7 +36,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.seed import DAY
 from tests.benchmarks.shop_mail import CLICK, HOUR, LEAVE, LONGEST, Batch, Bools, Chances, Readers
 from tests.benchmarks.shop_people import (
     BUSINESS,

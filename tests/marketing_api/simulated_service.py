@@ -10,20 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from marketing_api.rate_limit.pacing import Schedule, Slot
+from marketing_api.rate_limit.report import RateReport
 
 START = 1000.0  # when the simulation begins, on the steady clock; the service's clock shows the same
 
 
-@dataclass(frozen=True)
-class Told:
-    """What an answer says about the limit."""
-
-    limit: int | None = None
-    requests: int | None = None
-    remaining: int | None = None
-    reached: bool = False
-    reset: float | None = None
-    after: float | None = None
+Told = RateReport  # what an answer says about the limit
 
 
 class Grid:
@@ -105,7 +97,7 @@ class Run:
     others: float = 0.0
     seed: int = 1
     cap: float | None = None
-    shown: Callable[[Told], Told | None] = lambda told: told
+    shown: Callable[[Told], Told] = lambda told: told
     slots: Schedule = field(default_factory=Schedule)
     start: float = START
     accepted: int = 0

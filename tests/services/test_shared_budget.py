@@ -22,7 +22,7 @@ from marketing_api.rate_limit import RateLimiter, RateReport
 from marketing_api.rate_limit.pacing import Schedule
 from marketing_api.rate_limit.redis_state import AGAIN, ALONE, HOLD, RedisState
 from marketing_api.rate_limit.shared_state import StateFile
-from marketing_api.sandbox.cli import spawn
+from marketing_api.sandbox.server import spawn
 from tests.services.conftest import Redis
 from tests.services.shared_budget import Asker, counted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from marketing_api.sandbox.moments import DAY
+from marketing_api.sandbox.seed import DAY
 from tests.benchmarks.simulated_account import START, SimulatedAccount
 from tests.benchmarks.simulated_nights import Run, everybody, informed, oldest_first, oracle
 from tests.benchmarks.simulated_shop import calibration, shop_year

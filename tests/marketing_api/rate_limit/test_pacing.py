@@ -65,7 +65,7 @@ def test_a_poor_report_does_not_hurt(shown: Callable[[Told], Told], least_share:
 
 
 def test_without_any_report_the_cautious_start_rate_is_kept() -> None:
-    run = Run(Grid(), seconds=60, shown=lambda told: None).go()
+    run = Run(Grid(), seconds=60, shown=lambda told: Told()).go()
     assert run.accepted / 60 == pytest.approx(START_RATE, rel=0.02)
     assert run.refused == 0
 
@@ -92,7 +92,7 @@ def test_a_limit_that_is_lowered_meanwhile_is_kept_at_once() -> None:
 
 
 def test_a_lower_limit_than_the_start_rate_is_found_without_any_report() -> None:
-    run = Run(Grid(limit=5), seconds=300, shown=lambda told: None).go()
+    run = Run(Grid(limit=5), seconds=300, shown=lambda told: Told()).go()
     assert run.share > 0.6
     assert run.refused_share < 0.05
 

@@ -7,7 +7,7 @@ import pytest
 
 from marketing_api import parsing
 from marketing_api.operations import contacts
-from marketing_api.records.timelines import TimelineAutomation, TimelineEvent, TimelineVisit
+from marketing_api.records.contacts import TimelineAutomation, TimelineEvent, TimelineVisit
 from tests.marketing_api import samples
 from tests.marketing_api.responses import records, response, utc
 

@@ -19,9 +19,8 @@ from typing import Any
 
 import pytest
 
-from marketing_api.sandbox.cli import main, spawn
 from marketing_api.sandbox.options import AccountOptions, Options, command
-from marketing_api.sandbox.server import drawn_delay, serve
+from marketing_api.sandbox.server import drawn_delay, main, serve, spawn
 from marketing_api.sandbox.switches import AS_OBSERVED, RATE_OBSERVED
 from tests.marketing_api.sandbox.asking import NOW, fetch, read
 
@@ -229,7 +228,8 @@ def test_child_process_answers_and_ends() -> None:
 
 def test_child_dies_with_its_parent() -> None:
     code = (
-        "import sys,os;from marketing_api.sandbox.cli import spawn;c=spawn();print(c.__enter__(),flush=True);sys.stdin.read();os._exit(9)"
+        "import os,sys;from marketing_api.sandbox.server import spawn;"
+        "child=spawn();print(child.__enter__(),flush=True);sys.stdin.read();os._exit(9)"
     )
     parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None

@@ -1,9 +1,10 @@
 """The options of sync and push, declared once for the command line (`parameters`) and the run config of Dagster's UI (`launchpad`)."""
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -156,7 +157,36 @@ PUSH = (
     Option("reject_limit", "send nothing when a larger share of the rows is bad (default: 5%)", float, share, 0.05, "SHARE"),
     Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
+_OF_ONE_KIND: Mapping[str, tuple[Option, ...]] = {
+    "contacts": (Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),),
+    "deletions": (
+        Option("yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"),
+        Option(
+            "confirmed_rows",
+            "how many rows you agree to delete: the number that the dry run shows",
+            holds=int,
+            read=whole,
+            default=0,
+            in_command="--yes, or the number typed when it is asked for",
+        ),
+    ),
+}
 
+
+class PushOptions(NamedTuple):
+    """What can be typed of one kind of push, apart from what else is known about it (`write_back.kinds`), so that `--help` imports nothing
+    of what a push needs. `options.toml` says what the texts are for."""
+
+    help: str
+    example: str
+    options: tuple[Option, ...]
+
+
+#: By kind, in the order in which they are listed.
+PUSH_OPTIONS: Mapping[str, PushOptions] = {
+    kind: PushOptions(**texts, options=(*SOURCE, *PUSH, *_OF_ONE_KIND.get(kind, ()), ACCOUNT))
+    for kind, texts in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
 
 ACTIVATIONS = (
     Option("names", "these only (default: all that are enabled)", list, metavar="NAME", is_positional=True),

@@ -17,11 +17,11 @@ from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
 from pipelines.launchpad import check_confirmed, config_fields, values
+from pipelines.options import PUSH_OPTIONS
 from pipelines.progress import Progress
 from pipelines.settings import Settings
 from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.push_report import plan_lines, result_lines
 from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push
 from pipelines.write_back.result import Ran, Result

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, ClassVar
 from marketing_api.contact_lookup import Fetch, Found
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
-from pipelines.options import Option
+from pipelines.options import PUSH_OPTIONS, Option
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import Planning
-from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.unknown_outcomes import Presence
 from pipelines.write_back.verification import ReadBack
 

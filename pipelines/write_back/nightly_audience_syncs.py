@@ -11,8 +11,7 @@ import dagster as dg
 
 from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.failures import explain
-from pipelines.launchpad import check_confirmed, config_fields, values
-from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD
+from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, check_confirmed, config_fields, values
 from pipelines.progress import stage
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.audience_syncs import AudienceSync, chosen, push_turnover, read_audience_syncs, turnover

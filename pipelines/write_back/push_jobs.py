@@ -16,8 +16,7 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.launchpad import check_confirmed, config_fields, values
-from pipelines.options import PUSH_OPTIONS
+from pipelines.options import PUSH_OPTIONS, check_confirmed, config_fields, values
 from pipelines.progress import Progress
 from pipelines.settings import Settings
 from pipelines.write_back.kinds import KINDS, Kind

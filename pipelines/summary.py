@@ -30,7 +30,7 @@ from warehouse.publish import published_path
 
 if TYPE_CHECKING:
     from pipelines.report.mail import Reports
-    from pipelines.write_back.nightly_audience_syncs import AudienceSyncs  # brings Dagster, which takes seconds to import
+    from pipelines.write_back.push_jobs import AudienceSyncs  # brings Dagster, which takes seconds to import
 
 _FIRST_QUERY = """\
 select c.subject, s.opened_count, s.opened_percent

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
-_LONGEST = 60
 
 
 def lines(text: str, *values: object) -> list[str]:
@@ -136,36 +135,8 @@ def result_document(result: Result) -> output.PushResult:
 @cache
 def _texts() -> Any:
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
-    made.filters |= {"of": plural, "number": "{:,}".format, "rows": _rows, "short": _short, "duration": _duration}
-    made.filters |= {
-        "grouped": grouped,
-        "known": known,
-        "renamed": _renamed,
-        "cell": lambda count: (f"{count:,}" if count else "·").rjust(11),
-    }
+    made.filters |= {"of": plural, "number": "{:,}".format, "grouped": grouped, "known": known, "shown": lambda name: shown(name)[1:-1]}
+    made.filters["cell"] = lambda count: (f"{count:,}" if count else "·").rjust(11)
     made.tests["permanent"] = is_permanent
     made.globals |= {"KINDS": KINDS, "SHOWN": _SHOWN, "NO_ROWS": "the input has no rows"}
     return made.from_string(_TEXTS.read_text(encoding="utf-8")).module
-
-
-def _renamed(column: tuple[str, str]) -> str:
-    ours, theirs = column
-    return f'{shown(ours)[1:-1]} ← "{shown(theirs)[1:-1]}"'
-
-
-def _rows(numbers: Sequence[int]) -> str:
-    first = ", ".join(map(str, numbers[:5]))
-    return f"row {first}" if len(numbers) == 1 else f"rows {first}{f' and {len(numbers) - 5:,} more' if len(numbers) > 5 else ''}"
-
-
-def _short(text: str | None) -> str:
-    flat = " ".join((text or "(empty)").split())
-    return flat if len(flat) <= _LONGEST else flat[: _LONGEST - 1] + "…"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1.5:
-        return "about a second"
-    if seconds < 120:
-        return f"about {seconds:.0f} seconds"
-    return f"about {seconds / 60:.0f} minutes" if seconds < 7200 else f"about {seconds / 3600:.1f} hours"

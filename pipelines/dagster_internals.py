@@ -3,8 +3,6 @@
 `tests/pipelines/test_dagster_internals.py` names the version that this was written for, and fails when a part of it has moved.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 import os
@@ -13,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import dagster as dg
 from dagster._core.remote_origin import RemoteRepositoryOrigin
@@ -25,12 +23,10 @@ from dagster._core.workspace.load import location_origin_from_module_name
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool
+from starlette.types import ASGIApp
 
 from pipelines.failures import HomeError
 from warehouse.archive.disk import set_aside
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
 
 log = logging.getLogger(__name__)
 
@@ -152,7 +148,7 @@ class KeptOpenEventLog(SqliteEventLogStorage):
         super().__init__(base_dir, inst_data)
 
     @classmethod
-    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> KeptOpenEventLog:
+    def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> Self:
         """`base_dir` is taken from Dagster's home on, where it is relative: Dagster gives its storage nothing else of its place."""
         return cls(str(Path(os.environ.get("DAGSTER_HOME", ""), config_value["base_dir"])), inst_data)
 

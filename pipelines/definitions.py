@@ -25,8 +25,7 @@ from pipelines.resources import RunReader, reader_resource, settings_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags, shard_tags
 from pipelines.sensors import failure_alerts, models_after_failed_reads
 from pipelines.settings import Settings, load_settings
-from pipelines.write_back.nightly_audience_syncs import AudienceSyncs, standing_order
-from pipelines.write_back.push_jobs import push_jobs
+from pipelines.write_back.push_jobs import AudienceSyncs, push_jobs, standing_order
 
 #: Of a clone; a wheel has none.
 _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"

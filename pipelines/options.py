@@ -1,13 +1,17 @@
-"""The options of sync and push, declared once for the command line (`parameters`) and the run config of Dagster's UI (`launchpad`)."""
+"""The options of sync and push, declared once for the command line (`parameters`) and for Dagster's launchpad (`config_fields`)."""
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from pipelines.settings import SettingsError, clock_time, count, day, share, whole
+
+if TYPE_CHECKING:
+    import dagster as dg
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,34 @@ def _parameter(option: Option) -> click.Parameter:
     return click.Option([option.flag, option.name], multiple=is_list, **how)
 
 
+def config_fields(options: Iterable[Option]) -> "dict[str, dg.Field]":
+    """Those that the UI has, as the config schema of a step; `values` reads what a person made of it."""
+    import dagster as dg  # takes seconds, and the command line does without
+
+    def kind(option: Option) -> Any:
+        if option.choices:
+            # Its name is what Dagster says that a wrong value is not.
+            return dg.Enum(f"{', '.join(option.choices[:-1])} or {option.choices[-1]}", [dg.EnumValue(choice) for choice in option.choices])
+        if option.holds is list:
+            return [str]
+        return option.holds if option.unset is not None else dg.Noneable(option.holds)
+
+    return {
+        option.name: dg.Field(kind(option), default_value=option.unset, description=option.help) for option in options if not option.in_ui
+    }
+
+
+def values(options: Iterable[Option], config: Mapping[str, Any]) -> dict[str, Any]:
+    """A run config's values by name. Raises SettingsError."""
+    return {option.name: option.of(config.get(option.name)) for option in options}
+
+
+def check_confirmed(chosen: Mapping[str, Any]) -> None:
+    """Whatever sends by a run config has to be confirmed by a word, which no slip and no click types. Raises SettingsError."""
+    if chosen[CONFIRM.name].strip().lower() != CONFIRM_WORD:
+        raise SettingsError(f"nothing was sent: to send from the UI, add `{CONFIRM.name}: {CONFIRM_WORD}` to the config of this step")
+
+
 def words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[str]:
     """What was chosen, as it is typed."""
     found: list[str] = []
@@ -156,7 +188,36 @@ PUSH = (
     Option("reject_limit", "send nothing when a larger share of the rows is bad (default: 5%)", float, share, 0.05, "SHARE"),
     Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
+_OF_ONE_KIND: Mapping[str, tuple[Option, ...]] = {
+    "contacts": (Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),),
+    "deletions": (
+        Option("yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"),
+        Option(
+            "confirmed_rows",
+            "how many rows you agree to delete: the number that the dry run shows",
+            holds=int,
+            read=whole,
+            default=0,
+            in_command="--yes, or the number typed when it is asked for",
+        ),
+    ),
+}
 
+
+class PushOptions(NamedTuple):
+    """What can be typed of one kind of push, apart from what else is known about it (`write_back.kinds`), so that `--help` imports nothing
+    of what a push needs. `options.toml` says what the texts are for."""
+
+    help: str
+    example: str
+    options: tuple[Option, ...]
+
+
+#: By kind, in the order in which they are listed.
+PUSH_OPTIONS: Mapping[str, PushOptions] = {
+    kind: PushOptions(**texts, options=(*SOURCE, *PUSH, *_OF_ONE_KIND.get(kind, ()), ACCOUNT))
+    for kind, texts in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
 
 ACTIVATIONS = (
     Option("names", "these only (default: all that are enabled)", list, metavar="NAME", is_positional=True),

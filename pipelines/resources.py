@@ -14,9 +14,8 @@ from assets.sources import SourceAsset
 from marketing_api.clock import Clock, utc_now
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.launchpad import config_fields, values
 from pipelines.logs import start_logging
-from pipelines.options import SYNC
+from pipelines.options import SYNC, config_fields, values
 from pipelines.publishing import noted
 from pipelines.reading import open_reader
 from pipelines.schedules import chosen_days

@@ -7,8 +7,7 @@ from pipelines.jobs import REFRESH_MODELS
 from pipelines.publishing import MODELS_STEP
 from pipelines.schedules import COMMAND_TAG, NIGHT_TAG, shard_tags
 from pipelines.settings import SHARD_TAG, Settings
-from pipelines.write_back.nightly_audience_syncs import standing_order
-from pipelines.write_back.push_jobs import report_push
+from pipelines.write_back.push_jobs import report_push, standing_order
 
 _UNFINISHED = set(dg.DagsterRunStatus) - {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
 #: Of a run that failed: another attempt is to come; the attempt, once there is one.

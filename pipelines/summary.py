@@ -30,7 +30,7 @@ from warehouse.publish import published_path
 
 if TYPE_CHECKING:
     from pipelines.report.mail import Reports
-    from pipelines.write_back.nightly_audience_syncs import AudienceSyncs  # brings Dagster, which takes seconds to import
+    from pipelines.write_back.push_jobs import AudienceSyncs  # brings Dagster, which takes seconds to import
 
 _FIRST_QUERY = """\
 select c.subject, s.opened_count, s.opened_percent
@@ -79,8 +79,8 @@ def print_activations(activations: AudienceSyncs) -> None:
 def _texts() -> Any:
     """The macros by name. What they are filled with is shown as it is, whatever is in it."""
     made = Environment(trim_blocks=True, lstrip_blocks=True, finalize=lambda value: escape(plain(value)))  # noqa: S701 (plain text)
-    made.filters |= {"clock": clock, "failed": _failed, "days_read": days_read, "problem_lines": problem_lines}
-    made.globals |= {"OK": Status.OK, "UNCHANGED": Status.UNCHANGED}
+    made.filters |= {"clock": clock, "days_read": days_read, "problem_lines": problem_lines}
+    made.globals |= {"OK": Status.OK, "UNCHANGED": Status.UNCHANGED, "FAILURES": [each for each in Outcome if each is not Outcome.OK]}
     return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8")).module
 
 
@@ -118,10 +118,6 @@ def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]
             words = different.pop() if len(different) == 1 else by_name
             tables.setdefault(words, []).extend(table.name for table in asset.tables)
     yield from (f"days read of {', '.join(names)}: {words}" for words, names in tables.items())
-
-
-def _failed(outcomes: Mapping[Outcome, int]) -> list[tuple[str, int]]:
-    return [(outcome.value, outcomes[outcome]) for outcome in Outcome if outcome is not Outcome.OK and outcomes[outcome]]
 
 
 def problem_lines(problems: Mapping[tuple[str, str], Iterable[str]]) -> Iterator[str]:

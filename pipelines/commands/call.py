@@ -72,8 +72,7 @@ def call(arguments: Arguments, settings: Settings) -> int:
         by_name = {each.account: each for each in accounts}
         connection = by_name[account_named(arguments.account, list(by_name))]
         if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
-            print("nothing was sent", file=sys.stderr)
-            return exits.INCOMPLETE
+            return print_error("nothing was sent", exits.INCOMPLETE)
         with _client(connection) as (client, _):
             try:
                 return _print(client, call)

@@ -10,7 +10,7 @@ from dotenv import dotenv_values, set_key, unset_key
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from pipelines import exits
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, command, print_error
 from pipelines.commands.call import greeting
 from pipelines.options import Option
 from pipelines.settings import Settings, SettingsError, address, load_settings
@@ -41,8 +41,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
     found, _ = greeting(connection)
     print(found.text)
     if not found.is_well:
-        print("nothing was written; correct the address or the key, and try again", file=sys.stderr)
-        return exits.WRONG_USE
+        return print_error("nothing was written; correct the address or the key, and try again", exits.WRONG_USE)
     _write(file, {"MARKETING_API_URL": connection.url, "MARKETING_API_KEY": connection.key.reveal()})
     print(f"{file}: address and key, for you alone to read; keep it out of version control")
     folder, program = (shlex.quote(str(path)) for path in (settings.folder.resolve(), Path(sys.executable).with_name("marketing-sync")))

@@ -8,9 +8,8 @@ from typing import Any
 import click
 
 from pipelines.commands import Arguments, Group, command
-from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, OUT, PERMANENT, UNKNOWN, Option
+from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, OUT, PERMANENT, PUSH_OPTIONS, UNKNOWN, Option
 from pipelines.settings import Settings
-from pipelines.write_back.push_options import PUSH_OPTIONS
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _OTHERS: dict[str, tuple[Option, ...]] = {

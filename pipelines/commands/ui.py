@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipelines import exits
 from pipelines.accounts import connections
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, command, print_error
 from pipelines.home import dagster_home, prepare_home
 from pipelines.keeper import Keeper
 from pipelines.options import Option
@@ -46,8 +46,7 @@ def ui(arguments: Arguments, settings: Settings) -> int:
         print(f"Dagster UI: http://{_HOST}:{arguments.port} in about 10 seconds; Ctrl-C stops it, and the schedule with it", flush=True)
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
             _serve(listener, programs, Path(folder), has_own_dagster=not dagster.is_relative_to(home))
-    print("marketing-sync: a part of Dagster ended by itself, so the UI has ended; start it again", file=sys.stderr)
-    return exits.INCOMPLETE
+    return print_error("marketing-sync: a part of Dagster ended by itself, so the UI has ended; start it again", exits.INCOMPLETE)
 
 
 def listening(port: int) -> socket.socket:

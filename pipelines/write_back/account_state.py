@@ -11,11 +11,11 @@ import difflib
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import duckdb
 import msgspec
 
 from marketing_api.exchange import order_of
@@ -26,10 +26,11 @@ from pipelines.write_back.input.columns import fold
 from pipelines.write_back.input.rows import Cell, InputError, cell_of, shown, text_of
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Past
+from warehouse.connection import connect
+from warehouse.errors import NoWarehouse
+from warehouse.sql import statements
 
-if TYPE_CHECKING:  # takes long to import, as DuckDB and pyarrow do: what describes a kind of push does without
-    import duckdb
-
+_QUERIES = statements(Path(__file__).with_suffix(".sql"))
 _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 
@@ -173,7 +174,7 @@ class Known:
         return self._members(ids, "bigint", "c.contact_id = keys.key", "null")
 
     def _members(self, keys: Iterable[Any], key_type: str, condition: str, fields: str) -> dict[Any, list[Member]]:
-        rows = self._query(dict.fromkeys(keys), key_type, _queries()["members"].format(fields=fields, condition=condition))
+        rows = self._query(dict.fromkeys(keys), key_type, _QUERIES["members"].format(fields=fields, condition=condition))
         found: dict[Any, list[Member]] = {}
         for key, *member in rows:
             found.setdefault(key, []).append(Member._make(member))
@@ -181,12 +182,12 @@ class Known:
 
     def shown_fields(self, list_ids: Collection[int]) -> dict[int, set[str]]:
         """List → the keys under which the service shows values of custom fields for any of its contacts."""
-        rows = self._query(list_ids, "bigint", _queries()["shown_fields"])
+        rows = self._query(list_ids, "bigint", _QUERIES["shown_fields"])
         return {list_id: set(shown) for list_id, shown in rows}
 
     def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Event]:
         """Events of contacts in the same minute as these (contact id, unix seconds)."""
-        rows = self._query({(contact_id, at // 60) for contact_id, at in moments}, "bigint[]", _queries()["timelines"])
+        rows = self._query({(contact_id, at // 60) for contact_id, at in moments}, "bigint[]", _QUERIES["timelines"])
         return [Event(*row) for row in rows]
 
     def _query(self, keys: Collection[Any], key_type: str, sql: str) -> Iterable[tuple[Any, ...]]:
@@ -211,13 +212,9 @@ def load_known(settings: Settings, account: str) -> Known:
     """What the warehouse knows of the account. Raises InputError when business or lists were never read, and what
     `warehouse.connection.connect` raises.
     """
-    import duckdb
-
-    from warehouse.errors import NoWarehouse
-
     try:
         with _connected(settings) as connection:
-            basics = [_queries()[name] for name in ("business", "lists", "fields", "read")]
+            basics = [_QUERIES[name] for name in ("business", "lists", "fields", "read")]
             business, lists, fields, read = (connection.execute(sql, {"account": account}).fetchall() for sql in basics)
     except (NoWarehouse, duckdb.CatalogException, duckdb.BinderException):
         business = []
@@ -234,16 +231,7 @@ def load_known(settings: Settings, account: str) -> Known:
 
 
 def _connected(settings: Settings) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    from warehouse.connection import connect
-
     return connect(settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting)
-
-
-@cache
-def _queries() -> Mapping[str, str]:
-    from warehouse.sql import statements
-
-    return statements(Path(__file__).with_suffix(".sql"))
 
 
 def _zone(*names: str | None) -> ZoneInfo:

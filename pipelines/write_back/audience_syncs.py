@@ -1,8 +1,7 @@
 """Audience syncs (reverse ETL, `activations.toml`): queries, and what the service is told of who entered or left their results.
 
 Somebody is a member once the service has taken it, so that a push that failed, was killed or was rejected is tried again by the next run.
-Belongs here: the file, who came and went, their rows. Not here: how a push works (`push_service`), the step of a night
-(`nightly_audience_syncs`).
+Belongs here: the file, who came and went, their rows. Not here: how a push works (`push_service`), the step of a night (`push_jobs`).
 """
 
 from collections.abc import Mapping, Sequence

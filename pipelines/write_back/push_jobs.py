@@ -1,11 +1,11 @@
-"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report.
+"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report, and the audience syncs of a night, one step.
 
-Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the work (`push_service`).
+Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the work (`push_service`, `audience_syncs`).
 
 Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where it ended.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -16,12 +16,12 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.launchpad import check_confirmed, config_fields, values
-from pipelines.progress import Progress
+from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, PUSH_OPTIONS, check_confirmed, config_fields, values
+from pipelines.progress import Progress, stage
 from pipelines.settings import Settings
+from pipelines.write_back.audience_syncs import AudienceSync, chosen, push_turnover, read_audience_syncs, turnover
 from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.push_report import plan_lines, result_lines
 from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push
 from pipelines.write_back.result import Ran, Result
@@ -61,16 +61,16 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
     def plan(context: dg.OpExecutionContext) -> Iterator[dg.Output[Any]]:
         settings: Settings = context.resources.settings
         with _explained():
-            chosen = values(kind.all_options, context.op_config)
-            if not chosen["dry_run"]:
-                check_confirmed(chosen)
+            picked = values(kind.all_options, context.op_config)
+            if not picked["dry_run"]:
+                check_confirmed(picked)
             prepare_home(settings.home, settings.lock_seconds)
-            planned = plan_push(settings, order_of(settings, kind, chosen))
+            planned = plan_push(settings, order_of(settings, kind, picked))
             lines = plan_lines(planned, is_discreet=True)
             context.log.info("\n".join(lines))
-            _check(planned, chosen, lines)
+            _check(planned, picked, lines)
         yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
-        if not chosen["dry_run"]:
+        if not picked["dry_run"]:
             with _explained():
                 push_id = enqueue(settings, planned, run=context.run_id)
             ran = Ran(context.run_id, context.job_name, utc_now(), planned.order.account, push_id)
@@ -81,11 +81,11 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
     return plan
 
 
-def _check(planned: Planned, chosen: Mapping[str, Any], lines: list[str]) -> None:
+def _check(planned: Planned, picked: Mapping[str, Any], lines: list[str]) -> None:
     if planned.refusal:
         raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=plan_metadata(planned, lines), allow_retries=False)
     count = len({row for item in planned.plan.items for row in item.rows})
-    if planned.order.kind.agreement and not chosen["dry_run"] and count and chosen["confirmed_rows"] != count:
+    if planned.order.kind.agreement and not picked["dry_run"] and count and picked["confirmed_rows"] != count:
         text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
         raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
 
@@ -179,3 +179,73 @@ def result_metadata(result: Result) -> dict[str, Any]:
         "drifted": result.counts.drifted,
         "result": dg.MetadataValue.md(markdown_block(map(without_addresses, result_lines(result)))),
     }
+
+
+# ---- audience syncs after a night's sync: a step behind the models, and what came of it for the summary
+
+
+class AudienceSyncs:
+    """Runs what is enabled. Of the last time: `lines`, what came of each, for people and without addresses; `problems`, those of what went
+    wrong; and how many `requests` it took.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.lines: list[str] = []
+        self.problems: list[str] = []
+        self.requests = 0
+
+    def run(self, sandbox_url: str | None = None, *, names: Sequence[str] = (), accept_shrink: bool = False) -> None:
+        """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the sandbox that the night reads from."""
+        settings = replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
+        self.lines, self.problems, self.requests = [], [], 0
+        with stage("sending segments back"):
+            for sync in chosen(read_audience_syncs(settings.folder), names):
+                self._push(settings, sync, accept_shrink)
+
+    def _push(self, settings: Settings, sync: AudienceSync, accept_shrink: bool) -> None:
+        parts: list[str] = []
+        try:
+            found = turnover(settings, sync, accept_shrink=accept_shrink)
+            parts.append(f"{found.size:,} people, {len(found.entered):,} entered, {len(found.left):,} left")
+            results = push_turnover(settings, found, Watch())
+            requests = sum(result.requests_sent or 0 for result in results)
+            self.requests += requests
+            parts[0] += f", {requests:,} requests"
+            # rows that the service refused on an earlier night do not fail this one; the push tells them
+            problem = "; ".join(filter(None, (result.problem(result.rejected_now) for result in results)))
+        except Exception as failed:
+            problem = without_addresses(explain(failed)[0])
+        self.lines.append(f"{sync.name}: {'; '.join(filter(None, [*parts, problem]))}")
+        self.problems += self.lines[-1:] if problem else []
+
+    def asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
+        """The step that runs once everything in `after` is made."""
+
+        @dg.asset(
+            key="activations",
+            deps=list(after),
+            group_name="activations",
+            config_schema=config_fields(ACTIVATIONS),
+            required_resource_keys={"reader", "settings"},
+            description="The segments of activations.toml: who entered or left since last time is tagged, untagged or added to a list.",
+        )
+        def activations(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+            with _explained():
+                picked = values(ACTIVATIONS, context.op_execution_context.op_config)
+                check_confirmed(picked)
+            sandbox_url, settings = context.resources.reader.sandbox_url, context.resources.settings
+            syncs = self if settings is self._settings else AudienceSyncs(settings)
+            syncs.run(sandbox_url, names=picked["names"], accept_shrink=picked["accept_shrink"])
+            context.log.info("\n".join(syncs.lines))
+            metadata: dict[str, Any] = {"requests": syncs.requests, "result": dg.MetadataValue.md(markdown_block(syncs.lines))}
+            if syncs.problems:
+                raise dg.Failure("; ".join(syncs.problems), metadata=metadata, allow_retries=False)
+            return dg.MaterializeResult(metadata=metadata)
+
+        return activations
+
+
+def standing_order(settings: Settings) -> dict[str, Any]:
+    """The run config of runs that nobody launches by hand: whoever switched activations on confirmed them once and for all."""
+    return {"ops": {"activations": {"config": {CONFIRM.name: CONFIRM_WORD}}}} if settings.activations else {}

@@ -291,7 +291,7 @@ class Sending:
             del self._due[item_id]
         settled = began - self._policy.last_look_s
         self._do(
-            lambda: kind.look(self._outbox, self._client, self._account, contact_id, together, settled),
+            lambda: kind.look(self._outbox, self._client.fetch, self._account, contact_id, together, settled),
             lambda looked: self._on_looked(together, looked, began),
         )
 

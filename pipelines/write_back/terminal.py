@@ -214,10 +214,7 @@ def _cancel(outbox: Outbox, account: str, push_id: int | None, *, unknown: bool)
     """Drop what is planned, and what is `unknown` if wanted."""
     with outbox.sending(account) if unknown else nullcontext():  # whoever sends is still finding out about them
         count = outbox.cancel(account, push_id, unknown=unknown)
-    left = [entry for entry in outbox.open(account) if push_id in (None, entry.push_id)]
-    print(f"{count:,} requests dropped")
-    if left:
-        print(f"{len(left):,} were sent and their outcome is not known yet: `marketing-sync push retry` finds out")
+    say(report.lines("cancel", count, sum(push_id in (None, entry.push_id) for entry in outbox.open(account))))
     return exits.DONE
 
 
@@ -251,9 +248,7 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
 
 def _audience_sync(arguments: SimpleNamespace, settings: Settings, sync: AudienceSync, stop: interrupts.Stop) -> int:
     found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
-    note = "" if not found.left or sync.untag_when_gone else " (nothing is sent about those)"
-    turned = f"{len(found.entered):,} entered, {len(found.left):,} left{note}"
-    say(["", f"activation {sync.name}: {found.size:,} people; since last time {turned}"])
+    say(report.lines("turnover", found))
     if found.planned is not None:
         say(report.plan_lines(found.planned))
     if not arguments.apply:

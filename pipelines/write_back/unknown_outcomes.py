@@ -63,9 +63,14 @@ def wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
 
 
 def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]:
-    """What becomes of each item (by its number)."""
+    """What becomes of each item (by its number): as many as fit have an entry, and among those the surest likenesses in sum.
+
+    What is done has its entry, whoever else may look alike. What was done just now may not show yet: it takes part like those that are
+    unknown, and goes first only where its likeness is as sure.
+    """
     ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
-    taken = _assigned(ordered, timeline.entries)
+    first = {item.item_id for item in ordered if item.is_done and item.is_settled}
+    taken = cheapest({item.item_id: _costs(item, timeline.entries) for item in ordered}, first)
     oldest = min((shown.at for shown in timeline.entries if shown.at is not None), default=None)
     oldest_local = min((shown.local for shown in timeline.entries if shown.local is not None), default=None)
 
@@ -87,16 +92,6 @@ def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | Non
     if oldest is not None and item.at is not None:
         return item.at - _SPARE_S <= oldest
     return oldest_local is None or item.local - dt.timedelta(seconds=_SPARE_S) <= oldest_local
-
-
-def _assigned(items: Sequence[Wanted], shown: Sequence[Shown]) -> dict[int, int]:
-    """Item → entry: as many as fit, and among those the surest likenesses in sum.
-
-    What is done has its entry, whoever else may look alike. What was done just now may not show yet: it takes part like those that are
-    unknown, and goes first only where its likeness is as sure.
-    """
-    first = {item.item_id for item in items if item.is_done and item.is_settled}
-    return cheapest({item.item_id: _costs(item, shown) for item in items}, first)
 
 
 def cheapest(costs: Mapping[int, Mapping[int, int]], first: Collection[int] = ()) -> dict[int, int]:

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
     for entry in entries:
         has_request = entry.operation is not None
         yield {
-            **{name: getattr(entry, name) for name in _SAME},
+            **{each.name: getattr(entry, each.name) for each in fields(entry)},  # what the table does not have is left out
             **{name: _moment(getattr(entry, name)) for name in ("planned_at", "sent_at", "done_at", "verified_at")},
             "state": entry.state.value,
             "row_numbers": list(entry.rows),
@@ -79,12 +80,6 @@ def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
             "params": json.dumps(dict(entry.params), ensure_ascii=False) if has_request else None,
             "drift": json.dumps(dict(entry.drift), ensure_ascii=False) if entry.drift is not None else None,
         }
-
-
-_SAME = (
-    *("account", "push_id", "item_id", "kind", "source", "email", "contact_id", "operation", "rejected_by", "attempts"),
-    *("request_id", "run", "revision"),
-)
 
 
 def _moment(seconds: float | None) -> dt.datetime | None:

@@ -45,7 +45,7 @@ _IMPORTED = (
     "pipelines.settings",
     "pipelines.write_back.terminal",
     "pipelines.write_back.push_service",
-    "pipelines.write_back.nightly_audience_syncs",
+    "pipelines.write_back.push_jobs",
     *(f"pipelines.commands.{name}" for name in ("sync", "push", "publish", "status")),
     *("dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime"),
     *("marketing_api.client", "pipelines.write_back.writebacks_export"),

@@ -1,6 +1,6 @@
 """The kinds of push, each with all of its knowledge in one file (moves and deletions share theirs); `kind.py` says what that is.
 
-A new one is a class in a file here, a line in the registry below, what can be typed (`push_options`), and a test. Nothing else in
+A new one is a class in a file here, a line in the registry below, what can be typed (`pipelines.options`), and a test. Nothing else in
 the program names a kind.
 """
 

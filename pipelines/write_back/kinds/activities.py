@@ -4,14 +4,12 @@ One whose response was lost is looked for in the contact's timeline before anyth
 contact takes part in that, so that no entry is counted twice. Not here: which entry is whose (`unknown_outcomes`).
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from marketing_api.contact_lookup import Timeline, Unread, fetch_timelines, read_timeline
+from marketing_api.contact_lookup import Fetch, Timeline, Unread, fetch_timelines, read_timeline
 from marketing_api.records.contacts import ADDACTIVITY, TIMELINE
 from marketing_api.write_result import unescaped
 from pipelines.write_back.account_state import Event, Person, Who, read_who
@@ -25,9 +23,6 @@ from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.unknown_outcomes import Presence, look_for, wanted
 from pipelines.write_back.verification import Compared, ReadBack, Readings
-
-if TYPE_CHECKING:
-    from marketing_api.client import Client
 
 IN_TIMELINE = "already in the timeline"
 _TWICE = "the local time is one that the clocks show twice; the first of the two is taken"
@@ -205,10 +200,10 @@ class Activities(Kind):
         reading.poll(sent, lambda waiting: _see(reading, waiting))
 
     def look(
-        self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled_before: float
+        self, outbox: Outbox, fetch: Fetch, account: str, contact_id: int, item_ids: Collection[int], settled_before: float
     ) -> Mapping[int, Presence]:
         """One timeline serves all of the contact's."""
-        timeline = read_timeline(client.fetch(TIMELINE.bind(id=contact_id)))
+        timeline = read_timeline(fetch(TIMELINE.bind(id=contact_id)))
         presence = _presence(outbox, account, contact_id, timeline, settled_before)
         return {item_id: presence[item_id] for item_id in item_ids if item_id in presence}
 

@@ -3,25 +3,19 @@
 Belongs here: what there is to know, with what holds for most kinds. Not here: any single kind.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Self
 
 from marketing_api.contact_lookup import Fetch, Found
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
-from pipelines.options import Option
+from pipelines.options import PUSH_OPTIONS, Option
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.planning import Planning
-from pipelines.write_back.push_options import PUSH_OPTIONS
 from pipelines.write_back.unknown_outcomes import Presence
 from pipelines.write_back.verification import ReadBack
-
-if TYPE_CHECKING:  # planning does without it, and starts sooner
-    from marketing_api.client import Client
 
 Params = Mapping[str, str]
 
@@ -56,7 +50,7 @@ class Kind(str, ABC):
         "not in the warehouse: the service is asked for each, and rows about those it does not know are rejected"
     )
 
-    def __new__(cls) -> Kind:
+    def __new__(cls) -> Self:
         return super().__new__(cls, cls.name)
 
     @property
@@ -96,7 +90,7 @@ class Kind(str, ABC):
         return None
 
     def look(
-        self, outbox: Outbox, client: Client, account: str, contact_id: int, item_ids: Collection[int], settled: float
+        self, outbox: Outbox, fetch: Fetch, account: str, contact_id: int, item_ids: Collection[int], settled: float
     ) -> Mapping[int, Presence]:
         """Look for items that are all about one contact; what was done before `settled` (unix seconds) shows."""
         raise NotImplementedError

@@ -3,13 +3,11 @@
 They are read back by the listings of the lists that are touched, of which one page proves many.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from marketing_api.contact_lookup import Unread, read_list
 from marketing_api.operation import Operation
@@ -23,9 +21,6 @@ from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.verification import Compared, ReadBack, Readings
-
-if TYPE_CHECKING:
-    from marketing_api.client import Client
 
 ON_TARGET, OFF_LIST = "already on the list", "not on the list"
 
@@ -102,7 +97,7 @@ class _Fate(NamedTuple):
 
 
 class _Removing:
-    def __init__(self, kind: ListRemoval, planning: Planning, rows: list[ListRow]) -> None:
+    def __init__(self, kind: "ListRemoval", planning: Planning, rows: list[ListRow]) -> None:
         self._kind = kind
         self._planning, self._known = planning, planning.known
         self._rows = list(resolve(planning, rows, must_exist=False))
@@ -224,16 +219,16 @@ _LEAST_REQUESTS = 4
 _SHARE = 0.05
 
 
-def _people(client: Client, list_id: int, worth: float) -> tuple[set[object] | None, int]:
+def _people(reading: ReadBack, list_id: int, worth: float) -> tuple[set[object] | None, int]:
     """Ids and addresses of who is on the list, if that takes no more than `worth` requests; and the requests that were sent."""
-    found, requests = read_list(client, list_id, worth)
+    found, requests = read_list(reading.client, list_id, worth)
     return (None if found is None else {who for one in found for who in (one.contact_id, (one.email or "").lower()) if who}), requests
 
 
-def _see(client: Client, entries: Collection[Entry], shown: dict[int, set[object]]) -> Readings:
+def _see(reading: ReadBack, entries: Collection[Entry], shown: dict[int, set[object]]) -> Readings:
     """What the lists show of each: as they were read to begin with (`shown`), and read anew from then on."""
     lists = {list_id for entry in entries for list_id in lists_of(entry)}
-    now = {each: shown.pop(each) if each in shown else _people(client, each, math.inf)[0] for each in lists}
+    now = {each: shown.pop(each) if each in shown else _people(reading, each, math.inf)[0] for each in lists}
     return {entry.item_id: _compared(entry, [now[list_id] for list_id in lists_of(entry)]) for entry in entries}
 
 
@@ -290,12 +285,12 @@ class ListRemoval(Kind):
         worth: float = max(_LEAST_REQUESTS, math.ceil((1.0 if how == "all" else _SHARE) * len(left)))
         shown: dict[int, set[object]] = {}
         for list_id, _ in Counter(list_id for entry in left for list_id in lists_of(entry)).most_common():
-            members, requests = _people(reading.client, list_id, worth) if worth > 0 else (None, 0)
+            members, requests = _people(reading, list_id, worth) if worth > 0 else (None, 0)
             worth -= requests
             if members is not None:
                 shown[list_id] = members
         provable = [entry for entry in left if shown.keys() >= set(lists_of(entry))]
-        reading.poll(provable, lambda waiting: _see(reading.client, waiting, shown))
+        reading.poll(provable, lambda waiting: _see(reading, waiting, shown))
 
 
 class Moves(ListRemoval):

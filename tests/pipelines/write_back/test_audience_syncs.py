@@ -13,8 +13,8 @@ import pytest
 from marketing_api.client import Connection, Secret
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.audience_syncs import AudienceSync, chosen, read_audience_syncs
-from pipelines.write_back.nightly_audience_syncs import AudienceSyncs, standing_order
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.push_jobs import AudienceSyncs, standing_order
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_nightly import failures

@@ -20,8 +20,8 @@ from pipelines.settings import Settings
 from pipelines.write_back import push_service
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds import TAGS, verify
-from pipelines.write_back.nightly_audience_syncs import AudienceSyncs
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.push_jobs import AudienceSyncs
 from pipelines.write_back.retry_policy import RetryPolicy
 from tests.pipelines.conftest import STANDING, Command
 from tests.pipelines.running import environment

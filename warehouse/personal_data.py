@@ -3,8 +3,6 @@
 Not here: doing it (`masking`).
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 #: Characters of a key for hashes; a shorter one could be guessed.

@@ -5,8 +5,6 @@ published file open for as long as they like: it is never changed, a newer one t
 (`personal_data`), Parquet (`lake`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +34,25 @@ MEMORY_LIMIT = "400MB"
 
 #: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
 PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a copy says of itself; the columns of `sync.published` say what the fields mean."""
+
+    published_at: dt.datetime
+    data_as_of: dt.datetime | None
+    personal_data: PersonalData
+    group_min: int
+    table_count: int
+    row_count: int
+
+    def shows_more_than(self, personal_data: PersonalData, group_min: int) -> bool:
+        """Of people, than a copy of that kind."""
+        if self.personal_data is personal_data:
+            return personal_data is not PersonalData.KEEP and self.group_min < group_min
+        order = list(PersonalData)
+        return order.index(self.personal_data) < order.index(personal_data)
 
 
 def publish(
@@ -194,25 +211,6 @@ BREAKING = f"origin = 'published' and noticed_at = (select published_at from {FA
 
 #: How many earlier files stay to go back to.
 KEPT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What a copy says of itself; the columns of `sync.published` say what the fields mean."""
-
-    published_at: dt.datetime
-    data_as_of: dt.datetime | None
-    personal_data: PersonalData
-    group_min: int
-    table_count: int
-    row_count: int
-
-    def shows_more_than(self, personal_data: PersonalData, group_min: int) -> bool:
-        """Of people, than a copy of that kind."""
-        if self.personal_data is personal_data:
-            return personal_data is not PersonalData.KEEP and self.group_min < group_min
-        order = list(PersonalData)
-        return order.index(self.personal_data) < order.index(personal_data)
 
 
 def published_path(home: Path) -> Path:

@@ -2,12 +2,10 @@
 smoothing fetches early. Pure functions of columns. Not here: probabilities (`change_rates`), where the budget comes from (`crawl_plan`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +28,7 @@ class Reason(StrEnum):
 
     meaning: str
 
-    def __new__(cls, name: str, meaning: str = "") -> Reason:
+    def __new__(cls, name: str, meaning: str = "") -> Self:
         reason = str.__new__(cls, name)
         reason._value_, reason.meaning = name, meaning
         return reason

@@ -5,8 +5,6 @@ response contradicts its own count, everything in it could be understood, and no
 costs a request of its own: hashes of listing entries say which are new or changed. Not here: new and changed rows (`upsert`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import itertools
@@ -29,6 +27,38 @@ from warehouse.tables import Snapshot, Table, Window
 
 #: Parts of single entries (the fields of a list, the coupons of an address) come and go: so many may, whatever share they are.
 FEW = 9
+
+
+#: The scope of a table that is listed for the whole account.
+ALL = "all"
+
+
+@dataclass
+class Scope:
+    """The rows whose scope columns have these `values` (or whose day lies between them; None: of which nothing is ever removed).
+
+    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be understood, or were left open.
+    """
+
+    number: int
+    values: tuple[Any, ...] | None
+    label: str
+    is_read: bool
+    responses: set[int] = field(default_factory=set)
+    unreadable: int = 0
+    reason: str | None = None
+
+    @property
+    def proves_absence(self) -> bool:
+        """Whether a row that was not received is gone. An entry that could not be understood may be any row."""
+        return self.values is not None and self.is_read and not self.unreadable
+
+    def take(self, target: Target, response: int) -> None:
+        """One of its responses, and what keeps it from being believed."""
+        self.responses.add(response)
+        self.unreadable += target.unreadable[response]
+        if flaw := target.flaws.get(response):
+            self.is_read, self.reason = False, flaw
 
 
 def load_listing(target: Target, asked_scope: Mapping[str, Any], *, is_complete: bool, shrink_limit: float | None) -> list[ScopeResult]:
@@ -183,38 +213,6 @@ def _results(target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *,
         reason = scope.reason or (unread if scope.unreadable else "") or (None if scope.is_read else "not every page could be had")
         found.append(ScopeResult(scope.label, scope.is_read, counts.get(scope.number, 0 if is_snapshot else received), reason))
     return found
-
-
-#: The scope of a table that is listed for the whole account.
-ALL = "all"
-
-
-@dataclass
-class Scope:
-    """The rows whose scope columns have these `values` (or whose day lies between them; None: of which nothing is ever removed).
-
-    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be understood, or were left open.
-    """
-
-    number: int
-    values: tuple[Any, ...] | None
-    label: str
-    is_read: bool
-    responses: set[int] = field(default_factory=set)
-    unreadable: int = 0
-    reason: str | None = None
-
-    @property
-    def proves_absence(self) -> bool:
-        """Whether a row that was not received is gone. An entry that could not be understood may be any row."""
-        return self.values is not None and self.is_read and not self.unreadable
-
-    def take(self, target: Target, response: int) -> None:
-        """One of its responses, and what keeps it from being believed."""
-        self.responses.add(response)
-        self.unreadable += target.unreadable[response]
-        if flaw := target.flaws.get(response):
-            self.is_read, self.reason = False, flaw
 
 
 def scopes_of(target: Target, asked_scope: Mapping[str, Any], is_complete: bool) -> list[Scope]:

@@ -2,8 +2,6 @@
 unchanged since they were loaded last are passed over. Not here: conversion (`arrow`), what becomes of the rows (`apply`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import hashlib
@@ -114,6 +112,14 @@ class Staged:
     @property
     def as_of(self) -> dt.datetime | None:
         return max((head.requested_at for head in self.responses), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LastLoaded:
+    """The response that was loaded of a contact last: its digest, and how many entries it had of how many."""
+
+    digest: str
+    extent: tuple[int, int]
 
 
 def stage(
@@ -245,14 +251,6 @@ class _TableStage:
 
 #: Everything that decides which rows come of a payload.
 _CODE = ("marketing_api", "marketing_api.operations", "marketing_api.records", "warehouse", "warehouse.loads")
-
-
-@dataclass(frozen=True, slots=True)
-class LastLoaded:
-    """The response that was loaded of a contact last: its digest, and how many entries it had of how many."""
-
-    digest: str
-    extent: tuple[int, int]
 
 
 def contact_of(call: Call, tables: Iterable[Table]) -> int | None:

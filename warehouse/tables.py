@@ -14,6 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import pyarrow as pa
 
 from marketing_api import operations
+from marketing_api.operation import Operation
 from marketing_api.records import account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks
 from marketing_api.records.fields import Record, is_personal
 
@@ -84,8 +85,8 @@ class _LoadMode:
 
     scope: Mapping[str, str] = field(default_factory=dict)
     is_whole: bool = False
-    listing: tuple[str, ...] = ()
-    detail: str = ""
+    listing: Operation | None = None
+    detail: Operation | None = None
     within: str = ""
     per_address: bool = False
     column: str = ""
@@ -98,7 +99,7 @@ class Snapshot(_LoadMode):
     `scope` maps the columns that name the scope to the wire parameters it is requested with; empty: the account is the scope.
     `is_whole`: each response is the whole of its scope, the parts of one entry (its fields, its clickers), of which a few may always go;
     otherwise the load's `is_complete` says whether all pages came, and every listing that shrinks too much is refused.
-    `listing`: operations that prove which rows exist; empty: all. `detail`: the operation requested per new or changed row.
+    `listing`: the operation that proves which rows exist; None: all do. `detail`: the operation requested per new or changed row.
     `within`: the table whose deleted rows take the rows here with them (they share the columns of its key).
     `per_address`: each response is about one address, noted in `sync.contact_coverage`; rows go with the last contact of their address.
     """
@@ -165,7 +166,7 @@ class Table:
     @property
     def is_composed(self) -> bool:
         """Whether several operations contribute to one row."""
-        return bool(self.load.listing)
+        return self.load.listing is not None
 
     @property
     def is_partial(self) -> bool:
@@ -231,9 +232,7 @@ SOCIAL_POST_DETAILS = _table(
     social.SocialPostDetail,
     "post_id",
     "network",
-    load=Snapshot(
-        scope={"post_id": "id", "network": "channel"}, is_whole=True, detail=operations.social.GETPOST.name, within="social_posts"
-    ),
+    load=Snapshot(scope={"post_id": "id", "network": "channel"}, is_whole=True, detail=operations.social.GETPOST, within="social_posts"),
 )
 SOCIAL_LINKS = _table("social_links", social.SocialLink, "link_id", load=Snapshot())
 SOCIAL_LINK_CLICKS = _table("social_link_clicks", social.SocialLinkClicks, "link_id", "network", "observed_on", load=Daily())
@@ -242,7 +241,7 @@ CAMPAIGNS = _table(
     "campaigns",
     campaigns.Campaign,
     "campaign_id",
-    load=Snapshot(listing=(operations.campaigns.CAMPAIGNS.name,), detail=operations.campaigns.GETCAMPAIGN.name),
+    load=Snapshot(listing=operations.campaigns.CAMPAIGNS, detail=operations.campaigns.GETCAMPAIGN),
 )
 CAMPAIGN_STATS = _table("campaign_stats", campaigns.CampaignStats, "campaign_id", "observed_on", load=Daily())
 CAMPAIGN_LINKS = _table("campaign_links", campaigns.CampaignLink, "campaign_id", "url", "observed_on", load=Daily())
@@ -255,9 +254,7 @@ CAMPAIGN_CLICKERS = _table(
     load=Snapshot(scope={"campaign_id": "id"}, is_whole=True, within="campaigns"),
 )
 
-LISTS = _table(
-    "lists", lists.ContactList, "list_id", load=Snapshot(listing=(operations.lists.GETLISTS.name,), detail=operations.lists.GETLIST.name)
-)
+LISTS = _table("lists", lists.ContactList, "list_id", load=Snapshot(listing=operations.lists.GETLISTS, detail=operations.lists.GETLIST))
 LIST_FIELDS = _table(
     "list_fields", lists.ListField, "list_id", "field_id", load=Snapshot(scope={"list_id": "id"}, is_whole=True, within="lists")
 )
@@ -274,10 +271,7 @@ USERS = _table("users", users.User, "business_id", "user_id", load=Snapshot())
 MANAGERS = _table("managers", users.Manager, "manager_id", load=Snapshot())
 USER_GROUPS = _table("user_groups", users.UserGroup, "group_id", load=Snapshot())
 
-GOALS = _table("goals", goals.Goal, "goal_id", load=Snapshot(listing=(operations.goals.LISTS.name,), detail=operations.goals.SHOW.name))
+GOALS = _table("goals", goals.Goal, "goal_id", load=Snapshot(listing=operations.goals.LISTS, detail=operations.goals.SHOW))
 WEBHOOKS = _table(
-    "webhooks",
-    webhooks.Webhook,
-    "webhook_id",
-    load=Snapshot(listing=(operations.webhooks.LISTS.name,), detail=operations.webhooks.SHOW.name),
+    "webhooks", webhooks.Webhook, "webhook_id", load=Snapshot(listing=operations.webhooks.LISTS, detail=operations.webhooks.SHOW)
 )

@@ -319,7 +319,7 @@ def needs_detail(table: Table, responses: Iterable[Response], known: Mapping[Key
     """
     listed: dict[Key, Record] = {}
     for response in responses:
-        if response.call.operation.name not in table.load.listing:
+        if response.call.operation != table.load.listing:
             continue
         for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             if rows.record is table.record:

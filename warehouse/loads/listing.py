@@ -22,7 +22,7 @@ from marketing_api.records.fields import Record
 from warehouse.loads.arrow import ENTRY_HASH, entry_hash
 from warehouse.loads.target import ScopeResult, Target
 from warehouse.loads.upsert import upsert
-from warehouse.sql import literal, quoted
+from warehouse.sql import literal, query, quoted
 from warehouse.tables import Snapshot, Table, Window
 
 #: Parts of single entries (the fields of a list, the coupons of an address) come and go: so many may, whatever share they are.
@@ -138,9 +138,8 @@ def _flaws(scopes: Sequence[Scope]) -> str:
 def _set_aside(target: Target, scopes: Sequence[Scope]) -> None:
     """Leave the rows of these scopes out of the load."""
     if scopes:
-        target.make(
-            "kept", f"select s.* from {target.staged} s where not exists (from {these(target, scopes)} x where {in_scope(target, 's')})"
-        )
+        others = f"not exists (from {these(target, scopes)} x where {in_scope(target, 's')})"
+        target.make("kept", f"select s.* from {target.staged} s where {others}")
         target.staged = target.temp("kept")
 
 
@@ -154,13 +153,9 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     if not read or target.is_first:
         target.make("missing", f"select {columns} from {target.stored} limit 0")
         return
-    target.make(
-        "absent",
-        f"""
-        select {stored}, x._scope from {target.stored} t join {these(target, read)} x on {in_scope(target, "t")}
-        where t._deleted_at is null and not exists (from {target.staged} s where s._is_listed and {target.on("s", "t")})
-        """,
-    )
+    relations = {"stored": target.stored, "staged": target.staged, "scopes": these(target, read)}
+    same = {"in_scope": in_scope(target, "t"), "same_key": target.on("s", "t")}
+    target.make("absent", query("absent").format(columns=stored, **relations, **same))
     proven = ", ".join(str(scope.number) for scope in read if scope.proves_absence)
     missing = target.make("missing", f"select {columns} from {target.temp('absent')} where _scope in ({proven or 'null'})")
     target.report.deleted += missing
@@ -338,11 +333,6 @@ def row_hash(table: Table, alias: str) -> str:
 
 def take_entry_hashes(target: Target, listing: Table) -> None:
     """Stage with each detail the hash of its entry in the `listing` table."""
-    target.make(
-        "hashed",
-        f"""
-        select s.* replace ({row_hash(listing, "p")} as {ENTRY_HASH})
-        from {target.staged} s left join {listing.qualified} p on p.account = {target.account} and {target.on("p", "s")}
-        """,
-    )
+    relations = {"staged": target.staged, "listing": listing.qualified, "account": target.account, "same_key": target.on("p", "s")}
+    target.make("hashed", query("with_entry_hashes").format(**relations, row_hash=row_hash(listing, "p"), entry_hash=ENTRY_HASH))
     target.staged = target.temp("hashed")

@@ -270,12 +270,7 @@ def digest_of(response: Response, key: bytes) -> str | None:
 
 def last_loaded(connection: duckdb.DuckDBPyConnection, account: str, contacts: Iterable[int]) -> dict[int, LastLoaded]:
     """What was loaded of these contacts last, where that is certain."""
-    found = sql.rows(
-        connection,
-        "select contact_id, timeline_digest, timeline_served, timeline_total from sync.contact_coverage "
-        "where account = $account and timeline_digest is not null and contact_id in (select unnest($contacts::bigint[]))",
-        {"account": account, "contacts": sorted(contacts)},
-    )
+    found = sql.rows(connection, sql.query("last_loaded"), {"account": account, "contacts": sorted(contacts)})
     return {contact: LastLoaded(digest, (served, total)) for contact, digest, served, total in found}
 
 

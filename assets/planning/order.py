@@ -111,7 +111,7 @@ class _Choice:
         self.now = now
         self.draw = np.random.default_rng(int(now // DAY_S)).random(len(chance))  # another one every night
         self.is_new = candidates.is_new
-        self._tonight = int(is_tonight(candidates.requested, now).sum())
+        self._tonight = int((candidates.requested > now - GRACE_S).sum())  # by an earlier run of the same night
 
     def by_chance(self, among: Flags) -> Ints:
         """Those positions, the most probable first; equal ones as they stand: the newest first."""
@@ -208,8 +208,3 @@ def smoothed_size(nights: Ints, done_tonight: int = 0) -> int:
     due = np.cumsum(np.bincount(nights)) + done_tonight
     slots = np.arange(1, len(due) + 1)
     return max(0, int(np.max(due // slots)) - done_tonight, int((nights == 0).sum()))
-
-
-def is_tonight(requested: Floats, now: float) -> Flags:
-    """Fetched by an earlier run of the same night."""
-    return requested > now - GRACE_S

@@ -17,9 +17,9 @@ import duckdb
 import jinja2
 
 from warehouse.connection import connect
+from warehouse.dbt_project import metrics
 from warehouse.lineage import follow, listed, made_of
 from warehouse.masking import LINEAGE
-from warehouse.metrics import metrics
 from warehouse.models import ModelSettings, build
 from warehouse.schema import columns_of, ensure_schema
 from warehouse.sync_tables import SYNC_TABLES

@@ -20,7 +20,7 @@ from marketing_api.redaction import MASK, Secret
 from warehouse.archive.disk import exclusive, make_folder, write_file
 from warehouse.dbt_project import OWN
 from warehouse.errors import WarehouseError
-from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
+from warehouse.policies import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.schema import UNDECLARED
 from warehouse.sql import query, quoted, rows
 from warehouse.sync_tables import ALL_TABLES

@@ -2,7 +2,7 @@
 
 The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy. Readers may keep the
 published file open for as long as they like: it is never changed, a newer one takes its name. Not here: what becomes of personal data
-(`personal_data`), Parquet (`lake`).
+(`masking`), Parquet (`lake`).
 """
 
 import datetime as dt
@@ -23,7 +23,7 @@ from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import ColumnSources, Masking, is_personal, lineage
 from warehouse.own_models import own_columns
-from warehouse.personal_data import GROUP_MIN, PersonalData
+from warehouse.policies import GROUP_MIN, PersonalData
 from warehouse.schema import SCHEMAS, columns_of, comments, statements
 from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
 from warehouse.sync_tables import ALL_TABLES, FACTS, IN_WORDS, SCHEMA_CHANGES, SYNC_TABLES

@@ -20,7 +20,7 @@ from warehouse.bookkeeping import load_requests
 from warehouse.connection import DEADLINE_S, OnWait
 from warehouse.errors import ArchiveError, WarehouseDamaged, WarehouseError
 from warehouse.loads.load import APPLIED, Load, repair_log
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import earlier, facts, published_path
 from warehouse.schema import UNDECLARED, comments
 from warehouse.sql import literal, quoted, rows, transaction, value

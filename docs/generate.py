@@ -23,8 +23,7 @@ from pipelines.settings import documented
 from warehouse.dbt_project import PROJECT, Node, metrics
 from warehouse.masking import is_personal
 from warehouse.models import ModelSettings
-from warehouse.sync_tables import SYNC_TABLES
-from warehouse.tables import TABLES
+from warehouse.tables import SYNC_TABLES, TABLES
 
 DOCS = Path(__file__).parent
 README = DOCS.parent / "README.md"

@@ -23,8 +23,7 @@ from warehouse.errors import WarehouseError
 from warehouse.policies import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.schema import UNDECLARED
 from warehouse.sql import query, quoted, rows
-from warehouse.sync_tables import ALL_TABLES
-from warehouse.tables import TABLES
+from warehouse.tables import ALL_TABLES, TABLES
 
 #: Written by `python -m warehouse.model_files`.
 LINEAGE = Path(__file__).with_name("lineage.json")

@@ -26,7 +26,7 @@ from warehouse.own_models import own_columns
 from warehouse.policies import GROUP_MIN, PersonalData
 from warehouse.schema import SCHEMAS, columns_of, comments, statements
 from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
-from warehouse.sync_tables import ALL_TABLES, FACTS, IN_WORDS, SCHEMA_CHANGES, SYNC_TABLES
+from warehouse.tables import ALL_TABLES, FACTS, IN_WORDS, SCHEMA_CHANGES, SYNC_TABLES
 
 #: Analysts' tools lag behind: DuckDB 1.5 is supported until March 2027.
 STORAGE_VERSION = "v1.5.0"

@@ -32,8 +32,7 @@ from warehouse.publish import (
     roll_back,
     schema_changes,
 )
-from warehouse.sync_tables import SYNC_TABLES
-from warehouse.tables import TABLES
+from warehouse.tables import SYNC_TABLES, TABLES
 
 
 @pytest.fixture

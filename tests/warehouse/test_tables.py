@@ -12,8 +12,7 @@ from tests.warehouse.answering import Home
 from warehouse import tables
 from warehouse.errors import WarehouseError
 from warehouse.sql import rows
-from warehouse.sync_tables import SYNC_TABLES, SyncTable
-from warehouse.tables import TABLES, Daily, Snapshot, Table, Window
+from warehouse.tables import SYNC_TABLES, TABLES, Daily, Snapshot, SyncTable, Table, Window
 
 #: Section 6 of the design: a change here is a change of what analysts rely on.
 KEYS = {

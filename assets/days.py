@@ -7,8 +7,6 @@ left out, unless the series lists every day: where a week or more is listed with
 beginning may be the account's own, or the service listed the newest days only: a request for the days before settles it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -35,7 +33,7 @@ class DateRange:
     first: dt.date
     last: dt.date
 
-    def years(self) -> Iterator[DateRange]:
+    def years(self) -> Iterator["DateRange"]:
         """The same days, cut at the turns of the years."""
         for year in range(self.first.year, self.last.year + 1):
             yield DateRange(max(self.first, dt.date(year, 1, 1)), min(self.last, dt.date(year, 12, 31)))

@@ -14,7 +14,7 @@ from warehouse.errors import WarehouseError
 from warehouse.lake import Manifest
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import Published
-from warehouse.sync_tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, WRITEBACKS
+from warehouse.tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, WRITEBACKS
 
 #: Publishes the home that the settings of a run name. Raises WarehouseError when it cannot.
 Publish = Callable[[Any], Published]

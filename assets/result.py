@@ -3,24 +3,20 @@
 Not here: fetching (`fetch`), loading (`prefetch`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from assets.days import DateRange, joined
+from assets.planning.crawl_plan import PlanEntry
 from marketing_api.client import Failure
 from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
 from marketing_api.exchange import Response
 from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import LoadReport
-
-if TYPE_CHECKING:
-    from assets.planning.crawl_plan import PlanEntry
 
 Scope = Mapping[str, Any]
 
@@ -48,13 +44,13 @@ class Batch:
     problem: str = ""  # why this is not complete, where that is news
 
     @classmethod
-    def of(cls, responses: Sequence[Response], failures: Sequence[Failure] = ()) -> Batch:
+    def of(cls, responses: Sequence[Response], failures: Sequence[Failure] = ()) -> Self:
         """What came of some requests; small bodies are kept at hand."""
         is_small = all(isinstance(response.body, bytes) for response in responses)
         ids = tuple(response.request_id for response in responses)
         return cls(ids, failures=tuple(failures), responses=tuple(responses) if is_small else None)
 
-    def __add__(self, other: Batch) -> Batch:
+    def __add__(self, other: Self) -> Self:
         """This batch's scope and completeness, with the other's responses beside them."""
         return replace(
             self,

@@ -3,8 +3,6 @@
 Not here: what such a function may use (`fetch`), who runs it (`prefetch`), how it looks in Dagster (`materialize`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,8 +28,8 @@ class SourceAsset:
     name: str
     tables: tuple[Table, ...]
     function: FetchFunction
-    after: tuple[SourceAsset, ...] = ()
-    informed_by: tuple[SourceAsset, ...] = ()
+    after: tuple["SourceAsset", ...] = ()
+    informed_by: tuple["SourceAsset", ...] = ()
     is_daily: bool = False  # partitioned by the day that the data is about
 
     def __hash__(self) -> int:

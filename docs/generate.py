@@ -20,12 +20,10 @@ from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
 from pipelines import output
 from pipelines.settings import documented
-from warehouse.dbt_project import PROJECT, Node
+from warehouse.dbt_project import PROJECT, Node, metrics
 from warehouse.masking import is_personal
-from warehouse.metrics import metrics
 from warehouse.models import ModelSettings
-from warehouse.sync_tables import SYNC_TABLES
-from warehouse.tables import TABLES
+from warehouse.tables import SYNC_TABLES, TABLES
 
 DOCS = Path(__file__).parent
 README = DOCS.parent / "README.md"

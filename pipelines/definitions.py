@@ -8,12 +8,11 @@ from typing import Any
 
 import dagster as dg
 
-from assets import SOURCE_ASSETS
 from assets.materialize import asset_key, dagster_asset, daily_partitions
 from assets.models import model_assets
 from assets.prefetch import Prefetcher
 from assets.published import REPORT, lake_asset, published_asset, report_asset, sync_tables
-from assets.sources import SourceAsset
+from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop

@@ -44,7 +44,7 @@ from warehouse.forgetting import Forgotten
 from warehouse.lake import UNNAMED, export, export_parquet, known_exports
 from warehouse.masking import personal_key
 from warehouse.person import Person, find_person
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import earlier, facts, published_path, stamp, turn
 from warehouse.schema import ensure_schema
 from warehouse.sql import literal, rows

@@ -21,7 +21,7 @@ from warehouse.lake import UNNAMED, Manifest, export
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
 from warehouse.own_models import PROBLEM
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import BREAKING, Published, facts, publish, published_path, schema_changes
 from warehouse.schema import ensure_schema, fact
 from warehouse.storage import Storage

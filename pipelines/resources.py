@@ -7,10 +7,9 @@ from typing import Any
 
 import dagster as dg
 
-from assets import SOURCE_ASSETS
 from assets.materialize import asset_key
 from assets.prefetch import Prefetcher
-from assets.sources import SourceAsset
+from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.clock import Clock, utc_now
 from pipelines.failures import explain
 from pipelines.home import prepare_home

@@ -1,7 +1,7 @@
 """What a home lets go of, as MARKETING_KEEP says: rows before the models are built, files behind each run that has read.
 
 Whatever is interrupted is done by the next run. Not here: how (`warehouse.retention`,
-`dagster_internals`), for how long (`warehouse.kept`).
+`dagster_internals`), for how long (`warehouse.policies`).
 """
 
 import logging

@@ -17,8 +17,7 @@ from dotenv.parser import parse_stream
 
 from marketing_api.exchange import BODY_LIMIT, Connection
 from marketing_api.redaction import Secret
-from warehouse.kept import Kept
-from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
+from warehouse.policies import GROUP_MIN, LEAST_KEY, Kept, PersonalData
 
 #: Bytes of the input of a push: a million contacts with ten fields have a third of it.
 INPUT_LIMIT = 500_000_000

@@ -16,9 +16,9 @@ from jinja2 import Environment
 from rich.console import Console
 from rich.markup import escape
 
-from assets import SOURCE_ASSETS
 from assets.prefetch import Prefetcher
 from assets.result import AccountResult, share_read
+from assets.sources import SOURCE_ASSETS
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from pipelines.commands.status import grid

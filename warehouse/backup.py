@@ -26,7 +26,7 @@ from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.sql import literal, query, quoted, rows
 from warehouse.storage import Storage, sha256, shown
-from warehouse.sync_tables import KEPT, WRITEBACKS
+from warehouse.tables import KEPT, WRITEBACKS
 
 _MANIFEST, _LOG, _OUTBOX, _KEPT = "manifest.json", "archive/loads.jsonl", "outbox.sqlite", "kept/"
 #: Files that only ever appear, whole; the others are small.

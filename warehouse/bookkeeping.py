@@ -1,6 +1,6 @@
 """Fills the `sync` tables that no load fills: requests (from the archive), runs, plans, and writebacks (from the outbox).
 
-Not here: the tables themselves (`sync_tables`), what loads write (`loads.coverage`, `loads.load`).
+Not here: the tables themselves (`tables`), what loads write (`loads.coverage`, `loads.load`).
 """
 
 import datetime as dt
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from warehouse.archive import Archive
 from warehouse.sql import query, quoted, rows, transaction, value
-from warehouse.sync_tables import REQUESTS, WRITEBACKS
+from warehouse.tables import REQUESTS, WRITEBACKS
 
 
 def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:

@@ -1,4 +1,4 @@
-"""The dbt project of this package as SQL: every model and test, compiled by dbt. `models` runs it.
+"""The dbt project of this package as SQL: every model and test, compiled by dbt, and the metrics. `models` runs it.
 
 dbt is the compiler and nothing else: what it writes depends on the project and on its version, so that it runs once for each of these, in a
 process of its own. What it wrote is kept in a folder that this user's homes share, with places for the values of settings.
@@ -90,6 +90,43 @@ class Node:
     @property
     def table(self) -> str:
         return self.relation.partition(".")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """`mart`: where its columns are. `expression`: what is added up over rows; of a rate, (numerator, denominator)."""
+
+    name: str
+    mart: str
+    expression: str | tuple[str, str]
+
+    @property
+    def sql(self) -> str:
+        """Over any rows of the mart, grouped or not; NULL when there is nothing to divide by."""
+        if isinstance(self.expression, str):
+            return f"sum({self.expression})"
+        part, whole = self.expression
+        return f"sum({part}) / nullif(sum({whole}), 0)"
+
+
+@cache
+def metrics() -> Mapping[str, Metric]:
+    """Those of `models/metrics.yml`, which MetricFlow reads, too, by name in the order of the file."""
+    import yaml  # only who asks for metrics waits for it
+
+    declared: dict[str, list[dict[str, Any]]] = yaml.safe_load((PROJECT / "models" / "metrics.yml").read_text(encoding="utf-8"))
+    measures = {
+        measure["name"]: (model["model"].removeprefix("ref('").removesuffix("')"), measure["expr"])
+        for model in declared["semantic_models"]
+        for measure in model["measures"]
+    }
+    found: dict[str, Metric] = {}
+    for metric in declared["metrics"]:
+        of = metric["type_params"]
+        names = [of["measure"]] if "measure" in of else [of["numerator"], of["denominator"]]
+        mart, expression = measures[names[0]]
+        found[metric["name"]] = Metric(metric["name"], mart, (expression, measures[names[1]][1]) if names[1:] else expression)
+    return found
 
 
 @cache

@@ -22,7 +22,7 @@ import duckdb
 import msgspec
 
 from marketing_api.clock import utc_now
-from warehouse.archive.disk import Workspace, create, exclusive, make_folder, move_into_place, new_name, remove, sync
+from warehouse.archive.disk import Workspace, exclusive, make_folder, new_name, remove, sync, write_file
 from warehouse.errors import ForeignFolder
 from warehouse.publish import Published, published_path, read_facts, reading
 from warehouse.schema import columns_of
@@ -225,10 +225,7 @@ def note_export(home: Path, folder: Path) -> None:
     folder = folder.absolute()
     known = dict.fromkeys([*known_exports(home), folder])
     lines = [f"{each.relative_to(home) if each.is_relative_to(home) else each}\n" for each in known]
-    temporary = home / f".{_KNOWN}-{new_name()}"
-    with os.fdopen(create(temporary), "w", encoding="utf-8") as file:
-        file.writelines(lines)
-    move_into_place(temporary, home / _KNOWN)
+    write_file(home / _KNOWN, "".join(lines).encode())
 
 
 @dataclass(frozen=True, slots=True)

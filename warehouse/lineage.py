@@ -16,7 +16,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, build_scope
 
 from warehouse.dbt_project import Node
-from warehouse.sync_tables import ALL_TABLES
+from warehouse.tables import ALL_TABLES
 
 #: Personal columns, as `table.column`, that a value is made of.
 Sources = frozenset[str]

@@ -7,7 +7,6 @@ of a personal one is personal. Nobody has to mark anything, and a column that no
 import hashlib
 import hmac
 import json
-import os
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -18,14 +17,13 @@ from typing import Any
 import duckdb
 
 from marketing_api.redaction import MASK, Secret
-from warehouse.archive.disk import create, exclusive, make_folder, move_into_place
+from warehouse.archive.disk import exclusive, make_folder, write_file
 from warehouse.dbt_project import OWN
 from warehouse.errors import WarehouseError
-from warehouse.personal_data import GROUP_MIN, LEAST_KEY, PersonalData
+from warehouse.policies import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.schema import UNDECLARED
 from warehouse.sql import query, quoted, rows
-from warehouse.sync_tables import ALL_TABLES
-from warehouse.tables import TABLES
+from warehouse.tables import ALL_TABLES, TABLES
 
 #: Written by `python -m warehouse.model_files`.
 LINEAGE = Path(__file__).with_name("lineage.json")
@@ -220,10 +218,7 @@ def personal_key(home: Path, given: Secret | None = None) -> Secret:
         for left in home.glob(f".{path.name}-*"):  # of a process that was killed while it made the key
             left.unlink()
         if not path.exists():
-            temporary = path.with_name(f".{path.name}-new")
-            with os.fdopen(create(temporary), "w") as file:
-                file.write(f"{secrets.token_hex(32)}\n")
-            move_into_place(temporary, path)
+            write_file(path, f"{secrets.token_hex(32)}\n".encode())
     return _checked(Secret(path.read_text(encoding="utf-8", errors="replace").strip()), str(path))
 
 

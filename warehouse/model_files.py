@@ -17,13 +17,12 @@ import duckdb
 import jinja2
 
 from warehouse.connection import connect
+from warehouse.dbt_project import metrics
 from warehouse.lineage import follow, listed, made_of
 from warehouse.masking import LINEAGE
-from warehouse.metrics import metrics
 from warehouse.models import ModelSettings, build
 from warehouse.schema import columns_of, ensure_schema
-from warehouse.sync_tables import SYNC_TABLES
-from warehouse.tables import TABLES, Column, Table
+from warehouse.tables import SYNC_TABLES, TABLES, Column, Table
 
 MODELS = Path(__file__).parent / "models"
 _STAGING, _VERSIONS, _RATES = "staging", "history/versions", "../macros/rate_parts.sql"

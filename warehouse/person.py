@@ -16,8 +16,8 @@ from warehouse.dbt_project import OWN
 from warehouse.forgetting import _OF_CONTACTS
 from warehouse.masking import is_personal
 from warehouse.own_models import own_columns
-from warehouse.schema import SCHEMAS
-from warehouse.sql import literal, query, quoted, records, rows, value
+from warehouse.schema import SCHEMAS, kinds_of
+from warehouse.sql import literal, qualified, query, quoted, records, rows, value
 from warehouse.tables import TABLES
 
 #: Where contacts stand with their addresses: as they are now, as they were, and when they were requested.
@@ -46,18 +46,12 @@ class Person:
     def likely(self, *, with_ids: bool = False) -> str:
         """A pattern (RE2) that every text fits which names them, and few others: by an address, escaped or not, or `with_ids` by a
         contact's id."""
-        parts = [(_plain_part(local), _plain_part(domain)) for local, domain in self._split]  # linear in a text, whoever wrote it
+        split = (address.rpartition("@") for address in self.addresses)
+        parts = [(_plain_part(local), _plain_part(domain)) for local, at, domain in split if at]  # linear in a text, whoever wrote it
         addresses = [local if len(local) >= _TELLING else max(local, domain, key=len) for local, domain in parts]
         numbers = "|".join(str(number) for _, number in self.contacts)
         ids = [rf"contact.{{0,6}}\b(?:{numbers})\b"] if with_ids and numbers else []
         return f"(?i)(?:{'|'.join([*addresses, *ids])})" if addresses or ids else r"[^\s\S]"
-
-    @property
-    def _split(self) -> Iterator[tuple[str, str]]:
-        for address in self.addresses:
-            local, at, domain = address.rpartition("@")
-            if at:
-                yield local, domain
 
 
 @dataclass(frozen=True)
@@ -79,7 +73,8 @@ def _plain_part(text: str) -> str:
 def find_person(connection: duckdb.DuckDBPyConnection, account: str | None, address: str | None, contact_id: int | None) -> Person:
     """With all contacts that have or had the address (of a contact: one of its addresses), and all addresses that these have or had."""
     wanted = address.strip().lower() if address else None
-    tables = " union all ".join(f"select account, contact_id, email from {table}" for table in _existing(connection, _CONTACTS))
+    there = kinds_of(connection)
+    tables = " union all ".join(f"select account, contact_id, email from {table}" for table in _CONTACTS if table in there)
     sql = query("person").format(tables=tables)
     found = rows(connection, sql, {"account": account, "contact_id": contact_id, "address": wanted})
     addresses = {email for *_, email in found if email} | ({wanted} if wanted else set())
@@ -96,7 +91,7 @@ def known_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Iterator[
         table = f"{schema}.{name}"
         personal = {column for column in columns if is_personal(schema, name, column, own)}
         about = about_of(person, table, columns, personal)
-        if found := records(connection, f"select * from {_quoted(table)} as t where {about}"):
+        if found := records(connection, f"select * from {qualified(table)} as t where {about}"):
             yield Section(table, _comment(connection, schema, name), _origin(schema, name), is_about=True, rows=list(map(_filled, found)))
         texts = [column for column, sql_type in columns.items() if sql_type in ("VARCHAR", "JSON", "VARCHAR[]")]
         if quotes := _mentions(connection, person, table, columns, texts, about):
@@ -104,22 +99,9 @@ def known_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Iterator[
     yield from mentions
 
 
-def _existing(connection: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> list[str]:
-    sql = "select table_schema || '.' || table_name from information_schema.tables where table_catalog = current_database()"
-    there = {name for (name,) in rows(connection, sql)}
-    return [table for table in tables if table in there]
-
-
 def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Of all schemas, in their order, contacts first. Views hold nothing that the tables do not."""
-    sql = (
-        "select schema_name, table_name, list((column_name, data_type) order by column_index) "
-        "from duckdb_columns() semi join duckdb_tables() using (database_name, schema_name, table_name) "
-        "where database_name = current_database() "
-        "group by schema_name, table_name "
-        "order by list_position($schemas, schema_name) nulls last, schema_name, table_name <> 'contacts', table_name"
-    )
-    for schema, name, columns in rows(connection, sql, {"schemas": [*SCHEMAS, OWN]}):
+    for schema, name, columns in rows(connection, query("tables"), {"schemas": [*SCHEMAS, OWN]}):
         yield schema, name, dict(columns)
 
 
@@ -159,21 +141,14 @@ def _mentions(
     account = "account" if "account" in columns else "null"
     for column in texts:
         text = f"{quoted(column)}::varchar"
-        sql = (
-            f'select {account} as account, {literal(column)} as "column", {when} as changed_at, regexp_extract({text}, $shown) as text '
-            f"from {_quoted(table)} as t where {MAY_NAME.format(text)} and regexp_matches({text}, $likely) "
-            f"and regexp_matches({text}, $whole) and not {about}"
-        )
+        terms = {"account": account, "column": literal(column), "when": when, "text": text, "table": qualified(table), "about": about}
+        sql = query("mentions").format(**terms, may_name=MAY_NAME.format(text))
         found += list(map(_filled, records(connection, sql, {"likely": person.likely(), "shown": shown, "whole": whole})))
     return found
 
 
 def _filled(row: dict[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in row.items() if each is not None}
-
-
-def _quoted(table: str) -> str:
-    return ".".join(map(quoted, table.split(".")))
 
 
 def _comment(connection: duckdb.DuckDBPyConnection, schema: str, name: str) -> str:

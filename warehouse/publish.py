@@ -2,10 +2,8 @@
 
 The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy. Readers may keep the
 published file open for as long as they like: it is never changed, a newer one takes its name. Not here: what becomes of personal data
-(`personal_data`), Parquet (`lake`).
+(`masking`), Parquet (`lake`).
 """
-
-from __future__ import annotations
 
 import datetime as dt
 import shutil
@@ -25,10 +23,10 @@ from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import ColumnSources, Masking, is_personal, lineage
 from warehouse.own_models import own_columns
-from warehouse.personal_data import GROUP_MIN, PersonalData
+from warehouse.policies import GROUP_MIN, PersonalData
 from warehouse.schema import SCHEMAS, columns_of, comments, statements
 from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
-from warehouse.sync_tables import ALL_TABLES, FACTS, IN_WORDS, SCHEMA_CHANGES, SYNC_TABLES
+from warehouse.tables import ALL_TABLES, FACTS, IN_WORDS, SCHEMA_CHANGES, SYNC_TABLES
 
 #: Analysts' tools lag behind: DuckDB 1.5 is supported until March 2027.
 STORAGE_VERSION = "v1.5.0"
@@ -36,6 +34,25 @@ MEMORY_LIMIT = "400MB"
 
 #: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
 PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a copy says of itself; the columns of `sync.published` say what the fields mean."""
+
+    published_at: dt.datetime
+    data_as_of: dt.datetime | None
+    personal_data: PersonalData
+    group_min: int
+    table_count: int
+    row_count: int
+
+    def shows_more_than(self, personal_data: PersonalData, group_min: int) -> bool:
+        """Of people, than a copy of that kind."""
+        if self.personal_data is personal_data:
+            return personal_data is not PersonalData.KEEP and self.group_min < group_min
+        order = list(PersonalData)
+        return order.index(self.personal_data) < order.index(personal_data)
 
 
 def publish(
@@ -194,25 +211,6 @@ BREAKING = f"origin = 'published' and noticed_at = (select published_at from {FA
 
 #: How many earlier files stay to go back to.
 KEPT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What a copy says of itself; the columns of `sync.published` say what the fields mean."""
-
-    published_at: dt.datetime
-    data_as_of: dt.datetime | None
-    personal_data: PersonalData
-    group_min: int
-    table_count: int
-    row_count: int
-
-    def shows_more_than(self, personal_data: PersonalData, group_min: int) -> bool:
-        """Of people, than a copy of that kind."""
-        if self.personal_data is personal_data:
-            return personal_data is not PersonalData.KEEP and self.group_min < group_min
-        order = list(PersonalData)
-        return order.index(self.personal_data) < order.index(personal_data)
 
 
 def published_path(home: Path) -> Path:

@@ -1,7 +1,7 @@
 """Writes the warehouse anew from log and archive, without a request, and puts it in the old one's place.
 
 What does not follow from the archive is taken over: other schemas than `source` (`history` cannot be had again) and the tables of
-`sync_tables.KEPT`; out of a damaged file as far as it can be read, or from a published copy. Not here: applying loads (`warehouse`).
+`tables.KEPT`; out of a damaged file as far as it can be read, or from a published copy. Not here: applying loads (`warehouse`).
 """
 
 import datetime as dt
@@ -20,12 +20,11 @@ from warehouse.bookkeeping import load_requests
 from warehouse.connection import DEADLINE_S, OnWait
 from warehouse.errors import ArchiveError, WarehouseDamaged, WarehouseError
 from warehouse.loads.load import APPLIED, Load, repair_log
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import earlier, facts, published_path
 from warehouse.schema import UNDECLARED, comments
 from warehouse.sql import literal, quoted, rows, transaction, value
-from warehouse.sync_tables import KEPT, SYNC_TABLES, WRITEBACKS
-from warehouse.tables import TABLES
+from warehouse.tables import KEPT, SYNC_TABLES, TABLES, WRITEBACKS
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """Lets go of what a home keeps no longer: bodies of responses (tables as of then stand in for them), old requests, rows of tables.
 
-Everything can be killed at any moment and is then done by the next run. Not here: how long what is kept (`kept`), how files of the
+Everything can be killed at any moment and is then done by the next run. Not here: how long what is kept (`policies`), how files of the
 archive are written anew (`archive.compaction`).
 """
 
@@ -18,8 +18,8 @@ from warehouse.archive import Archive
 from warehouse.archive.compaction import retire
 from warehouse.archive.disk import Workspace, exclusive, move_into_place, new_name
 from warehouse.connection import connect
-from warehouse.kept import Kept
 from warehouse.loads.load import APPLIED, Load
+from warehouse.policies import Kept
 from warehouse.rebuild import begin, checkpoint_of, day_of
 from warehouse.sql import query, quoted, rows, transaction
 from warehouse.tables import COUPONS, TABLES, Table

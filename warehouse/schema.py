@@ -1,7 +1,7 @@
 """Creates the schemas and tables of a warehouse file with their COMMENTs, and checks its version.
 
 Schema evolution: columns that declarations gained are added when the file is opened; a rebuild fills them from the archive.
-The version stands in `sync.meta`. Not here: what the tables are (`tables`, `sync_tables`), DuckDB's file format (`connection`), the
+The version stands in `sync.meta`. Not here: what the tables are (`tables`), DuckDB's file format (`connection`), the
 copy that is made before a file gets another version (`pipelines.upgrade`).
 """
 
@@ -15,8 +15,7 @@ import duckdb
 
 from warehouse.errors import NotAWarehouse, WarehouseError, WarehouseTooNew
 from warehouse.sql import literal, query, quoted, rows, transaction, value
-from warehouse.sync_tables import SYNC_TABLES, SyncTable
-from warehouse.tables import Table
+from warehouse.tables import SYNC_TABLES, SyncTable, Table
 
 #: Views of the fields that the service sends and no column holds, which come and go with what it sends (`loads.drift`).
 UNDECLARED = "extra"

@@ -1,20 +1,25 @@
-"""Every `source` table: which record fills it, what identifies a row, and how it is loaded; and the types to declare them with.
+"""Every table that is declared: of `source`, which record fills it, what identifies a row, and how it is loaded; and those of `sync`.
 
-Columns follow from the records (`marketing_api.records`). Not here: what the load modes do (`loads/`), the `sync` tables (`sync_tables`).
+Columns of `source` follow from the records (`marketing_api.records`), `sync` tables stand in `sync_tables.toml`. Not here: what the load
+modes do (`loads/`), who fills the `sync` tables (`bookkeeping`, `loads.coverage`, `loads.load`).
 """
 
 import datetime as dt
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 import pyarrow as pa
 
+from marketing_api.operation import Operation
 from marketing_api.records import account, campaigns, contacts, goals, lists, reputation, social, users, webhooks
 from marketing_api.records.fields import Record, is_personal
+from warehouse.archive.row import HEAD_SCHEMA
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +88,8 @@ class _LoadMode:
 
     scope: Mapping[str, str] = field(default_factory=dict)
     is_whole: bool = False
-    listing: tuple[str, ...] = ()
-    detail: str = ""
+    listing: Operation | None = None
+    detail: Operation | None = None
     within: str = ""
     per_address: bool = False
     column: str = ""
@@ -97,7 +102,7 @@ class Snapshot(_LoadMode):
     `scope` maps the columns that name the scope to the wire parameters it is requested with; empty: the account is the scope.
     `is_whole`: each response is the whole of its scope, the parts of one entry (its fields, its clickers), of which a few may always go;
     otherwise the load's `is_complete` says whether all pages came, and every listing that shrinks too much is refused.
-    `listing`: operations that prove which rows exist; empty: all. `detail`: the operation requested per new or changed row.
+    `listing`: the operation that proves which rows exist; None: all do. `detail`: the operation requested per new or changed row.
     `within`: the table whose deleted rows take the rows here with them (they share the columns of its key).
     `per_address`: each response is about one address, noted in `sync.contact_coverage`; rows go with the last contact of their address.
     """
@@ -163,7 +168,7 @@ class Table:
     @property
     def is_composed(self) -> bool:
         """Whether several operations contribute to one row."""
-        return bool(self.load.listing)
+        return self.load.listing is not None
 
     @property
     def is_partial(self) -> bool:
@@ -229,7 +234,7 @@ SOCIAL_POST_DETAILS = _table(
     social.SocialPostDetail,
     "post_id",
     "network",
-    load=Snapshot(scope={"post_id": "id", "network": "channel"}, is_whole=True, detail=social.GETPOST.name, within="social_posts"),
+    load=Snapshot(scope={"post_id": "id", "network": "channel"}, is_whole=True, detail=social.GETPOST, within="social_posts"),
 )
 SOCIAL_LINKS = _table("social_links", social.SocialLink, "link_id", load=Snapshot())
 SOCIAL_LINK_CLICKS = _table("social_link_clicks", social.SocialLinkClicks, "link_id", "network", "observed_on", load=Daily())
@@ -238,7 +243,7 @@ CAMPAIGNS = _table(
     "campaigns",
     campaigns.Campaign,
     "campaign_id",
-    load=Snapshot(listing=(campaigns.CAMPAIGNS.name,), detail=campaigns.GETCAMPAIGN.name),
+    load=Snapshot(listing=campaigns.CAMPAIGNS, detail=campaigns.GETCAMPAIGN),
 )
 CAMPAIGN_STATS = _table("campaign_stats", campaigns.CampaignStats, "campaign_id", "observed_on", load=Daily())
 CAMPAIGN_LINKS = _table("campaign_links", campaigns.CampaignLink, "campaign_id", "url", "observed_on", load=Daily())
@@ -251,7 +256,7 @@ CAMPAIGN_CLICKERS = _table(
     load=Snapshot(scope={"campaign_id": "id"}, is_whole=True, within="campaigns"),
 )
 
-LISTS = _table("lists", lists.ContactList, "list_id", load=Snapshot(listing=(lists.GETLISTS.name,), detail=lists.GETLIST.name))
+LISTS = _table("lists", lists.ContactList, "list_id", load=Snapshot(listing=lists.GETLISTS, detail=lists.GETLIST))
 LIST_FIELDS = _table(
     "list_fields", lists.ListField, "list_id", "field_id", load=Snapshot(scope={"list_id": "id"}, is_whole=True, within="lists")
 )
@@ -268,5 +273,71 @@ USERS = _table("users", users.User, "business_id", "user_id", load=Snapshot())
 MANAGERS = _table("managers", users.Manager, "manager_id", load=Snapshot())
 USER_GROUPS = _table("user_groups", users.UserGroup, "group_id", load=Snapshot())
 
-GOALS = _table("goals", goals.Goal, "goal_id", load=Snapshot(listing=(goals.LISTS.name,), detail=goals.SHOW.name))
-WEBHOOKS = _table("webhooks", webhooks.Webhook, "webhook_id", load=Snapshot(listing=(webhooks.LISTS.name,), detail=webhooks.SHOW.name))
+GOALS = _table("goals", goals.Goal, "goal_id", load=Snapshot(listing=goals.LISTS, detail=goals.SHOW))
+WEBHOOKS = _table("webhooks", webhooks.Webhook, "webhook_id", load=Snapshot(listing=webhooks.LISTS, detail=webhooks.SHOW))
+
+
+# ---- what is known about the reading and the sending
+
+
+@dataclass(frozen=True, slots=True)
+class SyncTable:
+    """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not published.
+
+    `kept`: which of its rows a rebuild takes over, when it is among `KEPT`. `formerly`: the table of earlier versions that it replaces,
+    and the columns that are taken over of it.
+    """
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+    is_internal: bool = False
+    kept: str = "true"
+    formerly: tuple[str, ...] = ()
+
+    @property
+    def qualified(self) -> str:
+        return f"sync.{self.name}"
+
+
+_ARCHIVED = {pa.int64(): "BIGINT", pa.string(): "VARCHAR", pa.timestamp("us", "UTC"): "TIMESTAMPTZ"}
+#: Parameters name people, and the service's words about an error may.
+_PERSONAL = {"params", "error"}
+#: Where and how bodies are archived. Their hashes have no key: whoever knows an address could find out that it was requested.
+_INTERNAL = {"question_key", "body_sha256", "content_sha256", "body_file", "body_ref"}
+
+REQUESTS = SyncTable(
+    "requests",
+    "Every request that was sent, with what came back: the archive without its bodies.",
+    tuple(
+        Column(field.name, _ARCHIVED[field.type], field.metadata[b"comment"].decode(), field.name in _PERSONAL, field.name in _INTERNAL)
+        for field in HEAD_SCHEMA
+    ),
+    key=("request_id",),
+)
+
+
+def _declared(name: str, columns: Mapping[str, list[str]], **others: Any) -> SyncTable:
+    made = tuple(Column(column, row[0], row[1], "personal" in row, "internal" in row) for column, row in columns.items())
+    fields: dict[str, Any] = {field: tuple(each) if isinstance(each, list) else each for field, each in others.items()}
+    return SyncTable(name, columns=made, **fields)
+
+
+_TOML = tomllib.loads(Path(__file__).with_name("sync_tables.toml").read_text(encoding="utf-8"))
+_BY_NAME = {name: _declared(name, **table) for name, table in _TOML.items()}
+#: What a published copy says of itself; the warehouse has no such table.
+FACTS = _BY_NAME.pop("published")
+#: Every `sync` table.
+SYNC_TABLES = (REQUESTS, *_BY_NAME.values())
+#: Every table that is declared: what the models make follows from these.
+ALL_TABLES: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
+
+COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS, SCHEMA_CHANGES = (
+    _BY_NAME[name] for name in ("coverage", "readings", "contact_coverage", "rejected_records", "writebacks", "schema_changes")
+)
+#: SQL of a row of `sync.schema_changes` in words.
+IN_WORDS = """concat_ws(' ', table_name || ':', change, field,
+    '(' || if(after is null, coalesce(sample, before), concat_ws(' → ', before, after)) || ')')"""
+#: Those that a rebuild cannot make anew from the archive.
+KEPT = (_BY_NAME["runs"], _BY_NAME["plans"], _BY_NAME["home_sizes"], _BY_NAME["erasures"], WRITEBACKS, SCHEMA_CHANGES)

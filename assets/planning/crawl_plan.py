@@ -1,6 +1,6 @@
 """The crawl plan of one account's night: whom to request, within the allowance, made once per run.
 
-Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_rates`, `habits`), which candidates are requested
+Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_rates`), which candidates are requested
 first (`order`), requesting them (`assets.fetch`).
 """
 
@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assets.planning.candidates import DAY_S, Deadlines, Floats, from_arrow, noticed_by, requested_by, seconds
-from assets.planning.change_rates import Exposure, Yields, chances, unchanged, unreached
-from assets.planning.habits import unchanged_by_habit
+from assets.planning.change_rates import Exposure, Yields, chances, unchanged, unchanged_by_habit, unreached
 from assets.planning.order import REASONS, Order, Reason, by_reason, in_full, in_words, order, reasons
 from marketing_api.records.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned

@@ -2,12 +2,10 @@
 smoothing fetches early. Pure functions of columns. Not here: probabilities (`change_rates`), where the budget comes from (`crawl_plan`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +28,7 @@ class Reason(StrEnum):
 
     meaning: str
 
-    def __new__(cls, name: str, meaning: str = "") -> Reason:
+    def __new__(cls, name: str, meaning: str = "") -> Self:
         reason = str.__new__(cls, name)
         reason._value_, reason.meaning = name, meaning
         return reason
@@ -113,7 +111,7 @@ class _Choice:
         self.now = now
         self.draw = np.random.default_rng(int(now // DAY_S)).random(len(chance))  # another one every night
         self.is_new = candidates.is_new
-        self._tonight = int(is_tonight(candidates.requested, now).sum())
+        self._tonight = int((candidates.requested > now - GRACE_S).sum())  # by an earlier run of the same night
 
     def by_chance(self, among: Flags) -> Ints:
         """Those positions, the most probable first; equal ones as they stand: the newest first."""
@@ -210,8 +208,3 @@ def smoothed_size(nights: Ints, done_tonight: int = 0) -> int:
     due = np.cumsum(np.bincount(nights)) + done_tonight
     slots = np.arange(1, len(due) + 1)
     return max(0, int(np.max(due // slots)) - done_tonight, int((nights == 0).sum()))
-
-
-def is_tonight(requested: Floats, now: float) -> Flags:
-    """Fetched by an earlier run of the same night."""
-    return requested > now - GRACE_S

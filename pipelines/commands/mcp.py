@@ -26,11 +26,11 @@ from pipelines.options import Option
 from pipelines.publishing import in_words
 from pipelines.settings import Settings, SettingsError
 from warehouse.connection import SEAL, bounded_memory
+from warehouse.dbt_project import metrics
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.errors import NothingPublished, WarehouseError
-from warehouse.metrics import metrics
 from warehouse.models import ModelSettings
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import Published, facts, published_path, read_facts
 from warehouse.sql import literal, not_one_select, quoted, records, rows, statements, time_limit, value
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined, Template
 from rich.console import Console
 
-from assets import SOURCE_ASSETS
 from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner, Rules
 from assets.planning.order import Reason, in_words
+from assets.sources import SOURCE_ASSETS
 from marketing_api.rate_limit import RateLimiter
 from pipelines import exits
 from pipelines.accounts import known_accounts

@@ -3,9 +3,8 @@
 import datetime as dt
 from difflib import get_close_matches
 
-from assets import SOURCE_ASSETS
 from assets.days import FIRST_ZONE, ChosenDays, today_in
-from assets.sources import SourceAsset
+from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.clock import utc_now
 from pipelines import exits, interrupts
 from pipelines.commands import Arguments, command, print_error

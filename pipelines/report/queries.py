@@ -11,7 +11,7 @@ import duckdb
 
 from marketing_api.redaction import without_addresses
 from warehouse.errors import NothingPublished
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import Published, facts
 from warehouse.sql import records, rows
 

@@ -11,7 +11,7 @@ import dagster as dg
 from assets.published import LAKE, PUBLISHED, REPORT, Publish, lake_asset, published_asset, report_asset
 from warehouse.errors import NotPublished, StorageUnavailable
 from warehouse.lake import LakeTable, Manifest
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import Published
 
 

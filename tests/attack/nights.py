@@ -37,7 +37,7 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
-from assets import SOURCE_ASSETS
+from assets.sources import SOURCE_ASSETS
 from marketing_api import clock
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import App

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from assets import SOURCE_ASSETS
+from assets.sources import SOURCE_ASSETS
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.home import prepare_home

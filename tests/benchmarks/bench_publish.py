@@ -29,7 +29,7 @@ from warehouse.connection import connect
 from warehouse.errors import WarehouseLocked
 from warehouse.lake import export_parquet
 from warehouse.masking import Masking
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import publish, published_path
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES

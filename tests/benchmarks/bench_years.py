@@ -45,9 +45,9 @@ from tests.pipelines.write_back.plans import a_plan, tag
 from warehouse import tables
 from warehouse.archive import Archive
 from warehouse.bookkeeping import load_requests
-from warehouse.kept import Kept
 from warehouse.loads.load import Load
 from warehouse.models import build
+from warehouse.policies import Kept
 from warehouse.publish import publish
 from warehouse.rebuild import rebuild
 from warehouse.retention import compact, let_go, note_sizes, sizes

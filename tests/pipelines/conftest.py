@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 import pytest
 
-from assets import SOURCE_ASSETS
+from assets.sources import SOURCE_ASSETS
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve

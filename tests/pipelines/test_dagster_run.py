@@ -8,7 +8,7 @@ import dagster as dg
 import duckdb
 import pytest
 
-from assets import SOURCE_ASSETS
+from assets.sources import SOURCE_ASSETS
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import duckdb
 import pytest
 
-from assets import SOURCE_ASSETS
+from assets.sources import SOURCE_ASSETS
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import Refused, Transient
 from marketing_api.sandbox.server import serve

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from assets import SOURCE_ASSETS
+from assets.sources import SOURCE_ASSETS
 from pipelines import logs
 from pipelines.failures import Unexpected
 from pipelines.home import prepare_home

@@ -26,7 +26,7 @@ from tests.pipelines.conftest import Alerts, Command, Night
 from tests.pipelines.mail_server import MailServer, serve_mail
 from tests.pipelines.test_published_run import run_job
 from tests.pipelines.test_report import account, campaign, review
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import Published
 
 NIGHT = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)  # a Friday

@@ -21,7 +21,7 @@ from tests.pipelines.conftest import Command
 from tests.pipelines.running import environment
 from warehouse.connection import connect
 from warehouse.masking import Masking
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import publish, published_path
 
 #: A question to the server: its tool with arguments → whether it failed, and the text that came.

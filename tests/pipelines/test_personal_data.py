@@ -15,7 +15,7 @@ from tests.pipelines.people import people_of, values_of
 from tests.warehouse.test_masking import hashed
 from warehouse.lake import export_parquet
 from warehouse.masking import Masking, personal_key
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import publish, published_path
 
 WAYS = ("keep", "hash", "drop")

@@ -15,7 +15,7 @@ from tests.pipelines.planted import TOKEN, Planter, fill
 from warehouse.lake import export_parquet
 from warehouse.masking import Masking, personal_key
 from warehouse.models import ModelSettings
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import earlier, publish, published_path
 from warehouse.tables import TABLES
 

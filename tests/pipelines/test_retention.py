@@ -19,7 +19,7 @@ from pipelines.dagster_internals import instance_of_the_ui, prune_runs
 from pipelines.home import dagster_home, prepare_home
 from pipelines.retention import tidy
 from pipelines.settings import Settings, SettingsError, load_settings
-from warehouse.kept import Kept
+from warehouse.policies import Kept
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from tests.warehouse.counting_storage import CountingStorage
 from warehouse import lake
 from warehouse.errors import NothingPublished, StorageUnavailable
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import published_path
 from warehouse.storage import Storage
 

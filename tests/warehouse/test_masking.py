@@ -20,7 +20,7 @@ from marketing_api.redaction import Secret
 from tests.depth import examples
 from warehouse.errors import WarehouseError
 from warehouse.masking import Masking, personal_key
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 
 KEY = Secret("a key that nobody guesses")
 

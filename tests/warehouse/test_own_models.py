@@ -13,7 +13,7 @@ from warehouse.errors import WarehouseError
 from warehouse.masking import Masking
 from warehouse.models import BuildReport, ModelSettings, Status, build, publish_blockers
 from warehouse.own_models import PROBLEM, new_model
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import publish, published_path
 from warehouse.schema import fact
 

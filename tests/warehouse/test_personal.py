@@ -10,8 +10,7 @@ from warehouse.dbt_project import Node
 from warehouse.lineage import Sources, follow
 from warehouse.masking import LINEAGE, is_personal, lineage
 from warehouse.model_files import lineage_json
-from warehouse.sync_tables import SYNC_TABLES
-from warehouse.tables import TABLES
+from warehouse.tables import SYNC_TABLES, TABLES
 
 #: Types of the tables that the queries below read.
 TYPES = {table.qualified: {column.name: column.sql_type for column in table.columns} for table in (*TABLES.values(), *SYNC_TABLES)}

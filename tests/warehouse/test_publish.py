@@ -18,7 +18,7 @@ import pytest
 from warehouse.connection import connect
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import Masking, personal_key
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import (
     BREAKING,
     INTERNAL_COLUMNS,
@@ -32,8 +32,7 @@ from warehouse.publish import (
     roll_back,
     schema_changes,
 )
-from warehouse.sync_tables import SYNC_TABLES
-from warehouse.tables import TABLES
+from warehouse.tables import SYNC_TABLES, TABLES
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from warehouse.archive.index import Index
 from warehouse.backup import back_up, kept_tables, restore
 from warehouse.bookkeeping import load_requests
 from warehouse.errors import ArchiveDamaged
-from warehouse.kept import Kept
+from warehouse.policies import Kept
 from warehouse.rebuild import rebuild
 from warehouse.retention import compact, let_go, sizes
 from warehouse.sql import rows

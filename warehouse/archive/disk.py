@@ -101,6 +101,17 @@ def move_into_place(temporary: Path, target: Path) -> None:
     sync(target.parent)
 
 
+def write_file(target: Path, content: bytes) -> None:
+    """Put a small file for the owner only in its place, in the same way."""
+    temporary = target.with_name(f".{target.name}-{new_name()}")
+    try:
+        with os.fdopen(create(temporary), "wb") as file:
+            file.write(content)
+        move_into_place(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 #: Opening the file otherwise than through DuckDB would give up DuckDB's lock, so another process copies it.
 _COPY = """
 import errno, shutil, sys

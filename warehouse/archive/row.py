@@ -3,8 +3,6 @@
 Belongs here: from an Exchange to a row, from a row to a Response. Not here: where rows stand.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import hashlib
@@ -12,7 +10,7 @@ import json
 import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, get_args, get_origin, get_type_hints
+from typing import Annotated, Self, get_args, get_origin, get_type_hints
 
 import msgspec
 import pyarrow as pa
@@ -76,6 +74,22 @@ _BODY_COMMENT = "The body as received, UTF-8 JSON unless broken; NULL when body_
 SCHEMA = HEAD_SCHEMA.append(pa.field("body", pa.binary(), metadata={"comment": _BODY_COMMENT}))
 
 
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """Size and hashes of a body: of all of it, and of what it says."""
+
+    size: int
+    body: str
+    content: str
+
+    @classmethod
+    def of(cls, body: bytes | mmap.mmap) -> Self:
+        """Nothing is copied; hashing lets other threads run."""
+        whole = hashlib.sha256(body).hexdigest()
+        data = payload_of(body)
+        return cls(len(body), whole, whole if data is None else hashlib.sha256(data).hexdigest())
+
+
 def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
     """The exchange as a row; parameters as they may be shown, so that neither they nor their hash give a secret away."""
     call = exchange.call
@@ -113,22 +127,6 @@ def operation_of(name: str) -> Operation:
     except InvalidCall:
         # Archived by another version: it yields no records here, and must not keep others from being read.
         return Operation(name, "GET", Effect.READ, "Not known to this version.")
-
-
-@dataclass(frozen=True, slots=True)
-class Digests:
-    """Size and hashes of a body: of all of it, and of what it says."""
-
-    size: int
-    body: str
-    content: str
-
-    @classmethod
-    def of(cls, body: bytes | mmap.mmap) -> Digests:
-        """Nothing is copied; hashing lets other threads run."""
-        whole = hashlib.sha256(body).hexdigest()
-        data = payload_of(body)
-        return cls(len(body), whole, whole if data is None else hashlib.sha256(data).hexdigest())
 
 
 class _Response(msgspec.Struct):

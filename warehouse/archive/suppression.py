@@ -4,7 +4,6 @@ Nobody's address or id is in it. It is written whole, durably, and never loses a
 Not here: what is done with it (`warehouse.forgetting`).
 """
 
-import os
 import secrets
 from collections.abc import Iterable
 from pathlib import Path
@@ -67,11 +66,5 @@ def add(root: Path, addresses: Iterable[str], contacts: Iterable[tuple[str, int]
     path = disk.make_folder(root) / NAME
     with disk.exclusive(root), disk.room_for(path):
         forgotten = load(root).including(addresses, contacts)
-        temporary = path.with_name(f"{NAME}.{disk.new_name()}")
-        try:
-            with os.fdopen(disk.create(temporary), "wb") as file:
-                file.write(msgspec.json.encode(_List(forgotten.key.hex(), sorted(forgotten.fingerprints))))
-            disk.move_into_place(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        disk.write_file(path, msgspec.json.encode(_List(forgotten.key.hex(), sorted(forgotten.fingerprints))))
     return forgotten

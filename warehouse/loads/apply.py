@@ -61,11 +61,8 @@ def _accumulate(target: Target, whole: frozenset[int]) -> None:
     if not target.report.received:
         return
     target.merge_parts()
-    stored = target.make(
-        "held",
-        f"select rowid as rid, * from {target.table.qualified} t "
-        f"where account = {target.account} and exists (from {target.staged} s where {target.on('s', 't', but_last=True)})",
-    )
+    of_group = f"exists (from {target.staged} s where {target.on('s', 't', but_last=True)})"
+    stored = target.make("held", f"select rowid as rid, * from {target.table.qualified} t where account = {target.account} and {of_group}")
     target.held = target.temp("held")
     if stored and len(whole) < len(target.responses):
         _renumber_small_groups(target, whole)

@@ -14,8 +14,7 @@ from warehouse.loads.listing import ALL, days_of, label_of, label_of_days, mark_
 from warehouse.loads.staging import ResponseHead, Staged
 from warehouse.loads.target import ScopeResult, Target
 from warehouse.sql import literal, query, quoted
-from warehouse.sync_tables import REJECTED_RECORDS
-from warehouse.tables import Table, Window
+from warehouse.tables import REJECTED_RECORDS, Table, Window
 
 #: How late a night's reading may be before what it should have read is overdue: who comes to work after it sees that it failed.
 GRACE = dt.timedelta(hours=6)

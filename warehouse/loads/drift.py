@@ -19,8 +19,7 @@ from warehouse.loads.shapes import ALWAYS, MOST_WORDS, Shapes, sample_of, type_o
 from warehouse.loads.target import Target
 from warehouse.schema import UNDECLARED
 from warehouse.sql import literal, quoted, statements
-from warehouse.sync_tables import IN_WORDS
-from warehouse.tables import EXTRA, TABLES, Table
+from warehouse.tables import EXTRA, IN_WORDS, TABLES, Table
 
 _SQL = statements(Path(__file__).with_suffix(".sql"))
 #: More members of an object are no fields but a map; and how long is learnt at most what was never read whole, in request ids.

@@ -5,8 +5,6 @@ response contradicts its own count, everything in it could be understood, and no
 costs a request of its own: hashes of listing entries say which are new or changed. Not here: new and changed rows (`upsert`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime as dt
 import itertools
@@ -24,11 +22,43 @@ from marketing_api.records.fields import Record
 from warehouse.loads.arrow import ENTRY_HASH, entry_hash
 from warehouse.loads.target import ScopeResult, Target
 from warehouse.loads.upsert import upsert
-from warehouse.sql import literal, quoted
+from warehouse.sql import literal, query, quoted
 from warehouse.tables import Snapshot, Table, Window
 
 #: Parts of single entries (the fields of a list, the coupons of an address) come and go: so many may, whatever share they are.
 FEW = 9
+
+
+#: The scope of a table that is listed for the whole account.
+ALL = "all"
+
+
+@dataclass
+class Scope:
+    """The rows whose scope columns have these `values` (or whose day lies between them; None: of which nothing is ever removed).
+
+    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be understood, or were left open.
+    """
+
+    number: int
+    values: tuple[Any, ...] | None
+    label: str
+    is_read: bool
+    responses: set[int] = field(default_factory=set)
+    unreadable: int = 0
+    reason: str | None = None
+
+    @property
+    def proves_absence(self) -> bool:
+        """Whether a row that was not received is gone. An entry that could not be understood may be any row."""
+        return self.values is not None and self.is_read and not self.unreadable
+
+    def take(self, target: Target, response: int) -> None:
+        """One of its responses, and what keeps it from being believed."""
+        self.responses.add(response)
+        self.unreadable += target.unreadable[response]
+        if flaw := target.flaws.get(response):
+            self.is_read, self.reason = False, flaw
 
 
 def load_listing(target: Target, asked_scope: Mapping[str, Any], *, is_complete: bool, shrink_limit: float | None) -> list[ScopeResult]:
@@ -108,9 +138,8 @@ def _flaws(scopes: Sequence[Scope]) -> str:
 def _set_aside(target: Target, scopes: Sequence[Scope]) -> None:
     """Leave the rows of these scopes out of the load."""
     if scopes:
-        target.make(
-            "kept", f"select s.* from {target.staged} s where not exists (from {these(target, scopes)} x where {in_scope(target, 's')})"
-        )
+        others = f"not exists (from {these(target, scopes)} x where {in_scope(target, 's')})"
+        target.make("kept", f"select s.* from {target.staged} s where {others}")
         target.staged = target.temp("kept")
 
 
@@ -124,13 +153,9 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     if not read or target.is_first:
         target.make("missing", f"select {columns} from {target.stored} limit 0")
         return
-    target.make(
-        "absent",
-        f"""
-        select {stored}, x._scope from {target.stored} t join {these(target, read)} x on {in_scope(target, "t")}
-        where t._deleted_at is null and not exists (from {target.staged} s where s._is_listed and {target.on("s", "t")})
-        """,
-    )
+    relations = {"stored": target.stored, "staged": target.staged, "scopes": these(target, read)}
+    same = {"in_scope": in_scope(target, "t"), "same_key": target.on("s", "t")}
+    target.make("absent", query("absent").format(columns=stored, **relations, **same))
     proven = ", ".join(str(scope.number) for scope in read if scope.proves_absence)
     missing = target.make("missing", f"select {columns} from {target.temp('absent')} where _scope in ({proven or 'null'})")
     target.report.deleted += missing
@@ -183,38 +208,6 @@ def _results(target: Target, kept: Sequence[Scope], refused: Sequence[Scope], *,
         reason = scope.reason or (unread if scope.unreadable else "") or (None if scope.is_read else "not every page could be had")
         found.append(ScopeResult(scope.label, scope.is_read, counts.get(scope.number, 0 if is_snapshot else received), reason))
     return found
-
-
-#: The scope of a table that is listed for the whole account.
-ALL = "all"
-
-
-@dataclass
-class Scope:
-    """The rows whose scope columns have these `values` (or whose day lies between them; None: of which nothing is ever removed).
-
-    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be understood, or were left open.
-    """
-
-    number: int
-    values: tuple[Any, ...] | None
-    label: str
-    is_read: bool
-    responses: set[int] = field(default_factory=set)
-    unreadable: int = 0
-    reason: str | None = None
-
-    @property
-    def proves_absence(self) -> bool:
-        """Whether a row that was not received is gone. An entry that could not be understood may be any row."""
-        return self.values is not None and self.is_read and not self.unreadable
-
-    def take(self, target: Target, response: int) -> None:
-        """One of its responses, and what keeps it from being believed."""
-        self.responses.add(response)
-        self.unreadable += target.unreadable[response]
-        if flaw := target.flaws.get(response):
-            self.is_read, self.reason = False, flaw
 
 
 def scopes_of(target: Target, asked_scope: Mapping[str, Any], is_complete: bool) -> list[Scope]:
@@ -321,7 +314,7 @@ def needs_detail(table: Table, responses: Iterable[Response], known: Mapping[Key
     """
     listed: dict[Key, Record] = {}
     for response in responses:
-        if response.call.operation.name not in table.load.listing:
+        if response.call.operation != table.load.listing:
             continue
         for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             if rows.record is table.record:
@@ -340,11 +333,6 @@ def row_hash(table: Table, alias: str) -> str:
 
 def take_entry_hashes(target: Target, listing: Table) -> None:
     """Stage with each detail the hash of its entry in the `listing` table."""
-    target.make(
-        "hashed",
-        f"""
-        select s.* replace ({row_hash(listing, "p")} as {ENTRY_HASH})
-        from {target.staged} s left join {listing.qualified} p on p.account = {target.account} and {target.on("p", "s")}
-        """,
-    )
+    relations = {"staged": target.staged, "listing": listing.qualified, "account": target.account, "same_key": target.on("p", "s")}
+    target.make("hashed", query("with_entry_hashes").format(**relations, row_hash=row_hash(listing, "p"), entry_hash=ENTRY_HASH))
     target.staged = target.temp("hashed")

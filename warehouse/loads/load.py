@@ -2,8 +2,6 @@
 written anew from the other. Not here: applying (`warehouse`, `apply`), the log's file and its checksums (`archive.load_log`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import hashlib
 import json
@@ -11,7 +9,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import duckdb
 import msgspec
@@ -71,7 +69,7 @@ class Load:
         }
 
     @classmethod
-    def from_event(cls, event: Mapping[str, Any]) -> Load:
+    def from_event(cls, event: Mapping[str, Any]) -> Self:
         """The load that was logged; what later versions of this program added to it is left out."""
         known = {"place": None} | {name: event[name] for name in cls.__dataclass_fields__ if name in event}
         moments = {name: dt.datetime.fromisoformat(known[name]) for name in ("logged_at", "due_at") if known.get(name)}

@@ -2,8 +2,6 @@
 unchanged since they were loaded last are passed over. Not here: conversion (`arrow`), what becomes of the rows (`apply`).
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import functools
 import hashlib
@@ -114,6 +112,14 @@ class Staged:
     @property
     def as_of(self) -> dt.datetime | None:
         return max((head.requested_at for head in self.responses), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class LastLoaded:
+    """The response that was loaded of a contact last: its digest, and how many entries it had of how many."""
+
+    digest: str
+    extent: tuple[int, int]
 
 
 def stage(
@@ -247,14 +253,6 @@ class _TableStage:
 _CODE = ("marketing_api", "marketing_api.operations", "marketing_api.records", "warehouse", "warehouse.loads")
 
 
-@dataclass(frozen=True, slots=True)
-class LastLoaded:
-    """The response that was loaded of a contact last: its digest, and how many entries it had of how many."""
-
-    digest: str
-    extent: tuple[int, int]
-
-
 def contact_of(call: Call, tables: Iterable[Table]) -> int | None:
     """The one contact that a response to the call is about, where one of the tables that it fills declares how it is named."""
     for table in tables:
@@ -272,12 +270,7 @@ def digest_of(response: Response, key: bytes) -> str | None:
 
 def last_loaded(connection: duckdb.DuckDBPyConnection, account: str, contacts: Iterable[int]) -> dict[int, LastLoaded]:
     """What was loaded of these contacts last, where that is certain."""
-    found = sql.rows(
-        connection,
-        "select contact_id, timeline_digest, timeline_served, timeline_total from sync.contact_coverage "
-        "where account = $account and timeline_digest is not null and contact_id in (select unnest($contacts::bigint[]))",
-        {"account": account, "contacts": sorted(contacts)},
-    )
+    found = sql.rows(connection, sql.query("last_loaded"), {"account": account, "contacts": sorted(contacts)})
     return {contact: LastLoaded(digest, (served, total)) for contact, digest, served, total in found}
 
 

@@ -75,7 +75,8 @@ class Target:
 
     def is_listing(self, head: ResponseHead) -> bool:
         """Whether the response proves which rows exist."""
-        return not self.table.load.listing or head.operation in self.table.load.listing
+        listing = self.table.load.listing
+        return listing is None or head.operation == listing.name
 
     @cached_property
     def is_first(self) -> bool:
@@ -125,7 +126,7 @@ class Target:
             self.connection.register(source, rows)
         detail = self.table.load.detail
         listed = _among(head.index for head in self.responses if self.is_listing(head)) if self.table.is_composed else "true"
-        detailed = _among(head.index for head in self.responses if head.operation == detail) if detail else "false"
+        detailed = _among(head.index for head in self.responses if head.operation == detail.name) if detail else "false"
         query = f"select *, {listed} as _is_listed, {detailed} as _has_detail from {source}"
         if isinstance(rows, pa.Table):
             self.make("staged", query)

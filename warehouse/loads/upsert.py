@@ -12,13 +12,8 @@ from warehouse.tables import EXTRA
 def upsert(target: Target) -> None:
     """Bring the staged rows (one per key) into the table; what changed stands in `change` afterwards."""
     _find_changes(target)
-    ((new, changed, stored, written, present),) = target.rows(
-        f"""
-        select count(*) filter (where is_new), count(*) filter (where not is_new and (is_different or is_back)), count(rid), count(*),
-            (select count(*) from {target.staged})
-        from {target.temp("change")}
-        """
-    )
+    counts = query("change_counts").format(change=target.temp("change"), staged=target.staged)
+    ((new, changed, stored, written, present),) = target.rows(counts)
     target.report.new += new
     target.report.changed += changed
     target.report.unchanged += present - new - changed

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.planning.candidates import DAY_S, NO_DAY, Candidates
-from assets.planning.habits import unchanged_by_habit
+from assets.planning.change_rates import unchanged_by_habit
 from tests.assets.planning.people import T, active, candidates
 
 DAYS = st.lists(st.frozensets(st.integers(0, 90), max_size=30), min_size=1, max_size=20)

@@ -17,7 +17,7 @@ from pipelines.write_back.writebacks_export import export_writebacks
 from tests.pipelines.write_back.plans import a_plan, contact, tag
 from warehouse.archive import Archive
 from warehouse.bookkeeping import shown_revision
-from warehouse.kept import Kept
+from warehouse.policies import Kept
 from warehouse.rebuild import rebuild
 from warehouse.retention import let_go
 from warehouse.warehouse import Warehouse

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from warehouse.connection import connect
 from warehouse.schema import ensure_schema
-from warehouse.sync_tables import SYNC_TABLES
-from warehouse.tables import TABLES
+from warehouse.tables import SYNC_TABLES, TABLES
 
 Row = dict[str, Any]
 #: Rows by table: `contacts`, `sync.coverage`. Columns that are not named are NULL.

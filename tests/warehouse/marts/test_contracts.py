@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from docs.generate import definitions
-from warehouse.dbt_project import PROJECT
-from warehouse.metrics import metrics
+from warehouse.dbt_project import PROJECT, metrics
 
 ROOT = PROJECT.parent
 #: The marts' columns and types as of the last release; `python -m tests.warehouse.marts.test_contracts` writes it when there is one.

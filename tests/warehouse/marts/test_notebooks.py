@@ -19,7 +19,7 @@ import pytest
 from pipelines.report.formatting import share
 from warehouse.masking import Masking
 from warehouse.models import build
-from warehouse.personal_data import PersonalData
+from warehouse.policies import PersonalData
 from warehouse.publish import publish, published_path
 
 FOLDER = Path(__file__).parents[3] / "notebooks"

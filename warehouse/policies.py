@@ -1,7 +1,25 @@
-"""For how many days a home keeps what: declared here once, for settings and whoever lets go of it (`retention`)."""
+"""What settings decide about the data of a home: what becomes of personal data in copies that others read, and for how long what is kept.
+
+Imports no library: settings load fast. Not here: doing it (`masking`, `retention`).
+"""
 
 from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
 from typing import Self
+
+#: Characters of a key for hashes; a shorter one could be guessed.
+LEAST_KEY = 16
+#: People that a group has at least which is shown by a name that tells of them.
+GROUP_MIN = 5
+
+
+class PersonalData(StrEnum):
+    """What becomes of it; each keeps less than the one before."""
+
+    KEEP = "keep"
+    HASH = "hash"
+    DROP = "drop"
+
 
 _FOR_EVER = "ever"
 

@@ -1,17 +1,14 @@
-"""The options of sync and push, declared once for the command line (`parameters`) and for Dagster's launchpad (`config_fields`)."""
+"""The options of sync and push, declared once for the command line (`parameters`) and the run config of Dagster's UI (`launchpad`)."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
 from pipelines.settings import SettingsError, clock_time, count, day, share, whole
-
-if TYPE_CHECKING:
-    import dagster as dg
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,34 +85,6 @@ def _parameter(option: Option) -> click.Parameter:
     if option.is_positional:
         return click.Argument([option.name], required=False, nargs=-1 if is_list else 1, **how)
     return click.Option([option.flag, option.name], multiple=is_list, **how)
-
-
-def config_fields(options: Iterable[Option]) -> "dict[str, dg.Field]":
-    """Those that the UI has, as the config schema of a step; `values` reads what a person made of it."""
-    import dagster as dg  # takes seconds, and the command line does without
-
-    def kind(option: Option) -> Any:
-        if option.choices:
-            # Its name is what Dagster says that a wrong value is not.
-            return dg.Enum(f"{', '.join(option.choices[:-1])} or {option.choices[-1]}", [dg.EnumValue(choice) for choice in option.choices])
-        if option.holds is list:
-            return [str]
-        return option.holds if option.unset is not None else dg.Noneable(option.holds)
-
-    return {
-        option.name: dg.Field(kind(option), default_value=option.unset, description=option.help) for option in options if not option.in_ui
-    }
-
-
-def values(options: Iterable[Option], config: Mapping[str, Any]) -> dict[str, Any]:
-    """A run config's values by name. Raises SettingsError."""
-    return {option.name: option.of(config.get(option.name)) for option in options}
-
-
-def check_confirmed(chosen: Mapping[str, Any]) -> None:
-    """Whatever sends by a run config has to be confirmed by a word, which no slip and no click types. Raises SettingsError."""
-    if chosen[CONFIRM.name].strip().lower() != CONFIRM_WORD:
-        raise SettingsError(f"nothing was sent: to send from the UI, add `{CONFIRM.name}: {CONFIRM_WORD}` to the config of this step")
 
 
 def words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[str]:

@@ -13,8 +13,9 @@ from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.clock import Clock, utc_now
 from pipelines.failures import explain
 from pipelines.home import prepare_home
+from pipelines.launchpad import config_fields, values
 from pipelines.logs import start_logging
-from pipelines.options import SYNC, config_fields, values
+from pipelines.options import SYNC
 from pipelines.publishing import noted
 from pipelines.reading import open_reader
 from pipelines.schedules import chosen_days

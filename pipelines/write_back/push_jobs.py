@@ -16,7 +16,8 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.failures import explain
 from pipelines.home import prepare_home
-from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, PUSH_OPTIONS, check_confirmed, config_fields, values
+from pipelines.launchpad import check_confirmed, config_fields, values
+from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, PUSH_OPTIONS
 from pipelines.progress import Progress, stage
 from pipelines.settings import Settings
 from pipelines.write_back.audience_syncs import AudienceSync, chosen, push_turnover, read_audience_syncs, turnover

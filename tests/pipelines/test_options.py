@@ -20,7 +20,8 @@ from marketing_api.client import Connection, Secret
 from marketing_api.errors import MarketingApiError
 from pipelines.commands import Command as TypedCommand
 from pipelines.definitions import build_definitions
-from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, LIMITS, OUT, PERMANENT, SYNC, UNKNOWN, Option, parameters, values, words
+from pipelines.launchpad import values
+from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, LIMITS, OUT, PERMANENT, SYNC, UNKNOWN, Option, parameters, words
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.push_jobs import push_jobs

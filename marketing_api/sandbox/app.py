@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import ALL
-from marketing_api.sandbox import account, campaigns, contacts, domains, lists, reputation, responses, social
+from marketing_api.sandbox import account, campaigns, contacts, goals, lists, reputation, responses, social, users, webhooks
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import check, merge
 from marketing_api.sandbox.options import Options
@@ -20,7 +20,7 @@ from marketing_api.sandbox.tenant import Journal, Logged, RateReport, Tenant, Wi
 from marketing_api.sandbox.world import World
 
 #: Importing them declares their rules.
-AREAS = (account, campaigns, contacts, domains, lists, reputation, social)
+AREAS = (account, campaigns, contacts, goals, lists, reputation, social, users, webhooks)
 #: So many of the latest requests can be looked at.
 LOGGED = 50_000
 

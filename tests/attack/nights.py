@@ -15,7 +15,6 @@ the same nights undisturbed; at a checkpoint a *fresh* home reads what the servi
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import datetime as dt
 import os
 import random
@@ -29,7 +28,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -42,13 +40,12 @@ from marketing_api import clock
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.options import Options
-from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.server import serve
 from pipelines.home import prepare_home
 from pipelines.reading import open_reader
 from pipelines.settings import Settings
 from tests.pipelines.running import finish
-from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.sandboxes import KEY, Dated, Sandbox
 
 NIGHTS = 30
 FAULTS = {"500-before": 0.02, "502-html": 0.02, "cut-json": 0.02, "cut-body": 0.01, "stall": 0.01, "reset": 0.02, "429": 0.02}
@@ -136,7 +133,7 @@ class Storm:
         self.set_clock(now, 0)
         self._read_calmly("twin")
         self.sandbox.control("faults", **FAULTS, **{"stall-seconds": 0.5})
-        _Dated.is_on = plan.has_date
+        Dated.is_on = plan.has_date
         if not plan.has_date and plan.ahead:
             days = (now, now + dt.timedelta(seconds=plan.ahead), now + dt.timedelta(seconds=plan.moved))
             self.tally.unsure |= {str(day.astimezone(ZoneInfo(ACCOUNT_ZONE)).date()) for day in days}
@@ -145,7 +142,7 @@ class Storm:
             self._kill()
         if not plan.is_left:
             self._read(plan, now)
-        _Dated.is_on = True
+        Dated.is_on = True
 
     def _read(self, plan: Plan, now: dt.datetime) -> None:
         """Until all of it is read: with so many faults a request may fail six times in a row."""
@@ -245,20 +242,6 @@ def sync(home: Path, url: str) -> tuple[dict[tuple[str, str], list[str]], list[s
         return reader.problems(), reader.notices()
 
 
-class _Dated:
-    """The sandbox's answers with the `Date` of its own clock, while `is_on`."""
-
-    is_on = True
-    answer = App.respond
-
-    @staticmethod
-    def dated(app: App, request: Request, arrived: float) -> Response:
-        reply = _Dated.answer(app, request, arrived)
-        now = next(iter(app.tenants.values())).world.now()
-        date = f"date: {formatdate(now, usegmt=True)}\r\n" if _Dated.is_on else ""
-        return dataclasses.replace(reply, headers=reply.headers + date.encode())
-
-
 def read(home: Path) -> dict[str, dict[str, Rows]]:
     """Table → day of observing ("" where there is none) → its live rows."""
     found: dict[str, dict[str, Rows]] = {}
@@ -289,7 +272,7 @@ def storm(seed: int, contacts: int) -> Iterator[Storm]:
     season = SEASONS[seed % 2]
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nights-")))
-        stack.enter_context(patch.object(App, "respond", _Dated.dated))
+        stack.enter_context(patch.object(App, "respond", Dated.dated))
         made = Storm(folder, Sandbox(""), season, rng)
         made.set_clock(made.moment(0), 0)
         stack.enter_context(patch.dict(os.environ, made.environment()))

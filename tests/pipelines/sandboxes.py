@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from email.utils import formatdate
 from typing import Any
 
 import requests
 
+from marketing_api.sandbox.app import App
+from marketing_api.sandbox.responses import Request, Response
 from tests import warm
 
 KEY = "sandbox-key"
@@ -33,6 +36,21 @@ class Sandbox:
     def asked(self, since: int = 0) -> list[dict[str, Any]]:
         """The requests received after number `since`, oldest first: operation, params, status, outcome."""
         return list(self.control("log", since=since, limit=100_000)["items"])
+
+
+class Dated:
+    """Responses of a sandbox in this process with the `Date` of its own clock, while `is_on`: it is their day for who asks, too. To be put
+    in the place of `App.respond`.
+    """
+
+    is_on = True
+    respond = App.respond
+
+    @staticmethod
+    def dated(app: App, request: Request, arrived: float) -> Response:
+        reply = Dated.respond(app, request, arrived)
+        now = next(iter(app.tenants.values())).world.now()
+        return replace(reply, headers=[*reply.headers, ("date", formatdate(now, usegmt=True))]) if Dated.is_on else reply
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup sync test test-services check ui notebook bench attack lint clean docs dist fixture
+.PHONY: help setup sync test test-slow test-services check ui notebook bench attack lint clean docs dist fixture
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -26,9 +26,12 @@ ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
 notebook: .venv/installed ## the analysts' notebooks in the browser, on localhost:2718
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
-test: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew
-test: .venv/installed ## the tests, three files at a time: some wait, and two cores stay busy
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+test test-slow: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew
+test: .venv/installed ## the tests in minutes, three files at a time: some wait, and two cores stay busy
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not attack and not services"
+
+test-slow: .venv/installed ## those that take seconds each: whole nights, kills, models of large accounts
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "slow and not attack and not services"
 
 .venv/services: .venv/installed requirements-services.lock
 	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-services.lock
@@ -43,7 +46,7 @@ lint: .venv/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-check: lint test ## what CI runs: lint, types, import rules, tests
+check: lint test test-slow ## what CI runs: lint, types, import rules, all tests
 
 bench: .venv/installed ## the measured claims: pacing, loading, memory, recovery
 	$(BIN)/python -m tests.benchmarks

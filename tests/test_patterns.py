@@ -29,6 +29,7 @@ ALL = list(patterns())
 
 
 @pytest.mark.parametrize("found", ALL, ids=lambda found: f"{found.module}:{found.line}")
+@pytest.mark.slow
 def test_every_pattern_takes_a_megabyte_of_its_worst_letters_in_half_a_second(found: Found) -> None:
     name = f"{found.module}.{found.name}"
     size = CUT.get(name, ONCE.get(name, MB))
@@ -96,6 +97,7 @@ _UNITS = (
 
 
 @pytest.mark.parametrize("use", _USES)
+@pytest.mark.slow
 def test_every_reader_of_a_text_is_done_with_a_megabyte_in_a_moment(use: str) -> None:
     for unit in _UNITS:
         text = (unit * MB)[:MB]

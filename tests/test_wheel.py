@@ -38,6 +38,7 @@ def test_everything_that_is_no_test_is_in_it(unpacked: Path) -> None:
     assert sorted(path.name for path in unpacked.iterdir() if not path.name.endswith(".dist-info")) == ["marketing_api"]
 
 
+@pytest.mark.slow
 def test_it_runs_beside_packages_of_the_same_names(unpacked: Path, tmp_path: Path) -> None:
     for package in PACKAGES:
         (tmp_path / package).mkdir()

@@ -8,5 +8,6 @@ QUICK, SLOW = ("gzip in gzip", "lists 100,000 deep"), ("a sheet of 600 MB that s
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.attack) for name in SLOW)])
+@pytest.mark.slow
 def test_a_bomb_takes_little_memory_and_time(name: str) -> None:
     assert bombs.meet(name).said

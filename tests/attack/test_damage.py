@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.attack.damage import FILES, bench, cases, try_one
 
 
+@pytest.mark.slow
 def test_damaged_files_of_a_home_have_a_way_out() -> None:
     with bench("sync", "--only", "business", "lists", "contacts", "timelines") as made:
         found = {name for name, _ in cases(made.home)}

@@ -21,6 +21,7 @@ SEED = 7
 MUTANTS = 3_000 if DEEP else 500
 
 
+@pytest.mark.slow
 def test_true_answers_pass() -> None:
     for sample in corpus():
         assert judge(sample.call, sample.body, Reading(sample.call, sample.body)) is None

@@ -21,7 +21,7 @@ from .runs import Run, discrepancies, start, sync
 from .server import Service, serve
 from .variants import Variants, live_like
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 FAULTS = {"500": 0.02, "reset": 0.02, "cut": 0.02, "502-html": 0.02, "200-html": 0.02, "stall": 0.01, "429": 0.02, "empty": 0.01}
 UNRECORDED = "tests.pipelines.unrecorded"  # the first two nights are recorded in Dagster

@@ -24,7 +24,7 @@ from .server import Service, serve
 from .variants import Variants
 from .write_truth import differences
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 #: All after the effect, and none that has to be waited out: half a minute must pass before a lost activity may be sent again.
 FAULTS = {"reset": 0.05, "500": 0.03, "cut": 0.02, "502-html": 0.02, "200-html": 0.02, "empty": 0.01, "429": 0.02}

@@ -74,6 +74,7 @@ def test_a_home_in_use_is_refused(command: Command, service: Sandbox, home: Path
     assert "is in use" in ran.err
 
 
+@pytest.mark.slow
 def test_a_push_is_backed_up_when_it_ends_and_not_sent_again_by_a_restored_outbox(
     command: Command, service: Sandbox, home: Path, place: Path
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_push_is_backed_up_when_it_ends_and_not_sent_again_by_a_restored_outbo
     assert service.count == count
 
 
+@pytest.mark.slow
 def test_what_was_pushed_after_the_backup_waits_for_a_person(command: Command, service: Sandbox, home: Path, place: Path) -> None:
     assert command(*TAGS, sandbox=service).code == 0
     assert command(*OTHERS, sandbox=service, MARKETING_BACKUP_URL="").code == 0
@@ -103,6 +105,7 @@ def test_what_was_pushed_after_the_backup_waits_for_a_person(command: Command, s
     assert command(*OTHERS, sandbox=service).code == 0
 
 
+@pytest.mark.slow
 def test_a_run_counts_though_it_cannot_be_backed_up(
     command: Command, service: Sandbox, alerts: type[Alerts], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -117,6 +120,7 @@ def test_a_run_counts_though_it_cannot_be_backed_up(
     assert [body["text"] for body in alerts.bodies] == [f"marketing-sync: {told}"] * 2
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_restored_home_are_those_that_were_lost(command: Command, service: Sandbox, home: Path, place: Path) -> None:
     assert command("sync", "--reads-only", "--only", "lists", "contacts", sandbox=service).code == 0
     before = rows(home, "source") | rows(home, "sync", "applied_at")

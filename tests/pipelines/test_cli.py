@@ -71,6 +71,7 @@ SHELLS = {
 
 
 @pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.slow
 def test_every_shell_completes_commands_and_options(home: Path, tmp_path: Path, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed; .ci/run installs it")
@@ -87,6 +88,7 @@ def test_every_shell_completes_commands_and_options(home: Path, tmp_path: Path, 
     assert offered("marketing-sync push contacts --re") == {"--reject-limit"}
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_hears_nothing(home: Path, tmp_path: Path) -> None:
     """As `marketing-sync status | head` does."""
     with subprocess.Popen(

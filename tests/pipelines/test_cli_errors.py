@@ -146,6 +146,7 @@ def test_an_address_that_is_no_such_service_is_said(command: Command, sandbox: S
 
 
 @pytest.mark.parametrize("switch", ["1002", "401"])
+@pytest.mark.slow
 def test_a_key_revoked_in_the_middle_stops_the_asking_and_is_said(command: Command, switch: str) -> None:
     """The service says 1002 to a refused key as it does to an operation that an account lacks (api-observed row 1)."""
     with serve(Options(contacts=100, rate_limit=0, revoke_after=60, switches={"bad-key": switch})) as url:
@@ -260,6 +261,7 @@ def test_a_write_that_nobody_agrees_to_sends_nothing_and_is_not_done(
 
 
 @pytest.mark.parametrize("limit", [90_000, 600_000])
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_the_next_run_goes_on(start_sandbox: StartSandbox, home: Path, command: Command, limit: int) -> None:
     """The largest file may have so many bytes: which of the archive, the warehouse and Dagster's history is hit first differs."""
     service = start_sandbox()
@@ -301,6 +303,7 @@ def interrupted(home: Path, service: Sandbox, words: tuple[str, ...], number: in
     return finish(process, 12 * slowness())
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(start_sandbox: StartSandbox, home: Path, command: Command) -> None:
     service = start_sandbox("--rate-limit", "60")
     words = ("sync", "--only", "lists", "contacts", "timelines")
@@ -314,6 +317,7 @@ def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(start_sandb
     assert len(again) <= 3, again
 
 
+@pytest.mark.slow
 def test_a_service_manager_ends_the_sync_as_ctrl_c_does(start_sandbox: StartSandbox, home: Path) -> None:
     ran = interrupted(home, start_sandbox("--rate-limit", "60"), ("sync", "--only", "lists", "contacts", "timelines"), signal.SIGTERM, 30)
     says(ran, 130, "stopped; what has come is kept")

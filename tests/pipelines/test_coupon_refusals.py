@@ -19,6 +19,7 @@ def asked(service: Sandbox, since: int) -> int:
     return sum(entry["operation"] == "emailmarketing/getcoupon" for entry in service.asked(since))
 
 
+@pytest.mark.slow
 def test_it_is_said_once_and_not_asked_again_the_next_night(command: Command, start_sandbox: StartSandbox, home: Path) -> None:
     service = start_sandbox("--coupon-missing", "error")
     first = command(*CHOSEN, sandbox=service)
@@ -37,6 +38,7 @@ def test_it_is_said_once_and_not_asked_again_the_next_night(command: Command, st
     assert source(home)["coupons"] == coupons
 
 
+@pytest.mark.slow
 def test_a_refusal_of_those_who_have_coupons_is_reported_and_deletes_nothing(
     command: Command, start_sandbox: StartSandbox, home: Path
 ) -> None:

@@ -64,6 +64,7 @@ def incomplete(home: Path) -> list[tuple[Any, ...]]:
 
 
 @UNRECORDED
+@pytest.mark.slow
 def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(command: Command, service: Sandbox, home: Path, tmp_path: Path) -> None:
     service.control("switches", **{"series-cut": 100})
     ran = command("sync", "--only", "reputation_stats", sandbox=service)
@@ -86,6 +87,7 @@ def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(command: Comma
 
 
 @UNRECORDED
+@pytest.mark.slow
 def test_the_newest_days_alone_are_recognised_as_a_cut_too(command: Command, service: Sandbox, home: Path) -> None:
     service.control("switches", **{"series-cut": 300, "series-kept": "last"})
     assert command("sync", "--only", "reputation_stats", sandbox=service).code == 0
@@ -95,6 +97,7 @@ def test_the_newest_days_alone_are_recognised_as_a_cut_too(command: Command, ser
 
 @UNRECORDED
 @pytest.mark.parametrize("kept", ["first", "last"])
+@pytest.mark.slow
 def test_more_smaller_ranges_than_one_run_asks_for_are_left_to_the_next(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch, kept: str
 ) -> None:
@@ -113,6 +116,7 @@ def test_more_smaller_ranges_than_one_run_asks_for_are_left_to_the_next(
 
 
 @UNRECORDED
+@pytest.mark.slow
 def test_days_that_no_range_brings_are_told_once_stay_incomplete_and_cost_no_further_request(command: Command, home: Path) -> None:
     """The sandbox's clock is forty days behind: nothing it lists is newer."""
     today = dt.datetime.now(dt.UTC).date()
@@ -152,6 +156,7 @@ ONLY = ("sync", "--only", "direct_reviews", "social_posts")
 
 @UNRECORDED
 @pytest.mark.parametrize("last", ["today", "tomorrow", "2026-03-09"])
+@pytest.mark.slow
 def test_chosen_days_are_asked_exactly_on_a_first_sync_and_for_the_calendar(command: Command, service: Sandbox, last: str) -> None:
     today = dt.datetime.now(dt.UTC).date()
     last = {"today": str(today), "tomorrow": str(today + DAY)}.get(last, last)
@@ -173,6 +178,7 @@ def test_without_an_end_chosen_days_last_until_the_accounts_own_today(command: C
 
 
 @UNRECORDED
+@pytest.mark.slow
 def test_the_sync_without_days_completes_history_and_says_so(command: Command, service: Sandbox, home: Path) -> None:
     assert command(*ONLY, "--from", "2026-03-05", "--to", "2026-03-09", sandbox=service).code == 0
     ran = command(*ONLY, sandbox=service)
@@ -235,6 +241,7 @@ def test_a_long_range_is_noted_as_its_last_partitions_and_read_whole_when_it_is_
         pytest.param("America/New_York", "2026-03-08T04:30", id="before the day of which has 23"),
     ],
 )
+@pytest.mark.slow
 def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(tmp_path: Path, zone: str, moment: str) -> None:
     """As the schedule starts it and as a person does, at the run's own time."""
     now = dt.datetime.fromisoformat(moment).replace(tzinfo=dt.UTC)

@@ -134,6 +134,7 @@ def lacking(before: Tables, after: Tables) -> dict[str, Counter[str]]:
     return {name: lost for name, found in before.items() if (lost := Counter(map(str, found)) - Counter(map(str, after[name])))}
 
 
+@pytest.mark.slow
 def test_each_kind_of_change_is_listed_once_and_costs_no_data(calm_night: Night, home: Path, changed: Sandbox, command: Command) -> None:
     shutil.copytree(calm_night.home, home)
     before = rows(home, "source", *WHEN, *_TOUCHED)

@@ -46,6 +46,7 @@ def test_faults_cost_one_more_request_each_and_no_row(calm_night: Night, rough_n
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_what_fails_for_good_costs_its_own_tables_and_is_reported(
     command: Command, start_sandbox: StartSandbox, home: Path, calm_night: Night, monkeypatch: pytest.MonkeyPatch
 ) -> None:

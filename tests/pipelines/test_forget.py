@@ -20,6 +20,8 @@ from tests.pipelines.test_person import ask, somebody
 from warehouse.archive.suppression import load
 from warehouse.publish import earlier, published_path
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def filled(home: Path, nights: tuple[Night, Night]) -> Path:

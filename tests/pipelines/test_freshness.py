@@ -43,6 +43,7 @@ def pass_time(path: Path, hours: float) -> None:
         connection.execute(f"update sync.coverage set {moved}")
 
 
+@pytest.mark.slow
 def test_a_table_that_a_run_left_half_read_is_not_complete(service: Sandbox, command: Command, home: Path) -> None:
     cut = command("sync", "--only", "social_posts", "social_post_details", "--max-requests", "20", sandbox=service)
     assert cut.code == 1, cut.text
@@ -54,6 +55,7 @@ def test_a_table_that_a_run_left_half_read_is_not_complete(service: Sandbox, com
 
 
 @pytest.mark.usefixtures("unrecorded")
+@pytest.mark.slow
 def test_what_had_nothing_due_is_current_and_what_stands_still_is_late(service: Sandbox, command: Command, home: Path) -> None:
     warehouse = home / "warehouse.duckdb"
     assert command("sync", "--reads-only", sandbox=service).code == 0
@@ -92,6 +94,7 @@ def test_status_and_the_mart_call_the_same_late(tmp_path: Path, minutes: int) ->
     assert (due(moment, now) == "late") is is_late
 
 
+@pytest.mark.slow
 def test_what_is_dated_in_the_future_is_said_and_hides_no_standstill(service: Sandbox, command: Command, home: Path) -> None:
     assert command("sync", "--reads-only", "--only", "lists", "users", sandbox=service).code == 0
     pass_time(home / "warehouse.duckdb", 48)

@@ -91,6 +91,7 @@ def a_day_passes(home: Path) -> None:
 
 
 @pytest.mark.usefixtures("unrecorded")
+@pytest.mark.slow
 def test_half_answers_take_no_row_and_are_said_until_a_whole_one_comes(command: Command, between: Between, home: Path) -> None:
     service = Sandbox(between.url)
     assert command(*ONLY, sandbox=service).code == 0

@@ -81,6 +81,7 @@ def test_the_archive_alone_makes_the_warehouse_anew(killed_night: Night) -> None
         assert differing(before[schema], after) == set()
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_models_are_built_publishes_nothing(killed: tuple[Night, Sandbox]) -> None:
     """What a building that was ended half-way leaves: `tests/warehouse/test_models.py`."""
     home = killed[0].home

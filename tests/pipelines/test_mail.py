@@ -228,6 +228,7 @@ def test_settings_that_cannot_work_are_said(tmp_path: Path, changed: dict[str, s
     assert PASSWORD not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_publishing_mails_once(rough_night: Night, command: Command, home: Path, settings: Settings, server: MailServer) -> None:
     shutil.copytree(rough_night.home, home)
     named = {"HOST": "127.0.0.1", "PORT": str(server.port), "TLS": "off", "FROM": "r@example.com", "TO": "ann@example.com"}
@@ -242,6 +243,7 @@ def test_publishing_mails_once(rough_night: Night, command: Command, home: Path,
 
 
 @pytest.mark.filterwarnings("ignore")  # of Dagster's
+@pytest.mark.slow
 def test_in_dagster_a_mail_that_fails_is_told_by_the_report_s_metadata(
     rough_night: Night, home: Path, settings: Settings, server: MailServer
 ) -> None:

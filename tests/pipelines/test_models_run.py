@@ -32,6 +32,7 @@ def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dagster
         yield instance
 
 
+@pytest.mark.slow
 def test_a_table_that_cannot_be_read_costs_the_night_no_models(
     command: Command, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

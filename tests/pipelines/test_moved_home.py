@@ -52,6 +52,7 @@ def test_no_file_of_a_home_names_its_place(rough_night: Night) -> None:
     assert naming(rough_night.home, rough_night.home) == []
 
 
+@pytest.mark.slow
 def test_a_copied_home_goes_on_where_it_is(copied: Path, start_sandbox: StartSandbox, rough_night: Night) -> None:
     service, key = start_sandbox("--key", UNMISTAKABLE), UNMISTAKABLE
     tags = ("push", "tags", "--sql", "select email, 'vip' as tag from source.contacts order by 1 limit 3")
@@ -64,6 +65,7 @@ def test_a_copied_home_goes_on_where_it_is(copied: Path, start_sandbox: StartSan
     assert naming(copied, rough_night.home) == []
 
 
+@pytest.mark.slow
 def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(copied: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -112,6 +112,7 @@ def failures(result: dg.ExecuteInProcessResult) -> dict[str, str]:
         ),
     ],
 )
+@pytest.mark.slow
 def test_the_partitions_of_a_run_are_the_days_that_are_asked(
     run_job: RunJob, service: Sandbox, options: dict[str, Any], first: str, last: str | None
 ) -> None:
@@ -181,6 +182,7 @@ def test_one_table_of_a_shared_request_can_be_materialized_and_the_others_are_no
 # -- what fails
 
 
+@pytest.mark.slow
 def test_a_failed_step_says_why_and_its_rerun_asks_only_what_is_missing(
     run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox, impatient: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +233,7 @@ def test_a_wrong_key_fails_every_step_with_one_request(run_job: RunJob, service:
     assert service.count == 1
 
 
+@pytest.mark.slow
 def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
     command: Command, start_sandbox: StartSandbox, folder: Path, home: Path
 ) -> None:
@@ -256,6 +259,7 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
     assert command(*words, HARBOR="x", HILL="y").code == 2, "nobody could be asked"
 
 
+@pytest.mark.slow
 def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
     run_job: RunJob, settings: Settings, service: Sandbox, instance: dg.DagsterInstance
 ) -> None:
@@ -354,6 +358,7 @@ def test_a_failed_run_is_told_to_the_alert_address(
     assert str(body["text"]).startswith("marketing-sync: nightly_sync failed\nmanagers: account main: user/managers")
 
 
+@pytest.mark.slow
 def test_the_job_rebuild_makes_the_same_tables_without_a_request(
     run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox
 ) -> None:

@@ -103,6 +103,7 @@ def version_of(home: Path) -> int | None:
 
 
 @pytest.mark.parametrize("name", HOMES)
+@pytest.mark.slow
 def test_it_is_tried_upgraded_once_and_put_back(
     command: Command, home: Path, unpack: Unpack, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -136,6 +137,7 @@ def test_it_is_tried_upgraded_once_and_put_back(
 
 
 @pytest.mark.parametrize("name", [marked(each, "2026-11-22T15") for each in HOMES])
+@pytest.mark.slow
 def test_it_rebuilds_to_the_same_rows(command: Command, home: Path, service: Sandbox) -> None:
     before = contents(home)
     ran = command("rebuild", sandbox=service)
@@ -145,6 +147,7 @@ def test_it_rebuilds_to_the_same_rows(command: Command, home: Path, service: San
 
 
 @pytest.mark.parametrize("name", [marked(each, OLDEST) for each in HOMES])
+@pytest.mark.slow
 def test_it_syncs_and_remembers_what_was_pushed(command: Command, home: Path, service: Sandbox, tmp_path: Path) -> None:
     ran = command("sync", "--reads-only", sandbox=service)
     assert ran.code == 0, ran.text
@@ -180,6 +183,7 @@ with patch(sys.argv[1], lambda *words, **named: os.kill(os.getpid(), signal.SIGK
         pytest.param("pipelines.upgrade.note_versions", marks=pytest.mark.attack),
     ],
 )
+@pytest.mark.slow
 def test_a_killed_upgrade_goes_on_or_is_as_before(command: Command, home: Path, unpack: Unpack, moment: str) -> None:
     before = files(unpack(OLDEST))
     rows = contents(home)
@@ -252,6 +256,7 @@ def test_a_migration_of_rows_alone_is_carried_out_once(home: Path, unpack: Unpac
     assert version_of(home) == version
 
 
+@pytest.mark.slow
 def test_a_migration_that_fails_changes_nothing(command: Command, home: Path, unpack: Unpack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also what it did first; the way back is there, and the mended program begins anew."""
     prepare_home(unpack(HOMES[-1]))

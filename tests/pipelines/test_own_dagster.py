@@ -22,6 +22,7 @@ def own(tmp_path: Path) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_runs_are_recorded_in_it(command: Command, sandbox: Sandbox, own: Path, home: Path) -> None:
     assert command("sync", "--only", "lists", sandbox=sandbox, DAGSTER_HOME=str(own)).code == 0
     with dg.DagsterInstance.from_config(str(own)) as instance:
@@ -48,6 +49,7 @@ def test_one_that_is_no_folder_is_said_before_a_request_is_sent(command: Command
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_a_database_that_does_not_answer_is_said(command: Command, sandbox: Sandbox, own: Path) -> None:
     pytest.importorskip("dagster_postgres")
     text = "storage: {postgres: {postgres_db: {scheme: postgresql+psycopg2, hostname: 127.0.0.1, port: 9, username: u, db_name: d}}}\n"

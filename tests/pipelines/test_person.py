@@ -50,6 +50,7 @@ def counts(document: dict[str, Any]) -> Counter[str]:
     return Counter({each["table"]: len(each["rows"]) for each in document["tables"] if each["is_about"]})
 
 
+@pytest.mark.slow
 def test_every_row_about_them_is_there_and_nobody_else(command: Command, filled: Path, tmp_path: Path) -> None:
     address, contacts = somebody(filled)
     ran = command("person", address.upper(), "--to", str(tmp_path / "told"))
@@ -77,6 +78,7 @@ def test_every_row_about_them_is_there_and_nobody_else(command: Command, filled:
     assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in files} == {0}
 
 
+@pytest.mark.slow
 def test_by_contact_is_the_same_person(command: Command, filled: Path, tmp_path: Path) -> None:
     address, contacts = somebody(filled)
     assert command("person", address, "--to", str(tmp_path / "a")).code == 0
@@ -147,6 +149,7 @@ def test_wrong_use_is_said(command: Command, filled: Path, tmp_path: Path, words
     assert not (tmp_path / "told").exists()
 
 
+@pytest.mark.slow
 def test_nothing_is_written_over_and_nobody_leaves_no_file(command: Command, filled: Path, tmp_path: Path) -> None:
     address, _ = somebody(filled)
     ran = command("person", "nobody@nowhere.example", "--to", str(tmp_path / "told"))

@@ -18,6 +18,8 @@ from warehouse.masking import Masking, personal_key
 from warehouse.policies import PersonalData
 from warehouse.publish import publish, published_path
 
+pytestmark = pytest.mark.slow
+
 WAYS = ("keep", "hash", "drop")
 
 

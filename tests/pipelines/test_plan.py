@@ -53,6 +53,7 @@ def loads(home: Path, asset: str) -> list[Any]:
     return [(load.is_complete, round((load.due_at - now).days + 0.5)) for load in reversed(found) if load.asset == asset and load.due_at]
 
 
+@pytest.mark.slow
 def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +91,7 @@ def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     assert asked(service, since)["getcontacttimeline"] == CONTACTS
 
 
+@pytest.mark.slow
 def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_goes_on(
     command: Command, service: Sandbox, home: Path
 ) -> None:

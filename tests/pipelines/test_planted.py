@@ -19,6 +19,8 @@ from warehouse.policies import PersonalData
 from warehouse.publish import earlier, publish, published_path
 from warehouse.tables import TABLES
 
+pytestmark = pytest.mark.slow
+
 WAYS = ("keep", "hash", "drop")
 Homes = dict[str, Path]
 

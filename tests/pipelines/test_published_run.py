@@ -65,6 +65,7 @@ def check_noted(warehouse: Path, published: Path, job: str) -> None:
 
 
 @pytest.mark.deep
+@pytest.mark.slow
 def test_the_copy_holds_the_run_that_wrote_it_night_after_night(rough_night: Night, command: Command, home: Path) -> None:
     shutil.copytree(rough_night.home, home)
     warehouse, published = home / "warehouse.duckdb", published_path(home)

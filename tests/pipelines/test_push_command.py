@@ -246,6 +246,7 @@ def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sand
     assert len({each["email"] for each in tagged}) == 12
 
 
+@pytest.mark.slow
 def test_what_is_planned_can_be_cancelled(command: Command, service: Sandbox, home: Path) -> None:
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
     command(*TAGS, "--apply", sandbox=service)
@@ -343,6 +344,7 @@ def test_deletions_have_to_be_agreed_to(command: Command, service: Sandbox, monk
     assert [name for name in sent(service) if name != "getcontacts"] == ["deletecontact"] * 3
 
 
+@pytest.mark.slow
 def test_what_a_push_took_away_is_no_listing_that_shrinks(command: Command, service: Sandbox, home: Path) -> None:
     largest = "(select list_id from source.contacts group by 1 order by count(*) desc, 1 limit 1)"
     there = f"from source.contacts where list_id = {largest} and _deleted_at is null"

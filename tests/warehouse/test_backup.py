@@ -73,6 +73,7 @@ def more(home: Path, night: int = 1) -> None:
     grown.close()
 
 
+@pytest.mark.slow
 def test_a_lost_home_is_made_again_with_the_same_tables(home: Path, storage: Storage, tmp_path: Path) -> None:
     back_up(home, storage)
     before = all_of(home)
@@ -234,6 +235,7 @@ def killed(what: str, home: Path, storage: Storage, after: int) -> int:
 
 
 @pytest.mark.parametrize("after", [1, 3, 5])
+@pytest.mark.slow
 def test_a_kill_in_the_middle_of_either_is_made_good_by_the_next(home: Path, storage: Storage, tmp_path: Path, after: int) -> None:
     before = all_of(home)
     assert killed("backup", home, storage, after) == -9

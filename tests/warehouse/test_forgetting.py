@@ -311,6 +311,7 @@ def test_a_body_in_a_file_is_written_anew_in_its_place(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["7.json"]
 
 
+@pytest.mark.slow
 def test_in_a_large_body_they_are_found_where_they_are_likely_to_be() -> None:
     people = [contact(number, ANN if number in (7, 4000) else f"contact{number}@example.com") for number in range(1, 9000)]
     for name, who in {"by name": FORGOTTEN, "by list": replace(FORGOTTEN, likely=None)}.items():

@@ -47,6 +47,7 @@ _BY_THE_CLOCK = {"marts.data_freshness"}
 # -- what is kept
 
 
+@pytest.mark.slow
 def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_all_anew(path: Path) -> None:
     """Also when its first building was killed, which nobody is shown anything of."""
     a_night_later(path)
@@ -256,6 +257,7 @@ def test_every_model_and_column_is_described_in_the_file(first_night: Path) -> N
     assert missing == []
 
 
+@pytest.mark.slow
 def test_calculations_with_judgement_hold_on_worked_examples(path: Path) -> None:
     """dbt's unit tests: rates without a denominator, windows, tiers, missing nights. They stand beside the models."""
     assert len(_dbt(path, "test", "--select", "test_type:unit")) > 10
@@ -305,6 +307,7 @@ def test_what_nothing_changed_for_is_not_built_and_what_changed_is(path: Path) -
 
 
 @pytest.mark.parametrize("seed", range(20 if DEEP else 1))
+@pytest.mark.slow
 def test_nights_that_build_what_changed_are_as_nights_that_build_everything(path: Path, seed: int) -> None:
     random = Random(seed)
     other = path.with_name("other") / path.name

@@ -44,6 +44,7 @@ def published(home: Path, personal_data: PersonalData = PersonalData.KEEP) -> Pa
     return published_path(home)
 
 
+@pytest.mark.slow
 def test_a_new_model_runs_as_it_is_and_is_published_with_its_comments(home: Path) -> None:
     new_model(home / "models", "clickers_by_list")
     report = build(home / "warehouse.duckdb", ModelSettings(own=home / "models"))
@@ -77,6 +78,7 @@ def test_what_is_personal_follows_from_the_sql(home: Path) -> None:
     assert asked(file, "select count(email), count(status) > 0 from custom.of_staging") == [(0, True)]
 
 
+@pytest.mark.slow
 def test_a_column_that_failed_to_be_made_anew_stays_as_personal_as_it_was(home: Path) -> None:
     made(home, people="select account, email as name from {{ ref('contact_engagement') }}")
     report = made(home, people="select account, 'nobody' as name, no_such_column from {{ ref('contact_engagement') }}")
@@ -97,6 +99,7 @@ def test_a_column_that_failed_to_be_made_anew_stays_as_personal_as_it_was(home: 
         "select error('of a row') as x from {{ ref('contact_engagement') }}",
     ],
 )
+@pytest.mark.slow
 def test_a_wrong_model_keeps_nothing_of_ours_from_being_published(home: Path, wrong: str) -> None:
     made(home, fine="select 1 as x")
     before = asked(home / "warehouse.duckdb", "select count(*) from marts.contact_engagement")
@@ -117,6 +120,7 @@ def test_a_failed_test_of_the_users_is_said_and_the_table_is_there(home: Path) -
     assert [warning for warning in report.warnings if "twice" in warning]
 
 
+@pytest.mark.slow
 def test_a_model_cannot_leave_its_schema_nor_take_the_name_of_ours(home: Path) -> None:
     report = made(home, mine="{{ config(schema='marts') }} select 1 as x")
     assert [outcome.node.relation for outcome in report.outcomes if outcome.is_own] == ["custom.mine"]
@@ -163,6 +167,7 @@ def test_a_new_model_does_not_take_the_name_of_ours(tmp_path: Path) -> None:
         new_model(tmp_path, "contact_engagement", {"contact_engagement"})
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_remembered_until_it_is_corrected(home: Path) -> None:
     def remembered() -> str:
         with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:

@@ -120,6 +120,7 @@ def test_it_goes_on_from_model_to_model_and_stops_where_it_is_declared() -> None
     assert made_of("select status as x from source.contacts", x=True) == {"declared"}
 
 
+@pytest.mark.slow
 def test_the_noted_lineage_is_up_to_date(tmp_path: Path) -> None:
     assert LINEAGE.read_text(encoding="utf-8") == lineage_json(tmp_path / "warehouse.duckdb"), "run `python -m warehouse.model_files`"
 

@@ -189,6 +189,7 @@ def test_a_failure_while_writing_leaves_the_old_file_and_no_debris(filled: Path,
     assert sorted(path.name for path in published_path(filled).parent.iterdir()) == [".turn", "marketing.duckdb"]
 
 
+@pytest.mark.slow
 def test_an_open_reader_keeps_what_it_has_and_the_next_one_sees_the_new_file(filled: Path) -> None:
     publish(filled)
     path = published_path(filled)
@@ -215,6 +216,7 @@ print(connection.execute("select name from source.lists").fetchall()[0][0], flus
 """
 
 
+@pytest.mark.slow
 def test_who_opens_it_for_writing_keeps_nobody_from_publishing(filled: Path) -> None:
     publish(filled)
     path = published_path(filled)
@@ -270,6 +272,7 @@ def test_publishing_waits_for_a_load_and_takes_what_it_committed(filled: Path) -
     assert name_in(published_path(filled)) == "Loaded"
 
 
+@pytest.mark.slow
 def test_the_last_three_stay_and_each_rollback_goes_one_back(filled: Path) -> None:
     for number in range(KEPT + 2):
         change(filled, f"Night {number}")
@@ -284,6 +287,7 @@ def test_the_last_three_stay_and_each_rollback_goes_one_back(filled: Path) -> No
     assert name_in(published_path(filled)) == "Night 1"
 
 
+@pytest.mark.slow
 def test_earlier_copies_that_show_more_than_is_allowed_now_are_removed(filled: Path) -> None:
     hashing = Masking(PersonalData.HASH, personal_key(filled))
     for masking in (Masking(PersonalData.KEEP), hashing, hashing):
@@ -296,6 +300,7 @@ def test_earlier_copies_that_show_more_than_is_allowed_now_are_removed(filled: P
     assert len(earlier(filled)) == 1, "dropping shows less than keeping does"
 
 
+@pytest.mark.slow
 def test_copies_with_smaller_groups_than_are_allowed_now_are_removed(filled: Path) -> None:
     for group_min in (5, 5, 10):
         publish(filled, Masking(PersonalData.DROP, group_min=group_min))
@@ -317,6 +322,7 @@ def test_a_copy_of_before_links_and_groups_were_masked_counts_as_showing_all(fil
     assert earlier(filled) == []
 
 
+@pytest.mark.slow
 def test_what_readers_can_no_longer_count_on_is_listed_once(filled: Path) -> None:
     publish(filled)
     with connect(filled / "warehouse.duckdb") as connection:

@@ -99,6 +99,7 @@ def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None
     assert {name for name, found in before.items() if found} > {"source.contacts", "source.timeline_events", "sync.rejected_records"}
 
 
+@pytest.mark.slow
 def test_a_warehouse_that_is_lost_is_there_again(full_home: Home) -> None:
     before = full_home.contents()
     full_home.warehouse.path.unlink()
@@ -160,6 +161,7 @@ HARMS = [Path.unlink, truncate, flip, lambda path: path.write_bytes(b""), lambda
 
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.parametrize("mend", ["load", "rebuild"])
+@pytest.mark.slow
 def test_a_damaged_log_of_loads_is_written_anew_from_the_warehouse(small_home: Home, harm: Callable[[Path], None], mend: str) -> None:
     log = small_home.path / "archive" / "loads.jsonl"
     logged, before = list(small_home.archive.load_log.read()), small_home.contents()
@@ -188,6 +190,7 @@ def test_a_warehouse_of_an_earlier_version_takes_over_what_the_log_says(full_hom
 
 
 @pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.slow
 def test_a_damaged_warehouse_is_set_aside_and_made_anew(small_home: Home, harm: Callable[[Path], None]) -> None:
     before = small_home.contents()
     with small_home.warehouse.writing() as connection:

@@ -68,6 +68,7 @@ def ids(home: Home) -> list[int]:
     return home.values("sync.requests", "request_id")
 
 
+@pytest.mark.slow
 def test_files_of_a_month_become_one_and_say_the_same(years: Home) -> None:
     before, asked = years.contents(), ids(years)
     bodies = [response.body for response in years.archive.responses(asked)]
@@ -83,6 +84,7 @@ def test_files_of_a_month_become_one_and_say_the_same(years: Home) -> None:
     assert files(years.path) == names
 
 
+@pytest.mark.slow
 def test_bodies_go_by_whole_months_and_a_rebuild_from_the_checkpoint_is_the_same(years: Home) -> None:
     before, asked = years.contents(), ids(years)
     compact(years.path, KEPT, later(31 + 400))
@@ -104,6 +106,7 @@ def test_a_body_that_a_later_response_refers_to_is_kept(years: Home) -> None:
         assert [response.body for response in archive.responses([newest.request_id])] == [newest.body]
 
 
+@pytest.mark.slow
 def test_what_is_said_again_after_its_body_went_is_kept_anew(years: Home) -> None:
     compact(years.path, KEPT, later(200 + 400))
     again = timeline(years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60)
@@ -112,6 +115,7 @@ def test_what_is_said_again_after_its_body_went_is_kept_anew(years: Home) -> Non
         assert [response.body for response in archive.responses([again.request_id])] == [again.body]
 
 
+@pytest.mark.slow
 def test_an_index_made_anew_does_not_lead_to_bodies_that_are_gone(years: Home) -> None:
     compact(years.path, KEPT, later(200 + 400))
     (years.path / "archive" / "index.sqlite").unlink()
@@ -132,6 +136,7 @@ def test_bodies_stay_while_something_cannot_be_made_again(years: Home, caplog: p
     assert "cannot be made again" in caplog.text
 
 
+@pytest.mark.slow
 def test_old_requests_go_from_table_and_archive(years: Home) -> None:
     asked = ids(years)
     kept = replace(KEPT, requests=430)
@@ -180,6 +185,7 @@ def test_contacts_that_are_gone_at_the_service_go_with_all_that_is_known_of_them
 
 
 @pytest.mark.parametrize("moment", [0, 3, *(pytest.param(moment, marks=pytest.mark.attack) for moment in (1, 2, 4, 5, 6))])
+@pytest.mark.slow
 def test_a_pass_that_is_cut_short_is_done_by_the_next(years: Home, monkeypatch: pytest.MonkeyPatch, moment: int) -> None:
     """Wherever it ends: whatever can be interrupted goes through these."""
     before, asked, steps = years.contents(), ids(years), iter(range(100))
@@ -214,6 +220,7 @@ def test_a_pass_that_is_cut_short_is_done_by_the_next(years: Home, monkeypatch: 
     assert not (years.path / "archive" / "dropping").exists()
 
 
+@pytest.mark.slow
 def test_a_response_without_its_body_says_so(years: Home) -> None:
     asked = ids(years)
     compact(years.path, KEPT, later(600))
@@ -221,6 +228,7 @@ def test_a_response_without_its_body_says_so(years: Home) -> None:
         list(archive.responses(asked[:1]))
 
 
+@pytest.mark.slow
 def test_a_backup_brings_back_what_is_kept_and_the_checkpoint(years: Home, tmp_path: Path) -> None:
     before, asked, storage = years.contents(), ids(years), Storage(str(tmp_path / "backup"))
     years.archive.seal()
@@ -238,6 +246,7 @@ def test_a_backup_brings_back_what_is_kept_and_the_checkpoint(years: Home, tmp_p
     restored.close()
 
 
+@pytest.mark.slow
 def test_a_backup_of_files_that_were_all_merged_is_that_of_the_same_home(years: Home, tmp_path: Path) -> None:
     storage = Storage(str(tmp_path / "backup"))
     back_up(years.path, storage)

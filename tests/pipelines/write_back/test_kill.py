@@ -35,6 +35,7 @@ with Client(connection, RateLimiter(home / "pace"), record=lambda _: None, spool
 """
 
 
+@pytest.mark.slow
 def test_three_kills_and_losses_in_between_leave_each_activity_once(make_desk: MakeDesk) -> None:
     chances = {"lost-answer": "0.05", "500-after": "0.05", "500-before": "0.05"}
     desk = make_desk(faults={name: f"{chance}@emailmarketing/addactivity" for name, chance in chances.items()}, latency_ms=(30.0, 90.0))

@@ -197,6 +197,7 @@ def test_every_field_of_the_launchpad_is_described(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS.values())
+@pytest.mark.slow
 def test_the_launchpad_begins_with_an_example_that_runs(settings: Settings, push: RunJob, home: Path, service: Sandbox, kind: Kind) -> None:
     example = job(kind, settings).run_config
     shown = dump_run_config_yaml(dict(example))

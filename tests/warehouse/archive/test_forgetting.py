@@ -173,6 +173,7 @@ def test_without_their_names_they_are_found_too(full: Path, forgotten: Forgotten
     assert contents(full) == contents(tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_interrupted_at_any_step_the_next_time_ends_the_same(
     full: Path, forgotten: Forgotten, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +215,7 @@ forget_in_archive(Path(sys.argv[1]), add(Path(sys.argv[1]), ["ann.lee@example.co
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_the_next_time_ends_the_same(full: Path, forgotten: Forgotten, tmp_path: Path) -> None:
     shutil.copytree(full, tmp_path / "whole")
     forget_in_archive(tmp_path / "whole", forgotten, apply=True)

@@ -11,6 +11,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.warehouse.exchanges import ALWAYS, envelope, exchange, files, question, rows
 from warehouse.archive import Archive, disk
 from warehouse.errors import ArchiveError
@@ -29,6 +31,7 @@ def ids_said(process: subprocess.Popen[str]) -> list[int]:
         return [int(line) for line in process.stdout.read().splitlines() if line.isdigit()]
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_loses_nothing_that_was_recorded(root: Path, spool: Path) -> None:
     chance = random.Random(11)
     for _ in range(3):

@@ -97,6 +97,7 @@ def states(memory: Tables, many: list[Table], *, deleted: bool) -> int:
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if any(table.marks_deleted for table in filled(ALL[name]))])
+@pytest.mark.slow
 def test_nothing_is_marked_as_deleted_unless_an_answer_proves_it(memory: Tables, name: str) -> None:
     sample, params = SAMPLES[name]
     many = filled(ALL[name])

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -95,6 +96,7 @@ def test_pages_may_come_in_any_order_and_cut(memory: Tables, listed: dict[int, i
 
 @FEW
 @given(nights=timelines, listed=listings)
+@pytest.mark.slow
 def test_loading_twice_equals_loading_once(
     memory: Tables, nights: list[tuple[list[tuple[int, int]], bool]], listed: list[dict[int, int]]
 ) -> None:

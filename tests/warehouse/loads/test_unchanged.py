@@ -161,6 +161,7 @@ nights = st.lists(
 
 @settings(max_examples=examples(12))
 @given(payloads=payloads, nights=nights)
+@pytest.mark.slow
 def test_passing_over_what_was_said_before_changes_nothing_but_the_work(
     memory: Tables, payloads: list[tuple[list[Any], bool]], nights: list[tuple[list[tuple[int, int, int]], str, int]]
 ) -> None:

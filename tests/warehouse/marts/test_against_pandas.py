@@ -77,6 +77,7 @@ MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
 
 
 @pytest.mark.parametrize("mart", MARTS)
+@pytest.mark.slow
 def test_the_mart_equals_an_independent_calculation(mart: str, marts: duckdb.DuckDBPyConnection, source: Source) -> None:
     key, calculate = MARTS[mart]
     found = frame(marts, f"from marts.{mart}")

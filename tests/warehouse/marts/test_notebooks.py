@@ -59,6 +59,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.slow
 def test_every_notebook_runs(name: str, home: Path, run: Any) -> None:
     run(name, home)
 
@@ -144,6 +145,7 @@ def published(home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("published")
 
 
+@pytest.mark.slow
 def test_every_question_of_the_marts_can_be_asked_and_drawn(published: Any) -> None:
     con, examples = published.connect(), published.examples()
     assert len(examples) > 30

@@ -164,6 +164,7 @@ _ROWS = st.lists(
 
 @settings(max_examples=40)
 @given(_ROWS, _ROWS, st.randoms(use_true_random=False))
+@pytest.mark.slow
 def test_rows_have_one_fate_in_any_order_and_nothing_is_left_once_they_were_sent(
     known: Known, before: list[dict[str, Any]], rows: list[dict[str, Any]], chance: random.Random
 ) -> None:

@@ -206,6 +206,7 @@ def test_every_change_of_an_entry_raises_its_revision(path: Path) -> None:
         assert [entry.item_id for entry in outbox.changed_since(seen)] == [second.item_id]
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_skipped_rows_go_in_within_seconds_and_are_forgotten_after_a_week(path: Path) -> None:
     now = 1_000_000.0
     with Outbox(path, clock=lambda: now) as outbox:

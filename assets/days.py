@@ -3,9 +3,8 @@
 The first sync backfills from the start of history, later ones read the last days; a person can choose any days (a backfill).
 
 Services cut long series: then the days that lack are unknown, not empty. Nothing shows whether a day without an entry had none or was
-left out, unless the series lists every day: where a week or more is listed, and no day of the eight weeks around it was read without an
-entry, the days beyond its end lack. Its late beginning may be the account's own, or the service listed the newest days only: a request for
-the days before settles it.
+left out, unless the series lists every day: where a week or more is listed without a gap, the days beyond its end lack. Its late
+beginning may be the account's own, or the service listed the newest days only: a request for the days before settles it.
 """
 
 import datetime as dt
@@ -17,9 +16,8 @@ from zoneinfo import ZoneInfo
 #: Where a day begins first, and where it ends last: every account's today lies between theirs.
 FIRST_ZONE, LAST_ZONE = "Etc/GMT-14", "Etc/GMT+12"
 _DAY = dt.timedelta(days=1)
-#: Days in a row after which a series counts as one that lists every day, unless it left one out in the weeks around: a business that has
-#: reviews nearly every day has a week in a row every other week, and a day without one behind it.
-_DENSE_DAYS, AROUND = 7, dt.timedelta(weeks=8)
+#: Days in a row after which a series counts as one that lists every day.
+_DENSE_DAYS = 7
 #: Today is not over, and a service that counts in a zone of its own may be a day behind the account.
 NOT_YET = dt.timedelta(days=2)
 
@@ -39,9 +37,6 @@ class DateRange:
         """The same days, cut at the turns of the years."""
         for year in range(self.first.year, self.last.year + 1):
             yield DateRange(max(self.first, dt.date(year, 1, 1)), min(self.last, dt.date(year, 12, 31)))
-
-    def days(self) -> Iterator[dt.date]:
-        return (self.first + number * _DAY for number in range(len(self)))
 
     def __len__(self) -> int:
         return max(0, (self.last - self.first).days + 1)
@@ -131,14 +126,13 @@ def prove(
     beside others that have something ended before, as has one that was requested on its own and listed nothing more.
     """
     first, last, is_empty = requested.first, requested.last, not any(served)
-    read = joined([requested, *covered])
     for days, others in zip(served, known, strict=True):
         listed = days | others
-        if days and _is_dense(listed, min(days), read):
+        if days and _is_dense(listed, min(days)):
             first = max(first, min(days))
         end = max(days, default=requested.first - _DAY)
         has_ended = end + _DAY not in others and any(end + _DAY in some for some in covered)
-        if (days or is_empty) and not has_ended and _is_dense(listed, end, read):
+        if (days or is_empty) and not has_ended and _is_dense(listed, end):
             last = min(last, end)
     before = DateRange(first_missing(covered, requested.first), last_missing(covered, first - _DAY))
     after = DateRange(last + _DAY, requested.last)
@@ -146,12 +140,9 @@ def prove(
     return Proof(DateRange(first, last) or None, before or None, after if is_cut else None)
 
 
-def _is_dense(listed: Set[dt.date], day: dt.date, read: Iterable[DateRange]) -> bool:
-    """Whether the day is one of a week or more in a row, and none around it was `read` without an entry."""
-    if sum(_run(listed, day, step) for step in (_DAY, -_DAY)) <= _DENSE_DAYS:
-        return False
-    around = DateRange(max(min(listed), day - AROUND), min(max(listed), day + AROUND))
-    return all(each in listed or not any(each in days for days in read) for each in around.days())
+def _is_dense(listed: Set[dt.date], day: dt.date) -> bool:
+    """Whether the day is one of a week or more in a row."""
+    return sum(_run(listed, day, step) for step in (_DAY, -_DAY)) > _DENSE_DAYS
 
 
 def _run(listed: Set[dt.date], day: dt.date, step: dt.timedelta) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from assets.account_session import AccountSession
-from assets.days import AROUND, NOT_YET, ChosenDays, DateRange, days_to_fetch, prove
+from assets.days import NOT_YET, ChosenDays, DateRange, days_to_fetch, prove
 from assets.result import AccountResult, Batch
 from marketing_api import paging
 from marketing_api.client import Failure, Stopped
@@ -31,6 +31,8 @@ BATCH_SECONDS = 30.0
 _MOST_AGAIN = 50
 #: Days that lack for longer, and were requested again in vain, are no news: they are shown, and fail no run.
 _NEWS = dt.timedelta(days=28)
+#: Rows of a daily series from so long before the requested days show whether it lists every day.
+_SERIES_BEFORE = dt.timedelta(days=28)
 
 #: What the function of an asset yields.
 Batches = Iterator[Batch]
@@ -84,7 +86,7 @@ class Fetcher:
         covered = [] if self.chosen_days else self._covered()
         lacking = {days.first for days in self._covered(is_complete=False)}
         lists = self.warehouse.listed_days
-        known = [set(lists(each, self.account, days.first - AROUND, days.last)) for days in whole for each in self.tables]
+        known = [set(lists(each, self.account, days.first - _SERIES_BEFORE, days.last)) for days in whole for each in self.tables]
         todo, more = deque(whole), _MOST_AGAIN
         for days, batch in self._ranges(operation, todo, params):
             served = self._listed(batch, days)

@@ -222,22 +222,6 @@ def test_a_few_days_are_judged_with_those_known_from_before() -> None:
     assert proof(set(), asked=week, known=each_day("2026-11-01", "2026-11-09")) == Proof(None, after=week)
 
 
-def test_a_week_in_a_row_of_a_series_that_leaves_days_out_tells_nothing_of_the_day_behind_it() -> None:
-    week, reviews, mentions = span("2026-11-13", "2026-11-20"), each_day("2026-11-13", "2026-11-19"), each_day("2026-11-13", "2026-11-20")
-    every_day, covered = each_day("2026-09-20", "2026-11-12"), (span("2015-01-01", "2026-11-12"),)
-    without_one = every_day - {dt.date(2026, 10, 4)}
-    assert prove(week, [reviews, mentions], [without_one, every_day], covered, dt.date(2026, 11, 22)) == Proof(week)
-    found = prove(week, [reviews, mentions], [every_day, every_day], covered, dt.date(2026, 11, 23))
-    assert found == Proof(span("2026-11-13", "2026-11-19"), after=span("2026-11-20", "2026-11-20"))
-    found = prove(week, [reviews, mentions], [without_one, every_day], covered[1:], dt.date(2026, 11, 23))
-    assert found.after == span("2026-11-20", "2026-11-20"), "a day that was never read may have had an entry"
-
-
-def test_a_day_without_an_entry_in_the_first_response_shows_that_days_are_left_out() -> None:
-    reviews = each_day("2025-01-01", "2026-11-18") - {dt.date(2026, 10, 4)}
-    assert proof(reviews, each(ASKED)) == Proof(ASKED)
-
-
 def test_a_series_that_ended_before_others_is_not_asked_for_again() -> None:
     tail = span("2026-10-01", "2026-11-22")
     ended, going_on = each_day("2026-09-01", "2026-09-30"), each(tail)

@@ -33,7 +33,7 @@ from typing import Any
 import dagster as dg
 
 from assets.planning.crawl_plan import TIMELINES, Planner, Rules
-from marketing_api.exchange import Exchange, Outcome, id_at
+from marketing_api.exchange import Exchange, Outcome, Response, id_at
 from marketing_api.operation import Operation
 from marketing_api.operations import campaigns, contacts, lists
 from pipelines.dagster_internals import prune_runs
@@ -158,7 +158,8 @@ class Nights:
         names = tuple(table.name for table in _TABLES)
         asked += self._campaigns()
         at = self.now + dt.timedelta(milliseconds=70 * self._requests + 1)
-        self.warehouse.apply(Load("main", "all", names, tuple(asked), "UTC", logged_at=at, due_at=at + dt.timedelta(days=1)))
+        ids = tuple(response.request_id for response in asked)
+        self.warehouse.apply(Load("main", "all", names, ids, "UTC", logged_at=at, due_at=at + dt.timedelta(days=1)), asked)
         self.archive.seal()
         with self.warehouse.writing() as connection:
             load_requests(connection, self.archive)
@@ -173,7 +174,7 @@ class Nights:
             "first": f"Name {contact}",
         }
 
-    def _timeline(self, contact: int) -> int:
+    def _timeline(self, contact: int) -> Response:
         details = [{"key": "subject", "label": "Subject", "value": f"Offer {contact % 100}"}]
         events = [
             {"key": "email-campaign-sent", "snippet": f"Campaign {at % 100} was sent", "timestamp": at, "datetime": "-", "details": details}
@@ -183,7 +184,7 @@ class Nights:
         data = {"id": contact, "timeline": {"data": events, "count": len(events), "total": len(events)}, "utm": empty, "automated": empty}
         return self._ask(contacts.TIMELINE, data, id=contact, include="utm,automated")
 
-    def _campaigns(self) -> Iterator[int]:
+    def _campaigns(self) -> Iterator[Response]:
         sent = self.service.campaigns
         items = [
             {"id": number, "name": f"Campaign {number}", "type": "standard", "send_date": f"{at:%m/%d/%Y %I:%M %p}"}
@@ -196,13 +197,14 @@ class Nights:
             payload = {"campaign": {"stats": {"open": f"{400 + 9 * age} (20%)", "unopen": f"{1600 - 9 * age} (80%)"}, "clicks": clicks}}
             yield self._ask(campaigns.STATS, payload, id=number, type="standard")
 
-    def _ask(self, operation: Operation, data: Any, **params: Any) -> int:
+    def _ask(self, operation: Operation, data: Any, **params: Any) -> Response:
         self._requests += 1
         at = self.now + dt.timedelta(milliseconds=70 * self._requests)
         limit = {"limit": "15", "requests": str(self._requests % 15)}
         body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}, "rate-limit": limit}).encode()
-        self.archive.record(Exchange(id_at(at), "main", operation.bind(**params), at, 3, 120, 200, Outcome.OK, None, body))
-        return id_at(at)
+        call = operation.bind(**params)
+        self.archive.record(Exchange(id_at(at), "main", call, at, 3, 120, 200, Outcome.OK, None, body))
+        return Response(id_at(at), "main", call, at, body)
 
     # -- what else a night does
 

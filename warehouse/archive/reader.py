@@ -56,7 +56,7 @@ class Reader:
         self._last_ids: list[int] = []  # the largest id in the files up to this one
         self._open = functools.lru_cache(_KEPT_FILES)(lambda name: sealed.SealedFile(root / "requests" / name))
         self._heads = functools.lru_cache(_KEPT_HEADS)(lambda name, group: self._open(name).heads(group))
-        self._bodies = functools.lru_cache(_KEPT_BODIES)(lambda name, group: self._open(name).bodies(group))
+        self._bodies = functools.lru_cache(_KEPT_BODIES)(sealed.SealedFile.bodies)
         self._unpacked: dict[int, Path] = {}
         self._numbers = itertools.count()
 
@@ -183,12 +183,13 @@ class Reader:
         return None
 
     def _look_into(self, name: str, request_id: int) -> _Found | None:
-        group = self._open(name).group_of(request_id)
+        file = self._open(name)  # stays open for the body: it may be merged into another, and removed, before that is read
+        group = file.group_of(request_id)
         heads = self._heads(name, group) if group >= 0 else {}
         if request_id not in heads:
             return None
         position, row = heads[request_id]
-        return _Found(row, (name, group, position), lambda: self._bodies(name, group)[position].as_py() or b"")
+        return _Found(row, (name, group, position), lambda: self._bodies(file, group)[position].as_py() or b"")
 
     @staticmethod
     def _slabs(pairs: list[tuple[_Found, _Found]]) -> Iterator[list[tuple[_Found, _Found]]]:

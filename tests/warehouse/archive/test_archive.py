@@ -163,6 +163,20 @@ def test_reading_takes_rows_of_many_groups_in_any_order(root: Path) -> None:
         assert bodies(archive, [one.request_id for one in order]) == [one.body for one in order]
 
 
+def test_a_file_that_is_merged_into_another_while_it_is_read_is_read_to_its_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warehouse.archive.reader._SLAB_BYTES", 1)  # each body is read when its turn comes
+    with Archive(root) as archive:
+        made = [exchange(envelope({"of": number}), question(number)) for number in (1, 2, 3)]
+        record(archive, *made)
+        archive.seal()
+        coming = archive.responses([each.request_id for each in made])
+        read = [next(coming).body]
+        for path in (root / "requests").rglob("*.parquet"):
+            path.unlink()
+        archive._reader.forget_files()
+        assert [*read, *(each.body for each in coming)] == [each.body for each in made]
+
+
 def test_a_request_that_is_not_there_is_named(root: Path) -> None:
     with Archive(root) as archive:
         record(archive, exchange(b"x"))

@@ -92,7 +92,9 @@ class Kind(str, ABC):
     def look(
         self, outbox: Outbox, fetch: Fetch, account: str, contact_id: int, item_ids: Collection[int], settled: float
     ) -> Mapping[int, Presence]:
-        """Look for items that are all about one contact; what was done before `settled` (unix seconds) shows."""
+        """Look for items that are all about one contact; what was done before `settled` (unix seconds) shows. Whoever is idempotent is
+        sent again instead, and needs no look.
+        """
         raise NotImplementedError
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:

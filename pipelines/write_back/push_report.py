@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from marketing_api.redaction import plain, without_addresses
 from pipelines import output
 from pipelines.report.formatting import plural
 from pipelines.write_back.input.rows import shown
-from pipelines.write_back.item import Reason
+from pipelines.write_back.item import Plan, Reason
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.refusals import REFUSALS, is_permanent, known
 from pipelines.write_back.rejected_rows import RejectedRows
@@ -40,11 +40,15 @@ def lines(text: str, *values: object) -> list[str]:
 
 def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
     """What a push would do. `is_discreet`: without addresses and values, for logs and Dagster."""
-    return lines("plan", planned, is_discreet)
+    plan = planned.plan
+    whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
+    return lines("plan", plan, list(_plan_counts(plan, planned.order.reject_limit)), planned.rate, whole, is_discreet)
 
 
 def result_lines(result: Result) -> list[str]:
-    return lines("result", result)
+    counts = [(words, count, "") for state, words in _texts().STATES.items() if (count := result.counts.rows.get(state))]
+    may_pass = any(each.by_service and not is_permanent(each.reason) for each in result.refusals)
+    return lines("result", result, counts, may_pass)
 
 
 def alert_body(result: Result, ran: Ran) -> dict[str, object]:
@@ -137,6 +141,19 @@ def _texts() -> Any:
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
     made.filters |= {"of": plural, "number": "{:,}".format, "grouped": grouped, "known": known, "shown": lambda name: shown(name)[1:-1]}
     made.filters["cell"] = lambda count: (f"{count:,}" if count else "·").rjust(11)
-    made.tests["permanent"] = is_permanent
     made.globals |= {"KINDS": KINDS, "SHOWN": _SHOWN, "NO_ROWS": "the input has no rows"}
     return made.from_string(_TEXTS.read_text(encoding="utf-8")).module
+
+
+def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, str]]:
+    checked = sum(not bad.by_service for bad in plan.bad)
+    yield "new", plan.new_count, ""
+    yield "changed", plan.changed_count, ""
+    for each in grouped(plan.idle):
+        yield each.reason, len(each.rows), "nothing to send"
+    if not plan.idle:
+        yield "unchanged", 0, ""
+    share = f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push"
+    yield "invalid", checked, share if checked else ""
+    if refused := len(plan.bad) - checked:
+        yield "rejected before", refused, "or with a mismatch on read-back; `marketing-sync push retry` tries them again"

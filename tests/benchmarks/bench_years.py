@@ -1,7 +1,7 @@
 """Years of nights in hours: how large each part of a home gets, and how long what is done with it takes.
 
     python -m tests.benchmarks.bench_years --home FOLDER --log FILE.jsonl [--contacts 2000] [--nights 1000] [--days 1] [--every 100]
-        [--rebuild-every 250] [--keep off] [--dagster FOLDER] [--until HH:MM]
+        [--rebuild-every 250] [--keep off] [--dagster FOLDER] [--until HH:MM] [--continue]
     python -m tests.benchmarks.bench_years --draw PICTURE.svg before.jsonl after.jsonl
 
 What is real: recording and sealing, loading, the warehouse, a push's outbox, tidying up (`--keep on`), and on every `--every`th night
@@ -9,7 +9,7 @@ planning, models, publishing and what the UI's first page reads of its storage; 
 responses are made here instead of requested, 2 % of the contacts change each night, a seventh of all timelines and those that changed are
 requested, a campaign a week; nights follow one another at once with dates `--days` apart; and the runs of the UI are copies of one that was
 recorded (`--dagster`: that folder of a home after one `marketing-sync sync`), with their own ids and times. Each night is a line of the
-log. No goal: the figures are compared with those of the other runs.
+log; `--continue` goes on behind its last one. No goal: the figures are compared with those of the other runs.
 """
 
 from __future__ import annotations
@@ -106,9 +106,21 @@ class Nights:
         self._requests = 0
         self._runs = Runs(home / "dagster", recorded) if recorded else None
 
-    def night(self, *, is_measured: bool, is_rebuilt: bool) -> dict[str, Any]:
+    def go_on_behind(self, nights: int) -> None:
+        """The home has so many: bring the service to where it was then."""
+        for _ in range(nights):
+            self._begin()
+            self.number += 1
+            if self._runs:
+                self._runs.count()
+
+    def _begin(self) -> list[int]:
+        """The contacts whose timelines are new or changed."""
         self.now, self.took, self._requests = _FIRST + dt.timedelta(days=self.days * self.number), {}, 0
-        changed = self.service.live(self.days, self.now) if self.number else list(self.service.status)
+        return self.service.live(self.days, self.now) if self.number else list(self.service.status)
+
+    def night(self, *, is_measured: bool, is_rebuilt: bool) -> dict[str, Any]:
+        changed = self._begin()
         with self.timed("night"), Archive(self.home / "archive") as self.archive:
             self.warehouse = Warehouse(self.home, self.archive)
             with self.timed("reading"):
@@ -271,7 +283,7 @@ class Runs:
         shutil.copyfile(self._recorded / "runs" / f"{self._old}.db", target)
         with closing(sqlite3.connect(target)) as db, db:
             db.execute("update event_logs set run_id = ?, event = replace(event, ?, ?), timestamp = ?", [new, self._old, new, moment])
-        self._last += 1
+        self.count()
         self._copy(
             "runs.db",
             self._runs,
@@ -286,6 +298,9 @@ class Runs:
             new,
             {"timestamp": moment, "create_timestamp": moment, "evaluation_event_timestamp": moment},
         )
+
+    def count(self) -> None:
+        self._last += 1
 
     def _copy(self, name: str, target: Path, names: tuple[str, ...], new: str, moments: dict[str, Any]) -> None:
         """The recorded run's rows as another's; ids of events are moved alike in all tables."""
@@ -403,6 +418,7 @@ def main() -> int:
     parser.add_argument("--keep", default="", help="off, or as MARKETING_KEEP")
     parser.add_argument("--dagster", type=Path)
     parser.add_argument("--until", default="")
+    parser.add_argument("--continue", action="store_true", dest="is_continued")
     parser.add_argument("--draw", type=Path)
     parser.add_argument("logs", type=Path, nargs="*")
     chosen = parser.parse_args()
@@ -410,11 +426,14 @@ def main() -> int:
         draw(chosen.draw, chosen.logs)
         return 0
     keep = None if chosen.keep == "off" else Kept.of(chosen.keep) if chosen.keep else Kept()
-    shutil.rmtree(chosen.home, ignore_errors=True)
-    chosen.home.mkdir(parents=True)
+    done = len(chosen.log.read_text().splitlines()) if chosen.is_continued else 0
+    if not done:
+        shutil.rmtree(chosen.home, ignore_errors=True)
+        chosen.home.mkdir(parents=True)
     nights = Nights(chosen.home, chosen.contacts, chosen.days, keep, chosen.dagster)
-    with chosen.log.open("w") as log:
-        for number in range(1, chosen.nights + 1):
+    nights.go_on_behind(done)
+    with chosen.log.open("a" if done else "w") as log:
+        for number in range(done + 1, chosen.nights + 1):
             found = nights.night(is_measured=number % chosen.every == 0, is_rebuilt=number % chosen.rebuild_every == 0)
             log.write(json.dumps(found) + "\n")
             log.flush()

@@ -8,7 +8,7 @@ import datetime as dt
 import itertools
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from warehouse.loads.apply import apply_tables
 from warehouse.loads.listing import Key, row_hash
 from warehouse.loads.load import APPLIED, Load, LoadReport, is_log_whole, logged_last, outcome_of, repair_log, write_load
 from warehouse.loads.queue import LoadQueue
-from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, contact_of, last_loaded, stage
+from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, heads_of, last_loaded, stage
 from warehouse.loads.target import TableReport
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, literal, query, quoted, rows, statements, transaction
@@ -129,7 +129,7 @@ class Warehouse:
             raise staged
         if not are_current(session.connection, load.account, staged.assumed):
             staged.discard()
-            staged = self.stage(load)
+            staged = self.stage(load, connection=session.connection)
         return self.commit(session.connection, logged or load, staged)
 
     def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
@@ -281,7 +281,7 @@ class Warehouse:
                 continue
             try:
                 try:
-                    yield self.commit(connection, load, self.stage(load))
+                    yield self.commit(connection, load, self.stage(load, connection=connection))
                 except (ArchiveDamaged, NotArchived) as problem:
                     self._commit_rest(connection, load, problem)
                     yield None
@@ -303,7 +303,7 @@ class Warehouse:
         )
         log.warning("a load of %s: %s: %s", load.asset, gone, problem)
         rest = replace(load, request_ids=tuple(left), is_complete=False, scope={**load.scope, "reason": gone})
-        self.commit(connection, rest, self.stage(rest), instead_of=load, error=f"{gone}: {problem}"[:500])
+        self.commit(connection, rest, self.stage(rest, connection=connection), instead_of=load, error=f"{gone}: {problem}"[:500])
 
     @contextmanager
     def _session(self) -> Iterator[_Session]:
@@ -349,23 +349,31 @@ class Warehouse:
             staged.discard()
         return LoadReport(load.load_id, {report.table: report for report in reports})
 
-    def stage(self, load: Load, responses: Sequence[Response] | None = None) -> Staged:
-        """Read the load's responses: all of those in the archive, or these but for unchanged ones (`Accumulate.contact_parameter`)."""
+    def stage(
+        self, load: Load, responses: Sequence[Response] | None = None, *, connection: duckdb.DuckDBPyConnection | None = None
+    ) -> Staged:
+        """Read the load's responses, these or those in the archive, but for unchanged ones (`Accumulate.contact_parameter`). On the
+        `connection` nobody else loads meanwhile.
+        """
+        if responses is not None and [response.request_id for response in responses] != list(load.request_ids):
+            raise ValueError("the responses are not those of the load's request_ids, in that order: a rebuild would take others")
         tables = [TABLES[name] for name in load.tables]
-        last: dict[int, LastLoaded] = {}
-        if responses is not None:
-            if [response.request_id for response in responses] != list(load.request_ids):
-                raise ValueError("the responses are not those of the load's request_ids, in that order: a rebuild would take others")
-            contacts = {contact for response in responses if (contact := contact_of(response.call, tables)) is not None}
-            if contacts:
-                with self.reading() as connection:
-                    last = last_loaded(connection, load.account, contacts)
-        read = self.archive.responses(load.request_ids) if responses is None else responses
+        heads = heads_of(self.archive.rows(load.request_ids) if responses is None else responses, tables)
+        last: Mapping[int, LastLoaded] = {}
+        if contacts := {head.contact for head in heads if head.contact is not None}:
+            with nullcontext(connection) if connection else self.reading() as known:
+                last = last_loaded(known, load.account, contacts)
+
+        def read(request_ids: Sequence[int]) -> Iterable[Response]:
+            if responses is None:
+                return self.archive.responses(request_ids)
+            wanted = set(request_ids)
+            return (response for response in responses if response.request_id in wanted)
 
         def new_file(name: str) -> Path:
             return self._workspace.file(f"{next(self._numbers)}-{name}")
 
-        return stage(read, tables, ZoneInfo(load.zone), self.parse_rows, new_file, last)
+        return stage(heads, read, tables, ZoneInfo(load.zone), self.parse_rows, new_file, last)
 
 
 def _shown(column: Column) -> str:

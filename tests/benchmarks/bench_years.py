@@ -56,10 +56,8 @@ from warehouse.warehouse import Warehouse
 _FIRST = dt.datetime(2024, 1, 1, 2, tzinfo=dt.UTC)
 _LISTS = 2
 _CHANGED, _TURN, _SHOWN = 0.02, 7, 40
-_TABLES = (
-    *(tables.LISTS, tables.CONTACTS, tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS),
-    *(tables.CAMPAIGNS, tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS),
-)
+_TIMELINES = (tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS)
+_STATS = (tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
 
 
 @dataclass
@@ -158,23 +156,27 @@ class Nights:
     # -- reading
 
     def _read(self, changed: list[int]) -> None:
-        """All in one load: of so few contacts a load is opening and closing."""
+        """Table by table, as the assets do it."""
         status = self.service.status
         items = [{"id": number, "name": f"List {number}"} for number in range(1, _LISTS + 1)]
-        asked = [self._ask(lists.GETLISTS, {"lists": {"items": items}}, limit=100_000, page=1)]
+        self._load("lists", [self._ask(lists.GETLISTS, {"lists": {"items": items}}, limit=100_000, page=1)], tables.LISTS)
         for number in range(1, _LISTS + 1):
             members = [self._contact(contact) for contact in status if contact % _LISTS == number % _LISTS]
-            asked.append(self._ask(contacts.GETCONTACTS, {"contacts": {"items": members}}, listid=number, limit=100_000, page=1))
+            page = self._ask(contacts.GETCONTACTS, {"contacts": {"items": members}}, listid=number, limit=100_000, page=1)
+            self._load("contacts", [page], tables.CONTACTS)
         turn = [contact for contact in status if contact % _TURN == self.number % _TURN]
-        asked += [self._timeline(contact) for contact in dict.fromkeys([*changed, *turn])]
-        names = tuple(table.name for table in _TABLES)
-        asked += self._campaigns()
-        at = self.now + dt.timedelta(milliseconds=70 * self._requests + 1)
-        ids = tuple(response.request_id for response in asked)
-        self.warehouse.apply(Load("main", "all", names, ids, "UTC", logged_at=at, due_at=at + dt.timedelta(days=1)), asked)
+        self._load("timelines", [self._timeline(contact) for contact in dict.fromkeys([*changed, *turn])], *_TIMELINES)
+        listed, *stats = self._campaigns()
+        self._load("campaigns", [listed], tables.CAMPAIGNS)
+        self._load("campaign_stats", stats, *_STATS)
         self.archive.seal()
         with self.warehouse.writing() as connection:
             load_requests(connection, self.archive)
+
+    def _load(self, asset: str, responses: list[Response], *filled: tables.Table) -> None:
+        at = self.now + dt.timedelta(milliseconds=70 * self._requests + 1)
+        ids, names = tuple(response.request_id for response in responses), tuple(table.name for table in filled)
+        self.warehouse.apply(Load("main", asset, names, ids, "UTC", logged_at=at, due_at=at + dt.timedelta(days=1)), responses)
 
     def _contact(self, contact: int) -> dict[str, str]:
         return {

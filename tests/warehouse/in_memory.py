@@ -6,6 +6,7 @@ import datetime as dt
 import itertools
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +20,7 @@ from marketing_api.parsing import parse_rows
 from tests.warehouse.answering import START, contents
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import Load
-from warehouse.loads.staging import LastLoaded, are_current, stage
+from warehouse.loads.staging import LastLoaded, Staged, are_current, heads_of, stage
 from warehouse.sql import rows
 from warehouse.tables import Table
 
@@ -51,9 +52,15 @@ class Tables:
         load = Load(
             "main", "test", tuple(table.name for table in filled), tuple(response.request_id for response in responses), zone, **options
         )
-        staged = stage(responses, filled, ZoneInfo(zone), parse_rows, Path, said)
+
+        def staging(said: Mapping[int, LastLoaded]) -> Staged:
+            by_id = {response.request_id: response for response in responses}
+            read = partial(map, by_id.__getitem__)
+            return stage(heads_of(responses, filled), read, filled, ZoneInfo(zone), parse_rows, Path, said)
+
+        staged = staging(said)
         if not are_current(self.connection, "main", staged.assumed):
-            staged = stage(responses, filled, ZoneInfo(zone), parse_rows, Path)
+            staged = staging(NOTHING)
         apply_tables(self.connection, load, staged)
 
     def contents(self) -> dict[str, list[tuple[Any, ...]]]:

@@ -143,6 +143,10 @@ class Archive:
         """
         return self._reader.responses(request_ids)
 
+    def rows(self, request_ids: Sequence[int]) -> Iterator[Row]:
+        """The same without bodies, which need not be there."""
+        return self._reader.rows(request_ids)
+
     def readable(self, request_ids: Iterable[int]) -> list[int]:
         """Those whose responses can be had. Slow: for what is left when some cannot."""
         found = []

@@ -77,6 +77,14 @@ class Reader:
                         finally:
                             path.unlink(missing_ok=True)
 
+    def rows(self, request_ids: Sequence[int]) -> Iterator[Row]:
+        """See Archive.rows."""
+        for start in range(0, len(request_ids), _SLAB_ROWS):
+            slab = request_ids[start : start + _SLAB_ROWS]
+            with self._lock:
+                found = self._locate(slab)
+            yield from (found[id_].row for id_ in slab)
+
     def response(self, request_id: int) -> Response:
         """One response; the file of a large body stays until the archive is closed."""
         ((found, source),) = self._find([request_id])

@@ -124,7 +124,7 @@ class _Rewriting:
         )
         if (kept := self._forgotten.exchange(exchange)) is exchange:
             return None
-        digests = Digests(row.bytes, row.body_sha256, row.content_sha256)
+        digests = row.digests
         if file:
             digests = sealed.digests_of(file)
         elif isinstance(kept.body, bytes) and kept.body is not body:

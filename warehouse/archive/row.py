@@ -53,6 +53,10 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     ]
 
     @property
+    def digests(self) -> "Digests":
+        return Digests(self.bytes, self.body_sha256, self.content_sha256)
+
+    @property
     def is_whole(self) -> bool:
         """Whether this is a response that may be used in place of fetching (a secret's body is empty and never is)."""
         return self.outcome == Outcome.OK and self.bytes > 0
@@ -81,6 +85,11 @@ class Digests:
     size: int
     body: str
     content: str
+
+    @property
+    def payload(self) -> str | None:
+        """The hash of its payload; None when it has none."""
+        return None if self.content == self.body else self.content
 
     @classmethod
     def of(cls, body: bytes | mmap.mmap) -> Self:
@@ -116,8 +125,11 @@ def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
 
 def response_of(row: Row, body: Body) -> Response:
     """The row as the response to its call."""
-    call = Call(operation_of(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
-    return Response(row.request_id, row.account, call, row.requested_at, body)
+    return Response(row.request_id, row.account, call_of(row), row.requested_at, body)
+
+
+def call_of(row: Row) -> Call:
+    return Call(operation_of(row.operation), msgspec.json.decode(row.params, type=dict[str, str]))
 
 
 @functools.lru_cache(maxsize=256)

@@ -1,5 +1,6 @@
 """Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing needs no lock. Responses that are
-unchanged since they were loaded last are passed over. Not here: conversion (`arrow`), what becomes of the rows (`apply`).
+unchanged since they were loaded last are passed over: of those in the archive not even the body is read. Not here: conversion (`arrow`),
+what becomes of the rows (`apply`).
 """
 
 import datetime as dt
@@ -24,7 +25,8 @@ from marketing_api.operation import Call
 from marketing_api.parsing import Rows
 from marketing_api.records.fields import Record
 from warehouse import sql
-from warehouse.archive.row import payload_of
+from warehouse.archive import sealed
+from warehouse.archive.row import Digests, Row, call_of
 from warehouse.loads.arrow import UNFIT, Converter, json_text
 from warehouse.loads.shapes import Shapes
 from warehouse.tables import EXTRA, Table
@@ -53,7 +55,8 @@ class ResponseHead:
     operation: str
     params: dict[str, str]
     requested_at: dt.datetime
-    contact: int | None = None  # the one that it is about, where the tables declare it (`contact_of`)
+    contact: int | None = None  # the one that it is about, where the tables declare it (`_contact_of`)
+    payload: str | None = None  # of a response about a contact: the hash of what it says
     entries: Counter[str] = field(default_factory=Counter)
     is_looked_at: bool = True
 
@@ -97,7 +100,7 @@ class Staged:
 
     @property
     def assumed(self) -> dict[int, str | None]:
-        """What has to be what was loaded last, for the load to be complete: digests by contact; None never is."""
+        """What has to be what was loaded last, for the load to be complete: digests by contact."""
         return {contact: self.digests[contact] for contact in self.passed_over}
 
     @property
@@ -123,36 +126,34 @@ class LastLoaded:
 
 
 def stage(
-    responses: Iterable[Response],
+    heads: Sequence[ResponseHead],
+    read: Callable[[Sequence[int]], Iterable[Response]],
     tables: Sequence[Table],
     zone: ZoneInfo,
     parse_rows: ParseRows,
     file: Callable[[str], Path],
     last: Mapping[int, LastLoaded] = MappingProxyType({}),
 ) -> Staged:
-    """Read all responses once, but for those about a contact whose digest is that of the `last` one that was loaded. `file` makes a path
-    for a table that needs one. Those that may prove rows to be gone are judged again: an earlier version may have archived them as whole.
+    """Read all responses once, but for those about a contact whose digest is that of the `last` one that was loaded. `read` has the
+    responses to requests, in that order; `file` makes a path for a table that needs one. Those that may prove rows to be gone are judged
+    again: an earlier version may have archived them as whole.
     """
-    staged, key = Staged(), reading_key(tuple(tables), str(zone))
+    staged = Staged(list(heads))
+    _pass_over_unchanged(staged, reading_key(tuple(tables), str(zone)), last)
     stages = [_TableStage(table, staged, file) for table in tables]
     by_record = {table.record: [each for each in stages if each.table.record is table.record] for table in tables}
     may_remove = any(table.marks_deleted for table in tables)
-    for index, response in enumerate(responses):
-        call = response.call
-        head = ResponseHead(index, response.request_id, call.operation.name, call.params, response.requested_at, contact_of(call, tables))
-        staged.responses.append(head)
+    left = [head for head in heads if head.contact not in staged.passed_over]
+    for head, response in zip(left, read([head.request_id for head in left]), strict=True):
         if head.contact is not None:
-            digest = digest_of(response, key)
-            head.is_looked_at = digest is None or digest[0] in _LOOKED_AT
-            if _is_unchanged(staged, head.index, head.contact, response, digest, last):
-                continue
+            staged.extents[head.index] = parsing.timeline_extent(response)
         if may_remove and (flaw := validation.flaw(response)):
-            staged.flaws[index] = flaw
+            staged.flaws[head.index] = flaw
             continue
         if may_remove and (short := parsing.shortage(response)):
-            staged.flaws[index] = short
+            staged.flaws[head.index] = short
         if head.is_looked_at and (parts := parsing.parts_served(response)):
-            filled = next(each for record in call.operation.records for each in by_record.get(record, ()))
+            filled = next(each for record in response.call.operation.records for each in by_record.get(record, ()))
             filled.shapes.look_around(head.operation, head.request_id, parts)
         for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             for table_stage in by_record.get(rows.record, ()):
@@ -165,17 +166,16 @@ def stage(
     return staged
 
 
-def _is_unchanged(staged: Staged, index: int, contact: int, response: Response, digest: str | None, last: Mapping[int, LastLoaded]) -> bool:
-    """Note what a response says of its contact, and whether that is what was loaded of it last."""
-    is_only = staged.digests.setdefault(contact, digest) == digest
-    staged.digests[contact] = digest if is_only else None
-    before = last.get(contact)
-    if before is None or before.digest != digest:
-        staged.extents[index] = parsing.timeline_extent(response)
-        return False
-    staged.extents[index] = before.extent
-    staged.passed_over.add(contact)
-    return True
+def _pass_over_unchanged(staged: Staged, key: bytes, last: Mapping[int, LastLoaded]) -> None:
+    """Note what responses say of their contacts, and of which contacts that is what was loaded of them last."""
+    about = [(head, head.contact) for head in staged.responses if head.contact is not None]
+    for head, contact in about:
+        digest = None if head.payload is None else hashlib.blake2b(bytes.fromhex(head.payload), key=key, digest_size=16).hexdigest()
+        head.is_looked_at = digest is None or digest[0] in _LOOKED_AT
+        if staged.digests.setdefault(contact, digest) != digest:
+            staged.digests[contact] = None
+    staged.passed_over = {contact for contact, before in last.items() if staged.digests.get(contact) == before.digest}
+    staged.extents = {head.index: last[contact].extent for head, contact in about if contact in staged.passed_over}
 
 
 def _kept(raw: Any) -> str:
@@ -253,19 +253,30 @@ class _TableStage:
 _CODE = ("marketing_api", "marketing_api.operations", "marketing_api.records", "warehouse", "warehouse.loads")
 
 
-def contact_of(call: Call, tables: Iterable[Table]) -> int | None:
+def heads_of(found: Iterable[Row | Response], tables: Sequence[Table]) -> list[ResponseHead]:
+    """Of the responses of a load, at hand or in the archive."""
+    heads = []
+    for index, each in enumerate(found):
+        call = call_of(each) if isinstance(each, Row) else each.call
+        contact = _contact_of(call, tables)
+        payload = None if contact is None else _digests_of(each).payload
+        heads.append(ResponseHead(index, each.request_id, call.operation.name, call.params, each.requested_at, contact, payload))
+    return heads
+
+
+def _digests_of(found: Row | Response) -> Digests:
+    if isinstance(found, Row):
+        return found.digests
+    return Digests.of(found.body) if isinstance(found.body, bytes) else sealed.digests_of(found.body)
+
+
+def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:
     """The one contact that a response to the call is about, where one of the tables that it fills declares how it is named."""
     for table in tables:
         if table.load.contact_parameter and table.record in call.operation.records:
             wanted = call.params.get(table.load.contact_parameter, "")
             return int(wanted) if wanted.removeprefix("-").isdecimal() else None  # that of a forgotten contact is negative
     return None
-
-
-def digest_of(response: Response, key: bytes) -> str | None:
-    """Equal for responses of which the same rows come (32 hex digits); None for one that has to be read whatever it says."""
-    payload = payload_of(response.body) if isinstance(response.body, bytes) else None
-    return None if payload is None else hashlib.blake2b(payload, key=key, digest_size=16).hexdigest()
 
 
 def last_loaded(connection: duckdb.DuckDBPyConnection, account: str, contacts: Iterable[int]) -> dict[int, LastLoaded]:

@@ -6,6 +6,8 @@ import datetime as dt
 import itertools
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -24,7 +26,7 @@ from tests.warehouse.loads.test_contact_coverage import coverage, timeline_state
 from tests.warehouse.timelines import TABLES, event, timeline
 from warehouse import tables
 from warehouse.loads import staging
-from warehouse.loads.load import LoadReport
+from warehouse.loads.load import Load, LoadReport
 from warehouse.loads.staging import LastLoaded, last_loaded
 from warehouse.rebuild import rebuild
 from warehouse.tables import Table
@@ -133,6 +135,48 @@ def test_what_another_process_loads_in_between_is_not_overlooked(home: Home, rea
     load(home, timeline(home, 1, event(1, "first"), minutes=120))
     assert opened(home) == ["first"]
     assert timeline_state(home) == (3, 3, 1, 1)
+
+
+def test_of_unchanged_answers_in_the_archive_not_even_the_body_is_read(
+    home: Home, reading: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = home.archive.responses
+    requested: list[int] = []
+
+    def noted(request_ids: Sequence[int]) -> Iterable[Response]:
+        requested.extend(request_ids)
+        return read(request_ids)
+
+    monkeypatch.setattr(home.archive, "responses", noted)
+    first = [timeline(home, id_, event(1)) for id_ in (1, 2)]
+    second = [timeline(home, 1, event(1), minutes=60), timeline(home, 2, event(2), minutes=60)]
+    for answers in (first, second):
+        home.archive.seal()
+        home.warehouse.apply(home.event(answers, *TABLES))
+    assert requested == [answer.request_id for answer in (*first, second[1])]
+    assert (timeline_state(home, 1), timeline_state(home, 2)) == ((2, 1, 1, 1), (2, 2, 1, 1))
+
+
+def test_a_replay_passes_over_what_the_nights_passed_over(home: Home, reading: Counting) -> None:
+    for night in range(4):
+        events = [event(1), LOCAL, event(2, str(night // 2))]
+        load(home, *(timeline(home, id_, *events[:id_], minutes=60 * night) for id_ in (1, 2, 3)))
+    again = Warehouse(home.path, home.archive, file_name="again.duckdb")
+    again.parse_rows = reading
+    assert reading.taken() == ["1", "2", "3", "3"]
+    with again.writing() as connection:
+        assert all(again.replay(connection, map(Load.from_event, home.archive.load_log.read())))
+    assert reading.taken() == ["1", "2", "3", "3"]
+    assert again.read("from source.timeline_events order by all") == home.warehouse.read("from source.timeline_events order by all")
+
+
+def test_a_large_answer_is_passed_over_too(home: Home, reading: Counting, tmp_path: Path) -> None:
+    for night in range(2):
+        answer = timeline(home, 1, event(1), minutes=60 * night)
+        (spool := tmp_path / f"{night}.json").write_bytes(bytes(answer.body))
+        large = replace(answer, body=spool)
+        load(home, large)
+    assert reading.taken() == ["1"]
 
 
 def test_nights_that_were_passed_over_are_the_same_when_rebuilt(home: Home, reading: Counting) -> None:

@@ -28,9 +28,10 @@ from pipelines.report.render import write_report
 from pipelines.settings import Settings
 from pipelines.write_back.forgetting import forget_in_outbox, forget_in_pushes
 from pipelines.write_back.kinds.moves_and_deletions import DELETIONS
+from pipelines.write_back.order import Order
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.store import copy_of
-from pipelines.write_back.push_service import Order, Watch, enqueue, finish_push, plan_push
+from pipelines.write_back.push_service import Watch, enqueue, finish_push, plan_push
 from pipelines.write_back.result import Result, new_run
 from warehouse.archive import Archive, suppression
 from warehouse.archive.disk import Workspace, create, move_into_place, sweep

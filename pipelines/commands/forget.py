@@ -13,8 +13,8 @@ from pipelines.home import prepare_home
 from pipelines.options import Option
 from pipelines.report.formatting import plural
 from pipelines.settings import Settings, SettingsError, whole
+from pipelines.write_back.order import account_of
 from pipelines.write_back.push_report import result_lines
-from pipelines.write_back.push_service import account_of
 
 
 @command(

@@ -14,7 +14,7 @@ from pipelines.options import Option
 from pipelines.report.formatting import plural
 from pipelines.report.render import environment, readable
 from pipelines.settings import Settings, SettingsError, whole
-from pipelines.write_back.push_service import account_of
+from pipelines.write_back.order import account_of
 from warehouse.archive.disk import create, make_folder
 from warehouse.person import Person, Section, find_person, known_of
 

@@ -17,9 +17,10 @@ from pipelines.write_back.input.files import read_query
 from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
 from pipelines.write_back.item import Source
 from pipelines.write_back.kinds import CONTACTS, TAGS
+from pipelines.write_back.order import Order, Planned, account_of
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.planning import QUEUED
-from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, plan_push
+from pipelines.write_back.push_service import Watch, enqueue, finish_push, plan_push
 from pipelines.write_back.result import Result, new_run
 from warehouse.forgetting import is_pseudonym
 

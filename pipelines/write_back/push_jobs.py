@@ -22,9 +22,10 @@ from pipelines.progress import Progress, stage
 from pipelines.settings import Settings
 from pipelines.write_back.audience_syncs import AudienceSync, chosen, push_turnover, read_audience_syncs, turnover
 from pipelines.write_back.kinds import KINDS, Kind
+from pipelines.write_back.order import Planned, order_of
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.push_report import plan_lines, result_lines
-from pipelines.write_back.push_service import Planned, PushRun, Watch, conclude, enqueue, order_of, plan_push
+from pipelines.write_back.push_service import PushRun, Watch, conclude, enqueue, plan_push
 from pipelines.write_back.result import Ran, Result
 
 

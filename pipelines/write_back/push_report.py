@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
@@ -22,12 +22,10 @@ from pipelines.report.formatting import plural
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.item import Plan, Reason
 from pipelines.write_back.kinds import KINDS
+from pipelines.write_back.order import Planned
 from pipelines.write_back.refusals import REFUSALS, is_permanent, known
 from pipelines.write_back.rejected_rows import RejectedRows
 from pipelines.write_back.result import Ran, Result, grouped
-
-if TYPE_CHECKING:
-    from pipelines.write_back.push_service import Planned  # which imports this one
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv

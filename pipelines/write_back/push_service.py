@@ -16,22 +16,20 @@ import logging
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from marketing_api.rate_limit import SPECIFIED_RATE
 from pipelines.alerts import try_to_post
 from pipelines.backups import back_up_run
 from pipelines.home import in_use
-from pipelines.settings import Settings, SettingsError, account_named
+from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.account_state import load_known
 from pipelines.write_back.input.files import read_file, read_query
 from pipelines.write_back.input.rows import InputError, Rows
-from pipelines.write_back.item import Options, Plan
-from pipelines.write_back.kinds import Kind, make_plan, verify
+from pipelines.write_back.kinds import make_plan, verify
+from pipelines.write_back.order import Order, Planned, rate_of
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 from pipelines.write_back.outbox.store import check_not_held, sender_lock
 from pipelines.write_back.planning import without_forgotten
@@ -49,69 +47,9 @@ if TYPE_CHECKING:
 
 #: Both are waited for: whoever enqueues a push at the same moment takes seconds, who sends for the account may have hours of work.
 _ENQUEUE_WAIT_S, _SENDER_WAIT_S = 600.0, 24 * 3600.0
-#: The account when none is configured: the sandbox's.
-SANDBOX_ACCOUNT = "main"
-
-
-def account_of(settings: Settings, name: str | None) -> str:
-    """The account of this name, or the only one there is. Raises SettingsError."""
-    names = [connection.account for connection in settings.accounts] or [SANDBOX_ACCOUNT]
-    return account_named(name, names)
-
-
-def _rate_of(settings: Settings, account: str) -> float:
-    caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [settings.max_rate]
-    return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
 
 
 # ---- plan and enqueue
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is to be pushed, from where (`file` or `query`), and how."""
-
-    kind: Kind
-    account: str
-    file: Path | None = None
-    query: str | None = None
-    options: Options = field(default_factory=Options)
-    reject_limit: float = 0.05
-    verify: str = "sample"
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A plan with what it was made from. `revision`: the outbox's before it was looked into; `rate`: requests a second to reckon with."""
-
-    order: Order
-    rows: Rows = field(repr=False)
-    plan: Plan
-    revision: int
-    rate: float
-
-    @property
-    def refusal(self) -> str | None:
-        """Why nothing is sent, in words; None unless too many rows are bad."""
-        limit, share = self.order.reject_limit, self.plan.bad_share
-        words = (
-            f"{100 * share:.1f} % of the rows are not valid, more than the {100 * limit:g} % of the limit:"
-            " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
-        )
-        return words if share > limit else None
-
-
-def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order:
-    """What a person chose of `Kind.all_options`, wherever. Raises SettingsError."""
-    if (chosen["from"] is None) == (chosen["sql"] is None):
-        raise SettingsError("say what to push: either --from or --sql (in the launchpad: from or sql)")
-    mapping = dict(chosen["map"])
-    if len(mapping) < len(chosen["map"]):
-        raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
-    clear_empty = chosen.get("clear_empty", False)
-    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"])
-    account = account_of(settings, chosen["account"])
-    return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
 
 
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
@@ -132,7 +70,7 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     options = replace(order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns)))
     plan = make_plan(order.kind, rows, load_known(settings, order.account), outbox, options)
     plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
-    return Planned(order, rows, plan, revision, _rate_of(settings, order.account))
+    return Planned(order, rows, plan, revision, rate_of(settings, order.account))
 
 
 def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:

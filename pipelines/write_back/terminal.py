@@ -28,9 +28,10 @@ from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
+from pipelines.write_back.order import Order, Planned, account_of, order_of
 from pipelines.write_back.outbox.outbox import Counts, Outbox, Push, outbox_path
 from pipelines.write_back.push_report import say
-from pipelines.write_back.push_service import Order, Planned, Watch, account_of, enqueue, finish_push, order_of, plan_push
+from pipelines.write_back.push_service import Watch, enqueue, finish_push, plan_push
 from pipelines.write_back.refusals import is_permanent
 from pipelines.write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv, write_planned, write_rejections
 from pipelines.write_back.result import Result, grouped, new_run, reason_of, result_of

@@ -21,8 +21,9 @@ from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.settings import Settings
 from pipelines.write_back import kinds
+from pipelines.write_back.order import Order
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push_service import Order, enqueue, plan_push
+from pipelines.write_back.push_service import enqueue, plan_push
 from tests.pipelines.conftest import STANDING, UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import Ran, finish, run, start

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pipelines.write_back.input.rows import Rows
 from pipelines.write_back.item import Change, Plan, Reason, Source, State
 from pipelines.write_back.kinds import CONTACTS, TAGS
+from pipelines.write_back.order import Order, Planned
 from pipelines.write_back.outbox.outbox import Counts, Push
 from pipelines.write_back.push_report import plan_lines, result_lines
-from pipelines.write_back.push_service import Order, Planned
 from pipelines.write_back.result import Result
 
 

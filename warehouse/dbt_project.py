@@ -29,6 +29,8 @@ _FOLDERS = ("models", "macros", "tests")
 #: The file that dbt believes to work on: its name is the database's in every relation, and is taken out again.
 _SCRATCH, _DATABASE = "warehouse.duckdb", '"warehouse".'
 _NODES, _PROBLEM = "nodes.json", "problem.txt"
+#: What dbt has read of a project, so that it reads only what is new in another (its name for it).
+_PARSED = "partial_parse.msgpack"
 
 _KINDS = ("table", "view", "incremental")
 
@@ -182,13 +184,19 @@ def _compile_into(path: Path, settings: Iterable[str], own: Path | None) -> None
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="models-new-") as made:
         project = _with(own, Path(made)) if own else PROJECT
         variables = json.dumps({name: _PLACEHOLDER.format(name) for name in settings})
+        parsed = path.parent / f"models-{fingerprint()}.{_PARSED}"
+        if parsed.exists():
+            shutil.copyfile(parsed, Path(made) / _PARSED)
         words = [sys.executable, "-W", "ignore", "-m", __name__, made, str(project), variables]
-        ran = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"MARKETING_HOME": made})  # noqa: S603 - our own words and paths
+        env = os.environ | {"MARKETING_HOME": "."}  # always the same: dbt reads everything anew when it is another one
+        ran = subprocess.run(words, capture_output=True, text=True, env=env)  # noqa: S603 - our own words and paths
         if ran.returncode:
             why = Path(made) / _PROBLEM
             said = " ".join((why.read_text(encoding="utf-8") if why.exists() else ran.stderr or ran.stdout).split())
             said = said.replace(f"models/{OWN}/", f"{own}/") if own else said
             raise ProjectBroken(f"the models{f' in {own}' if own else ''} cannot be read: {said[-600:]}")
+        if not own:
+            (Path(made) / _PARSED).replace(parsed)
         (Path(made) / _NODES).replace(path)
 
 
@@ -204,7 +212,8 @@ def _with(own: Path, folder: Path) -> Path:
 
 
 def _nodes(folder: Path, project: Path, variables: str) -> Iterator[Node]:
-    """Have dbt compile the project: as it runs from nothing, and the incremental models once more beside tables that are there."""
+    """Have dbt compile our models, or the user's alone: as they run from nothing, and incremental ones once more beside tables that are
+    there."""
     import duckdb
     from dbt.cli.main import dbtRunner
 
@@ -223,18 +232,18 @@ def _nodes(folder: Path, project: Path, variables: str) -> Iterator[Node]:
         if str(node.resource_type) != "test" and node.config.materialized not in _KINDS:
             raise SystemExit(f"model {node.name}: materialized must be {', '.join(_KINDS)}, not {node.config.materialized}")
     runner = dbtRunner(parsed)
-    nodes = {result.node.unique_id: result.node for result in run(runner, "compile").results}
+    chosen = () if project == PROJECT else ("--select", f"path:models/{OWN}")
+    nodes = {result.node.unique_id: result.node for result in run(runner, "compile", *chosen).results}
     first = {unique_id: node.compiled_code for unique_id, node in nodes.items()}
     incremental = [node for node in nodes.values() if node.config.materialized == "incremental"]
     with duckdb.connect(str(folder / _SCRATCH)) as connection:
         for node in incremental:
             connection.execute(f'create schema if not exists {node.schema}; create table {node.schema}."{node.alias}" (account varchar)')
-    again = run(runner, "compile", "--select", *(node.name for node in incremental), "--indirect-selection", "empty").results
-    later = {result.node.unique_id: result.node.compiled_code for result in again}
-    names = {unique_id: f"{node.schema}.{node.alias}" for unique_id, node in nodes.items()}
+    again = ("compile", "--select", *(node.name for node in incremental), "--indirect-selection", "empty")
+    later = {result.node.unique_id: result.node.compiled_code for result in (run(runner, *again).results if incremental else ())}
+    names = {unique_id: f"{node.schema}.{node.alias}" for unique_id, node in parsed.nodes.items()}
     names |= {unique_id: f"{node.source_name}.{node.name}" for unique_id, node in parsed.sources.items()}
-    described = (_described(nodes[unique_id], names, first[unique_id], later.get(unique_id, "")) for unique_id in _in_order(nodes))
-    yield from (node for node in described if (node.schema == OWN) == (project != PROJECT))
+    yield from (_described(nodes[unique_id], names, first[unique_id], later.get(unique_id, "")) for unique_id in _in_order(nodes))
 
 
 def _in_order(nodes: Mapping[str, Any]) -> Iterable[str]:
@@ -288,6 +297,7 @@ def _without_database(sql: str) -> str:
 
 if __name__ == "__main__":
     target = Path(sys.argv[1])
+    os.chdir(target)  # where the scratch file is
     try:
         found = [asdict(node) for node in _nodes(target, Path(sys.argv[2]), sys.argv[3])]
     except SystemExit as problem:  # beside what libraries print while they end

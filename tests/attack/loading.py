@@ -11,6 +11,7 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,7 +34,7 @@ from tests.marketing_api.responses import enveloped
 from tests.marketing_api.samples import SAMPLES
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.load import Load
-from warehouse.loads.staging import stage
+from warehouse.loads.staging import heads_of, stage
 from warehouse.schema import ensure_schema
 from warehouse.sql import rows
 from warehouse.tables import TABLES, Accumulate, Daily, Snapshot, Table
@@ -251,7 +252,9 @@ class Ground:
             load = Load(
                 account, "attack", names, part.request_ids, str(ZONE), scope, part.is_complete, self.shrink_limit, part.service_count
             )
-            staged = stage([service.answers[number] for number in part.request_ids], tables, ZONE, parse_rows, Path)
+            answers = [service.answers[number] for number in part.request_ids]
+            read = partial(map, service.answers.__getitem__)
+            staged = stage(heads_of(answers, tables), read, tables, ZONE, parse_rows, Path)
             reports = apply_tables(self.connection, load, staged)
             self.has_shrunk |= any(report.refused for report in reports)
 

@@ -29,7 +29,8 @@ def test_true_answers_pass() -> None:
 
 @pytest.mark.deep
 def test_reading_a_mutated_answer_drops_and_invents_nothing() -> None:
-    tally = read_mutants(SEED, range(MUTANTS), time.monotonic() + 8, corpus())
+    samples = corpus()
+    tally = read_mutants(SEED, range(MUTANTS), time.monotonic() + 8, samples)
     assert tally.done > 200
     assert not tally.sizes, tally.failures
 

@@ -152,11 +152,12 @@ class Reader:
             self._refresh()
 
     def _locate(self, request_ids: Sequence[int]) -> dict[int, _Found]:
+        in_order = sorted(request_ids)  # one group after the other
         try:
-            found = {id_: place for id_ in request_ids if (place := self._look_up(id_))}
+            found = {id_: place for id_ in in_order if (place := self._look_up(id_))}
         except ArchiveDamaged:  # or merged into another meanwhile
             self.forget_files()
-            found = {id_: place for id_ in request_ids if (place := self._look_up(id_))}
+            found = {id_: place for id_ in in_order if (place := self._look_up(id_))}
         if missing := [id_ for id_ in request_ids if id_ not in found]:
             self._refresh()
             for id_ in missing:
@@ -193,11 +194,10 @@ class Reader:
     def _look_into(self, name: str, request_id: int) -> _Found | None:
         file = self._open(name)  # stays open for the body: it may be merged into another, and removed, before that is read
         group = file.group_of(request_id)
-        heads = self._heads(name, group) if group >= 0 else {}
-        if request_id not in heads:
+        heads = self._heads(name, group) if group >= 0 else None
+        if heads is None or (position := heads.position(request_id)) is None:
             return None
-        position, row = heads[request_id]
-        return _Found(row, (name, group, position), lambda: self._bodies(file, group)[position].as_py() or b"")
+        return _Found(heads[position], (name, group, position), lambda: self._bodies(file, group)[position].as_py() or b"")
 
     @staticmethod
     def _slabs(pairs: list[tuple[_Found, _Found]]) -> Iterator[list[tuple[_Found, _Found]]]:

@@ -210,5 +210,5 @@ def _rows(path: Path) -> Iterator[tuple[Row, bytes]]:
     file = sealed.SealedFile(path)
     for group in range(file.groups):
         bodies = file.bodies(group)
-        for position, row in file.heads(group).values():
+        for position, row in enumerate(file.heads(group)):
             yield row, bodies[position].as_py() or b""

@@ -110,16 +110,14 @@ class SealedFile:
         return len(self._firsts)
 
     def rows(self) -> Iterator[Row]:
-        return (row for group in range(self.groups) for _, row in self.heads(group).values())
+        return (row for group in range(self.groups) for row in self.heads(group))
 
     def group_of(self, request_id: int) -> int:
         """The group in which the row stands if it is in this file at all; negative when it cannot be."""
         return bisect.bisect_right(self._firsts, request_id) - 1
 
-    def heads(self, group: int) -> dict[int, tuple[int, Row]]:
-        """The group's rows by id, each with its position in the group."""
-        table = self.read(group, HEAD_SCHEMA.names)
-        return {values["request_id"]: (position, Row(**values)) for position, values in enumerate(table.to_pylist())}
+    def heads(self, group: int) -> "Heads":
+        return Heads(self.read(group, HEAD_SCHEMA.names))
 
     def bodies(self, group: int) -> Any:
         """The group's bodies as an Arrow array, by position."""
@@ -128,6 +126,25 @@ class SealedFile:
     def read(self, group: int, names: Iterable[str]) -> pa.Table:
         with _readable(self._path):
             return self._file.read_row_group(group, columns=list(names))
+
+
+class Heads:
+    """The rows of a group in the order of their ids. Each is made when it is asked for: of many groups one alone may be wanted."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._columns = [column.chunk(0) for column in table.combine_chunks().columns]
+        self._ids: list[int] = self._columns[0].to_pylist()
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(self.__getitem__, range(len(self._ids)))
+
+    def __getitem__(self, position: int) -> Row:
+        return Row(*(column[position].as_py() for column in self._columns))
+
+    def position(self, request_id: int) -> int | None:
+        """Where in the group the row stands; None when it is not in it."""
+        position = bisect.bisect_left(self._ids, request_id)
+        return position if self._ids[position : position + 1] == [request_id] else None
 
 
 _CHUNK = 1 << 20

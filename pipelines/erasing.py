@@ -10,7 +10,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -95,7 +95,7 @@ def unfinished(home: Path) -> WorkList | None:
 
 def people(settings: Settings, account: str | None, addresses: Sequence[str], contacts: Sequence[int]) -> Person:
     """All contacts that have or had these addresses, and all addresses of these. Who is not known is kept away all the same."""
-    with connect(settings.warehouse_path, read_only=True, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
+    with _reading(settings) as connection:
         found = [find_person(connection, account, address, None) for address in addresses]
         found += [find_person(connection, account, None, number) for number in contacts]
     return Person(
@@ -169,8 +169,13 @@ def _write(home: Path, work: WorkList) -> None:
         move_into_place(temporary, work_list(home))
 
 
+def _reading(settings: Settings) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    path, wait_s = settings.warehouse_path, settings.lock_seconds
+    return connect(path, read_only=True, deadline_s=wait_s, memory_limit=MEMORY_LIMIT, on_wait=report_waiting)
+
+
 def _erasing(settings: Settings, person: Person, forgotten: Forgotten) -> Erasing:
-    with connect(settings.warehouse_path, read_only=True, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
+    with _reading(settings) as connection:
         erasing = Erasing(person, replace(forgotten, titles=titles_of(connection)))
         return replace(erasing, tokens=tokens_of(connection, erasing))
 

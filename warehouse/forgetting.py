@@ -37,7 +37,7 @@ Buffer = bytes | mmap.mmap
 #: times (`%40`, `%2540`, `\\u0040`).
 _PERCENT = rb"%(?:25)*"
 #: Text in JSON in JSON in JSON in JSON has 15 of them; without a limit a row of them would be walked from each of its places.
-_SLASH = rb"(?:\\|%(?:25)*+5[cC]){1,16}+"
+_SLASH = rb"(?:\\{1,16}+|(?:%(?:25)*+5[cC]){1,16}+){1,2}+"
 _IN_JSON = re.compile(rb"%s(?:u([0-9A-Fa-f]{4})|[^u%%\\])" % _SLASH, re.DOTALL)
 _CHARACTER = re.compile(
     rb"%s(?:u[0-9A-Fa-f]{4}|[^u%%\\])|%s[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*" % (_SLASH, _PERCENT, _PERCENT)

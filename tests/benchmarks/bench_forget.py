@@ -106,7 +106,7 @@ def fill(root: Path, folder: Path, count: int) -> None:
         bodies = {each.request_id: each.body for each in calls}
         target = root / "requests" / f"date={NOW.date()}" / f"{first:09d}.parquet"
         rows = (row_of(each, Digests.of(each.body), None) for each in calls if isinstance(each.body, bytes))
-        sealed.write(target, rows, lambda row, bodies=bodies: bodies[row.request_id])  # type: ignore[misc]
+        sealed.write(target, sealed.tables_of(rows, lambda row, bodies=bodies: bodies[row.request_id]))  # type: ignore[misc]
     Archive(root).close()
 
 

@@ -163,8 +163,7 @@ class Archive:
 
     def compact(self, now: dt.datetime, *, bodies_before: int = 0, rows_before: int = 0, needed: Collection[int] = ()) -> None:
         """See `Compaction`. The caller sees to it that no other process does it, nor reads the files one by one."""
-        body_of = self._reader.body_of
-        Compaction(self._root, self._index, self._workspace, body_of, now, bodies_before, rows_before, needed).run()
+        Compaction(self._root, self._index, self._workspace, now, bodies_before, rows_before, needed).run()
         self._reader.forget_files()
 
     @property
@@ -270,7 +269,8 @@ class Archive:
         temporary = self._workspace.file(target.name)
         with disk.room_for(target):
             try:
-                sealed.write(temporary, with_references(rows, last), lambda row: view.body(view.entries[row.request_id]))
+                tables = sealed.tables_of(with_references(rows, last), lambda row: view.body(view.entries[row.request_id]))
+                sealed.write(temporary, tables)
                 disk.move_into_place(temporary, target)
             finally:
                 temporary.unlink(missing_ok=True)

@@ -6,21 +6,21 @@ that stand in both meanwhile are equal. Not here: what has to be kept (`warehous
 
 import contextlib
 import datetime as dt
-import heapq
 import itertools
 import logging
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.archive import disk, sealed
 from warehouse.archive.index import Index, month_of
-from warehouse.archive.row import DROPPED, Row
+from warehouse.archive.row import DROPPED
 from warehouse.errors import ArchiveDamaged
 
 log = logging.getLogger(__name__)
@@ -42,84 +42,92 @@ class Compaction:
     root: Path
     index: Index
     workspace: disk.Workspace
-    body_of: Callable[[Row], bytes]
     now: dt.datetime
     bodies_before: int = 0
     rows_before: int = 0
     needed: Collection[int] = ()
-    _kept: set[int] = field(default_factory=set)
+    _kept: pa.Array = field(default_factory=lambda: pa.array([], pa.int64()))
 
     def run(self) -> None:
         if self.bodies_before:
             with disk.exclusive(disk.make_folder(self.root / "requests")):  # from here on nothing sealed refers to a body that goes
                 self._kept = self._find_kept()
-                self.index.forget_bodies(self.bodies_before, self._kept)
+                self.index.forget_bodies(self.bodies_before, self._kept.to_pylist())
         for names in self._groups():
             try:
-                if len(names) > 1 or (names[0] and self._is_outdated(names[0])):
-                    self._merge(names)
+                going = self._going(names)
+                if len(names) > 1 or len(going):
+                    self._merge(names, going)
             except ArchiveDamaged as problem:
                 log.warning("files of the archive stay as they are: %s", problem)
         if self.bodies_before:
             self._remove_bodies()
 
-    def _find_kept(self) -> set[int]:
+    def _find_kept(self) -> pa.Array:
         """Requests whose bodies are needed. ArchiveDamaged: what cannot be read may refer to any."""
-        if not (tables := [self._columns(name) for name in self.index.names()]):
-            return set()
-        found = pa.concat_tables(tables)
+        found = self._columns(self.index.names())
         needed = pc.is_in(found["request_id"], pa.array(self.needed, pa.int64()))
         wanted = found.filter(pc.or_(needed, pc.greater_equal(found["request_id"], self.bodies_before)))
         sources = pc.unique(pc.coalesce(wanted["body_ref"], wanted["request_id"]))
-        return set(sources.filter(pc.less(sources, self.bodies_before)).to_pylist()) - {DROPPED}
+        return sources.filter(pc.and_(pc.less(sources, self.bodies_before), pc.not_equal(sources, DROPPED)))
 
-    def _columns(self, name: str) -> pa.Table:
-        return sealed.read_columns(self.root / "requests" / name, ("request_id", "bytes", "body_ref"))
+    def _columns(self, names: list[str]) -> pa.Table:
+        schema = pa.schema([(name, pa.int64()) for name in ("request_id", "bytes", "body_ref")])
+        paths = (self.root / "requests" / name for name in names)
+        return pa.concat_tables([schema.empty_table(), *(sealed.read_columns(path, schema.names).cast(schema) for path in paths)])
 
     def _groups(self) -> Iterator[list[str]]:
         """Files of months that are over, as they belong together: up to a size."""
-        group, size, over = [""], 0, f"{self.now - _SETTLED:%Y-%m}"
+        group, size, over = list[str](), 0, f"{self.now - _SETTLED:%Y-%m}"
         for name in itertools.takewhile(lambda name: month_of(name) < over, self.index.names()):
             more = (self.root / "requests" / name).stat().st_size
-            if month_of(name) != month_of(group[0]) or size + more > _MERGED_BYTES:
+            if group and (month_of(name) != month_of(group[0]) or size + more > _MERGED_BYTES):
                 yield group
                 group, size = [], 0
             group, size = [*group, name], size + more
-        yield group
+        if group:
+            yield group
 
-    def _is_outdated(self, name: str) -> bool:
-        """Whether something of it goes."""
-        rows = zip(*self._columns(name).to_pydict().values(), strict=True) if self.bodies_before else ()
-        return any(self._is_gone(id_, ref) and (id_ < self.rows_before or (size > 0 and ref != DROPPED)) for id_, size, ref in rows)
+    def _going(self, names: list[str]) -> npt.NDArray[np.int64]:
+        """The requests in these files of which something goes: the row, or a body that it has or refers to; sorted."""
+        if not self.bodies_before:
+            return np.array([], np.int64)
+        rows = self._columns(names)
+        source = pc.coalesce(rows["body_ref"], rows["request_id"])
+        is_gone = pc.and_(pc.less(rows["request_id"], self.bodies_before), pc.invert(pc.is_in(source, self._kept)))
+        has_body = pc.and_(pc.greater(rows["bytes"], 0), pc.not_equal(source, DROPPED))
+        going = pc.and_(is_gone, pc.or_(has_body, pc.less(rows["request_id"], self.rows_before)))
+        return np.unique(rows["request_id"].filter(going).to_numpy())
 
-    def _is_gone(self, request_id: int, body_ref: int | None) -> bool:
-        """Whether the row's body is not kept."""
-        return request_id < self.bodies_before and (body_ref or request_id) not in self._kept
-
-    def _merge(self, names: list[str]) -> None:
+    def _merge(self, names: list[str], going: npt.NDArray[np.int64]) -> None:
         paths = [self.root / "requests" / name for name in names]
-        merged = heapq.merge(*(sealed.SealedFile(path).rows() for path in paths), key=lambda row: row.request_id)
-        rows = (self._kept_row(next(same)) for _, same in itertools.groupby(merged, key=lambda row: row.request_id))
-        left = (row for row in rows if row is not None)
+        left = (table for rows in sealed.merged(paths) if len(table := self._without(rows, going)))
         name, temporary = f"month={month_of(names[0])}/{disk.new_name()}.parquet", self.workspace.file("merged.parquet")
-        if first := next(left, None):
+        if (first := next(left, None)) is not None:
             with disk.room_for(temporary):
-                sealed.write(temporary, itertools.chain([first], left), self.body_of)
+                sealed.write(temporary, itertools.chain([first], left))
                 disk.move_into_place(temporary, self.root / "requests" / name)
-        self.index.replace(names, name if first else None)
+        self.index.replace(names, name if first is not None else None)
         retire(self.root, *paths)
 
-    def _kept_row(self, row: Row) -> Row | None:
-        if not self._is_gone(row.request_id, row.body_ref):
-            return row
-        if row.request_id < self.rows_before:
-            return None
-        return msgspec.structs.replace(row, body_ref=DROPPED, body_file=None) if row.bytes else row
+    def _without(self, rows: pa.Table, going: npt.NDArray[np.int64]) -> pa.Table:
+        """The rows but for what goes of them."""
+        ids = rows["request_id"].to_numpy()
+        near = going[slice(*np.searchsorted(going, (ids[0], ids[-1] + 1)))]
+        goes = np.isin(ids, near)
+        stays = ~goes | (ids >= self.rows_before)
+        rows, goes = rows.filter(pa.array(stays)), pa.array(goes[stays])
+        for name, value in (("body_ref", DROPPED), ("body_file", None), ("body", None)):
+            at = rows.schema.get_field_index(name)
+            field = rows.schema.field(at)
+            rows = rows.set_column(at, field, pc.if_else(goes, pa.scalar(value, field.type), rows[name]))
+        return rows
 
     def _remove_bodies(self) -> None:
         """Files of large bodies that no row refers to any more."""
-        files = self.root.glob("bodies/*/*.json.zst")
-        retire(self.root, *(path for path in files if self._is_gone(int(path.name.partition(".")[0]), None)))
+        kept = set(self._kept.to_pylist())
+        ids = {path: int(path.name.partition(".")[0]) for path in self.root.glob("bodies/*/*.json.zst")}
+        retire(self.root, *(path for path, id_ in ids.items() if id_ < self.bodies_before and id_ not in kept))
 
 
 def retire(root: Path, *paths: Path) -> None:

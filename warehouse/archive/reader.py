@@ -139,11 +139,6 @@ class Reader:
                 raise ArchiveDamaged(f"a body that the archive refers to is missing: {problem}") from problem
             return [(rows[id_], sources.get(rows[id_].row.body_ref or id_, rows[id_])) for id_ in request_ids]
 
-    def body_of(self, row: Row) -> bytes:
-        """The body that stands in the row itself."""
-        with self._lock:
-            return self._locate([row.request_id])[row.request_id].body()
-
     def forget_files(self) -> None:
         """Files may have been written anew: whatever is kept of them goes."""
         with self._lock:

@@ -165,7 +165,7 @@ class _Rewriting:
 
         temporary = self._workspace.file(path.name)
         with disk.room_for(path):
-            sealed.write(temporary, rows(), lambda row: bodies.pop(row.request_id))
+            sealed.write(temporary, sealed.tables_of(rows(), lambda row: bodies.pop(row.request_id)))
             self._index.forget(f"{path.parent.name}/{path.name}", changed)
             disk.move_into_place(temporary, path)
             self._index.add(f"{path.parent.name}/{path.name}")

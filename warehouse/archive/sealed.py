@@ -8,6 +8,7 @@ import bisect
 import contextlib
 import datetime as dt
 import hashlib
+import itertools
 import logging
 import mmap
 import os
@@ -15,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -32,8 +34,8 @@ _GROUP_BYTES = 8 << 20
 _REPETITIVE = ["account", "operation", "params", "http_status", "outcome", "error"]
 
 
-def write(path: Path, rows: Iterable[Row], body_of: Callable[[Row], bytes]) -> None:
-    """A new file with `rows` (in the order of their ids), of which never more than one group is in memory."""
+def write(path: Path, tables: Iterable[pa.Table]) -> None:
+    """A new file with the rows of the tables, in the order of their ids; of which no more than a group is in memory."""
     with os.fdopen(disk.create(path), "wb") as file:
         writer = pq.ParquetWriter(
             file,
@@ -43,26 +45,52 @@ def write(path: Path, rows: Iterable[Row], body_of: Callable[[Row], bytes]) -> N
             write_statistics=["request_id", "requested_at", "operation"],
             write_page_checksum=True,
         )
-        for group, bodies in _groups(rows, body_of):
-            columns = [pa.array([getattr(row, field.name) for row in group], field.type) for field in HEAD_SCHEMA]
-            writer.write_table(pa.Table.from_arrays([*columns, pa.array(bodies, pa.binary())], schema=SCHEMA), row_group_size=len(group))
+        for group in _groups(tables):
+            writer.write_table(group, row_group_size=len(group))
         writer.close()
 
 
-def _groups(rows: Iterable[Row], body_of: Callable[[Row], bytes]) -> Iterator[tuple[list[Row], list[bytes | None]]]:
-    group: list[Row] = []
-    bodies: list[bytes | None] = []
-    size = 0
-    for row in rows:
-        body = None if row.body_ref is not None or row.body_file is not None else body_of(row) or None
-        group.append(row)
-        bodies.append(body)
-        size += len(body or b"")
-        if len(group) >= _GROUP_ROWS or size >= _GROUP_BYTES:
-            yield group, bodies
-            group, bodies, size = [], [], 0
+def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    group: list[pa.Table] = []
+    count = size = 0
+    for table in tables:
+        if group and (count + len(table) > _GROUP_ROWS or size + table["body"].nbytes > _GROUP_BYTES):
+            yield pa.concat_tables(group)
+            group, count, size = [], 0, 0
+        group, count, size = [*group, table], count + len(table), size + table["body"].nbytes
     if group:
-        yield group, bodies
+        yield pa.concat_tables(group)
+
+
+def tables_of(rows: Iterable[Row], body_of: Callable[[Row], bytes]) -> Iterator[pa.Table]:
+    """The rows with the bodies that they have themselves, each table small enough to be in memory."""
+    pairs = ((row, None if row.body_ref is not None or row.body_file is not None else body_of(row) or None) for row in rows)
+    while table := list(_until_full(pairs)):
+        columns = [pa.array([getattr(row, field.name) for row, _ in table], field.type) for field in HEAD_SCHEMA]
+        yield pa.Table.from_arrays([*columns, pa.array([body for _, body in table], pa.binary())], schema=SCHEMA)
+
+
+def _until_full(pairs: Iterator[tuple[Row, bytes | None]]) -> Iterator[tuple[Row, bytes | None]]:
+    size = 0
+    for row, body in itertools.islice(pairs, _GROUP_ROWS):
+        yield row, body
+        size += len(body or b"")
+        if size >= _GROUP_BYTES:
+            return
+
+
+def merged(paths: Iterable[Path]) -> Iterator[pa.Table]:
+    """All rows of the files in the order of their ids, each once, in small tables: only groups that overlap are in memory together.
+    ArchiveDamaged."""
+    files = [SealedFile(path) for path in paths]
+    groups = sorted((first, number, group) for number, file in enumerate(files) for group, first in enumerate(file.firsts))
+    held = SCHEMA.empty_table()
+    for (_, number, group), following in itertools.zip_longest(groups, groups[1:]):
+        held = pa.concat_tables([held, files[number].read(group, SCHEMA.names).cast(SCHEMA)]).sort_by("request_id")
+        ids = held["request_id"].to_numpy()
+        if end := int(np.searchsorted(ids, following[0])) if following else len(ids):
+            yield held.slice(0, end).filter(pa.array(np.diff(ids[:end], prepend=0) != 0))
+        held = held.slice(end)
 
 
 def read_columns(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names)) -> pa.Table:
@@ -103,18 +131,15 @@ class SealedFile:
         with _readable(path):
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
         metadata, column = self._file.metadata, self._file.schema_arrow.get_field_index("request_id")
-        self._firsts = [metadata.row_group(group).column(column).statistics.min for group in range(metadata.num_row_groups)]
+        self.firsts = [metadata.row_group(group).column(column).statistics.min for group in range(metadata.num_row_groups)]
 
     @property
     def groups(self) -> int:
-        return len(self._firsts)
-
-    def rows(self) -> Iterator[Row]:
-        return (row for group in range(self.groups) for row in self.heads(group))
+        return len(self.firsts)
 
     def group_of(self, request_id: int) -> int:
         """The group in which the row stands if it is in this file at all; negative when it cannot be."""
-        return bisect.bisect_right(self._firsts, request_id) - 1
+        return bisect.bisect_right(self.firsts, request_id) - 1
 
     def heads(self, group: int) -> "Heads":
         return Heads(self.read(group, HEAD_SCHEMA.names))

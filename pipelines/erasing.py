@@ -277,7 +277,10 @@ class _Erasure:
     def _files(self) -> Iterator[Place]:
         if self._apply:
             sweep(self._home)
-        for path in self._others():
+        for path in self._all():
+            is_log = path.suffix == ".wal" and path.with_suffix("").exists()  # of DuckDB, which reads it with its file
+            if is_log or any(path.match(f"{self._home}/{pattern}") for pattern in _OWN_STEPS):
+                continue
             count, outcome = self._file(path)
             if count:
                 yield Place(str(path.relative_to(self._home)), count, outcome)
@@ -305,12 +308,6 @@ class _Erasure:
             path.unlink(missing_ok=True)
             Path(f"{path}.wal").unlink(missing_ok=True)
 
-    def _others(self) -> Iterator[Path]:
-        for path in self._all():
-            is_log = path.suffix == ".wal" and path.with_suffix("").exists()  # of DuckDB, which reads it with its file
-            if not is_log and not any(path.match(f"{self._home}/{pattern}") for pattern in _OWN_STEPS):
-                yield path
-
     def _all(self) -> Iterator[Path]:
         """Every file of the home that is ours."""
         for path in sorted(self._home.rglob("*")):
@@ -323,15 +320,12 @@ class _Erasure:
         if published_path(home).exists():
             yield "report", lambda: int(write_report(home)[0].exists())
             for folder in known_exports(home):
-                yield str(folder), partial(self._parquet, folder)
+                yield str(folder), partial(lambda folder: export_parquet(published_path(home), folder).files, folder)
             if settings.lake_url:
                 place = f"lake {shown(settings.lake_url)}"
                 yield place, lambda: len(export(home, lake_storage(settings), settings.shard or UNNAMED, keep_earlier=False).tables)
         if settings.backup_url:
             yield f"backup {shown(settings.backup_url)}", lambda: len(back_up_home(settings, is_only=True).manifest.files)
-
-    def _parquet(self, folder: Path) -> int:
-        return export_parquet(published_path(self._home), folder).files
 
     def left(self) -> Iterator[Place]:
         """What is found of them in the end, where it should not be."""

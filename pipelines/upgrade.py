@@ -26,7 +26,7 @@ from pipelines.progress import report_waiting
 from pipelines.write_back.outbox.store import VERSION as OUTBOX_VERSION
 from pipelines.write_back.outbox.store import Store, copy_of
 from warehouse.archive.archive import ARCHIVE_VERSION
-from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folder, move_into_place, no_folder, sync
+from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folder, no_folder, sync, write_file
 from warehouse.connection import MEMORY_LIMIT, connect
 from warehouse.errors import NotAWarehouse
 from warehouse.schema import SCHEMA_VERSION, columns_of, differences, ensure_schema, schema_version
@@ -243,9 +243,7 @@ def noted_versions(home: Path) -> dict[str, int]:
 
 def note_versions(home: Path) -> None:
     """That all of it is of this program's versions."""
-    temporary = no_folder(home / VERSION_FILE).with_name(f".{VERSION_FILE}")
-    temporary.write_bytes(msgspec.json.encode(VERSIONS))
-    move_into_place(temporary, home / VERSION_FILE)
+    write_file(no_folder(home / VERSION_FILE), msgspec.json.encode(VERSIONS))
 
 
 def check_not_newer(home: Path) -> None:
@@ -271,9 +269,7 @@ def write_yaml(home: Path) -> None:
     text = path.read_text(encoding="utf-8", errors="replace") if no_folder(path).exists() else ""
     current = yaml_of_now(text or _DAGSTER_YAML.read_text(encoding="utf-8"))
     if current != text:
-        unfinished = path.with_name(f".{path.name}")
-        unfinished.write_text(current, encoding="utf-8")
-        move_into_place(unfinished, path)  # half of it would pass for what a person wrote
+        write_file(path, current.encode())  # whole: half of it would pass for what a person wrote
 
 
 def yaml_of_now(text: str) -> str:

@@ -7,7 +7,7 @@ is compressed and read by nobody else is removed. Not here: DuckDB files (`erasu
 import contextlib
 import mmap
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -85,10 +85,8 @@ def hits(path: Path, erasing: Erasing) -> int:
     try:
         match kind_of(path):
             case "parquet":
-                texts: Iterable[pa.Array] = (
-                    column for batch in pq.ParquetFile(path).iter_batches(ROWS_AT_ONCE) for column in batch.columns
-                )
-                return sum(_count(column, erasing) for column in texts)
+                batches = pq.ParquetFile(path).iter_batches(ROWS_AT_ONCE)
+                return sum(_count(column, erasing) for batch in batches for column in batch.columns)
             case "duckdb":
                 return sum(_count(column, erasing) for column in _columns_of_duckdb(path))
             case "zstd":

@@ -36,7 +36,6 @@ from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.tables import TABLES
 
 _ID = re.compile(r"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\b", re.IGNORECASE)
-
 _NUMBER = re.compile(r"(?<![\w.-])\d{1,18}(?![\w.])")
 _ID_BYTES = re.compile(rb"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\b", re.IGNORECASE)
 #: Words of one pattern; rows of a column that are searched at once.

@@ -22,7 +22,7 @@ from warehouse.loads.load import APPLIED, Load
 from warehouse.policies import Kept
 from warehouse.rebuild import begin, checkpoint_of, day_of
 from warehouse.sql import query, quoted, rows, transaction
-from warehouse.tables import COUPONS, TABLES, Table
+from warehouse.tables import COUPONS, TABLES
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -111,20 +111,17 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
     are gone at the service, with everything under their numbers.
     """
     old = [("sync.requests", kept.requests, "requested_at"), ("sync.writebacks", kept.skipped, "state = 'skipped' and planned_at")]
-    old += [(table.qualified, kept.timelines, _moment_of(table)) for table in TABLES.values() if table.load.contact_parameter]
+    for table in (table for table in TABLES.values() if table.load.contact_parameter):
+        old.append((table.qualified, kept.timelines, next(each.name for each in table.record_columns if each.sql_type == "TIMESTAMPTZ")))
     with transaction(connection):
-        for table, days, is_before in [*old, (COUPONS.qualified, kept.deleted, "_deleted_at")]:
+        for name, days, is_before in [*old, (COUPONS.qualified, kept.deleted, "_deleted_at")]:
             if days is not None:
-                rows(connection, f"delete from {table} where {is_before} < ?", [now - dt.timedelta(days)])
+                rows(connection, f"delete from {name} where {is_before} < ?", [now - dt.timedelta(days)])
         if kept.deleted is not None:
             rows(connection, query("gone_contacts"), [now - dt.timedelta(kept.deleted)])
             for schema, name in rows(connection, query("tables_of_contacts")):
                 rows(connection, f"delete from {quoted(schema)}.{quoted(name)} where (account, contact_id) in (from gone)")
             rows(connection, "drop table gone")
-
-
-def _moment_of(table: Table) -> str:
-    return next(column.name for column in table.record_columns if column.sql_type == "TIMESTAMPTZ")
 
 
 def sizes(home: Path) -> dict[str, int]:

@@ -269,8 +269,8 @@ class Archive:
         temporary = self._workspace.file(target.name)
         with disk.room_for(target):
             try:
-                tables = sealed.tables_of(with_references(rows, last), lambda row: view.body(view.entries[row.request_id]))
-                sealed.write(temporary, tables)
+                bodies = ((row, b"" if row.body_ref else view.body(view.entries[row.request_id])) for row in with_references(rows, last))
+                sealed.write(temporary, sealed.tables_of(bodies))
                 disk.move_into_place(temporary, target)
             finally:
                 temporary.unlink(missing_ok=True)

@@ -55,8 +55,7 @@ class Compaction:
                 self.index.forget_bodies(self.bodies_before, self._kept.to_pylist())
         for names in self._groups():
             try:
-                going = self._going(names)
-                if len(names) > 1 or len(going):
+                if len(going := self._going(names)) or len(names) > 1:
                     self._merge(names, going)
             except ArchiveDamaged as problem:
                 log.warning("files of the archive stay as they are: %s", problem)

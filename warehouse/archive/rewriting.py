@@ -156,16 +156,10 @@ class _Rewriting:
 
     def _write(self, path: Path, changed: Mapping[int, tuple[Row, bytes]]) -> None:
         """The file anew, with these rows in the place of theirs."""
-        bodies: dict[int, bytes] = {}
-
-        def rows() -> Iterator[Row]:
-            for row, body in _rows(path):
-                row, bodies[row.request_id] = changed.get(row.request_id, (row, body))
-                yield row
-
+        rows = (changed.get(row.request_id, (row, body)) for row, body in _rows(path))
         temporary = self._workspace.file(path.name)
         with disk.room_for(path):
-            sealed.write(temporary, sealed.tables_of(rows(), lambda row: bodies.pop(row.request_id)))
+            sealed.write(temporary, sealed.tables_of(rows))
             self._index.forget(f"{path.parent.name}/{path.name}", changed)
             disk.move_into_place(temporary, path)
             self._index.add(f"{path.parent.name}/{path.name}")

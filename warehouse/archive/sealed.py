@@ -12,7 +12,7 @@ import itertools
 import logging
 import mmap
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,20 +62,19 @@ def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(group)
 
 
-def tables_of(rows: Iterable[Row], body_of: Callable[[Row], bytes]) -> Iterator[pa.Table]:
-    """The rows with the bodies that they have themselves, each table small enough to be in memory."""
-    pairs = ((row, None if row.body_ref is not None or row.body_file is not None else body_of(row) or None) for row in rows)
-    while table := list(_until_full(pairs)):
+def tables_of(rows: Iterable[tuple[Row, bytes]]) -> Iterator[pa.Table]:
+    """The rows, each with the body that it has itself; every table small enough to be in memory."""
+    rest = iter(rows)
+    while table := list(_until_full(rest)):
         columns = [pa.array([getattr(row, field.name) for row, _ in table], field.type) for field in HEAD_SCHEMA]
-        yield pa.Table.from_arrays([*columns, pa.array([body for _, body in table], pa.binary())], schema=SCHEMA)
+        yield pa.Table.from_arrays([*columns, pa.array([body or None for _, body in table], pa.binary())], schema=SCHEMA)
 
 
-def _until_full(pairs: Iterator[tuple[Row, bytes | None]]) -> Iterator[tuple[Row, bytes | None]]:
+def _until_full(rows: Iterator[tuple[Row, bytes]]) -> Iterator[tuple[Row, bytes]]:
     size = 0
-    for row, body in itertools.islice(pairs, _GROUP_ROWS):
+    for row, body in itertools.islice(rows, _GROUP_ROWS):
         yield row, body
-        size += len(body or b"")
-        if size >= _GROUP_BYTES:
+        if (size := size + len(body)) >= _GROUP_BYTES:
             return
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from assets.sources import SOURCE_ASSETS
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
@@ -18,6 +20,7 @@ from tests.pipelines.sandboxes import KEY
 PATIENCE_S = 90.0  # half of what the silent account takes to fail
 
 
+@pytest.mark.slow
 def test_an_account_that_does_not_open_holds_up_no_other(tmp_path: Path) -> None:
     home = tmp_path / "home"
     prepare_home(home)

@@ -27,6 +27,7 @@ def met(name: str, folder: Path, *, was_answered: bool = True) -> Met:
         ("100 Continue for ever", "too slowly"),
     ],
 )
+@pytest.mark.slow
 def test_what_stalls_or_never_ends_is_ended(tmp_path: Path, name: str, reason: str) -> None:
     assert reason in met(name, tmp_path, was_answered=False).reasons[-1]
 
@@ -35,6 +36,7 @@ def test_tls_that_is_never_agreed_on_is_ended(tmp_path: Path) -> None:
     assert met("TLS, a byte in 10 s", tmp_path, was_answered=False).reasons
 
 
+@pytest.mark.slow
 def test_an_account_that_answers_nothing_is_asked_nothing_more(tmp_path: Path) -> None:
     found = met("429, Retry-After ten years", tmp_path)
     under_way = [reason for reason in found.reasons if "asked nothing more" not in reason]  # when it was given up; any may end last
@@ -45,5 +47,6 @@ def test_an_account_that_answers_nothing_is_asked_nothing_more(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["429, Retry-After in a year without end", "429, Retry-After of 5,000 digits", "limit of 400 digits"])
+@pytest.mark.slow
 def test_figures_that_cannot_be_are_no_mishap(tmp_path: Path, name: str) -> None:
     assert met(name, tmp_path).seconds < BOUND + 3 * FASTER

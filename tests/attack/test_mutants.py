@@ -28,6 +28,7 @@ def test_true_answers_pass() -> None:
 
 
 @pytest.mark.deep
+@pytest.mark.slow
 def test_reading_a_mutated_answer_drops_and_invents_nothing() -> None:
     samples = corpus()
     tally = read_mutants(SEED, range(MUTANTS), time.monotonic() + 8, samples)
@@ -35,6 +36,7 @@ def test_reading_a_mutated_answer_drops_and_invents_nothing() -> None:
     assert not tally.sizes, tally.failures
 
 
+@pytest.mark.slow
 def test_a_true_answer_again_changes_nothing() -> None:
     sample = next(each for each in loadable(corpus(), 1) if each.operation == "emailmarketing/getcontacts")
     assert Ground(sample).try_out(sample.body) == ("loaded", None)

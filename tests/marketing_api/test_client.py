@@ -100,6 +100,7 @@ def test_a_connection_is_used_again(bench: MakeBench) -> None:
         pytest.param(over_limit(), Outcome.RATE_LIMITED, 429, id="429"),
     ],
 )
+@pytest.mark.slow
 def test_a_read_is_tried_again_after(bench: MakeBench, reply: Reply, outcome: Outcome, status: int | None) -> None:
     at = bench(reply, reply, ok())
     at.client.fetch(impatient(ME))

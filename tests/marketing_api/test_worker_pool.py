@@ -148,6 +148,7 @@ def test_an_operation_that_keeps_failing_costs_that_operation_only(bench: MakeBe
     assert sum(isinstance(result, Response) for result in results) == 200
 
 
+@pytest.mark.slow
 def test_failures_here_and_there_give_up_nothing(bench: MakeBench) -> None:
     at = bench(lambda asked: Reply(500, b"") if int(asked.query.get("id", "1")) % 4 == 0 else ok(CONTACT | ME), workers=2)
     results = list(at.client.fetch_many(map(contact, range(1, 61))))
@@ -279,6 +280,7 @@ def test_account_questions_may_be_mixed_in(bench: MakeBench) -> None:
     assert len(list(at.client.fetch_many([account.ME.bind()]))) == 1
 
 
+@pytest.mark.slow
 def test_there_are_no_more_threads_than_requests_under_way_and_one_that_waits() -> None:
     """Of 32. A busy machine has more under way at times: the best of some attempts tells."""
     assert 1 <= min(started_for_fifty() for _ in range(5)) <= 20

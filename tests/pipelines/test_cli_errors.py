@@ -325,6 +325,7 @@ def test_a_service_manager_ends_the_sync_as_ctrl_c_does(start_sandbox: StartSand
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.8])
+@pytest.mark.slow
 def test_an_interrupt_at_the_start_ends_it_at_once(home: Path, start_sandbox: StartSandbox, seconds: float) -> None:
     """So long after the signals are handled; before, Python itself is starting."""
     process = start_cold(home, start_sandbox(), "sync", "--only", "lists")

@@ -167,6 +167,7 @@ def test_chosen_days_are_asked_exactly_on_a_first_sync_and_for_the_calendar(comm
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Niue"])
+@pytest.mark.slow
 def test_without_an_end_chosen_days_last_until_the_accounts_own_today(command: Command, zone: str) -> None:
     """These two never have the same day but for one hour; the run's partitions exist in both."""
     with serve(account(timezone=zone, switches={"show-timezone": "on"})) as url:

@@ -65,15 +65,18 @@ def test_files_that_a_page_names_exist(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in ALL_PAGES if blocks(page)])
+@pytest.mark.slow
 def test_every_block_of_a_page_is_carried_out(page: str, told: Callable[[str], Told]) -> None:
     told(page)
 
 
+@pytest.mark.slow
 def test_the_hash_of_the_page_is_the_one_in_the_file(told: Callable[[str], Told]) -> None:
     (printed,) = told("docs/publishing.md").printed("python")
     assert printed == hashed("Ann@example.com", Secret(FILES["data/live/personal.key"].strip())) + "\n"
 
 
+@pytest.mark.slow
 def test_no_block_is_left_out(told: Callable[[str], Told], capsys: pytest.CaptureFixture[str]) -> None:
     found = [block for page in ALL_PAGES for block in blocks(page)]
     outputs = [output for page in ALL_PAGES if blocks(page) for output in told(page).outputs]

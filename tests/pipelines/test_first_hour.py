@@ -176,6 +176,7 @@ def test_doctor_names_a_home_that_cannot_be_written(command: Command, sandbox: S
 
 
 @pytest.mark.usefixtures("unrecorded")
+@pytest.mark.slow
 def test_a_quiet_sync_prints_nothing_unless_something_lacks(command: Command, service: Sandbox) -> None:
     assert command("sync", "--quiet", "--only", "lists", sandbox=service).text == ""
     ran = command("sync", "--quiet", "--only", "lists", **NOWHERE)
@@ -183,6 +184,7 @@ def test_a_quiet_sync_prints_nothing_unless_something_lacks(command: Command, se
     assert "connection was refused" in ran.text
 
 
+@pytest.mark.slow
 def test_log_lines_may_be_json(home: Path) -> None:
     began = start_cold(home, None, "check", **NOWHERE, MARKETING_LOG_FORMAT="json")
     out, err = began.communicate(timeout=60)

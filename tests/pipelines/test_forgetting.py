@@ -82,6 +82,7 @@ def people(home: Path, nights: tuple[Night, Night]) -> list[Person]:
 
 
 @pytest.mark.usefixtures("unrecorded")
+@pytest.mark.slow
 def test_nobody_comes_back_and_all_others_stay(home: Path, people: list[Person], command: Command, start_sandbox: StartSandbox) -> None:
     forgotten = add(home / "archive", [each for one in people for each in one.addresses], [each for one in people for each in one.contacts])
     trace, before = Trace(people, forgotten), tables(home)

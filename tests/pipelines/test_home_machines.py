@@ -75,6 +75,7 @@ def test_a_home_that_another_machine_used_is_taken_over(note: Path, home: Path) 
     assert note.read_text() != OTHER
 
 
+@pytest.mark.slow
 def test_a_machine_that_ended_a_moment_ago_is_waited_for(note: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machines, "_ABANDONED_S", 1.5)
     prepare_home(home)

@@ -9,6 +9,8 @@ import textwrap
 import time
 from pathlib import Path
 
+import pytest
+
 from pipelines import exits
 
 _WORK = """
@@ -61,6 +63,7 @@ _CASES = {
 }
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_process_within_15_seconds(tmp_path: Path) -> None:
     code, signals = textwrap.dedent(_WORK), (signal.SIGTERM, signal.SIGINT)
     running = {

@@ -18,7 +18,7 @@ from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import differing, rows, source
 from warehouse.publish import published_path
 
-pytestmark = pytest.mark.deep
+pytestmark = [pytest.mark.deep, pytest.mark.slow]
 KILLS = 6 if DEEP else 3
 IN_FLIGHT = 32  # the client's workers
 RATE = 100  # so that a run takes long enough to be killed in the middle

@@ -76,6 +76,7 @@ def test_an_unexpected_error_leaves_its_traceback_without_keys_and_addresses(hom
     assert path.stat().st_mode & 0o077 == 0 == path.parent.stat().st_mode & 0o077
 
 
+@pytest.mark.slow
 def test_a_mistake_while_reading_is_named_with_its_kind_and_logged(
     command: Command, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -177,6 +177,7 @@ def test_the_status_names_what_is_incomplete(ask: Ask) -> None:
     assert incomplete["reason"] == "the service left pages out"
 
 
+@pytest.mark.slow
 def test_a_newer_copy_is_seen_unless_it_begins_to_keep_personal_data(ask: Ask, home: Path) -> None:
     def publish_list(name: str, masking: Masking) -> tuple[bool, str]:
         with connect(home / "warehouse.duckdb") as connection:
@@ -204,6 +205,7 @@ def kept(home: Path, tmp_path: Path) -> Path:
     return kept
 
 
+@pytest.mark.slow
 def test_kept_personal_data_is_served_only_when_that_is_wanted(command: Command, kept: Path) -> None:
     ran = command("mcp", MARKETING_HOME=str(kept), MARKETING_PERSONAL_DATA="hash")
     assert (ran.code, ran.out) == (2, "")

@@ -128,6 +128,7 @@ def test_a_run_of_one_asset_asks_for_nothing_else(run_job: RunJob, service: Sand
     assert operations(service) == {"app/me": 1, "emailmarketing/getlists": 2, "emailmarketing/getlist": 5}
 
 
+@pytest.mark.slow
 def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(settings: Settings, service: Sandbox) -> None:
     job = build_definitions(settings).resolve_job_def("refresh_contacts")
 
@@ -339,6 +340,7 @@ def test_the_schedule_may_send_without_a_person_once_activations_are_switched_on
         assert dg.validate_run_config(definitions.resolve_job_def(job), request.run_config)
 
 
+@pytest.mark.slow
 def test_a_failed_run_is_told_to_the_alert_address(
     run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox, impatient: None, alerts: type[Alerts]
 ) -> None:

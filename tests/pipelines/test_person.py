@@ -87,6 +87,7 @@ def test_by_contact_is_the_same_person(command: Command, filled: Path, tmp_path:
     assert {name: one[name] for name in one if name != "made_at"} == {name: other[name] for name in other if name != "made_at"}
 
 
+@pytest.mark.slow
 def test_an_earlier_address_belongs_to_them(command: Command, filled: Path, tmp_path: Path) -> None:
     address, contacts = somebody(filled)
     ask(filled, "update source.contacts set email = 'new@name.example' where contact_id = ?", contacts[0])
@@ -96,6 +97,7 @@ def test_an_earlier_address_belongs_to_them(command: Command, filled: Path, tmp_
     assert counts(document)["source.coupons"] > 0, "which are of the earlier address"
 
 
+@pytest.mark.slow
 def test_rows_of_others_are_quoted_around_the_address_only(command: Command, filled: Path, tmp_path: Path) -> None:
     address, _ = somebody(filled)
     words = f"{'x' * 200} SECRET {'y ' * 60} ask {address.replace('@', '%40')}, who knows {'z ' * 60} SECRET"
@@ -112,6 +114,7 @@ def test_rows_of_others_are_quoted_around_the_address_only(command: Command, fil
         assert hidden not in page
 
 
+@pytest.mark.slow
 def test_the_same_contact_of_another_account_is_somebody_else(command: Command, filled: Path, tmp_path: Path) -> None:
     address, contacts = somebody(filled)
     ask(

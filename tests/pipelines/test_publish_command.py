@@ -62,6 +62,7 @@ def test_a_bad_night_never_reaches_analysts(command: Command, warehouse: Path) -
     assert published_path(warehouse.parent).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_publishing_going_back_and_parquet(command: Command, warehouse: Path, tmp_path: Path) -> None:
     say_of_models(warehouse, "")
     assert "published just now, personal data as it is\n" in command("publish").out
@@ -75,6 +76,7 @@ def test_publishing_going_back_and_parquet(command: Command, warehouse: Path, tm
     assert "no earlier copy with personal data as `hash` asks for" in ran.err, "the one that shows names went with the first hashed one"
 
 
+@pytest.mark.slow
 def test_the_key_of_the_hashes_may_come_from_the_environment(command: Command, warehouse: Path) -> None:
     say_of_models(warehouse, "")
     hashes = set()

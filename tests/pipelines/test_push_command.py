@@ -306,6 +306,7 @@ def test_two_who_push_the_same_at_the_same_moment_queue_it_once(service: Sandbox
         assert {entry.message for entry in outbox.items(2)} == {"already queued"}
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_what_is_open_and_the_same_command_goes_on(service: Sandbox, home: Path) -> None:
     service.control("faults", **{"rate-limit": 3})
     process = start(home, service, *TAGS, "--apply")

@@ -14,6 +14,7 @@ NAME = "docs/sending-back.md"
 PAGE = (ROOT / NAME).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_the_plan_counted_was_sent_and_contacts_were_read_back(told: Callable[[str], Told]) -> None:
     """That its commands run, and print what it shows, is tests/pipelines/test_docs.py's."""
     page = told(NAME)

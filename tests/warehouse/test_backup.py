@@ -107,6 +107,7 @@ def test_the_load_log_goes_in_pieces_and_anew_when_it_was_mended(home: Path, sto
     assert (tmp_path / "new" / "archive" / "loads.jsonl").read_bytes() == log.read_bytes()
 
 
+@pytest.mark.slow
 def test_responses_that_are_not_sealed_yet_are_backed_up(home: Path, storage: Storage, tmp_path: Path) -> None:
     running = Home(home)
     response = running.answer(lists.GETLISTS, {"lists": {"items": []}}, 9000)

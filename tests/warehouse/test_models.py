@@ -339,6 +339,7 @@ def _changes(path: Path, random: Random, night: int) -> Iterator[str]:
         yield "update sync.contact_coverage set timeline_asked_at = timeline_asked_at + interval 1 day where rowid % 7 = 0"
 
 
+@pytest.mark.slow
 def test_what_somebody_changed_or_removed_in_the_file_is_built_again(path: Path) -> None:
     before = tables(path)
     query(path, "delete from marts.coupon_funnel")
@@ -350,6 +351,7 @@ def test_what_somebody_changed_or_removed_in_the_file_is_built_again(path: Path)
     assert {name for name in before if before[name] != after[name]} <= _BY_THE_CLOCK
 
 
+@pytest.mark.slow
 def test_what_warns_or_fails_says_so_every_night(path: Path) -> None:
     query(path, "delete from source.contacts where contact_id = (select min(contact_id) from marts.contact_campaign)")
     first, second = build(path), build(path)

@@ -57,6 +57,7 @@ def test_a_new_model_runs_as_it_is_and_is_published_with_its_comments(home: Path
     assert set(asked(file, comments)) == {(True,)}
 
 
+@pytest.mark.slow
 def test_it_is_built_again_only_when_it_or_what_it_reads_changed(home: Path) -> None:
     made(home, members="select account, count(*) as n from {{ ref('contact_engagement') }} group by all")
     again = made(home)
@@ -65,6 +66,7 @@ def test_it_is_built_again_only_when_it_or_what_it_reads_changed(home: Path) -> 
     assert [outcome.node.relation for outcome in changed.of(Status.OK)] == ["custom.members"]
 
 
+@pytest.mark.slow
 def test_what_is_personal_follows_from_the_sql(home: Path) -> None:
     made(
         home,
@@ -113,6 +115,7 @@ def test_a_wrong_model_keeps_nothing_of_ours_from_being_published(home: Path, wr
     assert made(home).warnings == []
 
 
+@pytest.mark.slow
 def test_a_failed_test_of_the_users_is_said_and_the_table_is_there(home: Path) -> None:
     yml = "models: [{ name: twice, data_tests: [{ key: { arguments: { columns: [account] } } }] }]"
     report = made(home, twice="select account from {{ ref('contact_engagement') }}", twice_yml=yml)
@@ -130,6 +133,7 @@ def test_a_model_cannot_leave_its_schema_nor_take_the_name_of_ours(home: Path) -
     assert asked(home / "warehouse.duckdb", "select count(*) > 1 from marts.contact_engagement") == [(True,)]
 
 
+@pytest.mark.slow
 def test_what_a_deleted_model_made_goes(home: Path) -> None:
     made(home, one="select 1 as x", two="{{ config(materialized='view') }} select * from {{ ref('one') }}")
     (home / "models" / "two.sql").unlink()
@@ -156,6 +160,7 @@ def test_what_the_last_deleted_model_made_goes_too(home: Path) -> None:
     assert asked(home / "warehouse.duckdb", "select count(*) from duckdb_columns() where schema_name = 'custom'") == [(0,)]
 
 
+@pytest.mark.slow
 def test_an_incremental_model_without_a_key_grows(home: Path) -> None:
     made(home, grown="{{ config(materialized='incremental') }} select count(*) as n from {{ ref('contact_engagement') }}")
     build(home / "warehouse.duckdb", ModelSettings(own=home / "models"), select=["grown"])

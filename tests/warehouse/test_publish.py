@@ -347,6 +347,7 @@ def test_what_readers_can_no_longer_count_on_is_listed_once(filled: Path) -> Non
     assert len(schema_changes(published_path(filled), "true")) == len(expected)
 
 
+@pytest.mark.slow
 def test_a_change_of_the_published_file_is_not_lost_when_the_warehouse_could_not_be_told(filled: Path) -> None:
     publish(filled)
     with connect(filled / "warehouse.duckdb") as connection:

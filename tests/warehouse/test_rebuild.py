@@ -90,6 +90,7 @@ def small_home(filled: dict[int, Path], tmp_path: Path) -> Iterator[Home]:
         yield home
 
 
+@pytest.mark.slow
 def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None:
     before = full_home.contents()
     report = rebuild(full_home.path, archive=full_home.archive)
@@ -126,6 +127,7 @@ def test_what_does_not_follow_from_the_archive_is_taken_over(home: Home) -> None
         assert ("Name then.",) in rows(connection, "select comment from duckdb_columns() where schema_name = 'history'")
 
 
+@pytest.mark.slow
 def test_the_old_warehouse_stays_when_a_rebuild_fails(small_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     before = small_home.contents()
 

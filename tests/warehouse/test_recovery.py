@@ -57,6 +57,7 @@ def _load_and_die(path: Path) -> None:
     home.load([page(home, 1)], tables.CONTACTS)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_in_the_middle_of_a_load_leaves_it_to_the_next(tmp_path: Path) -> None:
     process = get_context("spawn").Process(target=_load_and_die, args=(tmp_path,))
     process.start()

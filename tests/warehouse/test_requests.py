@@ -94,6 +94,7 @@ def test_refusals_alike_are_learnt(home: Home) -> None:
     assert refuse(home, [None] * 50, 10, 0) == set()
 
 
+@pytest.mark.slow
 def test_only_what_nothing_speaks_against_is_learnt(home: Home) -> None:
     draw = random.Random(7)
     for _ in range(12):

@@ -98,6 +98,7 @@ def test_bodies_go_by_whole_months_and_a_rebuild_from_the_checkpoint_is_the_same
     assert ids(years) == asked
 
 
+@pytest.mark.slow
 def test_a_body_that_a_later_response_refers_to_is_kept(years: Home) -> None:
     newest = timeline(years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=3 * MONTH)
     years.archive.seal()

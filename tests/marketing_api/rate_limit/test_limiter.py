@@ -70,6 +70,7 @@ def test_a_slot_costs_less_than_a_fifth_of_a_millisecond(limiter: RateLimiter) -
     assert (time.thread_time() - began) / 2000 < 0.0002
 
 
+@pytest.mark.slow
 def test_a_refused_request_goes_before_all_that_wait(path: Path) -> None:
     limiter = RateLimiter(path, cap=2)  # so slow that all three wait before any may leave, on a busy machine too
     order: list[str] = []
@@ -157,6 +158,7 @@ print(json.dumps(times))
 """
 
 
+@pytest.mark.slow
 def test_two_processes_keep_one_limit_and_share_it_whatever_their_threads(limiter: RateLimiter, path: Path) -> None:
     limiter.learn(limiter.wait(), RateReport(limit=80), refused=False)
     command, seconds = [sys.executable, "-c", _ASKER, str(path)], 2.5

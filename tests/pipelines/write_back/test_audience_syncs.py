@@ -93,6 +93,7 @@ def test_without_names_the_enabled_ones_run(tmp_path: Path) -> None:
 # -- who comes and who goes
 
 
+@pytest.mark.slow
 def test_who_enters_is_tagged_and_who_leaves_is_untagged(command: Command, segment: Segment, service: Sandbox, home: Path) -> None:
     segment(6)
     plan = command("push", "activations", sandbox=service)
@@ -116,6 +117,7 @@ def test_who_enters_is_tagged_and_who_leaves_is_untagged(command: Command, segme
     assert set(sent(service, before)) == {"addtag", "removetag"}
 
 
+@pytest.mark.slow
 def test_somebody_is_a_member_only_once_it_was_applied(command: Command, segment: Segment, service: Sandbox, home: Path) -> None:
     segment(6)
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
@@ -145,6 +147,7 @@ def test_who_leaves_an_activation_that_does_not_untag_is_forgotten(
 
 
 @pytest.mark.parametrize("count", [0, 2])
+@pytest.mark.slow
 def test_a_result_that_shrank_too_much_is_refused_until_it_is_accepted(
     command: Command, segment: Segment, service: Sandbox, home: Path, count: int
 ) -> None:

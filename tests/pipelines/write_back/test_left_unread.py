@@ -165,6 +165,7 @@ def test_a_retry_reads_back_what_was_left(command: Command, left: Sandbox, home:
 
 
 @pytest.mark.parametrize("entry", ["job", "activations"])
+@pytest.mark.slow
 def test_an_earlier_push_without_effect_is_told_as_such(
     service: Sandbox, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:

@@ -54,6 +54,7 @@ def test_activities_arrive_once_whatever_gets_lost(make_desk: MakeDesk, form: st
     assert (sent.applied, sent.unknown, sent.planned) == (60, 0, 0)
 
 
+@pytest.mark.slow
 def test_activities_arrive_once_though_the_queue_lags(make_desk: MakeDesk) -> None:
     desk = make_desk(**faulty(switches={"activity-delay": "1"}))
     items = activities(desk, 20)
@@ -234,6 +235,7 @@ def test_what_waits_for_an_unknown_one_is_sent_once_somebody_lets_go_of_that(mak
     assert {entry.message for entry in desk.outbox.items(push_id)} == {None}
 
 
+@pytest.mark.slow
 def test_what_is_lost_every_time_is_given_up_and_said(make_desk: MakeDesk) -> None:
     desk = make_desk(faults={"500-before": "1@emailmarketing/addtag,emailmarketing/addactivity"})
     push_id, sent = desk.push(tag(2, desk.people()[0]["email"]), *activities(desk, 2))

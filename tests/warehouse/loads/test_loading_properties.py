@@ -114,6 +114,7 @@ def test_loading_twice_equals_loading_once(
 
 @FEW
 @given(nights=timelines, listed=listings)
+@pytest.mark.slow
 def test_replaying_what_was_loaded_gives_the_same_tables(
     memory: Tables, nights: list[tuple[list[tuple[int, int]], bool]], listed: list[dict[int, int]]
 ) -> None:

@@ -179,6 +179,7 @@ def test_a_large_answer_is_passed_over_too(home: Home, reading: Counting, tmp_pa
     assert reading.taken() == ["1"]
 
 
+@pytest.mark.slow
 def test_nights_that_were_passed_over_are_the_same_when_rebuilt(home: Home, reading: Counting) -> None:
     for night in range(4):
         events = [event(1), LOCAL, event(2, str(night // 2))]

@@ -64,6 +64,7 @@ def test_every_notebook_runs(name: str, home: Path, run: Any) -> None:
     run(name, home)
 
 
+@pytest.mark.slow
 def test_the_segment_is_of_people_who_may_be_mailed(home: Path, run: Any) -> None:
     defined = run("contact_segments", home)
     segment = defined["segment"]
@@ -84,6 +85,7 @@ def _only(home: Path, sql: str, *values: Any) -> Any:
     return found[0] if found else None
 
 
+@pytest.mark.slow
 def test_large_figures_are_the_numbers_that_their_labels_say(home: Path, run: Any) -> None:
     facts = _stats(run("getting_started", home)["shown"])
     rows, tables = _only(home, "select row_count, table_count from sync.published")

@@ -315,6 +315,7 @@ _ROWS = st.lists(
 
 @settings(max_examples=60)
 @given(_ROWS, st.booleans())
+@pytest.mark.slow
 def test_every_row_has_one_fate_and_nothing_is_left_once_it_was_sent(known: Known, rows: list[dict[str, str]], clear: bool) -> None:
     plan = Planner(known, CONTACTS)
     first = plan.sent(*rows, clear_empty=clear)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from marketing_api.operations import contacts
 from pipelines.write_back.item import Effect, Item, State
 from pipelines.write_back.kinds import DELETIONS, MOVES, NOT_IDEMPOTENT
@@ -46,6 +48,7 @@ def test_lists_that_would_take_many_requests_are_not_read_and_nothing_is_claimed
     assert {entry.state for entry in desk.outbox.items(push_id)} == {State.APPLIED}
 
 
+@pytest.mark.slow
 def test_an_ok_without_effect_is_told_and_a_retry_does_it(desk: Desk) -> None:
     one = on_first_only(desk)[0]
     push_id = desk.outbox.enqueue(a_plan(deletion(2, one)))

@@ -26,7 +26,7 @@ from duckdb.func import FunctionNullHandling
 from marketing_api.operation import Operation
 from marketing_api.operations import ALL
 from marketing_api.redaction import Secret
-from warehouse.forgetting import _LINK, DOMAIN, Forgotten, details
+from warehouse.forgetting import DOMAIN, LINK, Forgotten, details
 from warehouse.masking import hashed, is_personal
 from warehouse.own_models import own_columns
 from warehouse.person import MAY_NAME, Person, about_of, tables_of
@@ -36,8 +36,8 @@ from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.tables import TABLES
 
 _ID = re.compile(r"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\b", re.IGNORECASE)
+_ID_BYTES = re.compile(_ID.pattern.encode(), re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.-])\d{1,18}(?![\w.])")
-_ID_BYTES = re.compile(rb"(contact(?:[ _-]?id)?[\"']?(?: |\s*[=:]\s*[\"']?))(\d{1,18})\b", re.IGNORECASE)
 #: Words of one pattern; rows of a column that are searched at once.
 _AT_ONCE, ROWS_AT_ONCE = 300, 50_000
 #: Bytes from which on a word is taken out wherever it stands; a shorter one may be part of another.
@@ -126,7 +126,7 @@ class Erasing:
 
     def kept(self, text: str, account: str | None = None) -> str:
         """What becomes of a text of theirs that is not personal: of a link the page stays, a key has the contact's pseudonym."""
-        link = _LINK.match(text)
+        link = LINK.match(text)
         text = self.text("".join(link.groups()) if link else text, account)
         return _NUMBER.sub(lambda found: self._number(account, found[0]), text) if self.person.contacts else text
 

@@ -53,9 +53,9 @@ _LONGEST, _MOST_BEGINS = 320, 24
 _REGION, _OVERLAP = 1 << 18, 4096
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
 _IDS = ("id", "contactid", "contact_id")
-_LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
+LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
 #: Operations whose `id` is that of a contact, in parameters and entries; what an entry has beside it; parameters that are about nobody.
-_OF_CONTACTS = {each.name for each in AREAS["contacts"] if each is not GETCOUPON}
+OF_CONTACTS = {each.name for each in AREAS["contacts"] if each is not GETCOUPON}
 _OF_CONTACT = {"email", "registration_date", "registered_at", "timeline"}
 _OF_NOBODY = {"listid", "sourceid", "campaignid", "include", "limit", "page", "status"}
 #: What holds an entry's parts, and what its records are made of under other names.
@@ -124,14 +124,14 @@ class Forgotten:
         if "@" not in text and "40" not in text:
             return text
         raw, pieces, last = text.encode("utf-8", "surrogatepass"), list[bytes](), 0
-        for begin, end, pseudonym in self._named(raw):
+        for begin, end, pseudonym in self.named(raw):
             pieces += raw[last:begin], pseudonym.encode()
             last = end
         return b"".join([*pieces, raw[last:]]).decode("utf-8", "surrogatepass") if pieces else text
 
     def is_about(self, account: str, operation: str, params: Mapping[str, str]) -> bool:
         """Whether a call names a forgotten person."""
-        is_id = operation in _OF_CONTACTS
+        is_id = operation in OF_CONTACTS
         return any(self.is_named(account, value, is_id=is_id and name.lower() in _IDS) for name, value in params.items())
 
     def params(self, account: str, operation: str, params: Mapping[str, str], *, is_about: bool = False) -> dict[str, str]:
@@ -143,7 +143,7 @@ class Forgotten:
             if self.is_address(value):
                 kept[name] = self.address(value)
             elif name.lower() in _IDS and value.isdecimal():
-                kept[name] = str(self.contact(account, value)) if operation in _OF_CONTACTS else value
+                kept[name] = str(self.contact(account, value)) if operation in OF_CONTACTS else value
             elif name.lower() in _OF_NOBODY:
                 kept[name] = value
         return kept
@@ -215,7 +215,7 @@ class Forgotten:
             if pc.match_substring_regex(pa.scalar(part, pa.binary()), self.likely).as_py():
                 yield begin, begin + _REGION
 
-    def _named(self, text: Buffer) -> Iterator[tuple[int, int, str]]:
+    def named(self, text: Buffer) -> Iterator[tuple[int, int, str]]:
         """Where forgotten addresses stand: (begin, end, pseudonym), in order, none in another."""
         behind, is_escaped = 0, any(text.find(each) >= 0 for each in (b"%40", b"2540", b"u0040"))
         pattern = _AT if is_escaped else _BARE_AT
@@ -292,8 +292,8 @@ class _Reading:
 
     def places(self, body: Buffer) -> list[int]:
         """Where it may name somebody, in order."""
-        found = [begin for begin, *_ in self.forgotten._named(body)]
-        if self.operation.name in _OF_CONTACTS:
+        found = [begin for begin, *_ in self.forgotten.named(body)]
+        if self.operation.name in OF_CONTACTS:
             ids = (each for begin, end in self.forgotten.regions(body) for each in _ID.finditer(body, max(0, begin - _OVERLAP), end))
             found += (each.start() for each in ids if self._is_contact(each[1].decode()))
         return sorted(set(found))
@@ -324,13 +324,13 @@ class _Reading:
     def _is_of_forgotten(self, entry: Mapping[str, Any]) -> bool:
         if any(map(self.forgotten.is_address, entry.values())):
             return True
-        is_of_contact = self.operation.name in _OF_CONTACTS and _OF_CONTACT.intersection(map(str.lower, entry))
+        is_of_contact = self.operation.name in OF_CONTACTS and _OF_CONTACT.intersection(map(str.lower, entry))
         return bool(is_of_contact) and any(name.lower() in _IDS and self._is_contact(value) for name, value in entry.items())
 
     def _is_contact(self, value: Any, *, is_certain: bool = False) -> bool:
         """Whether it is the id of a forgotten contact; `is_certain`: of an entry that is about one."""
         contact_id = str(value).strip()
-        is_id = self.operation.name in _OF_CONTACTS and contact_id.isdecimal()
+        is_id = self.operation.name in OF_CONTACTS and contact_id.isdecimal()
         return is_id and (is_certain or self.forgotten.is_contact(self.account, contact_id))
 
     def entry(self, entry: Any) -> Any:
@@ -340,7 +340,7 @@ class _Reading:
         if isinstance(entry, dict):
             return {name: self._member(name.lower(), each) for name, each in entry.items() if self._stays(name.lower(), each)}
         if isinstance(entry, str):
-            link = _LINK.match(entry)
+            link = LINK.match(entry)
             return self.forgotten.text("".join(link.groups()) if link else entry)
         return entry
 

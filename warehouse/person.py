@@ -13,7 +13,7 @@ import duckdb
 
 from marketing_api.operations import ALL
 from warehouse.dbt_project import OWN
-from warehouse.forgetting import _OF_CONTACTS
+from warehouse.forgetting import OF_CONTACTS
 from warehouse.masking import is_personal
 from warehouse.own_models import own_columns
 from warehouse.schema import SCHEMAS, kinds_of
@@ -118,7 +118,7 @@ def about_of(person: Person, table: str, columns: Mapping[str, str], personal: C
         ]
     if table == "sync.requests":
         ids = ", ".join(f"({literal(account)}, '{number}')" for account, number in person.contacts) or "(null, null)"
-        names = ", ".join(map(literal, sorted(_OF_CONTACTS)))
+        names = ", ".join(map(literal, sorted(OF_CONTACTS)))
         params = "(case when json_valid(t.params) then t.params end)"  # a published copy may have its hash
         contact_id = f"coalesce({', '.join(f'{params} ->> {literal(name)}' for name in ('id', 'contactid', 'contact_id'))})"
         terms.append(f"lower({params} ->> 'email') in {addresses}")

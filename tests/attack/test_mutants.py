@@ -43,6 +43,7 @@ def test_a_true_answer_again_changes_nothing() -> None:
 
 
 @pytest.mark.deep
+@pytest.mark.slow
 def test_loading_a_mutated_answer_deletes_nothing_unproven() -> None:
     samples = tuple(each for each in corpus() if each.operation in ("emailmarketing/getcontacts", "reputation/direct", "reputation/stats"))
     tally = load_mutants(SEED, MUTANTS // 50, time.monotonic() + 8, samples, each=1)

@@ -162,6 +162,7 @@ def trickling(raw: bytes, at_once: int, server: list[RawServer]) -> Send:
 
 
 @pytest.mark.parametrize("at_once", [0, 60], ids=["from the first byte", "after the headers began"])
+@pytest.mark.slow
 def test_a_byte_at_a_time_does_not_last_for_ever(tmp_path: Path, at_once: int) -> None:
     place: list[RawServer] = []
     recorded: list[Exchange] = []

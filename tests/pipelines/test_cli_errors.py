@@ -236,6 +236,7 @@ def test_a_warehouse_that_another_program_holds_is_said(command: Command, sandbo
     says(ran, 1, f"in use by {PROGRAM} (process {holder.pid}); waited 1 s")
 
 
+@pytest.mark.slow
 def test_a_warehouse_that_becomes_free_in_time_is_used(command: Command, warehouse: Path) -> None:
     with held(warehouse, 1.6) as holder:
         ran = command("status", MARKETING_LOCK_SECONDS="60")

@@ -192,6 +192,7 @@ def test_the_sync_without_days_completes_history_and_says_so(command: Command, s
     assert asked(service, "reputation/direct")[-1] == (str(today - 7 * DAY), str(today))
 
 
+@pytest.mark.slow
 def test_days_that_are_still_to_come_need_an_end(command: Command, service: Sandbox) -> None:
     day = dt.datetime.now(dt.UTC).date() + 3 * DAY
     ran = command(*ONLY, "--from", str(day), sandbox=service)

@@ -52,6 +52,7 @@ def logged(home: Path) -> str:
 
 
 @pytest.mark.parametrize("level", ["CRITICAL", "WARNING", "DEBUG"])
+@pytest.mark.slow
 def test_an_unexpected_error_leaves_its_traceback_without_keys_and_addresses(home: Path, tmp_path: Path, level: str) -> None:
     prepare_home(home)
     settings = {"MARKETING_API_KEY": UNMISTAKABLE, "MARKETING_API_URL": "http://127.0.0.1:1/1", "MARKETING_LOG": level}

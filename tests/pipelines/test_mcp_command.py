@@ -251,6 +251,7 @@ def test_other_commands_do_not_import_it() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.slow
 def test_a_signal_ends_it_quietly(home: Path, tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, *_WORDS],

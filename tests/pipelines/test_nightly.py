@@ -123,6 +123,7 @@ def test_the_partitions_of_a_run_are_the_days_that_are_asked(
     assert (asked["from"], asked["to"]) == (first, last or dt.datetime.now(dt.UTC).date().isoformat())
 
 
+@pytest.mark.slow
 def test_a_run_of_one_asset_asks_for_nothing_else(run_job: RunJob, service: Sandbox) -> None:
     assert run_job(sources.lists).success
     assert operations(service) == {"app/me": 1, "emailmarketing/getlists": 2, "emailmarketing/getlist": 5}
@@ -145,6 +146,7 @@ def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(settings:
     assert run(all=True)[timeline] == 100
 
 
+@pytest.mark.slow
 def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> None:
     result = run_job(sources.lists)
     found = {str(event.asset_key and event.asset_key.path[-1]): event for event in result.get_asset_materialization_events()}
@@ -163,6 +165,7 @@ def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> Non
     }
 
 
+@pytest.mark.slow
 def test_one_table_of_a_shared_request_can_be_materialized_and_the_others_are_noted(
     settings: Settings, instance: dg.DagsterInstance
 ) -> None:
@@ -219,6 +222,7 @@ def _live(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     monkeypatch.chdir(settings.home)
 
 
+@pytest.mark.slow
 def test_what_an_account_lacks_fails_no_step(run_job: RunJob, service: Sandbox) -> None:
     service.control("faults", **{"1002": "1@user/managers"})
     result = run_job(sources.users, sources.managers)

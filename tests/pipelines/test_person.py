@@ -126,6 +126,7 @@ def test_the_same_contact_of_another_account_is_somebody_else(command: Command, 
     assert "elsewhere" not in shown(tmp_path / "told")[1]
 
 
+@pytest.mark.slow
 def test_texts_of_strangers_are_no_markup(command: Command, filled: Path, tmp_path: Path) -> None:
     address, contacts = somebody(filled)
     ask(filled, "update source.timeline_events set snippet = '<script>alert(1)</script>' where contact_id = ?", contacts[0])

@@ -51,6 +51,7 @@ def test_models_that_were_never_built_are_not_published(command: Command, wareho
     assert "published: nothing yet; run `marketing-sync publish`" in command("status").out
 
 
+@pytest.mark.slow
 def test_a_bad_night_never_reaches_analysts(command: Command, warehouse: Path) -> None:
     say_of_models(warehouse, "")
     assert command("publish").code == 0

@@ -90,6 +90,7 @@ def test_the_copy_holds_the_run_that_wrote_it_night_after_night(rough_night: Nig
     assert [row["outcome"] for row in runs(warehouse)] == ["done"] * (4 if DEEP else 3)
 
 
+@pytest.mark.slow
 def test_a_run_that_could_not_publish_says_so(sandbox: Sandbox, command: Command, home: Path) -> None:
     assert command("sync", "--only", "business", sandbox=sandbox).code == 0
     assert command("publish").code == 1, "there are no models yet"

@@ -227,6 +227,7 @@ def test_more_bad_rows_than_allowed_send_nothing(command: Command, service: Sand
     )
 
 
+@pytest.mark.slow
 def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sandbox, home: Path) -> None:
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
     stopped = command(*TAGS, "--apply", sandbox=service)
@@ -362,6 +363,7 @@ def test_what_a_push_took_away_is_no_listing_that_shrinks(command: Command, serv
 # -- the embedded sandbox
 
 
+@pytest.mark.slow
 def test_without_a_key_it_goes_to_the_embedded_sandbox(command: Command, service: Sandbox, home: Path) -> None:
     ran = command(*TAGS, "--apply", MARKETING_SANDBOX_CONTACTS="100")
     assert ran.code == 0, ran.text

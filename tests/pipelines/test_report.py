@@ -349,6 +349,7 @@ write.write_report(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 def test_what_a_killed_report_left_goes_with_the_next(tmp_path: Path) -> None:
     for ending, left in (("killed", True), ("", False)):
         prepare_home(tmp_path)  # as every command does

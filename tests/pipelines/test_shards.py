@@ -108,6 +108,7 @@ def live(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_a_run_fills_the_home_of_the_shard_that_its_tag_names(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load_settings(live)
     monkeypatch.setenv("DAGSTER_HOME", str(prepare_home(settings.home) / "dagster"))

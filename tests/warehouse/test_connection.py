@@ -149,6 +149,7 @@ def test_a_sealed_connection_may_spill_inside_the_home(path: Path) -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.slow
 def test_who_holds_the_file_is_named(path: Path, tmp_path: Path, read_only: bool) -> None:
     told: list[Holder] = []
     with somebody(path, tmp_path) as pid:

@@ -104,6 +104,7 @@ def _copies_of_campaigns(path: Path, created_at: str) -> None:
     query(path, f"insert into source.campaign_links by name select * replace ({anew}) from source.campaign_links")
 
 
+@pytest.mark.slow
 def test_a_click_moves_with_its_message_to_another_campaign(path: Path) -> None:
     """To the newer one of its subject, once the older is known to have been sent before that was created."""
     a_night_later(path)

@@ -152,6 +152,7 @@ def test_what_looks_at_the_clock_goes_on_ageing_whatever_the_file_is_called(fill
         assert connection.execute("select count(*) from other.marts.ages").fetchall() == [(1,)]
 
 
+@pytest.mark.slow
 def test_the_file_is_its_owners_alone_and_nothing_else_is_left(filled: Path) -> None:
     publish(filled)
     publish(filled)
@@ -361,6 +362,7 @@ def test_a_change_of_the_published_file_is_not_lost_when_the_warehouse_could_not
     ]
 
 
+@pytest.mark.slow
 def test_fields_without_a_column_are_published_as_personal(filled: Path) -> None:
     with connect(filled / "warehouse.duckdb") as connection:
         connection.execute('update source.contacts set extra = \'{"shoe": "42"}\' where contact_id = 1')

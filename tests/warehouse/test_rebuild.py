@@ -224,6 +224,7 @@ def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(small_
     assert small_home.contents() != before
 
 
+@pytest.mark.slow
 def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_counts_as_gone(home: Home) -> None:
     home.load([home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": n, "name": "A"} for n in (1, 2)]}})], tables.AUDIENCES)
     home.archive.seal()

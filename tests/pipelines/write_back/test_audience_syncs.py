@@ -134,6 +134,7 @@ def test_somebody_is_a_member_only_once_it_was_applied(command: Command, segment
     assert sent(service).count("addtag") == refused + 6
 
 
+@pytest.mark.slow
 def test_who_leaves_an_activation_that_does_not_untag_is_forgotten(
     command: Command, segment: Segment, service: Sandbox, home: Path, folder: Path
 ) -> None:

@@ -113,6 +113,7 @@ def test_tags_end_as_intended_whatever_gets_lost(make_desk: MakeDesk) -> None:
     assert (sent.applied, sent.rejected) == (60, 0)
 
 
+@pytest.mark.slow
 def test_contacts_end_as_intended_though_answers_get_lost_and_the_queue_lags(make_desk: MakeDesk) -> None:
     desk = make_desk(**faulty(switches={"sync-delay": "1"}))
     items = [contact(row, f"new{row % 20}@example.com", 1801, fields={"9100": f"Name {row}"}) for row in range(40)]

@@ -83,6 +83,7 @@ def test_drift_is_kept_field_by_field(desk: Desk) -> None:
     assert desk.outbox.counts(push_id).drifted == 2
 
 
+@pytest.mark.slow
 def test_reading_waits_for_the_queue(make_desk: MakeDesk) -> None:
     desk = make_desk(switches={"sync-delay": "1"})
     push_id, _ = desk.push(*new_contacts(12))

@@ -164,6 +164,7 @@ def test_the_index_is_as_if_it_were_built_anew(full: Path, forgotten: Forgotten)
         assert index(full) == after
 
 
+@pytest.mark.slow
 def test_without_their_names_they_are_found_too(full: Path, forgotten: Forgotten, tmp_path: Path) -> None:
     """The list alone, which has no names, says who is meant: only slower."""
     shutil.copytree(full, tmp_path / "other")

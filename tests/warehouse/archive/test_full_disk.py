@@ -127,6 +127,7 @@ def test_a_load_that_could_not_be_logged_leaves_the_log_as_it_was(root: Path) ->
         assert list(archive.load_log.read()) == [{"n": 1}, {"n": 2}]
 
 
+@pytest.mark.slow
 def test_memory_stays_flat_with_a_large_body(root: Path, tmp_path: Path) -> None:
     """In a process of its own; anonymous memory only, since the pages of mapped files are the system's to drop."""
     spool = tmp_path / "spool.json"

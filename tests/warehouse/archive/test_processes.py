@@ -51,6 +51,7 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_recorded(root: Path, spool:
         assert {path.split("/")[0] for path in files(root)} <= {"requests", "bodies"}
 
 
+@pytest.mark.slow
 def test_processes_record_and_read_side_by_side(root: Path, spool: Path) -> None:
     processes = [recorder(root, spool, 400) for _ in range(2)]
     with Archive(root) as archive:

@@ -234,6 +234,7 @@ def _night(home: Home, minutes: float) -> list[str]:
     return [email[:3] for email in home.values(tables.COUPONS, "email", "_deleted_at is null")]
 
 
+@pytest.mark.slow
 def test_coupons_go_with_the_last_contact_of_their_address_and_are_asked_for_when_one_comes_back(home: Home) -> None:
     _with_coupons(home)
     assert _night(home, 3) == ["ann", "bob", "cyd"]

@@ -6,6 +6,8 @@ import datetime as dt
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import pytest
+
 from marketing_api.exchange import Response
 from marketing_api.operations import goals, lists, social, webhooks
 from tests.warehouse.answering import START, Home
@@ -172,6 +174,7 @@ def test_posts_are_asked_for_details_when_new_or_changed(home: Home) -> None:
     assert home.warehouse.posts_needing_detail("main", ["facebook"]) == [(3, "facebook"), (2, "facebook")]
 
 
+@pytest.mark.slow
 def test_a_post_whose_time_has_come_is_asked_for_until_the_network_has_an_id_for_it(home: Home) -> None:
     scope = {"from_on": "2026-03-01", "to_on": "2026-03-02"}
     hours = (dt.datetime(2026, 3, 1, 10, tzinfo=dt.UTC) - START).total_seconds() / 3600

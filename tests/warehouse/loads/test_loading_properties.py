@@ -79,6 +79,7 @@ def test_rows_say_when_they_came_changed_and_went(memory: Tables, nights: list[d
 
 @EXAMPLES
 @given(listed=st.dictionaries(st.integers(1, 9), st.integers(0, 3), min_size=1), data=st.data())
+@pytest.mark.slow
 def test_pages_may_come_in_any_order_and_cut(memory: Tables, listed: dict[int, int], data: st.DataObject) -> None:
     before = dict.fromkeys(range(1, 5), 1)
     whole = memory.fresh()

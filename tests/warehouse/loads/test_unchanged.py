@@ -72,6 +72,7 @@ def test_only_what_says_something_else_is_read(home: Home, reading: Counting) ->
     assert len(home.rows(tables.TIMELINE_EVENTS)) == 3
 
 
+@pytest.mark.slow
 def test_an_answer_is_read_again_when_it_could_become_other_rows(home: Home, reading: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
     minutes = itertools.count(0, 60)
 
@@ -157,6 +158,7 @@ def test_of_unchanged_answers_in_the_archive_not_even_the_body_is_read(
     assert (timeline_state(home, 1), timeline_state(home, 2)) == ((2, 1, 1, 1), (2, 2, 1, 1))
 
 
+@pytest.mark.slow
 def test_a_replay_passes_over_what_the_nights_passed_over(home: Home, reading: Counting) -> None:
     for night in range(4):
         events = [event(1), LOCAL, event(2, str(night // 2))]

@@ -111,8 +111,10 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
     are gone at the service, with everything under their numbers.
     """
     old = [("sync.requests", kept.requests, "requested_at"), ("sync.writebacks", kept.skipped, "state = 'skipped' and planned_at")]
-    for table in (table for table in TABLES.values() if table.load.contact_parameter):
-        old.append((table.qualified, kept.timelines, next(each.name for each in table.record_columns if each.sql_type == "TIMESTAMPTZ")))
+    for table in TABLES.values():
+        if table.load.contact_parameter:
+            moment = next(column.name for column in table.record_columns if column.sql_type == "TIMESTAMPTZ")
+            old.append((table.qualified, kept.timelines, moment))
     with transaction(connection):
         for name, days, is_before in [*old, (COUPONS.qualified, kept.deleted, "_deleted_at")]:
             if days is not None:

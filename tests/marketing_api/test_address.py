@@ -1,0 +1,77 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from marketing_api.address import normal_form
+
+INVISIBLE = st.text("\t\n\r \u00a0\u200b\u200d\u2028\ufeff\u00ad\u3000\u034f\u2800\x00\ufe0f", max_size=3)
+#: Printable, and not changed by anything that an address's two spellings may differ by.
+LETTERS = st.characters(categories=["Ll", "Lu", "Lo", "Nd", "Mn"], exclude_characters="\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
+ADDRESSES = st.builds("{}@{}.example".format, st.text(LETTERS, min_size=1, max_size=8), st.text(LETTERS, min_size=1, max_size=8))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ann@Example.com", "ann@example.com"),
+        ("ann@example.com\t", "ann@example.com"),
+        ("\ufeffann@example.com\u200b", "ann@example.com"),
+        ("\u00a0ann@example.com\r\n", "ann@example.com"),
+        ("ΝΙΚΟΣ@πόλη.example", "νικος@πόλη.example"),
+        ("νικοσ@πόλη.example", "νικος@πόλη.example"),
+        ("rene\u0301@example.com", "RENÉ@example.com"),
+        ("İ@example.com", "i\u0307@example.com"),
+    ],
+)
+def test_spellings_of_one_address_have_one_normal_form(one, other):
+    assert normal_form(one) == normal_form(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ann@example.com", "joann@example.com"),
+        ("ann.b@example.com", "annb@example.com"),
+        ("ann+news@example.com", "ann@example.com"),
+        ("an n@example.com", "ann@example.com"),
+        ("ı@example.com", "i@example.com"),
+        ("\uff41@example.com", "a@example.com"),  # full width
+        ("rené@example.com", "rene@example.com"),
+        ("а@example.com", "a@example.com"),  # the first is Cyrillic
+    ],
+)
+def test_different_people_never_share_one(one, other):
+    assert normal_form(one) != normal_form(other)
+
+
+@given(ADDRESSES, INVISIBLE, INVISIBLE)
+def test_case_canonical_form_and_what_is_invisible_around_do_not_matter(address, before, behind):
+    normal = normal_form(address)
+    spellings = [unicodedata.normalize(form, address) for form in ("NFC", "NFD")]
+    spellings += [each for each in (address.swapcase(), address.upper()) if each.casefold() == address.casefold()]
+    assert {normal_form(f"{before}{each}{behind}") for each in spellings} == {normal}
+
+
+@given(st.text(max_size=30))
+def test_the_normal_form_of_a_normal_form_is_itself(text):
+    assert normal_form(normal_form(text)) == normal_form(text)
+
+
+@given(ADDRESSES, ADDRESSES)
+def test_addresses_that_differ_in_more_than_that_stay_apart(one, other):
+    def caseless(text):
+        return unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
+
+    assert (normal_form(one) == normal_form(other)) == (caseless(one) == caseless(other))
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=20))
+def test_the_quick_way_of_ascii_is_the_same(text):
+    folded = text.lower()
+    while folded and (folded[0] == " " or not folded[0].isprintable()):
+        folded = folded[1:]
+    while folded and (folded[-1] == " " or not folded[-1].isprintable()):
+        folded = folded[:-1]
+    assert normal_form(text) == folded

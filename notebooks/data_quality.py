@@ -95,10 +95,10 @@ def _(account, con, fresh):
             timelines as (select * from sync.contact_coverage where account = $a),
             campaigns as (select * from marts.campaign_performance where account = $a),
             reviews as (select * from source.online_reviews where account = $a),
-            spellings as (select lower(email) from contacts group by 1 having count(distinct email) > 1)
+            spellings as (select email_normalized from contacts group by 1 having count(distinct email) > 1)
         select 'addresses on several lists' as what, count(*) as "rows" from people where list_count > 1
         union all select 'active contacts without an address', count(*) from contacts where coalesce(email, '') = '' and status = 'active'
-        union all select 'addresses written in different case', count(*) from spellings
+        union all select 'addresses in several spellings', count(*) from spellings
         union all select 'contacts whose timeline the service cuts', count(*) from timelines where timeline_served < timeline_total
         union all select 'campaigns with more clickers than opened', count(*) from campaigns where clicker_count > opened_count
         union all select 'campaigns whose counts and percentages disagree', count(*) from campaigns where is_percent_inconsistent

@@ -57,8 +57,9 @@ def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
         rows(connection, "insert into sync.runs by name select unnest($row)", {"row": asdict(run)})
 
 
-#: How each kind of call finds its contacts: (their column in the plan and in sync.contact_coverage, prefix of its columns there).
-_CALLS = {"timelines": ("contact_id", "timeline"), "coupons": ("lower(trim(email))", "coupon")}
+#: How each kind of call finds its contacts: (their column in sync.contact_coverage, what that is of a key of the plan, prefix of its
+#: columns there).
+_CALLS = {"timelines": ("contact_id", "key", "timeline"), "coupons": ("email_normalized", "normal_form(key)", "coupon")}
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,8 @@ def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Plan
     with transaction(connection):
         rows(connection, "delete from sync.plans where run_id = ? and account = ?", [run_id, planned.account])
         for call, line in planned.lines.items():
-            column, prefix = _CALLS[call]
-            sql = query("plan").format(column=column, prefix=prefix)
+            column, key, prefix = _CALLS[call]
+            sql = query("plan").format(column=column, planned_key=key, prefix=prefix)
             params = {"run": run_id, "account": planned.account, "at": planned.at, "call": call}
             rows(connection, sql, params, arrow_planned=line)
 
@@ -105,7 +106,8 @@ def write_changes(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime, 
             changed = pa.Table.from_pylist(entries, _SCHEMA)
             same = f"{_SAME} and item_id in (select item_id from arrow_writebacks)"
             rows(connection, f"delete from sync.writebacks where {same}", {"begun_at": begun_at}, arrow_writebacks=changed)
-            rows(connection, "insert into sync.writebacks by name from arrow_writebacks", arrow_writebacks=changed)
+            shown = "select * replace (nullif(normal_form(email), '') as email_normalized) from arrow_writebacks"
+            rows(connection, f"insert into sync.writebacks by name {shown}", arrow_writebacks=changed)
             written += len(entries)
     return written
 

@@ -26,6 +26,7 @@ from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
 from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
+from warehouse.sql import add_normal_form
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something that hangs.
 DEADLINE_S = 300.0
@@ -204,6 +205,7 @@ def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     }
     try:
         connection = duckdb.connect(str(path), read_only=mode.read_only, config=config)
+        add_normal_form(connection)
         for setting in SEAL if mode.is_sealed else ():
             connection.execute(setting)
     except duckdb.Error as problem:

@@ -15,7 +15,7 @@ import duckdb
 
 from warehouse.errors import NotAWarehouse, WarehouseError, WarehouseTooNew
 from warehouse.sql import literal, query, quoted, rows, transaction, value
-from warehouse.tables import SYNC_TABLES, SyncTable, Table
+from warehouse.tables import EMAIL, EMAIL_NORMALIZED, SYNC_TABLES, SyncTable, Table
 
 #: Views of the fields that the service sends and no column holds, which come and go with what it sends (`loads.drift`).
 UNDECLARED = "extra"
@@ -48,12 +48,21 @@ def _upgrading(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | S
     """The statements, each to be run before the next is asked for."""
     yield from (f"create schema if not exists {schema}" for schema in SCHEMAS)
     yield from itertools.chain.from_iterable(MIGRATIONS[each] for each in sorted(MIGRATIONS) if each > version)
+    yield from _filling_normal_forms(columns_of(connection))
     existing = columns_of(connection)
     for table in tables:
         yield from statements(table, existing.get(table.qualified))
         if isinstance(table, SyncTable) and table.formerly and (before := f"sync.{table.formerly[0]}") in existing:
             yield f"insert into {table.qualified} by name select {table.formerly[1]} from {before}"
             yield f"drop table {before}"
+
+
+def _filling_normal_forms(existing: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Beside the addresses of earlier versions' tables, those of `history` too."""
+    for table, columns in existing.items():
+        if EMAIL in columns and EMAIL_NORMALIZED not in columns and table.startswith(("source.", "history.", "sync.")):
+            yield f"alter table {table} add column {EMAIL_NORMALIZED} varchar"
+            yield f"update {table} set {EMAIL_NORMALIZED} = nullif(normal_form({EMAIL}), '')"
 
 
 def is_current(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> bool:
@@ -154,8 +163,8 @@ def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> No
 
 
 #: Goes up when a program of the version before could no longer load into the file or would damage it. 4: it would load those again who are
-#: forgotten, and not find sealed files of months.
-SCHEMA_VERSION = 4
+#: forgotten, and not find sealed files of months. 5: it would leave out the normal forms of addresses.
+SCHEMA_VERSION = 5
 #: Version → the statements that make its tables out of those of the version before, as far as `ensure_schema` does not complete them:
 #: a renamed column, rows that change. In their order, within its transaction.
 MIGRATIONS: dict[int, Sequence[str]] = {}

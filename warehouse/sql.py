@@ -4,13 +4,15 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+
+from marketing_api.address import normal_form
 
 Params = Sequence[Any] | Mapping[str, Any] | None
 
@@ -72,6 +74,12 @@ def not_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
         kind = statements[0].type.name.replace("_", " ")
         return f"has to be a SELECT, and this is {kind}: queries may read the tables and nothing else"
     return "has parameters like ? or $name: write their values instead" if statements[0].named_parameters else ""
+
+
+def add_normal_form(connection: duckdb.DuckDBPyConnection) -> None:
+    """Let SQL say `normal_form(address)`, where no column has it."""
+    with suppress(duckdb.CatalogException):  # the instance has it, which somebody else keeps open
+        connection.create_function("normal_form", normal_form, ["VARCHAR"], "VARCHAR")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ modes do (`loads/`), who fills the `sync` tables (`bookkeeping`, `loads.coverage
 
 import datetime as dt
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -80,6 +80,18 @@ def sql_type(annotation: Any) -> str:
         if isinstance(annotation, type) and issubclass(annotation, base):
             return word
     raise TypeError(f"no column type for {annotation!r}")
+
+
+#: A column of this name is the address of a person. Behind it stands its normal form, and tables are joined by nothing else.
+EMAIL, EMAIL_NORMALIZED = "email", "email_normalized"
+_SAYS = "Normal form of the address, one for all its spellings, by which tables are joined; NULL where there is none."
+
+
+def _with_normal_forms(columns: Iterable[Column]) -> Iterator[Column]:
+    for column in columns:
+        yield column
+        if column.name == EMAIL:
+            yield Column(EMAIL_NORMALIZED, "VARCHAR", _SAYS, is_personal=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,7 +190,8 @@ class Table:
     @cached_property
     def record_columns(self) -> tuple[Column, ...]:
         fields = self.record.model_fields.items()
-        return tuple(Column(name, sql_type(info.annotation), info.description or "", is_personal(info)) for name, info in fields)
+        columns = (Column(name, sql_type(info.annotation), info.description or "", is_personal(info)) for name, info in fields)
+        return tuple(_with_normal_forms(columns))
 
     @property
     def marks_deleted(self) -> bool:
@@ -319,9 +332,9 @@ REQUESTS = SyncTable(
 
 
 def _declared(name: str, columns: Mapping[str, list[str]], **others: Any) -> SyncTable:
-    made = tuple(Column(column, row[0], row[1], "personal" in row, "internal" in row) for column, row in columns.items())
+    made = (Column(column, row[0], row[1], "personal" in row, "internal" in row) for column, row in columns.items())
     fields: dict[str, Any] = {field: tuple(each) if isinstance(each, list) else each for field, each in others.items()}
-    return SyncTable(name, columns=made, **fields)
+    return SyncTable(name, columns=tuple(_with_normal_forms(made)), **fields)
 
 
 _TOML = tomllib.loads(Path(__file__).with_name("sync_tables.toml").read_text(encoding="utf-8"))

@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import duckdb
 import msgspec
 
+from marketing_api.address import normal_form
 from marketing_api.exchange import order_of
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
@@ -166,8 +167,8 @@ class Known:
     is_all_known: bool = False
 
     def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
-        """Contacts by address in lower case, those without any left out; of each address active ones first, then the oldest."""
-        return self._members(addresses, "varchar", "lower(trim(c.email)) = lower(keys.key)", "c.custom_fields" if with_fields else "null")
+        """Contacts by the normal form of the address, those without any left out; of each address active ones first, then the oldest."""
+        return self._members(addresses, "varchar", "c.email_normalized = keys.key", "c.custom_fields" if with_fields else "null")
 
     def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
         """Contacts by id, one entry per list, those that do not exist left out."""
@@ -248,7 +249,7 @@ def _zone(*names: str | None) -> ZoneInfo:
 
 
 class Who(NamedTuple):
-    """What a row says: `email` as written, `key` in lower case, or the contact's id, or both."""
+    """What a row says: `email` as written, `key` its normal form, or the contact's id, or both."""
 
     email: str | None
     key: str | None
@@ -257,7 +258,7 @@ class Who(NamedTuple):
 
 class Person(NamedTuple):
     """Somebody with what is known: `ids` are the contacts meant, active ones first, then the oldest; empty for an address that
-    has to be looked up. `address` is known in lower case whenever the warehouse or the row says it.
+    has to be looked up. `address` is the normal form, whenever the warehouse or the row says it.
     """
 
     who: Who
@@ -267,7 +268,7 @@ class Person(NamedTuple):
 
     @property
     def address(self) -> str | None:
-        return self.email.strip().lower() if self.email else None
+        return normal_form(self.email) if self.email else None
 
     @property
     def names(self) -> list[str]:
@@ -291,7 +292,7 @@ def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
     if address is None and number is None:
         raise BadValue("neither an e-mail address nor a contact id is given")
     email = None if address is None else values.address(address)
-    return Who(email, email and email.lower(), None if number is None else values.identifier(number, "the contact id"))
+    return Who(email, email and normal_form(email), None if number is None else values.identifier(number, "the contact id"))
 
 
 # ---- how a contact stands on a list

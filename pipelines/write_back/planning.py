@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
+from marketing_api.address import normal_form
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from pipelines.write_back.account_state import Known, Person, Who
@@ -90,7 +91,7 @@ class Planning:
         """One request; its rows are new or changed, new as soon as one of their items is. `is_unknown_address`: to the warehouse."""
         self._items.append(item)
         if is_unknown_address and item.email is not None:
-            self._unknown_addresses.add(item.email.lower())
+            self._unknown_addresses.add(normal_form(item.email))
         for row in item.rows:
             self._sent[row] = self._sent.get(row, False) or is_new
 
@@ -194,7 +195,7 @@ def resolve(planning: Planning, rows: list[R], *, must_exist: bool = True, needs
             members = by_id.get(who.contact_id, [])
             if not members and must_exist and known.is_all_known:
                 raise BadValue(f"there is no contact {who.contact_id} (contacts were read on {known.read_on()})")
-            addresses = {member.email.strip().lower(): member.email for member in members if member.email}
+            addresses = {normal_form(member.email): member.email for member in members if member.email}
             if who.key is not None and addresses and who.key not in addresses:
                 raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
             ids, email = [who.contact_id], who.email or next(iter(addresses.values()), None)

@@ -14,7 +14,7 @@ from tests.warehouse.answering import Home
 from tests.warehouse.in_memory import Tables
 from warehouse.models import build
 from warehouse.schema import ensure_schema
-from warehouse.sql import rows
+from warehouse.sql import add_normal_form, rows
 from warehouse.tables import TABLES
 
 
@@ -49,6 +49,7 @@ def memory() -> Iterator[Tables]:
     """Empty tables in memory."""
     connection = duckdb.connect()
     rows(connection, "set timezone = 'UTC'")
+    add_normal_form(connection)
     ensure_schema(connection, TABLES.values())
     connection.begin()
     yield Tables(connection)

@@ -35,7 +35,7 @@ def test_everybody_is_a_candidate_once_and_who_was_never_asked_has_no_history(ho
     found = people(home)
     assert {id_: row["times_asked"] for id_, row in found.items()} == {1: 1, 2: None}
     assert found[1]["segment"] != found[2]["segment"], "other lists, another segment"
-    assert home.warehouse.coupon_candidates("main")["email"].to_pylist() == ["bob@x.com", "ann@x.com"]
+    assert home.warehouse.coupon_candidates("main")["email"].to_pylist() == ["Bob@x.com", "ann@x.com"], "as the service shows them"
 
 
 def test_active_and_new_contacts_come_first(home: Home) -> None:
@@ -76,8 +76,12 @@ def test_our_own_pushes_are_noticed_by_contact_and_by_address(home: Home) -> Non
     assert {row["pushed_at"] for row in people(home).values()} == {None}
     with home.warehouse.writing() as connection:
         connection.execute("insert into sync.writebacks (account, contact_id, done_at) values ('main', 1, ?)", [START])
-        connection.execute("insert into sync.writebacks (account, email, done_at) values ('main', 'BOB@x.com', ?)", [START])
-        connection.execute("insert into sync.writebacks (account, email, done_at) values ('other', 'cid@x.com', ?)", [START])
+        connection.execute(
+            "insert into sync.writebacks (account, email, email_normalized, done_at) values ('main', 'BOB@x.com', 'bob@x.com', ?)", [START]
+        )
+        connection.execute(
+            "insert into sync.writebacks (account, email, email_normalized, done_at) values ('other', 'cid@x.com', 'cid@x.com', ?)", [START]
+        )
         refused = "insert into sync.writebacks (account, contact_id, done_at, state) values ('main', 3, ?, 'rejected')"
         connection.execute(refused, [START])
     assert {id_: row["pushed_at"] for id_, row in people(home).items()} == {1: START, 2: START, 3: None}

@@ -82,7 +82,7 @@ def refuse(home: Home, codes: list[int | None], answered: int, with_coupons: int
             }
             sql_rows(connection, "insert into sync.requests by name select unnest($row)", {"row": found})
         for number in range(with_coupons):
-            row = {"account": "main", "coupon_id": number, "email": f"P{number}@example.com"}
+            row = {"account": "main", "coupon_id": number, "email": f"P{number}@example.com", "email_normalized": f"p{number}@example.com"}
             sql_rows(connection, "insert into source.coupons by name select unnest($row)", {"row": row})
     return home.warehouse.refused_as_nothing("main", GETCOUPON.name)
 

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from marketing_api.address import normal_form
 from marketing_api.records.fields import Record
-from warehouse.tables import EXTRA, Table
+from warehouse.tables import EMAIL, EMAIL_NORMALIZED, EXTRA, Column, Table
 
 #: Beside the record's columns: which response of the load a row is from (its index), its place among all rows of the load,
 #: a bit for each column that its response knows, and the hash of a listing's entry.
@@ -55,15 +56,22 @@ def entry_hash(record: Record) -> str:
 _PREPARED: dict[str, Prepare] = {"JSON": json_text, "DECIMAL(18,4)": lambda value: value.quantize(_CENTS)}
 
 
+def _source(column: Column) -> tuple[str, Prepare | None]:
+    """The record's field that fills the column, and what is done to its values."""
+    if column.name == EMAIL_NORMALIZED:
+        return EMAIL, lambda address: normal_form(address) or None
+    return column.name, _PREPARED.get(column.sql_type)
+
+
 class Converter:
     """Turns records of one table into Arrow batches."""
 
     def __init__(self, table: Table) -> None:
         self.schema = schema(table)
-        self._columns = [(column.name, column.arrow_type, _PREPARED.get(column.sql_type)) for column in table.record_columns]
-        self._bits = {column.name: 1 << index for index, column in enumerate(table.record_columns)}
-        self._all_known = sum(self._bits.values())
-        self._names = frozenset(self._bits)
+        self._columns = [(column.name, *_source(column), column.arrow_type) for column in table.record_columns]
+        self._fields = [field for _, field, *_ in self._columns]
+        self._all_known = (1 << len(self._fields)) - 1
+        self._names = frozenset(self._fields)
         self._masks: dict[frozenset[str], int] = {}
         self._key = table.key
         self._is_composed = table.is_composed
@@ -72,7 +80,7 @@ class Converter:
     def batch(self, chunk: Sequence[tuple[Record, int]], first_part: int) -> pa.RecordBatch:
         """Records, each with its response, as one batch. ValueError or an ArrowException when a value does not fit its column."""
         records, values = [record for record, _ in chunk], [record.__dict__ for record, _ in chunk]
-        arrays = [self._array(values, name, arrow_type, prepare) for name, arrow_type, prepare in self._columns]
+        arrays = [self._array(values, *column) for column in self._columns]
         arrays += [
             pa.array([json_text(extra) if (extra := record.__pydantic_extra__) else None for record in records], pa.string()),
             pa.array([response for _, response in chunk], pa.int32()),
@@ -88,19 +96,19 @@ class Converter:
         bad: list[tuple[Record, int, str]] = []
         for record, response in records:
             faults = []
-            for name, arrow_type, prepare in self._columns:
+            for column in self._columns:
                 try:
-                    self._array([record.__dict__], name, arrow_type, prepare)
+                    self._array([record.__dict__], *column)
                 except UNFIT:
-                    faults.append(name)
+                    faults.append(column[1])
             if faults:
-                bad.append((record, response, f"{', '.join(faults)}: missing, or too large for the column"))
+                bad.append((record, response, f"{', '.join(dict.fromkeys(faults))}: missing, or too large for the column"))
             else:
                 good.append((record, response))
         return good, bad
 
-    def _array(self, values: list[dict[str, Any]], name: str, arrow_type: pa.DataType, prepare: Prepare | None) -> pa.Array:
-        column = [value[name] for value in values]
+    def _array(self, values: list[dict[str, Any]], name: str, field: str, prepare: Prepare | None, arrow_type: pa.DataType) -> pa.Array:
+        column = [value[field] for value in values]
         if prepare is not None:
             column = [None if value is None else prepare(value) for value in column]
         array = pa.array(column, arrow_type)
@@ -114,5 +122,5 @@ class Converter:
             return self._all_known
         known = frozenset(record.__pydantic_fields_set__ & self._names)
         if (mask := self._masks.get(known)) is None:
-            mask = self._masks[known] = sum(bit for name, bit in self._bits.items() if name in known)
+            mask = self._masks[known] = sum(1 << index for index, field in enumerate(self._fields) if field in known)
         return mask

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from marketing_api.address import normal_form
 from warehouse.loads.listing import ALL, days_of, label_of, label_of_days, mark_deleted
 from warehouse.loads.staging import ResponseHead, Staged
 from warehouse.loads.target import ScopeResult, Target
@@ -181,17 +182,17 @@ def _note_coupons(target: Target) -> None:
         return
     table = _calls_as_arrow(
         heads,
-        address=pa.array([one.params["email"].strip().lower() for one in heads], pa.string()),
+        address=pa.array([normal_form(one.params["email"]) for one in heads], pa.string()),
         coupon_count=pa.array([one.entries[target.table.name] for one in heads], pa.int64()),
     )
     contacts = query("contacts_of_addresses").format(account=target.account)
-    joined = f"arrow_responses a join ({contacts}) p on lower(trim(p.email)) = a.address"
+    joined = f"arrow_responses a join ({contacts}) p on p.email_normalized = a.address"
     responses = f"select a.* exclude (address), p.contact_id, p.email from {joined}"
     addresses = (
-        f"select lower(trim(s.email)) from {target.temp('change')} join {target.staged} s using (_part) "
-        f"union select lower(trim(t.email)) from {target.table.qualified} t where rowid in (select rid from {target.temp('missing')})"
+        f"select s.email_normalized from {target.temp('change')} join {target.staged} s using (_part) "
+        f"union select t.email_normalized from {target.table.qualified} t where rowid in (select rid from {target.temp('missing')})"
     )
-    changed = f"select contact_id from ({contacts}) where lower(trim(email)) in ({addresses})"
+    changed = f"select contact_id from ({contacts}) where email_normalized in ({addresses})"
     _note(target, "coupon", table, responses, changed)
 
 
@@ -206,7 +207,7 @@ def drop_orphans(target: Target) -> None:
     mark_deleted(target, target.table, f"select rid from {target.temp('orphans')}")
     target.run(
         f"update sync.contact_coverage set coupon_asked_at = null where {here} "
-        f"and lower(trim(email)) in (select address from {target.temp('orphans')})"
+        f"and email_normalized in (select address from {target.temp('orphans')})"
     )
 
 

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
+from marketing_api.address import normal_form
 from marketing_api.exchange import Response
 from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
@@ -23,7 +24,7 @@ from warehouse.loads.arrow import ENTRY_HASH, entry_hash
 from warehouse.loads.target import ScopeResult, Target
 from warehouse.loads.upsert import upsert
 from warehouse.sql import literal, query, quoted
-from warehouse.tables import Snapshot, Table, Window
+from warehouse.tables import EMAIL, EMAIL_NORMALIZED, Snapshot, Table, Window
 
 #: Parts of single entries (the fields of a list, the coupons of an address) come and go: so many may, whatever share they are.
 FEW = 9
@@ -269,7 +270,7 @@ def these(target: Target, scopes: Sequence[Scope]) -> str:
 
 
 def in_scope(target: Target, alias: str) -> str:
-    """The condition that a row of `alias` is in scope `x`; text is compared as addresses are, days are those of the account."""
+    """The condition that a row of `alias` is in scope `x`; addresses are compared by their normal forms, days are those of the account."""
     load, terms = target.table.load, []
     if isinstance(load, Window):
         day = f"{alias}.{quoted(load.column)}"
@@ -277,9 +278,8 @@ def in_scope(target: Target, alias: str) -> str:
             day = f"({day} at time zone {literal(target.zone)})::date"
         return f"{day} between x.first and x.last"
     for name in load.scope:
-        column = f"{alias}.{quoted(name)}"
-        is_text = target.table.column(name).sql_type == "VARCHAR"
-        terms.append(f"{f'lower(trim({column}))' if is_text else column} = x.{quoted(name)}")
+        column = EMAIL_NORMALIZED if name == EMAIL else name
+        terms.append(f"{alias}.{quoted(column)} = x.{quoted(name)}")
     return " and ".join(terms) or "true"
 
 
@@ -297,11 +297,11 @@ def _named(table: Table, columns: tuple[str, ...], scope: Mapping[str, Any]) -> 
 
 
 def _typed(table: Table, columns: tuple[str, ...], rows: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, ...]]:
-    """As the columns hold them; text in lower case, since addresses are compared so. Those with a value that is no number are left out."""
+    """As rows of the scope hold them: texts in the normal form of addresses. Those with a value that is no number are left out."""
     is_number = [table.column(column).sql_type == "BIGINT" for column in columns]
     for row in rows:
         with contextlib.suppress(ValueError):
-            yield tuple(int(value) if number else str(value).strip().lower() for number, value in zip(is_number, row, strict=True))
+            yield tuple(int(value) if number else normal_form(str(value)) for number, value in zip(is_number, row, strict=True))
 
 
 Key = tuple[Any, ...]

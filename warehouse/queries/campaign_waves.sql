@@ -12,7 +12,7 @@ steps as (
     from stats window own as (partition by campaign_id order by observed_on)
 ),
 clickers as (
-    select campaign_id, count(distinct lower(trim(email))) as clickers from source.campaign_clickers
+    select campaign_id, count(distinct email_normalized) as clickers from source.campaign_clickers
     where account = $account and _deleted_at is null group by 1
 )
 select s.campaign_id, s.seen_at,

@@ -16,7 +16,8 @@ live as (
     where account = {account} and _deleted_at is null and contact_id in (select contact_id from fresh) group by contact_id
 )
 select {account} as account, contact_id, coalesce(p.email, f.email, b.email) as email,
-    b.* exclude (account, contact_id, email, {own_columns}),
+    nullif(normal_form(coalesce(p.email, f.email, b.email)), '') as email_normalized,
+    b.* exclude (account, contact_id, email, email_normalized, {own_columns}),
     coalesce(b.{name}_first_asked_at, b.{name}_asked_at, f.first) as {name}_first_asked_at,
     f.at as {name}_asked_at,
     f.request as {name}_request,

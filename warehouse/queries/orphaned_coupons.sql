@@ -1,10 +1,10 @@
 -- Coupons of addresses that only contacts have that are gone, once every list was read completely; one row per coupon.
-select rowid as rid, lower(trim(email)) as address
+select rowid as rid, email_normalized as address
 from source.coupons c
 where account = {account} and _deleted_at is null
-    and exists (from source.contacts p where account = {account} and lower(trim(p.email)) = lower(trim(c.email)))
+    and exists (from source.contacts p where account = {account} and p.email_normalized = c.email_normalized)
     and not exists (
-        from source.contacts p where account = {account} and lower(trim(p.email)) = lower(trim(c.email)) and _deleted_at is null
+        from source.contacts p where account = {account} and p.email_normalized = c.email_normalized and _deleted_at is null
     )
     and not exists (
         from source.lists l where account = {account} and _deleted_at is null and not exists (

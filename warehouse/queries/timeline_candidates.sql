@@ -5,18 +5,18 @@
 -- days of the last $days on which its timeline has something of its own or of automations, bit k of the first for k days before $today (UTC),
 -- of the second for 64 more. messages: of campaigns, in those days.
 with contacts as (
-    select contact_id, min(lower(trim(email))) as email, coalesce(bool_or(status = 'active'), false) as is_active,
+    select contact_id, min(email_normalized) as email, coalesce(bool_or(status = 'active'), false) as is_active,
         bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at,
         max(_changed_at) as row_at
     from source.contacts where account = $account and _deleted_at is null and contact_id > 0 group by contact_id
 ),
 clicked as (
-    select lower(trim(email)) as email, max(_changed_at) as clicked_at from source.campaign_clickers
+    select email_normalized as email, max(_changed_at) as clicked_at from source.campaign_clickers
     where account = $account and _deleted_at is null group by 1
 ),
 redeemed as (
     -- by the day that the service names: the row itself may have come after tonight's timeline
-    select lower(trim(email)) as email, max(redeemed_on)::timestamptz + interval 1 day as redeemed_at from source.coupons
+    select email_normalized as email, max(redeemed_on)::timestamptz + interval 1 day as redeemed_at from source.coupons
     where account = $account and is_redeemed group by 1
 ),
 happened as (
@@ -37,7 +37,7 @@ active as (
 ),
 pushes as (
     -- our own writes, those included whose outcome is not known
-    select contact_id, lower(trim(email)) as email, greatest(sent_at, done_at) as pushed_at from sync.writebacks
+    select contact_id, email_normalized as email, greatest(sent_at, done_at) as pushed_at from sync.writebacks
     where account = $account and coalesce(done_at, sent_at) is not null and coalesce(state, '') not in ('rejected', 'skipped')
 ),
 pushed as (select contact_id, max(pushed_at) as pushed_at from pushes where contact_id is not null group by 1),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from marketing_api.address import normal_form
 from pipelines.settings import Settings
 from pipelines.write_back.account_state import Known, load_known
 from pipelines.write_back.input.rows import Rows, rows_of_columns
@@ -55,13 +56,14 @@ def make_warehouse(path: Path, contacts: Iterable[tuple[int, int, str, int, dict
             "contact_id": contact_id,
             "list_id": list_id,
             "email": email,
+            "email_normalized": normal_form(email),
             "status_code": code,
             "status": words[code],
             "custom_fields": None if fields is None else json.dumps(fields),
         }
         for contact_id, list_id, email, code, fields in contacts
     ]
-    gone = {**people[0], "contact_id": 999, "email": "gone@example.com", "_deleted_at": READ_AT}
+    gone = {**people[0], "contact_id": 999, "email": "gone@example.com", "email_normalized": "gone@example.com", "_deleted_at": READ_AT}
     tables: dict[str, list[dict[str, Any]]] = {
         "source.business": [{"account": "main", "timezone": "Europe/Berlin"}],
         "source.lists": [{"account": "main", "list_id": list_id, "name": name} for list_id, name in LISTS.items()],

@@ -14,9 +14,10 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 
+from marketing_api.address import normal_form
 from warehouse.connection import connect
 from warehouse.schema import ensure_schema
-from warehouse.tables import SYNC_TABLES, TABLES
+from warehouse.tables import EMAIL, EMAIL_NORMALIZED, SYNC_TABLES, TABLES
 
 Row = dict[str, Any]
 #: Rows by table: `contacts`, `sync.coverage`. Columns that are not named are NULL.
@@ -36,7 +37,7 @@ def together(parts: Iterable[Rows]) -> dict[str, list[Row]]:
 
 
 def write(path: Path, rows: Rows) -> None:
-    """A warehouse with these rows; its other tables are empty."""
+    """A warehouse with these rows, to which the normal forms of addresses are added; its other tables are empty."""
     with connect(path) as connection:
         ensure_schema(connection, TABLES.values())
         for name, some in rows.items():
@@ -44,6 +45,8 @@ def write(path: Path, rows: Rows) -> None:
             schema = pa.schema([(column.name, column.arrow_type) for column in table.columns])
             unknown = {column for row in some for column in row} - set(schema.names)
             assert not unknown, f"{name} has no {unknown}"
+            if EMAIL_NORMALIZED in schema.names:
+                some = [row | {EMAIL_NORMALIZED: normal_form(row.get(EMAIL) or "") or None} for row in some]
             connection.register("arrow_rows", pa.Table.from_pylist(some, schema=schema))
             connection.execute(f"insert into {table.qualified} by name from arrow_rows")
             connection.unregister("arrow_rows")

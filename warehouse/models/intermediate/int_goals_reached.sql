@@ -6,7 +6,7 @@ with goal_pages as (
 
 -- several contacts with one address are one person; who is gone counts, too
 people as (
-    select account, contact_id, min(nullif(lower(trim(email)), '')) as email from {{ ref('stg_contacts') }} group by all
+    select account, contact_id, min(email_normalized) as email from {{ ref('stg_contacts') }} group by all
 ),
 
 visits as (
@@ -41,7 +41,7 @@ reached_by_visit as (
 ),
 
 clicks as (
-    select account, goal_id, lower(trim(email)) as person, page, needed_count, campaign_id
+    select account, goal_id, email_normalized as person, page, needed_count, campaign_id
     from (select *, {{ page_of('url') }} as page from {{ current('stg_campaign_clickers') }})
     join goal_pages using (account, page)
 ),

@@ -10,9 +10,9 @@ with accounts as (
 
 -- who is gone counts, too. An address is its hash: texts are slow to compare, and need not stand here
 all_contacts as (
-    select account, contact_id, hash(lower(trim(email))) as address, min(registered_at) as registered_at
+    select account, contact_id, hash(email_normalized) as address, min(registered_at) as registered_at
     from {{ ref('stg_contacts') }}
-    where trim(email) <> ''
+    where email_normalized is not null
     group by all
 ),
 
@@ -27,9 +27,9 @@ all_reactions as not materialized (
 ),
 
 all_statuses as not materialized (
-    select account, list_id, contact_id, hash(lower(trim(email))) as address, status, valid_from
+    select account, list_id, contact_id, hash(email_normalized) as address, status, valid_from
     from {{ ref('history_contacts') }}
-    where trim(email) <> ''
+    where email_normalized is not null
 ),
 
 stamps as (

@@ -8,9 +8,9 @@ touches as (
 ),
 
 contacts as (
-    select distinct account, contact_id, lower(trim(email)) as email, deleted_at is null as is_present
+    select distinct account, contact_id, email_normalized as email, deleted_at is null as is_present
     from {{ ref('stg_contacts') }}
-    where trim(email) <> ''
+    where email_normalized is not null
 ),
 
 visits as (
@@ -23,7 +23,7 @@ visits as (
 
 redemptions as (
     select
-        account, 'redemption' as outcome, coupon_id::varchar as outcome_key, lower(trim(email)) as email,
+        account, 'redemption' as outcome, coupon_id::varchar as outcome_key, email_normalized as email,
         -- the service tells the day only: all of it counts
         timezone(timezone, redeemed_on::timestamp) as begun_at,
         timezone(timezone, (redeemed_on + 1)::timestamp) - interval 1 microsecond as outcome_at

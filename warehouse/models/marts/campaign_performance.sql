@@ -22,7 +22,7 @@ clicks as (
 ),
 
 clickers as (
-    select account, campaign_id, count(distinct lower(email)) as clicker_count
+    select account, campaign_id, count(distinct email_normalized) as clicker_count
     from {{ current('stg_campaign_clickers') }}
     group by all
 ),

@@ -5,7 +5,7 @@ with accounts as (
 
 -- who is gone counts, too: without them every cohort would look the better the more of it left
 contacts as (
-    select account, contact_id, lower(trim(email)) as email, registered_at from {{ ref('stg_contacts') }} where trim(email) <> ''
+    select account, contact_id, email_normalized as email, registered_at from {{ ref('stg_contacts') }} where email_normalized is not null
 ),
 
 coverage as (

@@ -12,9 +12,9 @@ with accounts as (
 ),
 
 present as (
-    select account, lower(trim(email)) as email, contact_id, list_id, status, registered_at
+    select account, email_normalized as email, contact_id, list_id, status, registered_at
     from {{ current('stg_contacts') }}
-    where trim(email) <> ''
+    where email_normalized is not null
 ),
 
 -- one that was moved between the readings of two lists stands in both: what it did counts once. They are few
@@ -87,7 +87,7 @@ coverage as (
 ),
 
 coupons as (
-    select account, lower(trim(email)) as email, count(*) as coupon_count, count(*) filter (where is_redeemed) as redeemed_count
+    select account, email_normalized as email, count(*) as coupon_count, count(*) filter (where is_redeemed) as redeemed_count
     from {{ current('stg_coupons') }}
     group by all
 ),

@@ -4,9 +4,9 @@ with accounts as (
 ),
 
 addresses as (
-    select distinct account, lower(trim(email)) as email, hash(lower(trim(email))) as address
+    select distinct account, email_normalized as email, hash(email_normalized) as address
     from {{ ref('stg_contacts') }}
-    where trim(email) <> ''
+    where email_normalized is not null
 ),
 
 transitions as (

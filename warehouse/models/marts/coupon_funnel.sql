@@ -5,7 +5,7 @@ with accounts as (
 ),
 
 coupons as (
-    select account, coupon_id, lower(trim(email)) as email, is_redeemed, redeemed_on, first_seen_at from {{ current('stg_coupons') }}
+    select account, coupon_id, email_normalized as email, is_redeemed, redeemed_on, first_seen_at from {{ current('stg_coupons') }}
 ),
 
 first_nights as (
@@ -13,7 +13,7 @@ first_nights as (
 ),
 
 addresses as (
-    select account, lower(trim(email)) as email, min(first_seen_at) as known_since from {{ current('stg_contacts') }} group by all
+    select account, email_normalized as email, min(first_seen_at) as known_since from {{ current('stg_contacts') }} group by all
 ),
 
 issued as (

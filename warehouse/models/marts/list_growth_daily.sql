@@ -14,7 +14,7 @@ lists_read as (
 ),
 
 versions as (
-    select account, list_id, contact_id, email, status, registered_at, valid_from, valid_to, ended_by
+    select account, list_id, contact_id, email_normalized, status, registered_at, valid_from, valid_to, ended_by
     from {{ ref('history_contacts') }}
 ),
 
@@ -53,13 +53,13 @@ past as (
 ),
 
 moments as (
-    select account, list_id, contact_id, lower(trim(email)) as address, status, true as is_arrival, seen_at as moment
+    select account, list_id, contact_id, email_normalized as address, status, true as is_arrival, seen_at as moment
     from late
     where seen_at > first_read_at
     union all
-    select account, list_id, contact_id, lower(trim(email)), status, true, valid_from from steps where ended_before = 'deleted'
+    select account, list_id, contact_id, email_normalized, status, true, valid_from from steps where ended_before = 'deleted'
     union all
-    select account, list_id, contact_id, lower(trim(email)), status, false, valid_to from steps where ended_by = 'deleted'
+    select account, list_id, contact_id, email_normalized, status, false, valid_to from steps where ended_by = 'deleted'
 ),
 
 crossings as materialized (

@@ -20,7 +20,7 @@ members as (
         account,
         list_id,
         contact_id,
-        coalesce(nullif(lower(trim(email)), ''), 'contact ' || contact_id) as address,
+        coalesce(email_normalized, 'contact ' || contact_id) as address,
         deleted_at,
         status,
         -- it came since the reading before: a day is enough for the mail that greets it. Before the list's first reading it was always there

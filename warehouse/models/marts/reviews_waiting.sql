@@ -7,7 +7,7 @@ reviews as (
     select
         account,
         review_id,
-        nullif(lower(trim(email)), '') as email,
+        email_normalized as email,
         nullif(trim(phone), '') as phone,
         reviewed_at,
         today - {{ local_date('reviewed_at', 'timezone') }} as days_since_review,
@@ -19,7 +19,7 @@ reviews as (
 ),
 
 contacts as (
-    select distinct account, lower(trim(email)) as email, contact_id from {{ current('stg_contacts') }} where trim(email) <> ''
+    select distinct account, email_normalized as email, contact_id from {{ current('stg_contacts') }} where email_normalized is not null
 ),
 
 engagement as (
@@ -28,7 +28,7 @@ engagement as (
 
 -- an activity that was pushed is what we noted at the contact: mailings and tags are no response
 activities as (
-    select account, lower(trim(email)) as email, contact_id, coalesce(done_at, sent_at) as responded_at
+    select account, email_normalized as email, contact_id, coalesce(done_at, sent_at) as responded_at
     from {{ source('sync', 'writebacks') }}
     where kind = 'activities' and state in ('applied', 'verified')
 ),

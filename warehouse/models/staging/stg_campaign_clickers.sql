@@ -4,6 +4,7 @@ select
     campaign_id,
     url,
     email,
+    email_normalized,
     click_count,
     _first_seen_at as first_seen_at,
     _changed_at as changed_at,

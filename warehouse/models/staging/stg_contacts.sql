@@ -4,6 +4,7 @@ select
     list_id,
     contact_id,
     email,
+    email_normalized,
     status,
     status_code,
     registered_at,

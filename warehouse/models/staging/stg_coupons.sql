@@ -3,6 +3,7 @@ select
     account,
     coupon_id,
     email,
+    email_normalized,
     coupon_code,
     is_redeemed,
     redeemed_on,

@@ -3,6 +3,7 @@ select
     account,
     review_id,
     email,
+    email_normalized,
     phone,
     reviewed_at,
     inquiry,

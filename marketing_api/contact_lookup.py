@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from marketing_api import parsing
+from marketing_api.address import normal_form
 from marketing_api.envelope import read_envelope
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
@@ -73,7 +74,7 @@ def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found
         if is_nobody(refusal):
             return ()
         raise
-    return tuple(one for one in read_found(response) if one.email is None or one.email.lower() == email.lower())
+    return tuple(one for one in read_found(response) if one.email is None or normal_form(one.email) == normal_form(email))
 
 
 def is_nobody(refusal: Refused) -> bool:
@@ -108,14 +109,14 @@ class Directory:
 
     def find(self, email: str, list_id: int | None = None) -> tuple[Found, ...]:
         """Raises what the request raises; then the next caller tries again."""
-        key = (email.lower(), list_id)
+        key = (normal_form(email), list_id)
         with self._locks.setdefault(key, threading.Lock()):
             if (known := self._known.get(key)) is None:
                 known = self._known[key] = look_up(self._fetch, email, list_id)
             return known
 
     def forget(self, email: str, list_id: int | None = None) -> None:
-        self._known.pop((email.lower(), list_id), None)
+        self._known.pop((normal_form(email), list_id), None)
 
 
 # ---- who is on a list
@@ -123,17 +124,17 @@ class Directory:
 
 @dataclass
 class Seen:
-    """Contacts by list and address (lower case)."""
+    """Contacts by list and normal form of the address."""
 
     found: dict[tuple[int, str], list[Found] | Unread] = field(default_factory=dict)
     whole: set[int] = field(default_factory=set)  # lists of which nobody else is a member
 
     def of(self, list_id: int, email: str) -> list[Found] | Unread:
-        return self.found.get((list_id, email.lower()), [] if list_id in self.whole else Unread("it was not read"))
+        return self.found.get((list_id, normal_form(email)), [] if list_id in self.whole else Unread("it was not read"))
 
 
 def _email_of(one: Found) -> str:
-    return (one.email or "").lower()
+    return normal_form(one.email or "")
 
 
 def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> Seen:
@@ -147,15 +148,16 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
             for email, same in groupby(sorted(whole, key=_email_of), key=_email_of):
                 seen.found[list_id, email] = list(same)
         else:
-            single += [contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in sorted(emails)]
+            spellings = {normal_form(email): email for email in sorted(emails)}.values()
+            single += [contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in spellings]
     for each in client.fetch_many(single):
         email, list_id = each.call.params["email"], int(each.call.params["listid"])
         if isinstance(each, Response):
-            found = [one for one in read_found(each) if one.list_id in (None, list_id) and _email_of(one) in ("", email.lower())]
-            seen.found[list_id, email.lower()] = found
+            found = [one for one in read_found(each) if one.list_id in (None, list_id) and _email_of(one) in ("", normal_form(email))]
+            seen.found[list_id, normal_form(email)] = found
         else:
             is_absent = isinstance(each.error, Refused) and is_nobody(each.error)
-            seen.found[list_id, email.lower()] = [] if is_absent else Unread(str(each.error))
+            seen.found[list_id, normal_form(email)] = [] if is_absent else Unread(str(each.error))
     return seen
 
 

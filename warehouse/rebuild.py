@@ -168,6 +168,8 @@ def make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> N
         log.warning("%d views were not taken over: build the models again", len(left))
 
 
+#: What an earlier version wrote may lack columns, which `ensure_schema` then adds.
+_COMPLETE = "delete from sync.meta where name = 'tables'"
 _NAMES = "select schema_name, table_name from duckdb_tables() where database_name = 'damaged' and not temporary"
 
 
@@ -179,7 +181,7 @@ def salvage(warehouse: Warehouse, sources: Iterable[Path]) -> tuple[str, ...]:
         names = set(_read_from(warehouse, source, _NAMES) or ())
         wanted |= {(schema, name) for schema, name in names if schema == "history"}
         for schema, name in sorted(wanted & names - found):
-            if _read_from(warehouse, source, *_copying(schema, name, source="damaged.")) is not None:
+            if _read_from(warehouse, source, *_copying(schema, name, source="damaged."), _COMPLETE) is not None:
                 found.add((schema, name))
     return tuple(sorted(".".join(name) for name in wanted - found))
 

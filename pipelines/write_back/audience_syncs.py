@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from marketing_api.address import normal_form
 from pipelines.options import VERIFY
 from pipelines.settings import SWITCH, TEXT, Settings, SettingsError, declared_tables
 from pipelines.write_back.input.columns import fold
@@ -106,7 +107,7 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
     who = _who_column(sync, people)
     now: dict[str, int] = {}
     for place, cell in enumerate(people.cells[who]):
-        key = (text_of(cell) or "").lower()
+        key = normal_form(text_of(cell) or "")
         if not is_pseudonym(key, is_id=True):  # those asked to be forgotten
             now.setdefault(key, place)
     if "" in now:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from marketing_api.address import normal_form
 from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.outbox.outbox import Entry
 
@@ -20,7 +21,7 @@ def keys_of(entry: Entry, subjects: Iterable[str]) -> dict[str, bool]:
     """What an entry touches → whether others that touch it may go at the same time. Subjects are of the entry's kind; people are the same
     for all kinds, by address and by contact id.
     """
-    people = [f"email {entry.email.lower()}"] if entry.email else []
+    people = [f"email {normal_form(entry.email)}"] if entry.email else []
     people += [f"contact {entry.contact_id}"] if entry.contact_id is not None else []
     return {f"{entry.kind} {subject}": False for subject in subjects} | dict.fromkeys(people, KINDS[entry.kind].is_order_free)
 

@@ -20,6 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from marketing_api.address import normal_form
 from marketing_api.clock import SteadyClock, wall
 from marketing_api.contact_lookup import Directory, Found, is_nobody
 from marketing_api.errors import (
@@ -263,7 +264,7 @@ class Sending:
         """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go there twice."""
         if KINDS[entry.kind].is_idempotent:
             return False
-        prefix = len(entry.email or "")
+        prefix = len(normal_form(entry.email or ""))
         names = [f"{contact_id}{subject[prefix:]}" for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())]
         return any(past.state in DONE for past in self._outbox.last(self._account, names, entry.kind).values())
 

@@ -130,9 +130,11 @@ def quiet(contacts: int, goal: float) -> bool:
 
 _MILLION = """
 insert into source.contacts by name select 'main' as account, i % 40 as list_id, i as contact_id, 'person' || i || '@example.com' as email,
+    email as email_normalized,
     'active' as status, now() - to_days((i % 700)::int) as registered_at, now() - interval 9 day as _first_seen_at,
     now() - to_days((i % 90)::int) as _changed_at from range({count}) t(i);
 insert into sync.contact_coverage by name select 'main' as account, i as contact_id, 'person' || i || '@example.com' as email,
+    email as email_normalized,
     now() - to_days((i % 7)::int + 1) as timeline_asked_at, now() - interval 40 day as timeline_first_asked_at,
     6 as timeline_times_asked, i % 6 as timeline_times_changed, now() - to_days((i % 7)::int + 1) as coupon_asked_at,
     now() - interval 40 day as coupon_first_asked_at, 6 as coupon_times_asked, i % 2 as coupon_times_changed from range({count}) t(i);
@@ -145,7 +147,8 @@ insert into source.campaign_stats by name select 'main' as account, i % 200 as c
     observed_on, 20000 - i // 200 * 500 as opened_count, 80000 as unopened_count, 100 as bounced_count,
     now() - to_days((i // 200)::int) as _changed_at from range(200 * 30) t(i);
 insert into source.campaign_clickers by name select 'main' as account, i % 200 as campaign_id, 'https://example.com/' as url,
-    'person' || (i * 7919) % {count} || '@example.com' as email, now() - to_days((i % 30)::int) as _changed_at from range(200000) t(i);
+    'person' || (i * 7919) % {count} || '@example.com' as email, email as email_normalized,
+    now() - to_days((i % 30)::int) as _changed_at from range(200000) t(i);
 """
 
 

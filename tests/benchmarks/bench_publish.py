@@ -131,7 +131,8 @@ def _large(contacts: int) -> list[str]:
     asked = "now() _first_seen_at, now() _changed_at, '{}'::json extra"
     return [
         f"insert into source.contacts by name select 'main' account, 1 + i % 5 list_id, i contact_id, 'p' || i || '@example.com' email, "
-        f"'active' status, json_object('first', 'Ann' || i % 997, 'phone', '555' || i) custom_fields, {asked} from range({contacts}) t(i)",
+        "email as email_normalized, 'active' status, "
+        f"json_object('first', 'Ann' || i % 997, 'phone', '555' || i) custom_fields, {asked} from range({contacts}) t(i)",
         f"insert into source.timeline_events by name select 'main' account, i % {contacts} contact_id, md5(i::varchar) || '-1' event_key, "
         f"'email-campaign-sent' as \"key\", 'Campaign ' || i % 100 || ' was sent to person' || i snippet, "
         f"timestamptz '2021-01-01' + interval (i % 2000) day occurred_at, json_array(json_object('value', i)) details, {asked} "

@@ -62,13 +62,14 @@ def _contacts(count: int) -> list[str]:
                 least(3, floor(pow(random(), 4) * 4 + 0.1))::int as mood
             from range({count}) t(i)""",
         f"""insert into source.contacts by name
-            select account, list_id, contact_id, email, registered_at,
+            select account, list_id, contact_id, email, email as email_normalized, registered_at,
                 ['active', 'unsubscribed', 'bounced', 'unconfirmed'][1 + mood] as status, [1, 2, 3, 0][1 + mood]::bigint as status_code,
                 case when contact_id % 3 = 0 then json_object('1', 'Name ' || contact_id, '2', 'City') end as custom_fields,
                 {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at, case when contact_id % 97 = 0 then {_NIGHT} end as _deleted_at
             from person""",
         f"""insert into sync.contact_coverage by name
-            select account, contact_id, email, {_NIGHT} as timeline_asked_at, 1 as timeline_times_asked, {_NIGHT} as coupon_asked_at
+            select account, contact_id, email, email as email_normalized,
+                {_NIGHT} as timeline_asked_at, 1 as timeline_times_asked, {_NIGHT} as coupon_asked_at
             from person""",
     ]
 
@@ -131,7 +132,8 @@ def _timelines(contacts: int, events: int) -> list[str]:
 def _others(contacts: int) -> list[str]:
     return [
         f"""insert into source.coupons by name
-            select account, contact_id as coupon_id, email, 'CODE' || contact_id % 7 as coupon_code, contact_id % 5 = 0 as is_redeemed,
+            select account, contact_id as coupon_id, email, email as email_normalized,
+                'CODE' || contact_id % 7 as coupon_code, contact_id % 5 = 0 as is_redeemed,
                 case when contact_id % 5 = 0 then date '2026-11-01' - (contact_id % 300)::int end as redeemed_on,
                 {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at from person where contact_id % 8 = 1""",
         f"""insert into source.campaign_stats by name
@@ -145,7 +147,8 @@ def _others(contacts: int) -> list[str]:
                 50 - d // 2 as clicker_count, 70 - d as click_count, {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at
             from source.campaigns, (select unnest(range(60)) as d), (select unnest(range(4)) as n)""",
         f"""insert into source.campaign_clickers by name
-            select account, number as campaign_id, 'https://shop.example.com/' || (number % 9) as url, email, sum(clicks) as click_count,
+            select account, number as campaign_id, 'https://shop.example.com/' || (number % 9) as url, email, email as email_normalized,
+                sum(clicks) as click_count,
                 {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at
             from sending join person using (account, contact_id) where is_opened and clicks > 0 group by all""",
         f"""insert into source.goals by name
@@ -154,7 +157,8 @@ def _others(contacts: int) -> list[str]:
                 {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at
             from (values ('main'), ('harbor')) as a(account), (select unnest(range(4)) as goal_id)""",
         f"""insert into source.direct_reviews by name
-            select account, contact_id as review_id, email, 'Cold soup' as inquiry, ['Good', 'Bad'][1 + contact_id % 2] as rating,
+            select account, contact_id as review_id, email, email as email_normalized,
+                'Cold soup' as inquiry, ['Good', 'Bad'][1 + contact_id % 2] as rating,
                 {_NOW} - to_hours(contact_id % 9000) as reviewed_at, {_NIGHT} as _first_seen_at, {_NIGHT} as _changed_at
             from person where contact_id % 50 < 2""",
     ]
@@ -175,7 +179,7 @@ def a_night_later(path: Path) -> None:
             f"""update source.contacts set _changed_at = {moment}, _deleted_at = {moment}
                 where contact_id % 1000 = 11 and _deleted_at is null""",
             f"""insert into source.contacts by name select * replace (contact_id + 100_000_000 as contact_id, {moment} as _first_seen_at,
-                {moment} as _changed_at, {moment} as registered_at, 'new' || email as email)
+                {moment} as _changed_at, {moment} as registered_at, 'new' || email as email, 'new' || email as email_normalized)
                 from source.contacts where contact_id % 1000 = 21 and _deleted_at is null""",
             f"""insert into source.timeline_events by name select account, contact_id, md5('n' || contact_id) || '-0' as event_key,
                 'email-campaign-sent' as key, 'Subject 239' as snippet, timestamptz '2026-11-20 15:00+00' as occurred_at,

@@ -1,4 +1,6 @@
+import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -75,3 +77,46 @@ def test_the_quick_way_of_ascii_is_the_same(text):
     while folded and (folded[-1] == " " or not folded[-1].isprintable()):
         folded = folded[:-1]
     assert normal_form(text) == folded
+
+
+_NAMED = r"\b\w*(?:e_?mail|address)\w*\b"
+_OTHERWISE = re.compile(
+    rf"(?:lower|upper|trim)\([^()]*(?:\([^()]*)?{_NAMED}"
+    rf"|{_NAMED}[\"'\])]*(?: or \"\"\))?(?:\.strip\(\))?\.(?:lower|upper|casefold)\(",
+    re.IGNORECASE,
+)
+#: `sandbox` has the service's own rules; what the others forget by is not a column.
+_APART = ("marketing_api/sandbox/", "marketing_api/address.py", "warehouse/forgetting.py", "warehouse/person.py")
+_APART += ("warehouse/queries/person.sql", "pipelines/write_back/forgetting.py")
+
+
+def test_nothing_else_compares_addresses_by_rules_of_its_own():
+    root = Path(__file__).parents[2]
+    files = [path for part in ("marketing_api", "warehouse", "assets", "pipelines", "notebooks") for path in (root / part).rglob("*")]
+    code = [path for path in files if path.suffix in (".py", ".sql", ".yml", ".toml", ".jinja")]
+    assert len(code) > 400
+    found = [
+        f"{name}: {line.strip()}"
+        for path in code
+        if not (name := path.relative_to(root).as_posix()).startswith(_APART)
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if _OTHERWISE.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "select lower(trim(email)) as email",
+        "where lower(trim(p.email)) = $address",
+        "lower(params ->> 'email') in",
+        "count(distinct lower(email))",
+        "where trim(email) <> ''",
+        "key = address.strip().lower()",
+        '(one.email or "").lower()',
+        'params["email"].strip().lower()',
+    ],
+)
+def test_such_rules_are_noticed(line):
+    assert _OTHERWISE.search(line)

@@ -16,7 +16,7 @@ from warehouse import tables
 from warehouse.connection import connect
 from warehouse.errors import ArchiveError
 from warehouse.loads.load import Load
-from warehouse.rebuild import rebuild
+from warehouse.rebuild import rebuild, salvage
 from warehouse.sql import rows
 
 
@@ -200,6 +200,14 @@ def test_a_damaged_warehouse_is_set_aside_and_made_anew(small_home: Home, harm: 
     harm(small_home.path / "warehouse.duckdb")
     rebuild(small_home.path, archive=small_home.archive)
     assert small_home.contents() == before
+
+
+def test_history_out_of_an_earlier_version_gets_the_normal_forms_of_its_addresses(home: Home, tmp_path: Path) -> None:
+    with connect(tmp_path / "earlier.duckdb") as connection:
+        rows(connection, "create schema history")
+        rows(connection, "create table history.contacts as select 1 as contact_id, 'ANN@x.com' || chr(9) as email")
+    salvage(home.warehouse, [tmp_path / "earlier.duckdb"])
+    assert home.rows("history.contacts") == [{"contact_id": 1, "email": "ANN@x.com\t", "email_normalized": "ann@x.com"}]
 
 
 def lose_a_file(home: Home) -> None:

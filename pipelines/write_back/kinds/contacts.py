@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from marketing_api.address import normal_form
 from marketing_api.contact_lookup import Fetch, Found, Seen, Unread, look_up, read_contacts
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
@@ -96,7 +97,7 @@ class _Input:
         return Row(
             number,
             email,
-            email.lower(),
+            normal_form(email),
             lists,
             None if status is None else values.status(text_of(status) or ""),
             None if ip is None else values.ip_address(text_of(ip) or ""),
@@ -259,7 +260,7 @@ def _see(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readin
     wanted: defaultdict[int, set[str]] = defaultdict(set)
     for entry in entries:
         for list_id in entry.expected.get("lists", ()):
-            wanted[int(list_id)].add((entry.email or "").lower())
+            wanted[int(list_id)].add(entry.email or "")
     seen = read_contacts(reading.client, wanted)
     chosen = {entry.item_id for entry in entries}
     found: dict[int, Compared | Unread] = {entry.item_id: _compared(reading, entry, seen) for entry in entries}

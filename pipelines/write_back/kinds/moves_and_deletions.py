@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import ClassVar, NamedTuple
 
+from marketing_api.address import normal_form
 from marketing_api.contact_lookup import Unread, read_list
 from marketing_api.operation import Operation
 from marketing_api.records.contacts import DELETECONTACT, MOVECONTACT
@@ -222,7 +223,7 @@ _SHARE = 0.05
 def _people(reading: ReadBack, list_id: int, worth: float) -> tuple[set[object] | None, int]:
     """Ids and addresses of who is on the list, if that takes no more than `worth` requests; and the requests that were sent."""
     found, requests = read_list(reading.client, list_id, worth)
-    return (None if found is None else {who for one in found for who in (one.contact_id, (one.email or "").lower()) if who}), requests
+    return (None if found is None else {who for one in found for who in (one.contact_id, normal_form(one.email or "")) if who}), requests
 
 
 def _see(reading: ReadBack, entries: Collection[Entry], shown: dict[int, set[object]]) -> Readings:
@@ -246,7 +247,7 @@ def _compared(entry: Entry, shown: list[set[object] | None]) -> Compared | Unrea
     source, *targets = readable
     if entry.contact_id in source:
         return Compared({"source list": ("not on it", "on it")})
-    if any(target.isdisjoint({entry.contact_id, (entry.email or "").lower()}) for target in targets):  # it may have another id there
+    if any(target.isdisjoint({entry.contact_id, normal_form(entry.email or "")}) for target in targets):  # it may have another id there
         return Compared({"target list": ("on it", "not on it")})
     return Compared()
 
@@ -277,7 +278,7 @@ class ListRemoval(Kind):
         applied = [entry for entry in entries if entry.state is State.APPLIED]
         names: dict[int, list[str]] = {}
         for entry in applied:
-            people = [str(entry.contact_id), *([entry.email.lower()] if entry.email else [])]
+            people = [str(entry.contact_id), *([normal_form(entry.email)] if entry.email else [])]
             names[entry.item_id] = [f"{who}|{each}" for who in people for each in lists_of(entry)]
         left = reading.current(applied, names, reading.list_kinds)
         if not left or (how == "none" and not any(entry.drift for entry in left)):

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from marketing_api.address import normal_form
 from marketing_api.exchange import order_of
 from pipelines.write_back.item import DONE, Earlier, Past, Plan, Reason, Source, State
 from pipelines.write_back.outbox.store import Change, Store, sender_lock
@@ -231,7 +232,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def synced_at(self, account: str, adding: Collection[str], email: str) -> float | None:
         """When the service last put the address on a list (unix seconds). `adding`: the kinds that do so."""
-        begins = f"{email.lower()}|"
+        begins = f"{normal_form(email)}|"
         behind = f"{begins[:-1]}}}"  # the character after |
         found = self.rows("synced_at", account=account, kinds=json.dumps(adding), first=begins, behind=behind)
         return None if found[0][0] is None else float(found[0][0])

@@ -159,9 +159,9 @@ where push_id = (select push_id from item where item_id = :item_id) and json_ext
 -- From now on what an item touches is known by the contact's id, too.
 -- name_contact
 insert or ignore into effect (account, kind, subject, item_id, content)
-select account, kind, :contact_id || substr(subject, length(email) + 1), item_id, content
+select account, kind, :contact_id || substr(subject, length(normal_form(email)) + 1), item_id, content
 from effect join item using (item_id)
-where item_id = :item_id and lower(substr(subject, 1, length(email) + 1)) = lower(email) || '|';
+where item_id = :item_id and substr(subject, 1, length(normal_form(email)) + 1) = normal_form(email) || '|';
 
 -- state
 select state from item where item_id = :item_id;

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from marketing_api.address import normal_form
 from marketing_api.clock import SteadyClock
 from warehouse.archive.disk import set_aside
 from warehouse.sql import statements
@@ -81,6 +82,7 @@ class Store:
                 raise OutboxDamaged(damaged(path, "it is a folder"))
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the files beside it take its mode
             self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+            self._connection.create_function("normal_form", 1, lambda email: normal_form(email or ""), deterministic=True)
             try:
                 self._prepare()
             except BaseException:

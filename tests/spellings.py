@@ -6,6 +6,16 @@ import unicodedata
 
 from hypothesis import strategies as st
 
+#: As it stands in one place, in another one, and who is somebody else.
+SPELLINGS = [
+    ("ann@example.com\t", "Ann@Example.com", "joann@example.com"),
+    ("\u00a0bo@example.com", "BO@example.com", "b.o@example.com"),
+    ("ΝΙΚΟΣ@example.com", "νικος@example.com", "nikos@example.com"),
+    ("straße@example.com", "STRASSE@example.com", "strase@example.com"),
+    ("rene\u0301@example.com", "RENÉ@example.com", "rene@example.com"),
+    ("İsa@example.com", "i\u0307sa@example.com", "ısa@example.com"),
+]
+
 #: Letters that case, canonical form or a position changes in ways of their own, among plain ones.
 _LETTERS = "ankoz7ßéÉœςσΣΐİıǰüñяЯﬁ가"
 #: What Python, SQL and people take for a blank, or do not see.

@@ -12,16 +12,7 @@ from pipelines.write_back.kinds import KINDS
 from pipelines.write_back.outbox.outbox import Entry, Outbox
 from pipelines.write_back.send_order import keys_of
 from tests.pipelines.write_back.planner import Planner, make_warehouse, open_known
-
-#: As the service shows it, as the row has it, and who somebody else is.
-SPELLINGS = [
-    ("ann@example.com\t", "Ann@Example.com", "joann@example.com"),
-    ("\u00a0bo@example.com", "BO@example.com", "b.o@example.com"),
-    ("ΝΙΚΟΣ@example.com", "νικος@example.com", "nikos@example.com"),
-    ("straße@example.com", "STRASSE@example.com", "strase@example.com"),
-    ("rene\u0301@example.com", "RENÉ@example.com", "rene@example.com"),
-    ("İsa@example.com", "i\u0307sa@example.com", "ısa@example.com"),
-]
+from tests.spellings import SPELLINGS
 
 
 @pytest.fixture(scope="module")

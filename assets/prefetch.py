@@ -222,10 +222,9 @@ class Prefetcher:
             moved = dt.timedelta(seconds=round(abs(self.now.jump).total_seconds()))
             way = "ahead" if self.now.jump > dt.timedelta() else "back"
             found.append(f"this machine's clock was moved by {moved} {way} during the run; times of the run do not show it")
-        for (asset, account), result in self.results.items():
-            stale = [line for report in result.reports for line in report.stale]
-            found += [f"{asset}, account {account}: newer responses were loaded already of {line}" for line in stale]
-        return found
+        return found + [
+            f"{asset}, account {account}: {line}" for (asset, account), result in self.results.items() for line in result.notices
+        ]
 
     def _start_ready(self, *sessions: AccountSession) -> None:
         """Start what waits for nothing, what others wait for first. Called with `_changed` held."""

@@ -124,7 +124,26 @@ class AccountResult:
         if self.plan is not None and not self.plan.is_whole:
             lines.append(self.plan.shortfall)
         lines += self.shortfalls
-        return lines + [refusal for report in self.reports for refusal in report.refused.values()]
+        lines += [refusal for report in self.reports for refusal in report.refused.values()]
+        return lines + [
+            f"{table}: {count:,} entries could not be read: see sync.rejected_records" for table, count in self.counted("rejected").items()
+        ]
+
+    @property
+    def notices(self) -> list[str]:
+        """What a person should know although no row is missing."""
+        stale = [f"newer responses were loaded already of {line}" for report in self.reports for line in report.stale]
+        return stale + [
+            f"{count:,} rows of {table} were loaded without a value that could not be read: see sync.rejected_records"
+            for table, count in self.counted("flawed").items()
+        ]
+
+    def counted(self, what: str) -> Counter[str]:
+        """What all loads together report, by table, without zeros."""
+        counts: Counter[str] = Counter()
+        for report in self.reports:
+            counts.update({name: getattr(table, what) for name, table in report.tables.items()})
+        return +counts
 
     @property
     def is_through(self) -> bool:

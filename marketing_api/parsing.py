@@ -33,13 +33,14 @@ _FIRST, _EACH = 3, 250
 class Rows:
     """A batch of records of one type, the entries that could not become one, and collections of them that were missing.
 
-    `sample` are some of the entries as they came, those that could not become a record included; `names` are those of the members that
-    every entry had, and that any had.
+    `flawed`: entries with a value that could not be read; they are among the records, without it. `sample` are some of the entries as
+    they came, those that could not be read included; `names` are those of the members that every entry had, and that any had.
     """
 
     record: type[Record]
     records: list[Record] = field(default_factory=list)
     rejected: list[Unread] = field(default_factory=list)
+    flawed: list[Unread] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     sample: list[Any] = field(default_factory=list)
     names: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
@@ -135,9 +136,22 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
         try:
             rows.records.append(record.model_validate(raw, context=context))
         except ValidationError as problem:
-            rows.rejected.append(Unread(raw, _reason(problem)))
-    rows.sample.extend(entry.raw for entry in rows.rejected[:_FIRST])
+            unread, rest = Unread(raw, _reason(problem)), _without_values(record, raw, problem, context)
+            if rest is None:
+                rows.rejected.append(unread)
+            else:
+                rows.flawed.append(unread)
+                rows.records.append(rest)
+    rows.sample.extend(entry.raw for entry in rows.rejected[:_FIRST] + rows.flawed[:_FIRST])
     return rows
+
+
+def _without_values(record: type[Record], raw: Any, problem: ValidationError, context: dict[str, Any]) -> Record | None:
+    """The entry with nothing in the place of the values at fault; None where one of them tells it apart."""
+    if not isinstance(raw, dict):
+        return None
+    at_fault = [str(error["loc"][0]) for error in problem.errors(include_url=False, include_context=False, include_input=False)]
+    return read_or_none(lambda rest: record.model_validate(rest, context=context), {**raw, **dict.fromkeys(at_fault)})
 
 
 def _reason(problem: ValidationError) -> str:

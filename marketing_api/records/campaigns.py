@@ -125,9 +125,7 @@ def statistics(payload: Any, params: Mapping[str, str]) -> Rows:
         elif is_scalar(stats):
             yield CampaignStats, stats
         else:
-            raw, unread = _stats(stats, campaign_id)
-            yield CampaignStats, {**beside, **raw}
-            yield from ((CampaignStats, part) for part in unread)
+            yield CampaignStats, {**beside, **_stats(stats, campaign_id)}
         clicks = member(entry, "clicks")
         if not is_whole(None, clicks):
             yield missing(CampaignClicker, "clicks")
@@ -137,20 +135,18 @@ def statistics(payload: Any, params: Mapping[str, str]) -> Rows:
 _STATS = {"open": "opened", "opened": "opened", "unopened": "unopened", "bounced": "bounced", "unsubscribed": "unsubscribed"}
 
 
-def _stats(stats: Any, campaign_id: Any) -> tuple[dict[str, Any], list[Unread]]:
-    """Counts and percentages; a member that cannot be read is set aside alone, stays in `extra`, and does not cost the others."""
+def _stats(stats: Any, campaign_id: Any) -> dict[str, Any]:
+    """Counts and percentages; what is neither is left to the record to refuse."""
     raw: dict[str, Any] = {"campaign_id": campaign_id}
-    unread = []
     for name, value in mapping(stats).items():
         if (column := _STATS.get(name.lower())) is None:
             raw[name] = value
             continue
         try:
             raw[f"{column}_count"], raw[f"{column}_percent"] = read_share(value)
-        except ValueError as problem:
-            raw[name] = value
-            unread.append(Unread({"campaign_id": campaign_id, name: value}, f"{column}_count: {problem}"))
-    return raw, unread
+        except ValueError:
+            raw[f"{column}_count"] = value
+    return raw
 
 
 @dataclass

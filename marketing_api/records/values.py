@@ -173,7 +173,8 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
     """Every date-time form of api-observed row 21 → an aware UTC date-time, None for none; local forms are in `zone`.
 
     A date alone is its first moment. `14:52 PM` (24 h and PM at once) is 14:52, `14:52 AM` nothing that a clock shows. Of an hour
-    that clocks show twice it is the first, one that they skip does not exist. Unix seconds may be a number or text.
+    that clocks show twice it is the first. One that they skip is read by the clock before the change, so it moves on by what is
+    skipped: 00:30 becomes 01:30 (as in java.time, and PEP 495 with fold=0). Unix seconds may be a number or text.
     """
     try:
         if isinstance(value, str):
@@ -204,8 +205,7 @@ def _begin_of_hour(text: str, zone: dt.tzinfo) -> dt.datetime | None:
     """The local hour's first moment in UTC; None when the zone's clocks change within that hour."""
     month, day, year, hour = int(text[:2]), int(text[3:5]), int(text[6:10]), int(text[11:])
     begin = dt.datetime(year, month, day, hour, tzinfo=zone)
-    at, last = begin.astimezone(dt.UTC), begin.replace(minute=59)
-    return at if begin.utcoffset() == last.utcoffset() and at.astimezone(zone) == begin else None
+    return begin.astimezone(dt.UTC) if begin.utcoffset() == begin.replace(minute=59).utcoffset() else None
 
 
 def _unix(seconds: float) -> dt.datetime:
@@ -221,10 +221,7 @@ def _local(match: re.Match[str], zone: dt.tzinfo) -> dt.datetime:
         return day.astimezone(dt.UTC)
     microsecond = int((fraction or "0").ljust(6, "0")[:6])
     shown = day.replace(hour=_hour_of_day(int(hour), half), minute=int(minute), second=int(second or 0), microsecond=microsecond)
-    at = shown.astimezone(dt.UTC)
-    if at.astimezone(shown.tzinfo) != shown:
-        raise ValueError("an hour that the clocks of the zone skip")
-    return at
+    return shown.astimezone(dt.UTC)
 
 
 def _hour_of_day(hour: int, half: str | None) -> int:

@@ -9,6 +9,8 @@ from marketing_api.client import Failure
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, NotAvailable, Refused, Unreachable
 from marketing_api.operations import contacts
 from marketing_api.records.contacts import GETCOUPON
+from warehouse.loads.load import LoadReport
+from warehouse.loads.target import TableReport
 
 QUESTION = contacts.TIMELINE.bind(id=1)
 
@@ -62,3 +64,15 @@ def test_refusals_that_mean_nothing_there_are_no_problem_and_are_reported_once()
     assert "refuses 50 of 60 addresses with errorCode 1003" in line
     found.learn_refusals({1003})
     assert found.learnt == [line]
+
+
+def test_entries_that_could_not_be_read_are_a_problem_on_every_night_values_are_told() -> None:
+    reports = [
+        LoadReport("1", {"contacts": TableReport("contacts", rejected=17, flawed=2)}),
+        LoadReport("2", {"lists": TableReport("lists")}),
+    ]
+    found = AccountResult("main", reports=[*reports, LoadReport("3", {"contacts": TableReport("contacts", rejected=1)})])
+    assert found.problems == ["contacts: 18 entries could not be read: see sync.rejected_records"]
+    assert found.notices == ["2 rows of contacts were loaded without a value that could not be read: see sync.rejected_records"]
+    assert not found.is_failure
+    assert found.is_through

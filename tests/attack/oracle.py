@@ -197,7 +197,7 @@ def _shown(reading: Reading) -> str:
             values = dict(iter(record))  # one may have a `keys`
             found.append(repr(values))
             found += [f"{value:.0f}" for value in values.values() if isinstance(value, float) and 1e15 < abs(value) < 1e30]
-        found += [repr(rejected.raw) for rejected in rows.rejected]
+        found += [repr(unread.raw) for unread in rows.rejected + rows.flawed]
     return "\n".join(found).lower()
 
 

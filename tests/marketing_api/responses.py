@@ -41,12 +41,17 @@ def read(operation: Operation, data: Any, /, **params: Any) -> list[parsing.Rows
 def records(record: type[AnyRecord], operation: Operation, data: Any, /, **params: Any) -> list[AnyRecord]:
     """The records of one type; nothing may have been set aside."""
     rows = read(operation, data, **params)
-    assert not [rejected for batch in rows for rejected in batch.rejected]
+    assert not [each for batch in rows for each in batch.rejected + batch.flawed]
     return [each for batch in rows if batch.record is record for each in batch.records if isinstance(each, record)]
 
 
 def rejected(operation: Operation, data: Any, /, **params: Any) -> list[Unread]:
     return [each for batch in read(operation, data, **params) for each in batch.rejected]
+
+
+def flawed(operation: Operation, data: Any, /, **params: Any) -> list[Unread]:
+    """The entries that are records without a value which could not be read."""
+    return [each for batch in read(operation, data, **params) for each in batch.flawed]
 
 
 def utc(text: str) -> dt.datetime:

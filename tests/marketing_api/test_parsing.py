@@ -63,10 +63,22 @@ def test_body_in_a_file_is_read_like_one_in_memory(tmp_path: Path) -> None:
 def test_one_entry_that_cannot_be_read_does_not_lose_the_others() -> None:
     items = [{"id": "1"}, {"id": None, "email": "ann@example.com"}, {"id": "3", "registration_date": "soon"}, 7, {"id": "5"}]
     (rows,) = parsing.parse_rows(response(contacts.GETCONTACTS, {"contacts": {"items": items}}, listid=5), ZONE, DAY)
-    assert [record.contact_id for record in rows.records if isinstance(record, Contact)] == [1, 5]
-    assert [each.reason for each in rows.rejected] == ["id: not a number", "registration_date: not a date or time", "not an object"]
-    assert rows.rejected[2].raw == 7
+    assert [record.contact_id for record in rows.records if isinstance(record, Contact)] == [1, 3, 5]
+    assert [each.reason for each in rows.rejected] == ["id: not a number", "not an object"]
+    assert rows.rejected[1].raw == 7
     assert not any("ann" in each.reason for each in rows.rejected)
+
+
+def test_a_value_that_cannot_be_read_costs_the_value_and_is_kept_as_it_came() -> None:
+    item = {"id": "3", "registration_date": "soon", "email": "ann@example.com", "status": ["?"], "7": "Oslo"}
+    (rows,) = parsing.parse_rows(response(contacts.GETCONTACTS, {"contacts": {"items": [item]}}, listid=5), ZONE, DAY)
+    (contact,) = rows.records
+    assert isinstance(contact, Contact)
+    assert (contact.registered_at, contact.status, contact.email, contact.custom_fields) == (None, None, "ann@example.com", {"7": "Oslo"})
+    (flaw,) = rows.flawed
+    assert flaw.reason == "status: not a word; registration_date: not a date or time"
+    assert (flaw.raw["registration_date"], flaw.raw["status"]) == ("soon", ["?"])
+    assert rows.rejected == []
 
 
 def test_half_a_surrogate_pair_costs_its_character_only() -> None:

@@ -80,7 +80,7 @@ def told(name: str, body: Any) -> str | None:
         return None
     found: list[Any] = []
     for rows in parsing.parse_rows(response, ZONE, DAY):
-        found += [dict(record) | {"extra": record.extra} for record in rows.records] + [entry.raw for entry in rows.rejected]
+        found += [dict(record) | {"extra": record.extra} for record in rows.records] + [entry.raw for entry in rows.rejected + rows.flawed]
     return json.dumps(found, default=str)
 
 

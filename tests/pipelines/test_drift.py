@@ -100,8 +100,8 @@ EXPECTED = {
 }
 
 
-#: Columns that hold what was added, and the hash of a listing's entry.
-_TOUCHED = ("extra", "details", "_listing_hash")
+#: Columns that hold what was added, the hash of a listing's entry, and the column of which a value cannot be read any more.
+_TOUCHED = ("extra", "details", "_listing_hash", "track_count")
 
 
 def bodied(response: Response) -> bytes:
@@ -146,6 +146,10 @@ def test_each_kind_of_change_is_listed_once_and_costs_no_data(calm_night: Night,
     assert "schema changes" not in second.out
     assert listed(home) == sorted(EXPECTED, key=str)
     assert lacking(before, rows(home, "source", *WHEN, *_TOUCHED)) == {}
+    assert query(home, "select count(*) from source.social_links where track_count is null and short_url is not null") == [(1,)]
+    assert query(home, "select table_name, reason from sync.rejected_records") == [("social_links", "tracks: not a number")]
+    assert (first.code, second.code) == (0, 0)
+    assert "note: social_links, account main: 1 rows of social_links were loaded without a value that could not be read" in second.out
 
     assert query(home, "select count(distinct list_id), min(colour) from extra.lists") == [(5, "ann@example.com red")]
     shown = json.loads(command("status", "--json").out)["schema_changes"]

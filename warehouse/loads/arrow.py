@@ -5,7 +5,7 @@ Belongs here: values only. Not here: where the rows are kept until they are load
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -90,22 +90,17 @@ class Converter:
         ]
         return pa.record_batch(arrays, schema=self.schema)
 
-    def fitting(self, records: Iterable[tuple[Record, int]]) -> tuple[list[tuple[Record, int]], list[tuple[Record, int, str]]]:
-        """Records that fit the table's columns, and those that do not with the columns at fault. Slow: for batches that failed."""
-        good: list[tuple[Record, int]] = []
-        bad: list[tuple[Record, int, str]] = []
-        for record, response in records:
-            faults = []
-            for column in self._columns:
-                try:
-                    self._array([record.__dict__], *column)
-                except UNFIT:
-                    faults.append(column[1])
-            if faults:
-                bad.append((record, response, f"{', '.join(dict.fromkeys(faults))}: missing, or too large for the column"))
-            else:
-                good.append((record, response))
-        return good, bad
+    def fitted(self, record: Record) -> tuple[Record | None, str]:
+        """The record without the values that no column can hold, and why; None where one of them is part of the key. Slow: for batches
+        that failed."""
+        faults: dict[str, None] = {}
+        for column in self._columns:
+            try:
+                self._array([record.__dict__], *column)
+            except UNFIT:
+                faults[column[1]] = None
+        reason = f"{', '.join(faults)}: missing, or too large for the column" if faults else ""
+        return None if faults.keys() & set(self._key) else record.model_copy(update=faults), reason
 
     def _array(self, values: list[dict[str, Any]], name: str, field: str, prepare: Prepare | None, arrow_type: pa.DataType) -> pa.Array:
         column = [value[field] for value in values]

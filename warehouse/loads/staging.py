@@ -7,7 +7,7 @@ import datetime as dt
 import functools
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -23,7 +23,7 @@ from marketing_api import parsing, validation
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.parsing import Rows
-from marketing_api.records.fields import Record
+from marketing_api.records.fields import Record, Unread
 from warehouse import sql
 from warehouse.archive import sealed
 from warehouse.archive.row import Digests, Row, call_of
@@ -63,12 +63,13 @@ class ResponseHead:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """An entry that could not be read, of the response with that index."""
+    """An entry that could not be read, of the response with that index; or, where its row `is_loaded`, a value of it."""
 
     table: str
     response: int
     reason: str
     raw: str  # JSON
+    is_loaded: bool = False
 
 
 @dataclass
@@ -90,7 +91,7 @@ class Staged:
     def unreadable_of(self, table: str) -> Counter[int]:
         """What each response leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
         before = list(self.rows)[: list(self.rows).index(table) + 1]
-        entries = [(reject.table, reject.response) for reject in self.rejects]
+        entries = [(reject.table, reject.response) for reject in self.rejects if not reject.is_loaded]
         return Counter(response for name, response in entries + self.left_open if name in before)
 
     @property
@@ -202,12 +203,17 @@ class _TableStage:
     def add(self, head: ResponseHead, rows: Rows) -> None:
         head.entries[self.table.name] += len(rows.records) + len(rows.rejected)
         self._staged.left_open += [(self.table.name, head.index)] * len(rows.missing)
-        self._staged.rejects += [Reject(self.table.name, head.index, entry.reason, _kept(entry.raw)) for entry in rows.rejected]
+        self._reject(head.index, rows.rejected)
+        self._reject(head.index, rows.flawed, is_loaded=True)
         if head.is_looked_at:
             self.shapes.look(head.operation, head.request_id, rows)
         self._waiting += [(record, head.index) for record in rows.records]
         if len(self._waiting) >= BATCH:
             self._convert()
+
+    def _reject(self, response: int, unread: Iterable[Unread], *, is_loaded: bool = False) -> None:
+        of = self.table.name
+        self._staged.rejects += [Reject(of, response, entry.reason, _kept(entry.raw), is_loaded) for entry in unread]
 
     def finish(self) -> None:
         self._convert()
@@ -228,8 +234,7 @@ class _TableStage:
         try:
             batch = self._converter.batch(chunk, first_part)
         except UNFIT:
-            chunk, bad = self._converter.fitting(chunk)
-            self._staged.rejects += [Reject(name, response, reason, _kept(record.model_dump())) for record, response, reason in bad]
+            chunk = list(self._fitting(chunk))
             batch = self._converter.batch(chunk, first_part)
         self._staged.counts[name] += batch.num_rows
         self.shapes.read_words(batch, lambda place: self._staged.responses[chunk[place][1]].request_id)
@@ -243,6 +248,14 @@ class _TableStage:
             self._path = self._new_file(f"{name}.parquet")
             self._writer = pq.ParquetWriter(self._path, self._converter.schema, compression="lz4")
         self._write(self._writer)
+
+    def _fitting(self, chunk: Iterable[tuple[Record, int]]) -> Iterator[tuple[Record, int]]:
+        for record, response in chunk:
+            fitted, reason = self._converter.fitted(record)
+            if reason:
+                self._reject(response, [Unread(record.model_dump(), reason)], is_loaded=fitted is not None)
+            if fitted is not None:
+                yield fitted, response
 
     def _write(self, writer: pq.ParquetWriter) -> None:
         writer.write_table(pa.Table.from_batches(self._batches, self._converter.schema), ROW_GROUP)

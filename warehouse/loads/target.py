@@ -31,6 +31,7 @@ class TableReport:
     deleted: int = 0
     unchanged: int = 0  # of those received: timelines that say what was loaded last are not read
     rejected: int = 0
+    flawed: int = 0  # of those received: a value could not be read
     refused: list[str] = field(default_factory=list)
     unproven: list[str] = field(default_factory=list)  # why rows that were not listed are kept
     drift: list[str] = field(default_factory=list)  # how its responses differ from those before, a line each
@@ -64,7 +65,9 @@ class Target:
         self.unreadable = rows.unreadable_of(table.name)  # by response
         self.flaws = rows.flaws
         self.unbelieved: set[int] = set()  # responses that were not applied, or not in full
-        self.report = TableReport(table.name, received=rows.counts[table.name], rejected=len(self.rejects))
+        flawed = sum(reject.is_loaded for reject in self.rejects)
+        received, rejected = rows.counts[table.name], len(self.rejects) - flawed
+        self.report = TableReport(table.name, received, rejected=rejected, flawed=flawed)
         self.has_extra = table.name in rows.with_extra
         self.held = ""  # a temporary relation that stands for `stored`
         if table.is_composed:

@@ -7,7 +7,7 @@ import pytest
 from marketing_api.operations import campaigns
 from marketing_api.records.campaigns import Campaign, CampaignClicker, CampaignLink, CampaignStats
 from tests.marketing_api import samples
-from tests.marketing_api.responses import DAY, read, records, rejected, utc
+from tests.marketing_api.responses import DAY, flawed, read, records, rejected, utc
 
 ASKED = {"id": 41, "type": "standard"}
 
@@ -74,9 +74,10 @@ def test_counts_and_percentages_of_a_campaign() -> None:
 def test_one_odd_statistic_does_not_cost_the_others() -> None:
     (stats,) = statistics({"stats": {"open": "plenty", "bounced": "N/A", "unopened": 3, "spam": "1 (2%)"}})[CampaignStats]
     assert (stats.opened_count, stats.bounced_count, stats.unopened_count, stats.unopened_percent) == (None, None, 3, None)
-    assert stats.extra == {"open": "plenty", "spam": "1 (2%)"}
-    (bad,) = rejected(campaigns.STATS, {"campaign": {"stats": {"open": "plenty", "spam": "1 (2%)"}}}, id=41, type="standard")
-    assert (bad.raw, bad.reason) == ({"campaign_id": "41", "open": "plenty"}, "opened_count: not a count with a percentage")
+    assert stats.extra == {"spam": "1 (2%)"}
+    (bad,) = flawed(campaigns.STATS, {"campaign": {"stats": {"open": "plenty", "spam": "1 (2%)"}}}, id=41, type="standard")
+    assert bad.raw == {"campaign_id": "41", "observed_on": DAY, "opened_count": "plenty", "spam": "1 (2%)"}
+    assert bad.reason == "opened_count: not a number"
 
 
 def test_clicks_of_an_address_on_a_link_are_summed_over_its_entries() -> None:

@@ -16,7 +16,7 @@ from marketing_api.operations import contacts as contact_operations
 from marketing_api.records.contacts import Contact
 from tests.depth import examples
 from tests.marketing_api.records.spellings import READERS, check, verdict
-from tests.marketing_api.responses import records, rejected
+from tests.marketing_api.responses import flawed, read, records, rejected
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -32,8 +32,9 @@ def test_any_text_means_what_it_is_read_as_or_is_refused(name: str, text: str) -
 
 @pytest.mark.parametrize("status", [{"a": 1}, [1], True, 1.5, "1,5", "?", "(active)"])
 def test_a_status_that_is_neither_code_nor_word_is_set_aside(status: Any) -> None:
-    (bad,) = rejected(contact_operations.GETCONTACTS, {"contacts": {"items": [{"id": 1, "status": status}]}}, listid=5)
-    assert bad.reason == "status: not a word"
+    (rows,) = read(contact_operations.GETCONTACTS, {"contacts": {"items": [{"id": 1, "status": status}]}}, listid=5)
+    assert [bad.reason for bad in rows.flawed] == ["status: not a word"]
+    assert [dict(record)["status"] for record in rows.records] == [None]
 
 
 def test_a_code_in_another_form_is_the_code() -> None:
@@ -72,8 +73,13 @@ def test_a_value_of_another_kind_is_set_aside_with_its_reason(operation: str, pa
         "emailmarketing/getcoupon": {"email": "a@b.example"},
         "reputation/stats": {"from_": "2013-08-01", "to": "2013-08-31"},
     }
-    (bad,) = rejected(ALL[operation], payload, **params.get(operation, {}))
+    (bad,) = (rejected if reason in _OF_KEYS else flawed)(ALL[operation], payload, **params.get(operation, {}))
     assert bad.reason == reason
+
+
+#: What a record is told apart by, or hangs on: without it there is no record.
+_OF_KEYS = ("id: not a number", "id: a number too large to be exact", "not an object", "channel: missing", "network: not a network")
+_OF_KEYS += ("kind: not a word", "url: not a text")
 
 
 def test_a_keyed_detail_keeps_its_names() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import time
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 from hypothesis import given
@@ -61,6 +62,7 @@ OSLO = ZoneInfo("Europe/Oslo")
         ("2022-05-26 17:40:09.25", "2022-05-26 21:40:09.25"),
         ("05/16/2013 00:05 AM", "2013-05-16 04:05:00"),
         ("03/08/2026 03:00", "2026-03-08 07:00:00"),
+        ("03/08/2026 02:30", "2026-03-08 07:30:00"),
         ("03/08/2026", "2026-03-08 05:00:00"),
         ("11/01/2026 01:30", "2026-11-01 05:30:00"),
     ],
@@ -74,24 +76,52 @@ def test_words_for_no_date_are_none(value: Any) -> None:
     assert read_moment(value, ZONE) is None
 
 
-@pytest.mark.parametrize(
-    "value", ["soon", "13/45/2014", "02/30/2014", "2014", True, 5, 20141104, 1e30, {"a": 1}, "11/04/2014 25:00", "03/08/2026 02:30"]
-)
+@pytest.mark.parametrize("value", ["soon", "13/45/2014", "02/30/2014", "2014", True, 5, 20141104, 1e30, {"a": 1}, "11/04/2014 25:00"])
 def test_what_is_no_date_is_refused_without_repeating_it(value: Any) -> None:
     with pytest.raises(ValueError, match="date or time") as refused:
         read_moment(value, ZONE)
     assert str(value) not in str(refused.value)
 
 
+LOCAL_FORMS = ("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M %p", "%m/%d/%Y %I:%M %p", "%Y-%m-%d %I:%M%p", "%d-%m-%Y %I:%M %p", "%Y-%m-%dT%H:%M:%S")
+
+
 @given(st.datetimes(min_value=dt.datetime(1971, 1, 1), max_value=dt.datetime(2100, 1, 1)))
 def test_local_times_come_back_in_their_zone(local: dt.datetime) -> None:
     local = local.replace(second=0, microsecond=0)
-    aware = local.replace(tzinfo=OSLO)
-    if aware.astimezone(dt.UTC).astimezone(OSLO).replace(tzinfo=None) != local:
-        return  # the hour that the clock change leaves out
-    for form in ("%m/%d/%Y %H:%M", "%m/%d/%Y %I:%M %p", "%Y-%m-%d %I:%M%p", "%d-%m-%Y %I:%M %p"):
-        moment = read_moment(local.strftime(form), OSLO)
-        assert moment == aware.astimezone(dt.UTC)
+    assert {read_moment(local.strftime(form), OSLO) for form in LOCAL_FORMS} == {local.replace(tzinfo=OSLO).astimezone(dt.UTC)}
+
+
+def clock_changes(zone: dt.tzinfo) -> Iterator[tuple[dt.datetime, dt.timedelta, dt.timedelta]]:
+    """Every change of the zone's clocks in 15 years, to the minute: when, and how far they were ahead of UTC before and after."""
+    week, at = dt.timedelta(days=6), dt.datetime(2011, 11, 1, tzinfo=dt.UTC)
+    while at < dt.datetime(2026, 12, 1, tzinfo=dt.UTC):
+        low, high = at, at + week
+        before, after = (each.astimezone(zone).utcoffset() or dt.timedelta() for each in (low, high))
+        if before != after:
+            while high - low > dt.timedelta(minutes=1):
+                middle = low + (high - low) // dt.timedelta(minutes=2) * dt.timedelta(minutes=1)
+                low, high = (middle, high) if middle.astimezone(zone).utcoffset() == before else (low, middle)
+            yield high, before, after
+        at += week
+
+
+@pytest.mark.slow
+def test_around_every_change_of_any_zones_clocks_a_time_is_read_by_the_clock_before_until_both_are_past_it() -> None:
+    minute, seen = dt.timedelta(minutes=1), set()
+    for name in sorted(available_timezones()):
+        zone = ZoneInfo(name)
+        changes = tuple(clock_changes(zone))
+        if changes in seen:
+            continue  # another name of a zone that was looked at
+        seen.add(changes)
+        for at, before, after in changes:
+            early, late = sorted(at.replace(tzinfo=None) + ahead for ahead in (before, after))
+            for local in (early - minute, early, early + (late - early) // 2, late - minute, late, late + minute):
+                shown = local.replace(second=0)
+                wanted = (shown - (before if shown < late else after)).replace(tzinfo=dt.UTC)
+                assert {read_moment(shown.strftime(form), zone) for form in LOCAL_FORMS} == {wanted}, f"{name}: {shown}"
+    assert sum(map(len, seen)) > 1_000
 
 
 @given(st.integers(100_000_000, 4_000_000_000))

@@ -103,9 +103,10 @@ def test_a_detail_that_did_not_come_is_still_needed(home: Home) -> None:
     assert needed(home, first) == [2]
 
 
-def test_a_detail_that_could_not_be_read_is_still_needed(home: Home) -> None:
-    first = goal_list(home, {"id": 1, "name": "A"})
-    home.load([first, home.answer(goals.SHOW, {"goal": {"id": 1, "has_action": "perhaps"}}, id=1)], tables.GOALS)
+def test_a_detail_that_could_not_be_read_is_still_needed_one_without_a_value_is_not(home: Home) -> None:
+    first = goal_list(home, {"id": 1, "name": "A"}, {"id": 2, "name": "B"})
+    details = [({"id": "one"}, 1), ({"id": 2, "has_action": "perhaps"}, 2)]
+    home.load([first, *(home.answer(goals.SHOW, {"goal": goal}, id=goal_id) for goal, goal_id in details)], tables.GOALS)
     assert needed(home, first) == [1]
 
 

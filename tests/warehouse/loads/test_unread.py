@@ -45,12 +45,30 @@ def test_reading_the_scope_again_replaces_what_was_set_aside(home: Home) -> None
     assert home.warehouse.rejected_count(tables.CONTACTS) == 1
 
 
-def test_a_value_too_large_for_its_column_costs_its_entry_only(home: Home) -> None:
-    items = [{"id": 1, "goal_value": {"value": "80"}}, {"id": 2, "goal_value": {"value": "9" * 30}}]
+def test_a_value_too_large_for_its_column_costs_itself_only(home: Home) -> None:
+    items = [{"id": 1, "goal_value": {"value": "80"}}, {"id": 2, "name": "B", "goal_value": {"value": "9" * 30}}]
     report = home.load([home.answer(goals.LISTS, {"goals": {"items": items}})], tables.GOALS)
-    assert home.values(tables.GOALS, "goal_id") == [1]
-    assert report.tables["goals"].rejected == 1
-    assert home.values("sync.rejected_records", "reason") == ["value: missing, or too large for the column"]
+    assert home.rows(tables.GOALS, "goal_id, name, value is null as is_null")[1] == {"goal_id": 2, "name": "B", "is_null": True}
+    assert (report.tables["goals"].rejected, report.tables["goals"].flawed) == (0, 1)
+    (row,) = home.rows("sync.rejected_records")
+    assert row["reason"] == "value: missing, or too large for the column"
+    assert "9" * 30 in row["raw"]
+
+
+def test_a_value_that_cannot_be_read_is_kept_aside_and_keeps_nothing_from_being_marked_as_deleted(home: Home) -> None:
+    home.load([page(home, GOOD, {"id": 2, "registration_date": "soon"}, {"id": 3})], tables.CONTACTS)
+    report = home.load([page(home, GOOD, {"id": 2, "registration_date": "later"}, minutes=60)], tables.CONTACTS)
+    assert report.refused == {}
+    assert (report.tables["contacts"].deleted, report.tables["contacts"].rejected, report.tables["contacts"].flawed) == (1, 0, 1)
+    assert home.rows("source.contacts", "contact_id, _deleted_at is null as is_there, registered_at") == [
+        {"contact_id": 1, "is_there": True, "registered_at": None},
+        {"contact_id": 2, "is_there": True, "registered_at": None},
+        {"contact_id": 3, "is_there": False, "registered_at": None},
+    ]
+    (row,) = home.rows("sync.rejected_records")
+    assert (row["scope"], row["reason"]) == ("list_id=12", "registration_date: not a date or time")
+    assert "later" in row["raw"]
+    assert home.rows("sync.coverage", "is_complete, reason") == [{"is_complete": True, "reason": None}]
 
 
 def test_an_entry_that_ranges_share_is_set_aside_once(home: Home) -> None:

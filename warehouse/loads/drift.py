@@ -25,6 +25,9 @@ _SQL = statements(Path(__file__).with_suffix(".sql"))
 #: More members of an object are no fields but a map; and how long is learnt at most what was never read whole, in request ids.
 _LIMITS = {"most_words": MOST_WORDS, "most_members": 50, "learning": int(dt.timedelta(days=7).total_seconds()) * 1_000_000 * 1024}
 _ADDRESS = r"\S+(@|%40)\S+"
+_MASKING = {"address": literal(_ADDRESS), "mask": literal(MASK)}
+#: SQL of the name under which a field is listed. All whose names are addresses are one, and it is listed once.
+_MASKING["listed"] = "left(regexp_replace(field, {address}, {mask}, 'g'), 200)".format(**_MASKING)
 
 #: Table, field, kind, what; the first request that showed it, and a sample.
 Fact = tuple[str, str, str, str]
@@ -49,8 +52,8 @@ def note(targets: Sequence[Target], shapes: Mapping[str, Shapes], asset: str) ->
         return
     columns = zip(*((*fact, *seen) for fact, seen in found.items()), strict=True)
     facts = pa.table(dict(zip(_COLUMNS, map(list, columns), strict=True)), _FACTS)
-    texts = {"asset": literal(asset), "address": literal(_ADDRESS), "mask": literal(MASK), "line": IN_WORDS}
-    terms = {"account": first.account, "last": first.last_request, "as_of": first.as_of, **texts, **_LIMITS}
+    terms = {"account": first.account, "last": first.last_request, "as_of": first.as_of, "asset": literal(asset), "line": IN_WORDS}
+    terms = {**terms, **_MASKING, **_LIMITS}
     first.run(_SQL["drifted"].format(**terms), arrow_facts=facts)
     reports = {target.table.name: target.report for target in targets}
     for name, line in first.rows(_SQL["changes"].format(**terms)):
@@ -84,7 +87,7 @@ def _differing(target: Target, shapes: Shapes, known: Collection[Fact]) -> Itera
 
 def _without_column(target: Target) -> Iterator[tuple[Fact, Seen]]:
     table = target.table.name
-    terms = {"account": target.account, "table": literal(table), "source": target.source, "part": PART, "response": RESPONSE}
+    terms = {"account": target.account, "table": literal(table), "source": target.source, "part": PART, "response": RESPONSE, **_MASKING}
     for name, response, raw in target.rows(_SQL["extras"].format(**terms)):
         value = json.loads(raw)
         yield (table, name, EXTRA_FIELD, ""), (target.responses[response].request_id, sample_of(type_of(value), value))

@@ -49,7 +49,7 @@ from judged order by request_id, table_name, field, kind, what;
 -- changes
 insert into sync.schema_changes by name
 select {account} as account, {as_of} as noticed_at, 'service' as origin, table_name, change, before, request_id,
-    left(regexp_replace(field, {address}, {mask}, 'g'), 200) as field, left(regexp_replace(after, {address}, {mask}, 'g'), 60) as after,
+    {listed} as field, left(regexp_replace(after, {address}, {mask}, 'g'), 60) as after,
     left(regexp_replace(sample, {address}, {mask}, 'g'), 60) as sample
 from drifted d where change is not null and not exists (
     from sync.schema_changes s where s.account = {account} and s.table_name = d.table_name and s.change = d.change and s.field = d.field
@@ -74,9 +74,10 @@ select table_name, list(field order by first, field) from (
     where change = 'new field' and not contains(field, '.') and table_name in (select table_name from drifted where kind = 'extra') group by all
 ) group by table_name;
 
--- Unknown fields of the staged rows of a table that are not listed yet, with the first response that has each and its value there.
+-- Unknown fields of the staged rows of a table, by the names under which they are listed, that are not listed yet; with the first response
+-- that has each and its value there.
 -- extras
-select field, {response}, json_extract(extra, '/' || replace(replace(field, '~', '~0'), '/', '~1'))
+select {listed} as listed, {response}, json_extract(extra, '/' || replace(replace(field, '~', '~0'), '/', '~1'))
 from (select unnest(json_keys(extra)) as field, extra, {part}, {response} from {source} where extra is not null)
-where field not in (select field from sync.schema_changes where account = {account} and table_name = {table} and change = 'new field')
-qualify row_number() over (partition by field order by {part}) = 1 order by {part} limit 200;
+where listed not in (select field from sync.schema_changes where account = {account} and table_name = {table} and change = 'new field')
+qualify row_number() over (partition by listed order by {part}) = 1 order by {part} limit 200;

@@ -8,6 +8,7 @@ from marketing_api.exchange import Response
 from marketing_api.operations import contacts, goals, lists, reputation
 from tests.warehouse.answering import START, Home
 from warehouse import tables
+from warehouse.rebuild import rebuild
 
 GOOD: dict[str, Any] = {"id": "1", "email": "a@x.com"}
 BAD: dict[str, Any] = {"id": "one", "email": "b@x.com"}
@@ -106,3 +107,21 @@ def test_unknown_fields_are_noted_when_they_first_come(home: Home) -> None:
     ]
     assert home.values(tables.AUDIENCES, "extra") == ['{"colour":"blue","size":3}']
     assert home.rows("extra.audiences") == [{"account": "main", "audience_id": 1, "colour": "blue", "size": "3"}]
+
+
+def test_a_field_of_any_name_is_announced_once_and_for_good(home: Home) -> None:
+    names = ["ann@example.com", "bob@example.com", "n" * 300, "n" * 250 + "m", "a b", "", "ann%40example.com", "x.y", "%", "'"]
+
+    def night(number: int, *fields: str) -> list[str]:
+        audience = {"id": 1, "name": "A", **dict.fromkeys(fields, number)}
+        answer = home.answer(lists.GETAUDIENCES, {"audiences": {"items": [audience]}}, 60 * number)
+        return home.load([answer], tables.AUDIENCES).tables["audiences"].drift
+
+    assert night(0) == []
+    assert len(night(1, *names)) == 7  # addresses are one name, and so are those that begin with the same 200 characters
+    assert [night(number, *names) for number in range(2, 5)] == [[], [], []]
+    assert len(night(5, *names, "colour")) == 1
+    before = home.contents()
+    rebuild(home.path, archive=home.archive)
+    assert home.contents() == before
+    assert not any("example.com" in str(row["field"]) for row in home.rows("sync.schema_changes"))

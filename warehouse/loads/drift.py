@@ -10,6 +10,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,7 +26,7 @@ _SQL = statements(Path(__file__).with_suffix(".sql"))
 #: More members of an object are no fields but a map; and how long is learnt at most what was never read whole, in request ids.
 _LIMITS = {"most_words": MOST_WORDS, "most_members": 50, "learning": int(dt.timedelta(days=7).total_seconds()) * 1_000_000 * 1024}
 _ADDRESS = r"\S+(@|%40)\S+"
-_MASKING = {"address": literal(_ADDRESS), "mask": literal(MASK)}
+_MASKING: dict[str, Any] = {"address": literal(_ADDRESS), "mask": literal(MASK)}
 #: SQL of the name under which a field is listed. All whose names are addresses are one, and it is listed once.
 _MASKING["listed"] = "left(regexp_replace(field, {address}, {mask}, 'g'), 200)".format(**_MASKING)
 
@@ -52,8 +53,8 @@ def note(targets: Sequence[Target], shapes: Mapping[str, Shapes], asset: str) ->
         return
     columns = zip(*((*fact, *seen) for fact, seen in found.items()), strict=True)
     facts = pa.table(dict(zip(_COLUMNS, map(list, columns), strict=True)), _FACTS)
-    terms = {"account": first.account, "last": first.last_request, "as_of": first.as_of, "asset": literal(asset), "line": IN_WORDS}
-    terms = {**terms, **_MASKING, **_LIMITS}
+    terms: dict[str, Any] = {"account": first.account, "last": first.last_request, "as_of": first.as_of, "asset": literal(asset)}
+    terms |= _MASKING | _LIMITS | {"line": IN_WORDS}
     first.run(_SQL["drifted"].format(**terms), arrow_facts=facts)
     reports = {target.table.name: target.report for target in targets}
     for name, line in first.rows(_SQL["changes"].format(**terms)):

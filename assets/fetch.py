@@ -5,10 +5,11 @@ Not here: the functions (`sources`), who runs them (`prefetch`), the rate limit 
 
 import datetime as dt
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from assets.account_session import AccountSession
@@ -16,7 +17,16 @@ from assets.days import NOT_YET, ChosenDays, DateRange, days_to_fetch, prove
 from assets.result import AccountResult, Batch
 from marketing_api import paging
 from marketing_api.client import Failure, Stopped
-from marketing_api.errors import AuthenticationFailed, BudgetSpent, InvalidCall, NotAvailable, Refused, Transient
+from marketing_api.errors import (
+    AuthenticationFailed,
+    BudgetSpent,
+    InvalidCall,
+    MarketingApiError,
+    NotAvailable,
+    OtherBusiness,
+    Refused,
+    Transient,
+)
 from marketing_api.exchange import Response
 from marketing_api.operation import Call, Operation
 from marketing_api.parsing import parse_rows
@@ -34,6 +44,9 @@ _NEWS = dt.timedelta(days=28)
 #: Rows of a daily series from so long before the requested days show whether it lists every day.
 _SERIES_BEFORE = dt.timedelta(days=28)
 
+#: Why nothing of a listing of several pages is marked as deleted.
+_UNCONFIRMED = "rows are gone from several pages, which were not read a second time to confirm it: nothing was marked as deleted"
+
 #: What the function of an asset yields.
 Batches = Iterator[Batch]
 #: Turns a key of the crawl plan, or an entry of a listing, into the parameters of a request.
@@ -48,6 +61,7 @@ class FetchSettings:
     lookback_days: int = 7
     calendar_days_ahead: int = 90
     goal_domains: tuple[int, ...] = ()
+    accepts_shrinking: bool = False  # a person said that listings which lost their rows are right
 
 
 @dataclass(eq=False)
@@ -66,6 +80,7 @@ class Fetcher:
     def __post_init__(self) -> None:
         self.account, self.warehouse, self.plan = self.session.account, self.session.warehouse, self.session.planner
         self.today = self.session.today()
+        self.is_recognised = self.settings.accepts_shrinking  # a listing has a row that is known: it is the same account's
 
     def once(self, operation: Operation, **params: Any) -> Batch:
         """One request whose response is the whole of its scope. Raises what the client raises."""
@@ -157,24 +172,71 @@ class Fetcher:
         return replace(batch, days=days, scope={"reason": reason}, is_complete=False, problem=problem)
 
     def pages(self, operation: Operation, **params: Any) -> Batch:
-        """Every page of a listing; when a page does not come, the pages before it as an incomplete batch."""
-        self.operations.add(operation)
+        """Every page of a listing; when a page does not come, the pages before it as an incomplete batch.
+
+        A listing may change between two of its pages. Where something is gone from several, it is read once more: a row is gone when
+        neither reading shows it, and none is when the second one does not come whole.
+        """
         listing = paging.Listing(operation, params)
-        ids: list[int] = []
+        batch = self._reading(listing)
+        if len(batch.request_ids) == 1 and self.is_recognised:
+            return batch
+        batch = self._compared(batch, listing)
+        if len(batch.request_ids) == 1 or batch.known == batch.kept or batch.failures or listing.missing:
+            return batch
+        try:
+            second = self._reading(paging.Listing(operation, params), reuses=False)
+        except MarketingApiError as problem:
+            second = Batch(is_complete=False, failures=(Failure(operation.bind(**params), problem),))
+        batch = replace(batch + second, is_complete=second.is_complete, service_count=second.service_count or batch.service_count)
+        return batch if second.is_complete else replace(batch, scope={"reason": _UNCONFIRMED}, problem=f"{operation.name}: {_UNCONFIRMED}")
+
+    def _reading(self, listing: paging.Listing, *, reuses: bool = True) -> Batch:
+        """The listing as it is read once."""
+        operation, ids = listing.operation, list[int]()
         failures: tuple[Failure, ...] = ()
+        self.operations.add(operation)
         self.result.planned += 1
         try:
-            for response in listing.pages(self._fetch):
+            for response in listing.pages(partial(self._fetch, reuses=reuses)):
                 ids.append(response.request_id)
         except Transient as problem:
             if not ids:
                 raise
-            failures = (Failure(operation.bind(**params), problem),)
+            failures = (Failure(operation.bind(**listing.params), problem),)
         self.result.fetched += 1
         is_complete = not failures and listing.is_complete
         is_short = listing.missing and not failures
         lack = f"{operation.name}: {listing.missing:,} entries that the service counts were not listed" if is_short else ""
         return Batch(tuple(ids), is_complete=is_complete, service_count=listing.service_count, failures=failures, problem=lack)
+
+    def _compared(self, batch: Batch, listing: paging.Listing) -> Batch:
+        """With how many of the rows that are known of its scope the listing has, and how many others."""
+        keys = self.warehouse.known_keys(self.tables[0], self.account, listing.params, str(self.session.zone))
+        shown = Counter(key in listing.keys for key in keys)
+        return replace(batch, known=shown.total(), kept=shown[True], others=listing.rows - shown[True])
+
+    def recognised(self, batches: Batches) -> Batches:
+        """Listings that tell one account from another, each held back until one of them has a row that is known.
+
+        Raises OtherBusiness when none has, though others came: nothing of them is loaded.
+        """
+        name = self.tables[0].name
+        self.is_recognised = self.is_recognised or not self.warehouse.holds(self.tables[0], self.account)
+        held: list[Batch] = []
+        for batch in batches:
+            held.append(batch)
+            self.is_recognised = self.is_recognised or batch.kept > 0
+            if self.is_recognised:
+                yield from held
+                held.clear()
+        known, others = sum(batch.known for batch in held), sum(batch.others for batch in held)
+        if known and others:
+            raise OtherBusiness(
+                f"none of the {known:,} {name} known is listed, and {others:,} others are: key or address are another account's, or all of "
+                "them were replaced there. Nothing of it was loaded. If it is right, `marketing-sync sync --accept-shrink` loads it"
+            )
+        yield from held
 
     def listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
         """Paged listings of several scopes, a few at a time, each a batch of its own."""
@@ -249,22 +311,23 @@ class Fetcher:
 
     def with_details(self, listing: Batch, operation: Operation, params: Params) -> Batch:
         """A listing for the first table, and the details of its entries that are new, or differ from when theirs were last fetched."""
+        (listing,) = self.recognised(iter([listing]))
         table, responses = self.tables[0], self.warehouse.archive.responses(listing.request_ids)
         changed = needs_detail(table, responses, self.warehouse.listing_hashes(table, self.account), self.session.zone)
         return listing + self.all(operation, map(params, changed))
 
-    def _fetch(self, call: Call) -> Response:
-        (result,) = self._results([call])
+    def _fetch(self, call: Call, *, reuses: bool = True) -> Response:
+        (result,) = self._results([call], reuses=reuses)
         if isinstance(result, Failure):
             raise result.error
         return result
 
-    def _results(self, calls: Iterable[Call]) -> Iterator[Response | Failure]:
+    def _results(self, calls: Iterable[Call], *, reuses: bool = True) -> Iterator[Response | Failure]:
         """What need not be requested, since it was refused in this run or is in the archive and unused, and what the client fetches."""
         session, refused = self.session, self.session.refused
 
         def known(call: Call) -> Response | Failure | None:
-            return refused.get(call.key) or session.reuse(self.name, call)
+            return refused.get(call.key) or (session.reuse(self.name, call) if reuses else None)
 
         for result in session.client.fetch_many(calls, known=known, urgency=self.urgency):
             if isinstance(result, Failure):

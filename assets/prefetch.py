@@ -20,7 +20,7 @@ from assets.planning.crawl_plan import COUPONS
 from assets.result import AccountResult, Batch
 from assets.sources import SourceAsset
 from marketing_api.clock import Clock, SteadyClock, utc_now
-from marketing_api.errors import BudgetSpent, MarketingApiError, Stopped
+from marketing_api.errors import BudgetSpent, MarketingApiError, OtherBusiness, Stopped
 from marketing_api.operation import Operation
 from marketing_api.worker_pool import Lane, WorkerPool
 from warehouse.bookkeeping import PUBLISHING, Run, load_requests, write_plan, write_run
@@ -260,6 +260,8 @@ class Prefetcher:
             fetch = Fetcher(session, asset.name, asset.tables, result, self._settings, self.chosen_days, reading.lane.urgency)
             reading.operations = fetch.operations
             for batch in asset.function(fetch):
+                if isinstance(session.problem, OtherBusiness):
+                    raise session.problem
                 result.note(batch)
                 if batch.request_ids or batch.scope or batch.is_nothing_due:
                     self._load_behind(reading, batch)
@@ -281,6 +283,8 @@ class Prefetcher:
         if not isinstance(problem, MarketingApiError | WarehouseError | OSError):
             name, account, kind = reading.asset.name, reading.session.account, type(problem).__name__
             log.error("reading %s of account %s failed unexpectedly: %s", name, account, kind, exc_info=problem)
+        if isinstance(problem, OtherBusiness):  # nothing more of the account is worth a request, or believed
+            reading.session.problem = problem
         return problem
 
     def _load_behind(self, reading: _Reading, batch: Batch) -> None:

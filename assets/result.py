@@ -12,7 +12,7 @@ from typing import Any, Self
 from assets.days import DateRange, joined
 from assets.planning.crawl_plan import PlanEntry
 from marketing_api.client import Failure
-from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
+from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, OtherBusiness, Refused, Transient
 from marketing_api.exchange import Response
 from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
@@ -38,6 +38,9 @@ class Batch:
     taken_away: float = 0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
+    known: int = 0  # rows of a listing's scope that were there before it, as far as they were looked at,
+    kept: int = 0  # that it has, too
+    others: int = 0  # and that it has beside them
     responses: tuple[Response, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
     failures: tuple[Failure, ...] = ()
     days: DateRange | None = None  # of a date-ranged read
@@ -148,8 +151,8 @@ class AccountResult:
     @property
     def is_through(self) -> bool:
         """Everything that was requested came; the plan may have left out what its budget did not allow. What was not believed is requested
-        anew: the same response would not be believed the next time either."""
-        return not self.error and not self._serious()
+        anew: the same response would not be believed the next time either, and another business's is never used again."""
+        return isinstance(self.error, OtherBusiness) or (not self.error and not self._serious())
 
     @property
     def is_failure(self) -> bool:

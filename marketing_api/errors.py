@@ -4,6 +4,7 @@ MarketingApiError
 ├── InvalidCall            fix the call: it was refused here and cost no request
 ├── LimitNotShared         correct MARKETING_BUDGET_URL, or see that the Redis it names is up: nothing was sent
 ├── AuthenticationFailed   stop: the key is missing, wrong or revoked
+│   └── OtherBusiness      stop: the key is another business's than the one whose data is kept under the account's name
 ├── NotAvailable           give up on this table: the account does not have the operation (1002)
 ├── Refused                fix the call: the service understood it and said no
 ├── Transient              retry (writes only where it certainly took no effect)
@@ -47,6 +48,10 @@ class ServiceError(MarketingApiError):
 
 class AuthenticationFailed(ServiceError):
     """The key is missing, wrong or revoked (401, 1000, or 1002 on app/me). Never retried."""
+
+
+class OtherBusiness(AuthenticationFailed):
+    """The key is accepted, and it belongs to another business than the one whose data is kept. Never retried."""
 
 
 class NotAvailable(ServiceError):

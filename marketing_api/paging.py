@@ -33,7 +33,7 @@ class Listing:
         self.service_count: int | None = None  # as last named: of one page or of everything
         self.has_moved = False  # entries went away while it was read, so others moved up to a page that had been read
         self._total = 0  # as last named
-        self._keys: set[str] = set()
+        self.keys: set[str] = set()  # of the entries served (`parsing.item_keys`)
 
     @property
     def missing(self) -> int:
@@ -62,8 +62,8 @@ class Listing:
     def _count(self, response: Response) -> tuple[int, int]:
         """Entries of the page, and those of them that no page before had."""
         keys = parsing.item_keys(response)
-        new = len(set(keys) - self._keys)
-        self._keys.update(keys)
+        new = len(set(keys) - self.keys)
+        self.keys.update(keys)
         self.pages_read += 1
         self.rows += new
         if keys or self.service_count is None:  # an empty page past the end counts 0

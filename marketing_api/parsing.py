@@ -193,6 +193,7 @@ def shortage(response: Response) -> str:
 def item_keys(response: Response) -> list[str]:
     """One identity per entry served, in order, equal for the same entry on another page: id (and network), else a hash and a number."""
     operation = response.call.operation
+    has_network = any("network" in record.model_fields for record in operation.records[:1])
     raws: Iterable[Any]
     if operation.is_streamed:
         raws = map(_entry, _entries(response))
@@ -204,7 +205,9 @@ def item_keys(response: Response) -> list[str]:
     keys = []
     for raw in raws:
         if isinstance(raw, dict) and raw.get("id") not in (None, ""):
-            keys.append(f"{raw['id']}/{raw['network']}" if "network" in raw else str(raw["id"]))
+            number = read_or_none(read_int, raw["id"])
+            id_ = str(raw["id"] if number is None else number)
+            keys.append(f"{id_}/{raw['network']}" if has_network and "network" in raw else id_)
             continue
         digest = content_hash(sorted(raw.items()) if isinstance(raw, dict) else [raw])
         seen[digest] += 1  # equal entries of one page are two entries

@@ -76,7 +76,8 @@ def open_reader(
             session.prepare([asset.name for asset in chosen], checkpoints)
             sessions.append(session)
         _open_all(sessions)
-        fetch_settings = FetchSettings(settings.history_start, settings.lookback_days, settings.calendar_days_ahead, settings.goal_domains)
+        days = settings.history_start, settings.lookback_days, settings.calendar_days_ahead
+        fetch_settings = FetchSettings(*days, settings.goal_domains, accepts_shrinking=shrink_limit is None)
         reader = Prefetcher(
             sessions, chosen, warehouse, checkpoints, fetch_settings, chosen_days=chosen_days, shrink_limit=shrink_limit, now=now
         )

@@ -26,7 +26,7 @@ from warehouse.archive.disk import Workspace
 from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, connect
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseLocked
 from warehouse.loads.apply import apply_tables
-from warehouse.loads.listing import Key, row_hash
+from warehouse.loads.listing import Key, known_keys, row_hash
 from warehouse.loads.load import APPLIED, Load, LoadReport, is_log_whole, logged_last, outcome_of, repair_log, write_load
 from warehouse.loads.queue import LoadQueue
 from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, heads_of, last_loaded, stage
@@ -194,6 +194,15 @@ class Warehouse:
         """Key of each existing row → hash of its listing entry when its detail was requested (`loads.listing.needs_detail`)."""
         sql = f"select {', '.join(table.key)}, _listing_hash from {table.qualified} where {_LIVE} and _listing_hash is not null"
         return {tuple(key): hash_ for *key, hash_ in self._rows(sql, account=account)}
+
+    def holds(self, table: Table, account: str) -> bool:
+        """Whether the table has rows of the account that are there."""
+        return bool(self._column(f"select 1 from {table.qualified} where account = $account and {table.is_there} limit 1", account=account))
+
+    def known_keys(self, table: Table, account: str, params: Mapping[str, Any], zone: str) -> Iterator[str]:
+        """What a listing with these parameters should show, by key (`parsing.item_keys`)."""
+        found = self.read(known_keys(table, params, zone), {"account": account}).column(0)
+        return itertools.chain.from_iterable(chunk.to_pylist() for chunk in found.chunks)
 
     def posts_needing_detail(self, account: str, networks: Sequence[str]) -> list[tuple[int, str]]:
         """(post_id, network) of posts on these networks that are new or changed since their detail was requested; newest first.

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from assets.days import FIRST_ZONE, ChosenDays, today_in
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.clock import utc_now
+from marketing_api.errors import OtherBusiness
 from pipelines import exits, interrupts
 from pipelines.commands import Arguments, command, print_error
 from pipelines.home import dagster_home, prepare_home
@@ -48,6 +49,8 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
         is_lacking = has_models and not is_published_since(settings, reader.began_by_files)
         problems = reader.problems() or following.activations.problems or following.lake.problem
         code = exits.INCOMPLETE if problems or is_lacking else exits.DONE
+        if any(isinstance(session.problem, OtherBusiness) for session in reader.sessions):
+            code = exits.WRONG_USE
         if not stop.is_set and (code or not arguments.quiet):
             print_summary(reader, settings, following.models.report, following.reports)
             print_activations(following.activations)

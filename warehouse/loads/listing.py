@@ -67,6 +67,7 @@ def load_listing(target: Target, asked_scope: Mapping[str, Any], *, is_complete:
     scopes = scopes_of(target, asked_scope, is_complete)
     make_scopes(target, scopes)
     target.merge_parts()
+    _find_absent(target, scopes)
     stale = _stale(target, scopes)
     refused = _refuse_shrunk(target, [scope for scope in scopes if scope not in stale], shrink_limit)
     target.report.stale += [scope.label for scope in stale]
@@ -89,33 +90,54 @@ def _stale(target: Target, scopes: Sequence[Scope]) -> list[Scope]:
     return [scope for scope in scopes if scope.label in labels]
 
 
-def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None) -> list[Scope]:
-    """Scopes whose complete listing lost more than `limit` of the rows that are there now.
+def _find_absent(target: Target, scopes: Sequence[Scope]) -> None:
+    """Keep as `absent` what is there of the scopes that were read and their listings do not have."""
+    columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))
+    read = [scope for scope in scopes if scope.is_read and scope.values is not None]
+    if not read or target.is_first:
+        target.make("absent", f"select {columns}, 0 as _scope from {target.stored} t limit 0")
+        return
+    relations = {"stored": target.stored, "staged": target.staged, "scopes": these(target, read)}
+    same = {"in_scope": in_scope(target, "t"), "same_key": target.on("s", "t")}
+    target.make("absent", query("absent").format(columns=columns, **relations, **same))
 
-    Parts of single entries are judged one by one, where many are gone, and together: many small ones may be emptied by one fault.
+
+def _absent(target: Target) -> dict[int, int]:
+    """Rows that are absent, by the number of their scope."""
+    return dict(target.rows(f"select _scope, count(*) from {target.temp('absent')} group by all"))
+
+
+def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None) -> list[Scope]:
+    """Scopes whose complete listing is smaller by more than `limit`, or has others in the place of more than that.
+
+    Members of a list may all be others from one day to the next, so these are judged as a share of all that the account has. Parts of
+    single entries are judged one by one, where many are gone, and together: many small ones may be emptied by one fault.
     """
     checked = [scope for scope in scopes if scope.proves_absence]
-    if limit is None or not checked or target.is_first:
+    absent = _absent(target)
+    if limit is None or not checked or not absent:
         return []
-    few = FEW if target.table.load.is_whole else 0
+    is_whole = target.table.load.is_whole
     live = _count_by_scope(target, checked, _live(target))
-    received = _count_by_scope(target, checked, f"(from {target.staged} where _is_listed)") if live else {}
+    received = _count_by_scope(target, checked, f"(from {target.staged} where _is_listed)")
+    every = 0 if is_whole else target.value(f"select count(*) from {_live(target)}")
 
-    def totals(scopes: Sequence[Scope]) -> tuple[int, int]:
-        return sum(live.get(scope.number, 0) for scope in scopes), sum(received.get(scope.number, 0) for scope in scopes)
+    def totals(scopes: Sequence[Scope]) -> list[int]:
+        return [sum(counts.get(scope.number, 0) for scope in scopes) for counts in (live, received, absent)]
 
     def is_shrunk(scopes: Sequence[Scope]) -> bool:
-        before, now = totals(scopes)
-        return now < (1 - limit) * before and before - now > few
+        before, now, gone = totals(scopes)
+        is_exchanged = gone > FEW and gone > limit * (before if is_whole else every)
+        return is_exchanged or (not is_whole and now < (1 - limit) * before)
 
     def sentence(scopes: Sequence[Scope]) -> str:
-        before, now = totals(scopes)
-        return f"{now} rows were listed where {before} are known: more than {limit:.0%} would be deleted; not applied"
+        before, now, gone = totals(scopes)
+        return f"{now} rows were listed where {before} are known, {gone} of them not: more than {limit:.0%} would be deleted; not applied"
 
     refused = [scope for scope in checked if is_shrunk([scope])]
     rest = [scope for scope in checked if scope not in refused]
-    if few and is_shrunk(rest):
-        refused += [scope for scope in rest if live.get(scope.number, 0) > received.get(scope.number, 0)]
+    if is_whole and is_shrunk(rest):
+        refused += [scope for scope in rest if absent.get(scope.number)]
     target.report.refused += _sentences(target, refused, sentence)
     for scope in refused:
         scope.is_read = False
@@ -149,25 +171,19 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
 
     Where the listing proves nothing, because something in it could not be understood, such rows stay, and that is reported.
     """
-    read = [scope for scope in scopes if scope.is_read and scope.values is not None]
-    columns, stored = ", ".join(["rid", *target.key]), ", ".join(f"t.{name}" for name in ("rid", *target.key))
-    if not read or target.is_first:
-        target.make("missing", f"select {columns} from {target.stored} limit 0")
-        return
-    relations = {"stored": target.stored, "staged": target.staged, "scopes": these(target, read)}
-    same = {"in_scope": in_scope(target, "t"), "same_key": target.on("s", "t")}
-    target.make("absent", query("absent").format(columns=stored, **relations, **same))
-    proven = ", ".join(str(scope.number) for scope in read if scope.proves_absence)
-    missing = target.make("missing", f"select {columns} from {target.temp('absent')} where _scope in ({proven or 'null'})")
+    proven = ", ".join(str(scope.number) for scope in scopes if scope.proves_absence)
+    columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))  # what details say of such rows was just written
+    absent = f"{target.stored} t join {target.temp('absent')} a on {target.on('a', 't')}"
+    missing = target.make("missing", f"select {columns} from {absent} where a._scope in ({proven or 'null'})")
     target.report.deleted += missing
     if missing:
         mark_deleted(target, target.table, f"select rid from {target.temp('missing')}")
-    if unproven := [scope for scope in read if scope.unreadable]:
+    if unproven := [scope for scope in scopes if scope.is_read and scope.unreadable]:
         _report_unproven(target, unproven)
 
 
 def _report_unproven(target: Target, scopes: Sequence[Scope]) -> None:
-    left = dict(target.rows(f"select _scope, count(*) from {target.temp('absent')} group by all"))
+    left = _absent(target)
 
     def sentence(scopes: Sequence[Scope]) -> str:
         count, unreadable = sum(left[scope.number] for scope in scopes), sum(scope.unreadable for scope in scopes)
@@ -227,7 +243,9 @@ def scopes_of(target: Target, asked_scope: Mapping[str, Any], is_complete: bool)
         values = [head.params[name] for name in load.scope.values() if name in head.params]
         typed = list(_typed(target.table, columns, [values] if len(values) == len(columns) else []))
         for each in typed or _from_rows(target, columns, head.index):
-            scope = found.setdefault(each, Scope(len(found), each, label_of(columns, each), is_complete or load.is_whole))
+            is_read = is_complete or load.is_whole
+            reason = None if is_read else asked_scope.get("reason")
+            scope = found.setdefault(each, Scope(len(found), each, label_of(columns, each), is_read, reason=reason))
             scope.take(target, head.index)
     if not target.responses:
         for each in _named(target.table, columns, asked_scope):
@@ -270,12 +288,30 @@ def these(target: Target, scopes: Sequence[Scope]) -> str:
 
 
 def in_scope(target: Target, alias: str) -> str:
-    """The condition that a row of `alias` is in scope `x`; addresses are compared by their normal forms, days are those of the account."""
-    load, terms = target.table.load, []
+    """The condition that a row of `alias` is in scope `x`."""
+    return _in_scope(target.table, target.zone, alias)
+
+
+def known_keys(table: Table, params: Mapping[str, Any], zone: str) -> str:
+    """SQL of the rows of `$account` that a listing with these parameters should show, by their keys as `parsing.item_keys` makes them."""
+    if isinstance(table.load, Window):
+        scope = f"select date {literal(str(params['from']))} as first, date {literal(str(params['to']))} as last"
+    else:
+        types = {name: table.column(name).sql_type for name in table.load.scope}
+        named = [f"{literal(str(params[wire]))}::{types[name]} as {quoted(name)}" for name, wire in table.load.scope.items()]
+        scope = f"select {', '.join(named) or '1'}"
+    key = ", ".join(quoted(name) for name in table.key if name not in table.load.scope)
+    there = f"account = $account and {table.is_there} and {_in_scope(table, zone, 't')}"
+    return f"select concat_ws('/', {key}) from {table.qualified} t, ({scope}) x where {there}"
+
+
+def _in_scope(table: Table, zone: str, alias: str) -> str:
+    """Addresses are compared by their normal forms, days are those of the account."""
+    load, terms = table.load, []
     if isinstance(load, Window):
         day = f"{alias}.{quoted(load.column)}"
-        if target.table.column(load.column).sql_type == "TIMESTAMPTZ":
-            day = f"({day} at time zone {literal(target.zone)})::date"
+        if table.column(load.column).sql_type == "TIMESTAMPTZ":
+            day = f"({day} at time zone {literal(zone)})::date"
         return f"{day} between x.first and x.last"
     for name in load.scope:
         column = EMAIL_NORMALIZED if name == EMAIL else name

@@ -131,6 +131,29 @@ def test_only_the_scope_that_shrinks_is_refused(home: Home) -> None:
     assert home.values(tables.CONTACTS, "contact_id", "list_id = 13 and _deleted_at is null") == [1, 2, 4]
 
 
+@pytest.mark.parametrize(
+    ("known", "kept", "others", "elsewhere", "is_refused"),
+    [
+        (30, 0, 30, 0, True),
+        (30, 14, 16, 0, True),
+        (30, 15, 15, 0, False),
+        (30, 0, 30, 30, False),
+        (30, 0, 30, 29, True),
+        (9, 0, 9, 0, False),
+        (1, 0, 1, 0, False),
+        (30, 14, 0, 300, True),
+    ],
+)
+def test_a_listing_that_has_others_in_the_place_of_most_rows_of_the_account_is_refused(
+    home: Home, known: int, kept: int, others: int, elsewhere: int, is_refused: bool
+) -> None:
+    home.load([page(home, *range(known)), page(home, *range(elsewhere), list_id=13)], tables.CONTACTS)
+    report = home.load([page(home, *range(kept), *range(900, 900 + others), minutes=60)], tables.CONTACTS, shrink_limit=0.5)
+    assert bool(report.refused) is is_refused
+    there = set(home.values(tables.CONTACTS, "contact_id", "list_id = 12 and _deleted_at is null"))
+    assert there == ({*range(known)} if is_refused else {*range(kept), *range(900, 900 + others)})
+
+
 def test_an_entry_that_cannot_be_read_may_be_any_row(home: Home) -> None:
     home.load([page(home, 1, 2)], tables.CONTACTS)
     items = [contact(1), {"id": "not a number", "email": "c2@example.com"}]

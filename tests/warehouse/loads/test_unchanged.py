@@ -95,7 +95,7 @@ def test_what_could_not_be_read_is_read_each_time(home: Home, reading: Counting)
         assert (
             load(home, timeline(home, 1, event(1), {"odd": 1, **event(2), "timestamp": "?"}, minutes=minutes))
             .tables["timeline_events"]
-            .rejected
+            .flawed
         )
     assert reading.taken() == ["1", "1"]
     assert len(home.rows("sync.rejected_records")) == 1

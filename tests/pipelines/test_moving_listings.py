@@ -1,0 +1,174 @@
+"""Listings that change while they are read page by page, over real HTTP: who is there stays, who is gone goes, and what that costs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from assets.sources import SOURCE_ASSETS
+from marketing_api.client import Connection, Secret
+from marketing_api.sandbox.app import App
+from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
+from marketing_api.sandbox.server import serve
+from marketing_api.sandbox.subscribers import ACTIVE, Contact, Listing
+from marketing_api.sandbox.world import World
+from pipelines.reading import open_reader
+from pipelines.settings import Settings
+from tests.pipelines.conftest import STANDING
+from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.tables import query
+from warehouse.rebuild import rebuild
+from warehouse.warehouse import Warehouse
+
+CAP = 5
+TABLES = ("source.contacts", "sync.coverage", "sync.readings", "sync.rejected_records")
+
+
+@dataclass
+class Moving:
+    """A sandbox whose list changes just before its pages: `changes` are made when (reading, page) is requested."""
+
+    sandbox: Sandbox
+    list_id: int
+    changes: dict[tuple[int, int], Callable[[Moving, CheckedCall], object]] = field(default_factory=dict)
+    asked: list[int] = field(default_factory=list)  # pages, in order
+    world: World | None = None
+
+    def note(self, call: CheckedCall) -> None:
+        self.world = call.world
+        if call.operation.name == "emailmarketing/getcontacts" and call.id("listid") == self.list_id:
+            page = int(call.get("page"))
+            self.asked.append(page)
+            if (change := self.changes.get((self.asked.count(1), page))) is not None:
+                change(self, call)
+
+    def members(self) -> list[Contact]:
+        assert self.world is not None
+        return [one for batch in Listing(self.world.subscribers, self.list_id, self.world.now()).batches(0, 10_000) for one in batch]
+
+    def exchange(self, call: CheckedCall) -> None:
+        """The first contact goes and another one comes: all others move up by one place, and the count stays."""
+        call.world.subscribers.delete(self.members()[0], call.now)
+        call.world.subscribers.add(self.list_id, f"new{len(self.asked)}@example.com", ACTIVE, call.now, {})
+
+    def take(self, place: int) -> Callable[[Moving, CheckedCall], object]:
+        """The contact in that place goes."""
+        return lambda moving, call: call.world.subscribers.delete(moving.members()[place], call.now)
+
+
+@pytest.fixture
+def moving(home: Path, known_account: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Moving]:
+    shutil.copytree(known_account, home)
+    ((list_id, count),) = query(home, "select list_id, count(*) from source.contacts group by all order by 2 desc limit 1")
+    assert count > 4 * CAP
+    monkeypatch.setattr(Warehouse, "list_ids", lambda *_: [list_id])
+    carry_out = App._carry_out
+    with serve(STANDING) as url:
+        moved = Moving(Sandbox(url), list_id)
+
+        def noting(app: App, call: CheckedCall, account: str) -> Any:
+            moved.note(call)
+            return carry_out(app, call, account)
+
+        monkeypatch.setattr(App, "_carry_out", noting)
+        requests.get(f"{url}/app/me.json", {"key": KEY}, timeout=30)
+        moved.sandbox.control("switches", **{"contact-paging": "honoured", "page-cap": CAP})
+        yield moved
+
+
+def read(home: Path, moving: Moving, **options: Any) -> list[str]:
+    """The list once more; returns the problems."""
+    moving.asked.clear()
+    with open_reader(
+        Settings(home, (Connection("main", moving.sandbox.url, Secret(KEY)),)), [SOURCE_ASSETS["contacts"]], options
+    ) as reader:
+        reader.begin()
+        reader.finish()
+        reader.note_run("again", "nightly_sync")
+        return [line for lines in reader.problems().values() for line in lines]
+
+
+def live(home: Path, moving: Moving) -> set[int]:
+    sql = f"select contact_id from source.contacts where list_id = {moving.list_id} and _deleted_at is null"
+    return {contact_id for (contact_id,) in query(home, sql)}
+
+
+def there(moving: Moving) -> set[int]:
+    """Everybody on the list as the server has it now."""
+    return {one.contact_id for one in moving.members()}
+
+
+def pages(count: int) -> int:
+    """Requests of one reading: the last page is shorter, or one more is empty."""
+    return count // CAP + 1
+
+
+@pytest.mark.slow
+def test_between_any_two_pages_nobody_who_is_there_is_marked_as_deleted_and_who_is_gone_is(home: Path, moving: Moving) -> None:
+    first = home.rename(home.with_name("first"))
+    size = len(live(first, moving))
+    for page in range(2, pages(size) + 1):
+        for changes in (
+            {(1, page): Moving.exchange},
+            {(1, page): Moving.exchange, (2, page): Moving.exchange},
+            {(1, 1): moving.take(-1), (1, page): Moving.exchange},
+        ):
+            shutil.rmtree(home, ignore_errors=True)
+            shutil.copytree(first, home)
+            before, moving.changes = live(home, moving), dict(changes)
+            gone_before = before - there(moving)
+            assert read(home, moving) == []
+            assert len(moving.asked) <= 2 * pages(size)
+            assert there(moving) & before <= live(home, moving), f"page {page}: somebody who is there was marked as deleted"
+            assert not gone_before & live(home, moving), f"page {page}: somebody who was gone before is still there"
+
+            moving.changes = {}
+            assert read(home, moving) == []
+            assert live(home, moving) == there(moving)
+    was = {table: query(home, f"from {table} order by all") for table in TABLES}
+    rebuild(home)
+    assert {table: query(home, f"from {table} order by all") for table in TABLES} == was
+
+
+def test_a_second_reading_is_made_only_of_a_list_of_several_pages_of_which_something_is_gone(home: Path, moving: Moving) -> None:
+    size = len(live(home, moving))
+    assert read(home, moving) == []
+    assert len(moving.asked) == pages(size)
+
+    moving.changes = {(1, 1): moving.take(3)}
+    assert read(home, moving) == []
+    assert len(moving.asked) == 2 * pages(size - 1)
+    assert len(live(home, moving)) == size - 1
+
+    moving.sandbox.control("switches", **{"page-cap": 0})
+    moving.changes = {(1, 1): moving.take(3)}
+    assert read(home, moving) == []
+    assert len(live(home, moving)) == size - 2
+    assert moving.asked in ([1], [1, 2])
+
+
+def refuse(moving: Moving, call: CheckedCall) -> None:
+    raise Refusal(NOT_VALID, "not now")
+
+
+@pytest.mark.parametrize("is_refused", [True, False])
+def test_without_a_second_reading_nothing_is_marked_as_deleted_and_it_is_said(home: Path, moving: Moving, is_refused: bool) -> None:
+    size = len(live(home, moving))
+    moving.changes = {(1, 1): moving.take(3)} | ({(2, 2): refuse} if is_refused else {})
+    problems = read(home, moving) if is_refused else read(home, moving, max_requests=1 + pages(size - 1) + 2)
+    assert any("not read a second time to confirm it: nothing was marked as deleted" in line for line in problems)
+    assert len(live(home, moving)) == size
+    coverage = f"select is_complete, reason from sync.coverage where table_name = 'contacts' and scope = 'list_id={moving.list_id}'"
+    ((is_complete, reason),) = query(home, coverage)
+    assert not is_complete
+    assert "nothing was marked as deleted" in reason
+
+    moving.changes = {}
+    assert read(home, moving) == []
+    assert len(live(home, moving)) == size - 1

@@ -1,0 +1,93 @@
+"""Listings in which nobody is left who is known are another account's: nothing of them is loaded, whatever their size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from assets.sources import SOURCE_ASSETS
+from marketing_api.client import Connection, Secret
+from marketing_api.errors import OtherBusiness
+from pipelines.reading import open_reader
+from pipelines.settings import Settings
+from tests.pipelines.conftest import Command
+from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.tables import query, source
+
+pytestmark = pytest.mark.usefixtures("unrecorded")
+
+
+def shift(home: Path, table: str, where: str = "true", by: int = 1_000_000_000) -> None:
+    """What is known has other ids from now on, as if it had come from somewhere else."""
+    key = {"contacts": "contact_id", "lists": "list_id", "campaigns": "campaign_id"}[table]
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        connection.execute(f"update source.{table} set {key} = {key} + {by} where {where}")
+
+
+def read(home: Path, service: Sandbox, *names: str, **options: Any) -> tuple[list[str], bool]:
+    """The problems, and whether the account was found to be another one."""
+    settings = Settings(home, (Connection("main", service.url, Secret(KEY)),))
+    with open_reader(settings, [SOURCE_ASSETS[name] for name in names], options) as reader:
+        reader.begin()
+        reader.finish()
+        reader.note_run("again", "nightly_sync")
+        problems = [line for lines in reader.problems().values() for line in lines]
+        return problems, any(isinstance(session.problem, OtherBusiness) for session in reader.sessions)
+
+
+def asked(service: Sandbox, since: int) -> set[str]:
+    return {entry["operation"] for entry in service.asked(since)}
+
+
+def test_contacts_of_whom_nobody_is_left_are_not_loaded_until_a_person_says_so(home: Path, service: Sandbox) -> None:
+    shift(home, "contacts")
+    before = source(home)
+    problems, is_other = read(home, service, "contacts")
+    assert is_other
+    (line,) = problems
+    assert line.startswith("none of the 100 contacts known is listed, and 100 others are: ")
+    assert "--accept-shrink" in line
+    assert source(home) == before
+
+    shift(home, "contacts", by=-1_000_000_000)
+    since = service.count
+    assert read(home, service, "contacts") == ([], False)
+    assert "emailmarketing/getcontacts" in asked(service, since), "what the other account said was used again"
+    assert source(home)["contacts"]
+
+    shift(home, "contacts")
+    assert read(home, service, "contacts", accept_shrink=True) == ([], False)
+    assert query(home, "select count(*), count(_deleted_at) from source.contacts") == [(200, 100)]
+
+
+def test_other_lists_end_the_reading_of_the_account(home: Path, service: Sandbox) -> None:
+    shift(home, "lists")
+    before, since = source(home), service.count
+    problems, is_other = read(home, service, "lists", "contacts")
+    assert is_other
+    assert len(problems) == 2
+    assert set(problems) == {problems[0]}
+    assert asked(service, since) == {"app/me", "emailmarketing/getlists"}
+    assert source(home) == before
+
+
+def test_a_list_whose_members_were_all_exchanged_is_loaded_while_others_have_whom_they_had(home: Path, service: Sandbox) -> None:
+    ((smallest, size),) = query(home, "select list_id, count(*) from source.contacts group by all order by 2 limit 1")
+    shift(home, "contacts", f"list_id = {smallest}")
+    assert read(home, service, "contacts") == ([], False)
+    assert query(home, f"select count(*), count(_deleted_at) from source.contacts where list_id = {smallest}") == [(2 * size, size)]
+
+
+@pytest.mark.parametrize("table", ["lists", "campaigns"])
+def test_the_command_ends_with_2_and_what_to_do(home: Path, service: Sandbox, command: Command, table: str) -> None:
+    if table == "campaigns":
+        assert command("sync", "--only", "campaigns", sandbox=service).code == 0
+    shift(home, table)
+    ran = command("sync", "--only", table, sandbox=service)
+    assert ran.code == 2
+    assert f"{table} known is listed" in ran.out
+    assert query(home, f"select count(*) from source.{table} where _deleted_at is not null") == [(0,)]
+    assert command("sync", "--only", table, "--accept-shrink", sandbox=service).code == 0

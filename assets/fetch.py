@@ -230,7 +230,8 @@ class Fetcher:
             if self.is_recognised:
                 yield from held
                 held.clear()
-        known, others = sum(batch.known for batch in held), sum(batch.others for batch in held)
+        known = round(sum(batch.known * (1 - batch.taken_away) for batch in held))
+        others = sum(batch.others for batch in held)
         if known and others:
             raise OtherBusiness(
                 f"none of the {known:,} {name} known is listed, and {others:,} others are: key or address are another account's, or all of "

@@ -129,7 +129,7 @@ SYNC = (
     Option("to", "last day (default: each account's own today)", str, day, metavar="DAY", in_ui=_PARTITIONS),
     *LIMITS,
     Option("reads_only", "read and load, build no models, push no activations", in_ui=f"{_SELECTION}; those of `source` are the reads"),
-    Option("accept_shrink", "load listings that lost most of their rows (overrides the shrink check)"),
+    Option("accept_shrink", "load listings that lost most of their rows or have others in their place (overrides the shrink check)"),
     Option("quiet", "print nothing unless something could not be read or made", in_ui="nothing: the UI prints nothing"),
 )
 

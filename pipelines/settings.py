@@ -158,7 +158,7 @@ class Settings:
     max_age_days: int = setting(count, 7, "maximum age in days: no contact's timeline and coupons get older")
     max_requests: int | None = setting(count, None, "most requests of one run, over all accounts")
     until: dt.time | None = setting(clock_time, None, "end of a run's requests, like 06:00, in the schedule's zone")
-    shrink_limit: float = setting(share, 0.5, "shrink check: a listing that lost more than this share is refused")
+    shrink_limit: float = setting(share, 0.5, "shrink check: a listing that lost more than this share of its rows is refused")
     resume_hours: int = setting(whole, 12, "an unfinished sync resumes from responses not older than this")
     lock_seconds: int = setting(whole, 120, "how long to wait for a warehouse that another program has open")
     attribution_hours: str = setting(_windows, "120", "hours in which a touch counts for an outcome; by channel: email=120,visit=24")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import AsWorded, Record, Rows, Unread, field, key
+from marketing_api.records.fields import AsWorded, Record, Rows, field, key
 from marketing_api.records.shapes import each, items_of, lift, single
 from marketing_api.records.values import is_nothing, read_int
 
@@ -27,11 +27,8 @@ class Webhook(Record):
 
 
 def webhooks(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`webhooks`: {count, items}. A delay that cannot be read is set aside alone and stays in `extra`."""
-    for record, raw in each(Webhook, items_of(payload), _webhook):
-        yield record, raw
-        if isinstance(raw, dict) and "delay" in raw:
-            yield record, Unread({"id": raw.get("id"), "delay": raw["delay"]}, "delay_seconds: not hours, minutes and seconds")
+    """`webhooks`: {count, items}."""
+    return each(Webhook, items_of(payload), _webhook)
 
 
 _RULES = {"execute_for": "execute_for", "device_filter": "device_filter", "interval": "repeat_interval", "delay": "delay_seconds"}
@@ -45,7 +42,7 @@ def _webhook(entry: dict[str, Any]) -> dict[str, Any]:
         try:
             raw["delay_seconds"] = _seconds(raw["delay_seconds"])
         except ValueError:
-            raw["delay"] = raw.pop("delay_seconds")
+            raw["delay_seconds"] = {"delay": raw["delay_seconds"]}  # no number, and so for the record to refuse
     return raw
 
 

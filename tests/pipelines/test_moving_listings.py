@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 import requests
 
@@ -18,6 +19,7 @@ from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
 from marketing_api.sandbox.server import serve
 from marketing_api.sandbox.subscribers import ACTIVE, Contact, Listing
 from marketing_api.sandbox.world import World
+from pipelines.home import prepare_home
 from pipelines.reading import open_reader
 from pipelines.settings import Settings
 from tests.pipelines.conftest import STANDING
@@ -172,3 +174,44 @@ def test_without_a_second_reading_nothing_is_marked_as_deleted_and_it_is_said(ho
     moving.changes = {}
     assert read(home, moving) == []
     assert len(live(home, moving)) == size - 1
+
+
+@pytest.mark.parametrize(
+    ("asset", "operation", "table"),
+    [
+        ("lists", "emailmarketing/getlists", "lists"),
+        ("campaigns", "emailmarketing/campaigns", "campaigns"),
+        ("social_posts", "socialmedia/calendar", "social_posts"),
+    ],
+)
+def test_every_listing_of_several_pages_is_read_twice_only_when_something_is_gone_from_it(
+    tmp_path: Path, asset: str, operation: str, table: str
+) -> None:
+    with serve(STANDING) as url:
+        service, home = Sandbox(url), prepare_home(tmp_path / "home")
+        service.control("switches", **{"contact-paging": "honoured", "page-cap": 2})
+        settings = Settings(home, (Connection("main", url, Secret(KEY)),))
+
+        def pages() -> list[str]:
+            since = service.count
+            with open_reader(settings, [SOURCE_ASSETS[asset]]) as reader:
+                reader.begin()
+                reader.finish()
+                assert not reader.problems()
+                reader.note_run("again", "nightly_sync")
+            return [entry["params"]["page"] for entry in service.asked(since) if entry["operation"] == operation]
+
+        def there() -> int:
+            return int(query(home, f"select count(*) from source.{table} where _deleted_at is null")[0][0])
+
+        first, size = pages(), there()
+        assert len(first) > 2
+        once = pages()
+        assert sorted(once) == sorted(set(once))
+        with duckdb.connect(str(home / "warehouse.duckdb")) as connection:  # one that the service has no longer
+            key = SOURCE_ASSETS[asset].tables[0].key[0]
+            row = f"select * replace (-1 as {key}) from source.{table} where _deleted_at is null order by all desc limit 1"
+            connection.execute(f"insert into source.{table} by name {row}")
+        assert there() == size + 1
+        assert sorted(pages()) == sorted(once * 2)
+        assert there() == size

@@ -61,7 +61,8 @@ class Target:
         self.last_request = "null" if last_request is None else str(last_request)
         self.responses = rows.responses
         self.zone = zone
-        self.rejects = [reject for reject in rows.rejects if reject.table == table.name]
+        last = {(head.operation, *sorted(head.params.items())): head.index for head in rows.responses}  # of a call that was made twice
+        self.rejects = [reject for reject in rows.rejects if reject.table == table.name and reject.response in last.values()]
         self.unreadable = rows.unreadable_of(table.name)  # by response
         self.flaws = rows.flaws
         self.unbelieved: set[int] = set()  # responses that were not applied, or not in full

@@ -20,25 +20,23 @@ def test_nested_members_of_a_webhook_become_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("delay", "seconds", "kept"),
+    ("delay", "seconds", "is_read"),
     [
-        ({"hours": "", "minutes": "0", "seconds": 5}, 5, None),
-        ({"hours": "", "minutes": "", "seconds": ""}, None, None),
-        ([], None, None),
-        ("0", 0, None),
-        ("90", None, "90"),
-        ({"days": 1}, None, {"days": 1}),
-        ({"seconds": "soon"}, None, {"seconds": "soon"}),
+        ({"hours": "", "minutes": "0", "seconds": 5}, 5, True),
+        ({"hours": "", "minutes": "", "seconds": ""}, None, True),
+        ([], None, True),
+        ("0", 0, True),
+        ("90", None, False),
+        ({"days": 1}, None, False),
+        ({"seconds": "soon"}, None, False),
     ],
 )
-def test_delay_is_a_number_of_seconds_or_set_aside_alone(delay: Any, seconds: int | None, kept: Any) -> None:
+def test_delay_is_a_number_of_seconds_or_set_aside_alone(delay: Any, seconds: int | None, is_read: bool) -> None:
     (rows,) = read(webhooks.LISTS, {"webhooks": {"items": [{"id": 1, "action_rules": {"delay": delay}}]}})
     (hook,) = rows.records
     assert isinstance(hook, Webhook)
-    assert hook.delay_seconds == seconds
-    assert hook.extra == ({"delay": kept} if kept else None)
-    reason = "delay_seconds: not hours, minutes and seconds"
-    assert rows.rejected == ([Unread({"id": 1, "delay": kept}, reason)] if kept else [])
+    assert (hook.delay_seconds, hook.extra, rows.rejected) == (seconds, None, [])
+    assert rows.flawed == ([] if is_read else [Unread({"id": 1, "delay_seconds": {"delay": delay}}, "delay_seconds: not a number")])
 
 
 def test_style_is_read_in_both_spellings() -> None:

@@ -39,6 +39,12 @@ def test_an_entry_that_cannot_be_read_is_kept_with_its_reason_and_the_rest_goes_
     assert "one" not in row["reason"]
 
 
+def test_an_entry_that_two_readings_of_a_listing_show_is_set_aside_once(home: Home) -> None:
+    report = home.load([page(home, GOOD, BAD), page(home, GOOD, BAD, {"id": 2, "status": ["?"]}, minutes=1)], tables.CONTACTS)
+    assert (report.tables["contacts"].rejected, report.tables["contacts"].flawed) == (1, 1)
+    assert len(home.rows("sync.rejected_records")) == 2
+
+
 def test_reading_the_scope_again_replaces_what_was_set_aside(home: Home) -> None:
     home.load([page(home, BAD), page(home, BAD, list_id=13)], tables.CONTACTS)
     home.load([page(home, GOOD, minutes=60)], tables.CONTACTS)

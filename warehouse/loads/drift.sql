@@ -41,7 +41,7 @@ judged as (
     left join members m on m.table_name = f.table_name and m.parent = f.parent
     where case f.kind when 'word' then coalesce(w.words, 0) <= {most_words} when 'type' then f.parent = '' or m.members <= {most_members} else true end
 )
-select table_name, field, kind, what, change, request_id, sample,
+select table_name, field, {listed} as listed, kind, what, change, request_id, sample,
     case change when 'new type' then types when 'field missing' then types when 'new value' then words || ' values' end as before,
     case when change in ('new type', 'new value') then what end as after
 from judged order by request_id, table_name, field, kind, what;
@@ -49,13 +49,13 @@ from judged order by request_id, table_name, field, kind, what;
 -- changes
 insert into sync.schema_changes by name
 select {account} as account, {as_of} as noticed_at, 'service' as origin, table_name, change, before, request_id,
-    {listed} as field, left(regexp_replace(after, {address}, {mask}, 'g'), 60) as after,
+    listed as field, left(regexp_replace(after, {address}, {mask}, 'g'), 60) as after,
     left(regexp_replace(sample, {address}, {mask}, 'g'), 60) as sample
 from drifted d where change is not null and not exists (
-    from sync.schema_changes s where s.account = {account} and s.table_name = d.table_name and s.change = d.change and s.field = d.field
+    from sync.schema_changes s where s.account = {account} and s.table_name = d.table_name and s.change = d.change and s.field = d.listed
         and s.after is not distinct from d.after
 )
-qualify row_number() over (partition by table_name, field, change, after order by request_id) = 1
+qualify row_number() over (partition by table_name, listed, change, after order by request_id) = 1
 returning table_name, {line};
 
 -- known

@@ -45,7 +45,8 @@ _NEWS = dt.timedelta(days=28)
 _SERIES_BEFORE = dt.timedelta(days=28)
 
 #: Why nothing of a listing of several pages is marked as deleted.
-_UNCONFIRMED = "rows are gone from several pages, which were not read a second time to confirm it: nothing was marked as deleted"
+_UNCONFIRMED = "rows are gone from several pages, which were not read a second time to confirm it: nothing was "
+_UNCONFIRMED += "marked as deleted"
 
 #: What the function of an asset yields.
 Batches = Iterator[Batch]
@@ -80,7 +81,8 @@ class Fetcher:
     def __post_init__(self) -> None:
         self.account, self.warehouse, self.plan = self.session.account, self.session.warehouse, self.session.planner
         self.today = self.session.today()
-        self.is_recognised = self.settings.accepts_shrinking  # a listing has a row that is known: it is the same account's
+        #: A listing has a row that is known, so that it is the same account's.
+        self.is_recognised = self.settings.accepts_shrinking
 
     def once(self, operation: Operation, **params: Any) -> Batch:
         """One request whose response is the whole of its scope. Raises what the client raises."""
@@ -174,8 +176,8 @@ class Fetcher:
     def pages(self, operation: Operation, **params: Any) -> Batch:
         """Every page of a listing; when a page does not come, the pages before it as an incomplete batch.
 
-        A listing may change between two of its pages. Where something is gone from several, it is read once more: a row is gone when
-        neither reading shows it, and none is when the second one does not come whole.
+        A listing may change between two of its pages. Where something is gone from several, it is read once more: a row
+        is gone when neither reading shows it, and none is when the second one does not come whole.
         """
         listing = paging.Listing(operation, params)
         batch = self._reading(listing)
@@ -188,8 +190,11 @@ class Fetcher:
             second = self._reading(paging.Listing(operation, params), reuses=False)
         except MarketingApiError as problem:
             second = Batch(is_complete=False, failures=(Failure(operation.bind(**params), problem),))
-        batch = replace(batch + second, is_complete=second.is_complete, service_count=second.service_count or batch.service_count)
-        return batch if second.is_complete else replace(batch, scope={"reason": _UNCONFIRMED}, problem=f"{operation.name}: {_UNCONFIRMED}")
+        count = second.service_count or batch.service_count
+        batch = replace(batch + second, is_complete=second.is_complete, service_count=count)
+        if second.is_complete:
+            return batch
+        return replace(batch, scope={"reason": _UNCONFIRMED}, problem=f"{operation.name}: {_UNCONFIRMED}")
 
     def _reading(self, listing: paging.Listing, *, reuses: bool = True) -> Batch:
         """The listing as it is read once."""
@@ -234,8 +239,9 @@ class Fetcher:
         others = sum(batch.others for batch in held)
         if known and others:
             raise OtherBusiness(
-                f"none of the {known:,} {name} known is listed, and {others:,} others are: key or address are another account's, or all of "
-                "them were replaced there. Nothing of it was loaded. If it is right, `marketing-sync sync --accept-shrink` loads it"
+                f"none of the {known:,} {name} known is listed, and {others:,} others are: key or address are another "
+                "account's, or all of them were replaced there. Nothing of it was loaded. If it is right, "
+                "`marketing-sync sync --accept-shrink` loads it"
             )
         yield from held
 

@@ -222,9 +222,9 @@ class Prefetcher:
             moved = dt.timedelta(seconds=round(abs(self.now.jump).total_seconds()))
             way = "ahead" if self.now.jump > dt.timedelta() else "back"
             found.append(f"this machine's clock was moved by {moved} {way} during the run; times of the run do not show it")
-        return found + [
-            f"{asset}, account {account}: {line}" for (asset, account), result in self.results.items() for line in result.notices
-        ]
+        for (asset, account), result in self.results.items():
+            found += [f"{asset}, account {account}: {line}" for line in result.notices]
+        return found
 
     def _start_ready(self, *sessions: AccountSession) -> None:
         """Start what waits for nothing, what others wait for first. Called with `_changed` held."""

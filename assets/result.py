@@ -128,20 +128,20 @@ class AccountResult:
             lines.append(self.plan.shortfall)
         lines += self.shortfalls
         lines += [refusal for report in self.reports for refusal in report.refused.values()]
-        return lines + [
-            f"{table}: {count:,} entries could not be read: see sync.rejected_records" for table, count in self.counted("rejected").items()
-        ]
+        rejected = self._counted("rejected").items()
+        return lines + [f"{table}: {count:,} entries could not be read: see sync.rejected_records" for table, count in rejected]
 
     @property
     def notices(self) -> list[str]:
         """What a person should know although no row is missing."""
-        stale = [f"newer responses were loaded already of {line}" for report in self.reports for line in report.stale]
-        return stale + [
-            f"{count:,} rows of {table} were loaded without a value that could not be read: see sync.rejected_records"
-            for table, count in self.counted("flawed").items()
+        stale = [line for report in self.reports for line in report.stale]
+        without = "were loaded without a value that could not be read: see sync.rejected_records"
+        return [
+            *(f"newer responses were loaded already of {line}" for line in stale),
+            *(f"{count:,} rows of {table} {without}" for table, count in self._counted("flawed").items()),
         ]
 
-    def counted(self, what: str) -> Counter[str]:
+    def _counted(self, what: str) -> Counter[str]:
         """What all loads together report, by table, without zeros."""
         counts: Counter[str] = Counter()
         for report in self.reports:

@@ -104,8 +104,8 @@ def contacts(fetch: Fetcher) -> Batches:
     list_ids = fetch.warehouse.list_ids(fetch.account)
     taken_away = fetch.warehouse.taken_away(fetch.account)
     listings = fetch.listings(operations.contacts.GETCONTACTS, ({"listid": list_id} for list_id in list_ids))
-    listed = (replace(batch, taken_away=taken_away.get(list_id, 0.0)) for list_id, batch in zip(list_ids, listings, strict=True))
-    yield from fetch.recognised(listed)
+    of_lists = zip(list_ids, listings, strict=True)
+    yield from fetch.recognised(replace(batch, taken_away=taken_away.get(list_id, 0.0)) for list_id, batch in of_lists)
     for list_id in fetch.warehouse.vanished_list_ids(fetch.account):
         yield Batch(scope={"list_id": [list_id]}, may_shrink=True)
 

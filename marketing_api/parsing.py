@@ -150,8 +150,9 @@ def _without_values(record: type[Record], raw: Any, problem: ValidationError, co
     """The entry with nothing in the place of the values at fault; None where one of them tells it apart."""
     if not isinstance(raw, dict):
         return None
-    at_fault = [str(error["loc"][0]) for error in problem.errors(include_url=False, include_context=False, include_input=False)]
-    return read_or_none(lambda rest: record.model_validate(rest, context=context), {**raw, **dict.fromkeys(at_fault)})
+    errors = problem.errors(include_url=False, include_context=False, include_input=False)
+    rest = raw | dict.fromkeys(str(error["loc"][0]) for error in errors)
+    return read_or_none(lambda rest: record.model_validate(rest, context=context), rest)
 
 
 def _reason(problem: ValidationError) -> str:

@@ -197,7 +197,8 @@ class Warehouse:
 
     def holds(self, table: Table, account: str) -> bool:
         """Whether the table has rows of the account that are there."""
-        return bool(self._column(f"select 1 from {table.qualified} where account = $account and {table.is_there} limit 1", account=account))
+        sql = f"select 1 from {table.qualified} where account = $account and {table.is_there} limit 1"
+        return bool(self._column(sql, account=account))
 
     def known_keys(self, table: Table, account: str, params: Mapping[str, Any], zone: str) -> Iterator[str]:
         """What a listing with these parameters should show, by key (`parsing.item_keys`)."""

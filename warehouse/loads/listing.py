@@ -110,8 +110,9 @@ def _absent(target: Target) -> dict[int, int]:
 def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None) -> list[Scope]:
     """Scopes whose complete listing is smaller by more than `limit`, or has others in the place of more than that.
 
-    Members of a list may all be others from one day to the next, so these are judged as a share of all that the account has. Parts of
-    single entries are judged one by one, where many are gone, and together: many small ones may be emptied by one fault.
+    Members of a list may all be others from one day to the next, so these are judged as a share of all that the account
+    has. Parts of single entries are judged one by one, where many are gone, and together: many small ones may be emptied
+    by one fault.
     """
     checked = [scope for scope in scopes if scope.proves_absence]
     absent = _absent(target)
@@ -132,7 +133,8 @@ def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None)
 
     def sentence(scopes: Sequence[Scope]) -> str:
         before, now, gone = totals(scopes)
-        return f"{now} rows were listed where {before} are known, {gone} of them not: more than {limit:.0%} would be deleted; not applied"
+        listed = f"{now} rows were listed where {before} are known, {gone} of them not"
+        return f"{listed}: more than {limit:.0%} would be deleted; not applied"
 
     refused = [scope for scope in checked if is_shrunk([scope])]
     rest = [scope for scope in checked if scope not in refused]
@@ -172,7 +174,7 @@ def _mark_missing(target: Target, scopes: Sequence[Scope]) -> None:
     Where the listing proves nothing, because something in it could not be understood, such rows stay, and that is reported.
     """
     proven = ", ".join(str(scope.number) for scope in scopes if scope.proves_absence)
-    columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))  # what details say of such rows was just written
+    columns = ", ".join(f"t.{name}" for name in ("rid", *target.key))  # details may have rewritten such rows
     absent = f"{target.stored} t join {target.temp('absent')} a on {target.on('a', 't')}"
     missing = target.make("missing", f"select {columns} from {absent} where a._scope in ({proven or 'null'})")
     target.report.deleted += missing
@@ -293,7 +295,7 @@ def in_scope(target: Target, alias: str) -> str:
 
 
 def known_keys(table: Table, params: Mapping[str, Any], zone: str) -> str:
-    """SQL of the rows of `$account` that a listing with these parameters should show, by their keys as `parsing.item_keys` makes them."""
+    """SQL of the rows of `$account` that a listing with these parameters should show: keys as `parsing.item_keys` makes them."""
     if isinstance(table.load, Window):
         scope = f"select date {literal(str(params['from']))} as first, date {literal(str(params['to']))} as last"
     else:

@@ -61,8 +61,9 @@ class Target:
         self.last_request = "null" if last_request is None else str(last_request)
         self.responses = rows.responses
         self.zone = zone
-        last = {(head.operation, *sorted(head.params.items())): head.index for head in rows.responses}  # of a call that was made twice
-        self.rejects = [reject for reject in rows.rejects if reject.table == table.name and reject.response in last.values()]
+        last = set({(head.operation, *sorted(head.params.items())): head.index for head in rows.responses}.values())
+        #: Of a call that was made twice, what the later response has.
+        self.rejects = [each for each in rows.rejects if each.table == table.name and each.response in last]
         self.unreadable = rows.unreadable_of(table.name)  # by response
         self.flaws = rows.flaws
         self.unbelieved: set[int] = set()  # responses that were not applied, or not in full

@@ -218,7 +218,7 @@ def test_what_is_no_clicker_is_refused(value: Any) -> None:
         read_clicker(value)
 
 
-@given(st.emails(), st.integers(1, 10**6))
+@given(st.emails().filter(lambda email: "**" not in email), st.integers(1, 10**6))  # as masked ones have
 def test_any_address_and_number_of_clicks_come_back(email: str, count: int) -> None:
     assert read_clicker(f"{email}({count} clicks)") == (email, count)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -229,6 +230,19 @@ def test_clickers_of_a_campaign_come_and_go_with_its_answer(home: Home) -> None:
     home.load([stats(1, "bob", minutes=60)], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
     left = home.rows(tables.CAMPAIGN_CLICKERS, "campaign_id, email", "_deleted_at is null")
     assert [tuple(row.values()) for row in left] == [(1, "bob@x.com"), (2, "ann@x.com")]
+
+
+@pytest.mark.parametrize(("known", "others", "is_refused"), [(20, 12, True), (20, 10, False), (9, 9, False)])
+def test_clickers_that_were_exchanged_for_others_are_refused_where_they_are_many(
+    home: Home, known: int, others: int, is_refused: bool
+) -> None:
+    def stats(numbers: Iterable[int], minutes: float = 0) -> Response:
+        clicks = [{"url": "https://a.example", "message": "m", "clickers": [f"c{number}@x.com(2 clicks)" for number in numbers]}]
+        return home.answer(campaigns.STATS, {"campaign": {"stats": {}, "clicks": clicks}}, minutes, id=1, type="standard")
+
+    home.load([stats(range(known))], tables.CAMPAIGN_CLICKERS)
+    report = home.load([stats(range(others, others + known), 60)], tables.CAMPAIGN_CLICKERS, shrink_limit=0.5)
+    assert bool(report.refused) is is_refused
 
 
 def test_users_of_several_businesses_are_one_listing(home: Home) -> None:

@@ -5,7 +5,7 @@ import logging
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -45,7 +45,7 @@ def business_of(response: Response) -> Business | None:
 class AccountSession:
     """`open` makes the first request; it must succeed before anything else is fetched. It may be under way while other accounts are read.
 
-    `accounts`: how many share the process.
+    `accept` raises OtherBusiness when that is not the business whose data the home holds. `accounts`: how many share the process.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class AccountSession:
         *,
         limiter: RateLimiter,
         spool: Path,
+        accept: Callable[[Response], object],
         budget: RequestBudget | None,
         fallback_zone: str,
         resume_hours: float,
@@ -66,7 +67,7 @@ class AccountSession:
         self.account = connection.account
         self.listings_at_once = max(2, workers // 4)
         self.limiter = limiter
-        self.client = Client(connection, limiter, record=self.record, spool=spool, workers=workers, budget=budget)
+        self.client = Client(connection, limiter, record=self.record, spool=spool, accept=accept, workers=workers, budget=budget)
         self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
         self.problem: Exception | None = None  # MarketingApiError, WarehouseError or OSError

@@ -18,7 +18,16 @@ from typing import Self
 
 from marketing_api import validation
 from marketing_api.clock import ServiceClock
-from marketing_api.errors import AuthenticationFailed, BrokenResponse, MarketingApiError, OtherSubject, RateLimited, Stopped, Unreachable
+from marketing_api.errors import (
+    AuthenticationFailed,
+    BrokenResponse,
+    MarketingApiError,
+    OtherBusiness,
+    OtherSubject,
+    RateLimited,
+    Stopped,
+    Unreachable,
+)
 from marketing_api.exchange import Connection, Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call
 from marketing_api.rate_limit import RateLimiter, RequestBudget, Slot, rate_report
@@ -43,7 +52,8 @@ class Statistics:
 
 class Client:
     """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of its response; where that returns
-    another one, what it kept, the response is that one's.
+    another one, what it kept, the response is that one's. Before that, `accept` is given each whole response, and raises what is wrong with
+    taking it: of another business's (OtherBusiness) the body is not recorded, and nothing more is sent.
 
     `spool`: folder for bodies over 4 MiB, which then are files that belong to whoever keeps the exchange. `budget`: shared
     with other clients of the run. Use as a context manager, or call `close`.
@@ -56,6 +66,7 @@ class Client:
         *,
         record: Callable[[Exchange], Exchange | None],
         spool: Path,
+        accept: Callable[[Response], object] = lambda response: None,
         workers: int = 32,
         budget: RequestBudget | None = None,
         first_pause: float = FIRST_PAUSE,
@@ -64,6 +75,7 @@ class Client:
         self.clock = ServiceClock()
         self._limiter = limiter
         self._record = record
+        self._accept = accept
         self._budget = budget or RequestBudget()
         self._silence = Silence(connection.account)
         self._transport = Transport(
@@ -162,7 +174,7 @@ class Client:
         except BaseException:
             self._keep(begun, Received(), interrupted)
             raise
-        problem = received.problem or self._verdict(call, received)
+        problem = received.problem or self._verdict(begun, received)
         if problem is None:
             self.clock.learn(received.headers, sent_at)
         if received.status is not None:
@@ -194,9 +206,11 @@ class Client:
             raise
         return slot, waited
 
-    def _verdict(self, call: Call, received: Received) -> MarketingApiError | None:
+    def _verdict(self, begun: Exchange, received: Received) -> MarketingApiError | None:
+        call = begun.call
         try:
             validation.check(call, received.status or 0, received.headers, received.body)
+            self._accept(Response(begun.request_id, begun.account, call, begun.requested_at, received.body))
         except OtherSubject as problem:
             # a contact of several lists may be named by another of its ids: then the same one comes again, which no mix-up brings
             before = self._named.pop(call.key, None)
@@ -223,7 +237,7 @@ class Client:
             http_status=received.status,
             outcome=next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind)),
             error=None if problem is None else str(problem),
-            body=b"" if begun.call.operation.is_secret else received.body,
+            body=b"" if begun.call.operation.is_secret or isinstance(problem, OtherBusiness) else received.body,
         )
         with self._lock:
             self._statistics.requests += 1

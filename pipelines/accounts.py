@@ -4,15 +4,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from marketing_api.client import Connection
-from marketing_api.errors import AuthenticationFailed, BrokenResponse, Unreachable
+from marketing_api.errors import AuthenticationFailed, BrokenResponse, OtherBusiness, Unreachable
 from marketing_api.redaction import Secret
 from pipelines.home import prepare_home
+from pipelines.identity import check_kind
 from pipelines.settings import Settings, SettingsError
 
 
 @contextmanager
 def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
-    """The accounts, for as long as the context lasts. Raises SettingsError when the sandbox does not start."""
+    """The accounts, for as long as the context lasts. Raises SettingsError when they are not of the home's kind, or the sandbox does not
+    start."""
+    check_kind(settings)
     if not settings.is_sandbox:
         yield settings.accounts
     elif settings.sandbox_url:
@@ -31,7 +34,8 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
 
 
 def known_accounts(settings: Settings) -> tuple[Connection, ...]:
-    """The accounts, whether or not they respond: for what sends nothing."""
+    """The accounts, whether or not they respond: for what sends nothing. Raises SettingsError when they are not of the home's kind."""
+    check_kind(settings)
     return settings.accounts or (_sandbox(settings.sandbox_url or "http://127.0.0.1/1", settings),)
 
 
@@ -39,7 +43,9 @@ def explained(connection: Connection, problem: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenResponse):
         return f"{problem}; is {connection.url} the right address, and up?"
-    if isinstance(problem, AuthenticationFailed) and not connection.url.endswith("/1"):  # the same error code means both
+    if (
+        isinstance(problem, AuthenticationFailed) and not isinstance(problem, OtherBusiness) and not connection.url.endswith("/1")
+    ):  # the same error code means both
         return f"{problem}; or the address is wrong: {connection.url} does not end in /1, as the service's does"
     return str(problem)
 

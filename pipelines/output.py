@@ -93,6 +93,7 @@ class Status(Struct):
     schema_changes: list[SchemaChange] = []
     published: Published | None = None
     home: list[Part] = []
+    holds: str = ""
     notices: list[str] = []
 
 

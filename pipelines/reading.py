@@ -18,11 +18,12 @@ from assets.prefetch import Prefetcher
 from assets.sources import SourceAsset
 from marketing_api.client import RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
-from marketing_api.errors import AuthenticationFailed, MarketingApiError
+from marketing_api.errors import AuthenticationFailed, MarketingApiError, OtherBusiness
 from marketing_api.rate_limit import RateLimiter
 from pipelines.accounts import connections, explained
 from pipelines.backups import back_up_run
 from pipelines.home import in_use
+from pipelines.identity import recognising
 from pipelines.progress import report_waiting
 from pipelines.retention import tidy
 from pipelines.settings import Settings
@@ -65,6 +66,7 @@ def open_reader(
                 warehouse,
                 limiter=limiter,
                 spool=spool,
+                accept=recognising(settings, connection),
                 budget=budget,
                 fallback_zone=settings.timezone,
                 resume_hours=settings.resume_hours,
@@ -143,4 +145,5 @@ def _open_all(sessions: list[AccountSession]) -> None:
     if ours := next((problem for problem in problems.values() if not isinstance(problem, MarketingApiError)), None):
         raise ours
     text = "; ".join(f"account {each.account}: {explained(each.client.connection, problem)}" for each, problem in problems.items())
-    raise AuthenticationFailed(text) if {*map(type, problems.values())} == {AuthenticationFailed} else MarketingApiError(text)
+    is_ours = any(isinstance(problem, OtherBusiness) for problem in problems.values())
+    raise AuthenticationFailed(text) if is_ours or {*map(type, problems.values())} == {AuthenticationFailed} else MarketingApiError(text)

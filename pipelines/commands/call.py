@@ -4,7 +4,7 @@ import datetime as dt
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,8 @@ import msgspec
 from assets.account_session import business_of
 from marketing_api import operations
 from marketing_api.client import Client, Connection
-from marketing_api.errors import InvalidCall, MarketingApiError, OutcomeUnknown
+from marketing_api.errors import InvalidCall, MarketingApiError, OtherBusiness, OutcomeUnknown
+from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter
@@ -23,23 +24,35 @@ from pipelines import exits
 from pipelines.accounts import connections, explained
 from pipelines.commands import Arguments, command, print_error
 from pipelines.failures import explain
+from pipelines.identity import is_same, known_owner, note_owner, owner_in, recognising
 from pipelines.options import ACCOUNT, JSON, Option
 from pipelines.output import Finding, Findings, emit
-from pipelines.settings import Settings, account_named
+from pipelines.settings import Settings, SettingsError, account_named
+from pipelines.write_back.outbox.outbox import Outbox, outbox_path
 
 #: Seconds; all tries together take less than two, since a person waits.
 _FIRST_PAUSE = 0.03
+#: What a finding is about that says that the home holds another business's data, or is of the other kind.
+IDENTITY = "identity"
 _NO_KEY = "no key is configured, so this checks the embedded sandbox; MARKETING_API_KEY and MARKETING_API_URL name the real account\n"
 
 
-@command(JSON)
+@command(
+    Option(
+        "accept_business", "the home's data is to go on under this name with the business that its key belongs to now", str, metavar="NAME"
+    ),
+    Option("yes", "with --accept-business: do not ask"),
+    JSON,
+)
 def check(arguments: Arguments, settings: Settings) -> int:
-    """One line per account, with what to do about those that do not respond."""
+    """One line per account, with what to do about those that do not respond, or are another business than the home knows."""
     found = []
     with connections(settings) as accounts:
+        if arguments.accept_business is not None:
+            return _accept_business(arguments, settings, accounts)
         print(end=_NO_KEY if settings.is_sandbox and not arguments.json else "")
         for connection in accounts:
-            found.append(greeting(connection)[0])
+            found.append(greeting(connection, recognising(settings, connection, notes=False))[0])
             print(end="" if arguments.json else f"{found[-1].text}\n")
     is_well = all(each.is_well for each in found)
     if arguments.json:
@@ -47,14 +60,39 @@ def check(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE if is_well else exits.WRONG_USE
 
 
-def greeting(connection: Connection) -> tuple[Finding, dt.timedelta]:
+def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequence[Connection]) -> int:
+    """Exit code 1 when nobody agreed."""
+    by_name = {each.account: each for each in accounts}
+    connection = by_name[account_named(arguments.accept_business, list(by_name))]
+    known = known_owner(settings, connection.account)
+    with _client(connection) as (client, _):
+        told = owner_in(client.fetch(account.ME.bind()), connection)
+    if is_same(known, told):
+        print(f"{connection.account}: the key belongs to {told}, as the home knows it: there is nothing to confirm")
+        return exits.DONE
+    with Outbox(outbox_path(settings.home)) as outbox:
+        if left := len(outbox.open(connection.account)):
+            raise SettingsError(f"{left:,} requests to {known} are still open: send them with its key, or `marketing-sync push cancel`")
+    print(f"{connection.account}: the home holds the data of {known}; the key belongs to {told}", file=sys.stderr)
+    if not arguments.yes and not sys.stdin.isatty():
+        raise SettingsError("that has to be confirmed: run it on a terminal, or with --yes")
+    if not (arguments.yes or _says_yes("Go on under the same name with this one? [y/N] ")):
+        return print_error("nothing was changed", exits.INCOMPLETE)
+    note_owner(settings, connection.account, told)
+    print(f"{connection.account}: is {told} from now on")
+    return exits.DONE
+
+
+def greeting(connection: Connection, accept: Callable[[Response], object] = lambda _: None) -> tuple[Finding, dt.timedelta]:
     """One cheap request: whether address and key are right, and what to do where they are not; how far the service's clock is ahead."""
     try:
-        with _client(connection) as (client, limiter):
+        with _client(connection, accept) as (client, limiter):
             business = business_of(client.fetch(account.ME.bind()))
             name = business.business_name if business else "an account without a name"
             text = f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s"
             return Finding("account", True, text), client.clock.skew
+    except OtherBusiness as problem:
+        return Finding(IDENTITY, False, f"{connection.account}: {plain(str(problem))}"), dt.timedelta()
     except MarketingApiError as problem:
         return Finding("account", False, f"{connection.account}: not connected: {plain(explained(connection, problem))}"), dt.timedelta()
 
@@ -73,8 +111,10 @@ def call(arguments: Arguments, settings: Settings) -> int:
         connection = by_name[account_named(arguments.account, list(by_name))]
         if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
             return print_error("nothing was sent", exits.INCOMPLETE)
-        with _client(connection) as (client, _):
+        with _client(connection, recognising(settings, connection, notes=False)) as (client, _):
             try:
+                if not call.operation.is_read:
+                    client.fetch(account.ME.bind())
                 return _print(client, call)
             except MarketingApiError as problem:
                 return print_error(f"marketing-sync: {explained(connection, problem)}", explain(problem)[1])
@@ -93,12 +133,12 @@ def _print(client: Client, call: Call) -> int:
 
 
 @contextmanager
-def _client(connection: Connection) -> Iterator[tuple[Client, RateLimiter]]:
+def _client(connection: Connection, accept: Callable[[Response], object] = lambda _: None) -> Iterator[tuple[Client, RateLimiter]]:
     limiter = RateLimiter.shared(connection)
     # Requests by hand leave nothing behind.
     with (
         tempfile.TemporaryDirectory() as spool,
-        Client(connection, limiter, record=lambda _: None, spool=Path(spool), first_pause=_FIRST_PAUSE) as client,
+        Client(connection, limiter, record=lambda _: None, spool=Path(spool), accept=accept, first_pause=_FIRST_PAUSE) as client,
     ):
         yield client, limiter
 
@@ -124,7 +164,11 @@ def _parameters(words: Sequence[str]) -> dict[str, object]:
 def _agreed(call: Call, connection: Connection) -> bool:
     shown = ", ".join(f"{name}={value}" for name, value in call.shown.items())
     print(f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
+    return _says_yes("Send it? [y/N] ")
+
+
+def _says_yes(question: str) -> bool:
     try:
-        return input("Send it? [y/N] ").strip().lower() in ("y", "yes")
+        return input(question).strip().lower() in ("y", "yes")
     except (EOFError, RuntimeError):  # no terminal, or standard input is closed
         return False

@@ -8,18 +8,20 @@ from importlib.metadata import version
 from pathlib import Path
 
 from marketing_api.clock import utc_now
+from marketing_api.redaction import plain
 from pipelines import exits
 from pipelines.accounts import connections
 from pipelines.backups import backup_storage
 from pipelines.commands import Arguments, command
-from pipelines.commands.call import greeting
+from pipelines.commands.call import IDENTITY, greeting
 from pipelines.failures import HomeError
 from pipelines.freshness import ago, standstill
 from pipelines.home import prepare_home, unfinished_erasure
+from pipelines.identity import check_kind, identity_of, recognising
 from pipelines.options import JSON
 from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published
-from pipelines.settings import Settings
+from pipelines.settings import Settings, SettingsError
 from warehouse.backup import read_manifest
 from warehouse.connection import connect
 from warehouse.errors import WarehouseError, WarehouseLocked
@@ -41,7 +43,7 @@ _DEAD = """
 
 @command(JSON)
 def doctor(arguments: Arguments, settings: Settings) -> int:
-    """Exit code 1 when a line is not `ok`."""
+    """Exit code 1 when a line is not `ok`, 2 when the home holds the data of others than the settings name."""
     findings = []
     for look in _LOOKS:
         for finding in look(settings):
@@ -51,7 +53,8 @@ def doctor(arguments: Arguments, settings: Settings) -> int:
     is_well = all(finding.is_well for finding in findings)
     if arguments.json:
         emit(Findings(is_well, findings))
-    return exits.DONE if is_well else exits.INCOMPLETE
+    is_foreign = any(finding.what == IDENTITY and not finding.is_well for finding in findings)
+    return exits.WRONG_USE if is_foreign else exits.DONE if is_well else exits.INCOMPLETE
 
 
 def _programs(settings: Settings) -> Iterator[Finding]:
@@ -135,11 +138,17 @@ def _backup(settings: Settings) -> Iterator[Finding]:
 
 
 def _accounts(settings: Settings) -> Iterator[Finding]:
+    try:
+        check_kind(settings)
+    except (SettingsError, HomeError) as problem:
+        yield Finding(IDENTITY, False, str(problem))
+        return
+    yield Finding(IDENTITY, True, plain(str(identity_of(settings.home))))
     with connections(settings) as accounts:
         if settings.is_sandbox:
             yield Finding("account", True, "none is configured, so the embedded sandbox stands in; `marketing-sync init` connects yours")
         for connection in accounts:
-            found, skew = greeting(connection)
+            found, skew = greeting(connection, recognising(settings, connection, notes=False))
             yield found
             if skew:
                 text = f"this machine's clock differs from the service's by {abs(skew)}: set it right, or let the system keep it"

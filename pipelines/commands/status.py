@@ -17,6 +17,7 @@ from pipelines import exits, output
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago, due, is_to_come, standstill
 from pipelines.home import reading, unfinished_erasure
+from pipelines.identity import identity_of
 from pipelines.options import JSON, Option
 from pipelines.output import Status, emit
 from pipelines.publishing import lake_storage, published_document, what_is_published
@@ -52,7 +53,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
         queries = {**_QUERIES, "tables": _QUERIES["tables"].format(counted=_counted(connection))}
         read = {name: records(connection, sql) for name, sql in queries.items()}
     found = msgspec.convert(read, Status)
-    found.home = _parts(settings, read["sizes"])
+    found.home, found.holds = _parts(settings, read["sizes"]), plain(str(identity_of(settings.home)))
     found.notices = list(_standstills(found.tables, now)) if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     found.notices += filter(None, [unfinished_erasure(settings.home)])
     if arguments.json:
@@ -102,6 +103,7 @@ def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
         console.print(grid("schema changes", columns, map(_change_cells, found.schema_changes)))
     console.print(grid("home", "part, >MB, >in 30 days", _home_cells(found.home)))
     console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
+    console.print(f"holds: {found.holds}", soft_wrap=True, markup=False)
 
 
 def grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Grid:

@@ -136,9 +136,10 @@ class Plan:
 
     @property
     def request_count(self) -> int:
-        """Requests that sending takes, look-ups and what earlier pushes left included, verification aside."""
+        """Requests that sending takes: whose account it is, look-ups and what earlier pushes left included, verification aside."""
         look_ups = len({item.email for item in self.items if item.must_look_up})
-        return len(self.items) + look_ups + self.earlier_count
+        count = len(self.items) + look_ups + self.earlier_count
+        return count and 1 + count
 
     @property
     def earlier_count(self) -> int:

@@ -21,9 +21,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from marketing_api.errors import MarketingApiError, OtherBusiness
+from marketing_api.operations import account as operations
 from pipelines.alerts import try_to_post
 from pipelines.backups import back_up_run
 from pipelines.home import in_use
+from pipelines.identity import check_kind
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.account_state import load_known
 from pipelines.write_back.input.files import read_file, read_query
@@ -53,7 +56,8 @@ _ENQUEUE_WAIT_S, _SENDER_WAIT_S = 600.0, 24 * 3600.0
 
 
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
-    """What would be sent. No request is sent, nothing is written. Raises InputError, WarehouseError, OutboxError."""
+    """What would be sent. No request is sent, nothing is written. Raises InputError, SettingsError, WarehouseError, OutboxError."""
+    check_kind(settings)
     gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
     try:
         with Outbox(outbox_path(settings.home)) as outbox:
@@ -141,6 +145,7 @@ class PushRun:
     ran: Ran
     watch: Watch
     client: Client = field(init=False)
+    _unrecognised: str | None = field(init=False, default=None)  # why it is not known whose account it is
 
     def take(self, *steps: Callable[[PushRun], None]) -> Ran:
         """Take these steps as the account's only sender. Nothing left to be done: no request at all."""
@@ -149,16 +154,27 @@ class PushRun:
             is_sender = sender_lock(self.settings.home, self.ran.account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
             with in_use(self.settings.home), is_sender, _open_client(self.settings, self.ran.account) as client:
                 self.client = self.watch.client = client
+                self._unrecognised = self._recognise()
                 for step in steps:
                     step(self)
             ran, own = self.ran, client.statistics
             self.ran = replace(ran, requests=ran.requests + own.requests, waited_s=ran.waited_s + own.waited_s)
         return self.ran
 
+    def _recognise(self) -> str | None:
+        """Request whose account it is, ahead of everything else. Raises OtherBusiness; returns why the service does not say."""
+        try:
+            self.client.fetch(operations.ME.bind())
+        except OtherBusiness:
+            raise
+        except MarketingApiError as problem:
+            return str(problem)
+        return None
+
     def send_open(self) -> None:
         if open_ := self.outbox.open(self.ran.account):
             sending = Sending(self.outbox, self.client, self.ran.account, stop=self.watch.halt, on_progress=self.watch.sent)
-            self._note(frozenset(entry.push_id for entry in open_), sending.run())
+            self._note(frozenset(entry.push_id for entry in open_), self._unrecognised or sending.run())
 
     def read_back(self) -> None:
         """Compare what the service shows with what was sent and not looked at yet, each push as it was ordered; drift stands in the outbox.
@@ -168,7 +184,7 @@ class PushRun:
         if not pushes or self.ran.stopped:
             return
         self.watch.reading_back()
-        labels, stopped = self._labels(), None
+        labels, stopped = self._labels(), self._unrecognised
         ways: defaultdict[str, set[int]] = defaultdict(set)
         for push in filter(None, map(self.outbox.push, pushes)):
             ways[str(push.options.get("verify", "sample"))].add(push.push_id)
@@ -192,10 +208,13 @@ class PushRun:
 
 @contextmanager
 def _open_client(settings: Settings, account: str) -> Iterator[Client]:
-    """The account's client, under the account's limit, with every request in the archive. Opening it sends nothing."""
+    """The account's client, under the account's limit, with every request in the archive. Opening it sends nothing; it sends nothing more
+    once another business responds.
+    """
     from marketing_api.client import Client  # and what it needs: a plan does without
     from marketing_api.rate_limit import RateLimiter
     from pipelines.accounts import connections
+    from pipelines.identity import recognising
     from warehouse.archive import Archive
     from warehouse.archive.disk import Workspace
 
@@ -211,7 +230,7 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
         with (
             Archive(settings.home / "archive") as archive,
             closing(Workspace(settings.home / "tmp" / "spool")) as spool,
-            Client(connection, limiter, record=record, spool=spool.folder()) as client,
+            Client(connection, limiter, record=record, spool=spool.folder(), accept=recognising(settings, connection)) as client,
         ):
             yield client
 

@@ -53,7 +53,7 @@ def test_removing_by_address_takes_a_request_for_each_contact_of_it(plan: Planne
         {"email": "nobody@example.com", "tagname": "vip"},
     ]
     assert [item.must_look_up for item in planned.items] == [False, False, False, True]
-    assert planned.request_count == 5
+    assert planned.request_count == 6
 
 
 def test_rows_that_contradict_each_other_are_both_bad(plan: Planner) -> None:

@@ -1,0 +1,156 @@
+"""Whose data a home holds: live accounts' or the sandbox's, and for each account name its business. `identity.json` of the home says so.
+
+Belongs here: that note, and the one comparison ahead of whatever is loaded, planned, sent or forgotten at the service: nothing of another
+business's response is recorded, and its client sends nothing more. Not here: the request that it needs (a session's or a push's first).
+A service that tells nothing about the business is recognised by its listings (`warehouse.loads.listing`).
+"""
+
+import secrets
+import urllib.parse
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import msgspec
+
+from marketing_api.errors import OtherBusiness
+from marketing_api.exchange import Connection, Response
+from marketing_api.operations import account as operations
+from pipelines.failures import HomeError
+from pipelines.settings import Settings, SettingsError
+from pipelines.upgrade import open_warehouse
+from warehouse.archive.disk import exclusive, no_folder, write_file
+from warehouse.sql import records
+
+FILE = "identity.json"
+LIVE, SANDBOX = "live", "sandbox"
+_LOADED = "select business_id, business_name, service_name from source.business where account = $account and _deleted_at is null"
+
+
+class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The business behind an account name, as far as the service told; `host` of the address that told it."""
+
+    business_id: int | None = None
+    business_name: str | None = None
+    service_name: str | None = None
+    host: str | None = None
+
+    def __str__(self) -> str:
+        number = None if self.business_id is None else f"id {self.business_id}"
+        more = ", ".join(filter(None, [number, self.service_name, self.host]))
+        return f"{self.business_name or 'a business without a name'}{f' ({more})' if more else ''}"
+
+    @property
+    def is_told(self) -> bool:
+        return (self.business_id, self.business_name, self.service_name) != (None, None, None)
+
+    def including(self, other: "Owner") -> "Owner":
+        """With what the other one has beside it."""
+        return Owner(**msgspec.structs.asdict(other) | {name: had for name, had in msgspec.structs.asdict(self).items() if had is not None})
+
+
+class Identity(msgspec.Struct):
+    """`kind`: LIVE or SANDBOX, once anything was read; `accounts`: by name."""
+
+    home_id: str = ""
+    kind: str = ""
+    accounts: dict[str, Owner] = {}
+
+    def __str__(self) -> str:
+        owners = ", ".join(f"{name} is {owner}" for name, owner in self.accounts.items())
+        return f"{self.kind}{f': {owners}' if owners else ''}" if self.kind else "nothing was read yet: neither live nor the sandbox's"
+
+
+def is_same(known: Owner, told: Owner) -> bool:
+    """Whether it is the business that is known. Businesses are renamed and services move: an id that stays counts for more than either, but
+    is no proof where both have changed, since each service counts its own.
+    """
+    is_named_alike = (known.business_name, known.service_name) == (told.business_name, told.service_name)
+    is_there = known.host in (None, told.host)  # None: as an earlier version has loaded it
+    if known.business_id is not None and told.business_id is not None:
+        return known.business_id == told.business_id and (is_named_alike or is_there)
+    return not known.is_told or (is_named_alike and is_there)
+
+
+def identity_of(home: Path) -> Identity:
+    """As it is noted; of a home that an earlier version made, what its files say. Raises HomeError."""
+    path = home / FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Identity)
+    except (FileNotFoundError, NotADirectoryError):
+        is_live = (home / "archive").exists() and not (home / "sandbox.jsonl").exists()  # which the embedded sandbox makes first
+        return Identity(kind=LIVE if is_live else "")
+    except (OSError, msgspec.DecodeError) as problem:
+        raise HomeError(
+            f"{path} says whose data the home holds, and cannot be read ({problem}): put it back from a backup, or move it away, and the "
+            "warehouse is taken at its word"
+        ) from None
+
+
+def check_kind(settings: Settings) -> None:
+    """A home is live or the sandbox's for good. Raises SettingsError."""
+    if settings.shards:  # each has a home of its own
+        return
+    identity, kind = identity_of(settings.home), SANDBOX if settings.is_sandbox else LIVE
+    if identity.kind in ("", kind) or (settings.sandbox_url and not identity.home_id):
+        return
+    holds = f"the home {settings.home} holds data of {identity}"
+    if kind == SANDBOX:
+        raise SettingsError(
+            f"{holds}, and no key is configured: set MARKETING_API_KEY and MARKETING_API_URL, or run where `.env` or accounts.toml is; for "
+            "the sandbox set another MARKETING_HOME. Nothing was read or sent"
+        )
+    raise SettingsError(f"{holds}, which is invented: set MARKETING_HOME to another folder for live accounts. Nothing was read or sent")
+
+
+def recognising(settings: Settings, connection: Connection, *, notes: bool = True) -> Callable[[Response], None]:
+    """What a client accepts responses by: it compares each of `app/me` with what is known, and `notes` what it tells.
+
+    It raises OtherBusiness.
+    """
+    account, known = connection.account, known_owner(settings, connection.account)
+
+    def accept(response: Response) -> None:
+        if response.call.operation is not operations.ME:
+            return
+        told = owner_in(response, connection)
+        if not is_same(known, told):
+            whose = f"belongs to {told}" if told.is_told else "is nobody's that the service names"
+            raise OtherBusiness(
+                f"the key {whose}, and under the name {account} this home holds the data of {known}: nothing was loaded or sent. Set the "
+                f"key and address of {known.business_name or 'that one'}, or another MARKETING_HOME; if the change is meant, "
+                f"`marketing-sync check --accept-business {account}` confirms it"
+            )
+        if notes:
+            note_owner(settings, account, told.including(known))
+
+    return accept
+
+
+def owner_in(response: Response, connection: Connection) -> Owner:
+    """The business that a response of `app/me` names."""
+    from assets.account_session import business_of  # what it needs, a plan does without
+
+    host, business = urllib.parse.urlsplit(connection.url).hostname, business_of(response)
+    return Owner(business.business_id, business.business_name, business.service_name, host) if business else Owner(host=host)
+
+
+def known_owner(settings: Settings, account: str) -> Owner:
+    """As it is noted, else as the warehouse has it: never as a service says now. Raises HomeError, and what `connect` raises."""
+    if owner := identity_of(settings.home).accounts.get(account):
+        return owner
+    if settings.warehouse_path.exists():
+        with open_warehouse(settings.home, settings.lock_seconds, read_only=True) as connection, suppress(duckdb.CatalogException):
+            return next((Owner(**row) for row in records(connection, _LOADED, {"account": account})), Owner())
+    return Owner()
+
+
+def note_owner(settings: Settings, account: str, owner: Owner) -> None:
+    """Durably. A home gets its id and kind with its first account."""
+    with exclusive(settings.home):  # sessions are opened together
+        before = identity_of(settings.home)
+        kind = SANDBOX if settings.is_sandbox else LIVE
+        noted = Identity(before.home_id or secrets.token_hex(8), kind, before.accounts | {account: owner})
+        if noted != before:
+            write_file(no_folder(settings.home / FILE), msgspec.json.encode(noted))

@@ -1,12 +1,17 @@
 """The backup behind each run and push. Not here: what is backed up (`warehouse.backup`), the commands (`commands.backup`)."""
 
+from contextlib import suppress
+from typing import Any
+
 from pipelines.alerts import try_to_post
 from pipelines.failures import explain
 from pipelines.home import in_use
+from pipelines.identity import identity_of
 from pipelines.progress import report_waiting, stage
 from pipelines.settings import Settings, SettingsError
-from warehouse.backup import BackupReport, back_up
-from warehouse.lake import UNNAMED
+from warehouse.backup import BackupReport, back_up, check_place
+from warehouse.errors import StorageUnavailable
+from warehouse.lake import UNNAMED, check_shard
 from warehouse.storage import Storage
 
 
@@ -21,7 +26,22 @@ def back_up_home(settings: Settings, *, verify: bool = False, is_only: bool = Fa
     """Raises WarehouseError and SettingsError."""
     with in_use(settings.home), stage("backup"):
         storage = backup_storage(settings)
-        return back_up(settings.home, storage, verify=verify, is_only=is_only, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+        home_id = identity_of(settings.home).home_id
+        how: dict[str, Any] = {"home_id": home_id, "deadline_s": settings.lock_seconds, "on_wait": report_waiting}
+        return back_up(settings.home, storage, verify=verify, is_only=is_only, **how)
+
+
+def check_places(settings: Settings) -> None:
+    """That what the run leaves elsewhere takes no other home's place, before it begins. Raises ForeignFolder. What cannot be reached now is
+    told in the end.
+    """
+    home_id = identity_of(settings.home).home_id
+    with suppress(StorageUnavailable):
+        if settings.backup_url:
+            check_place(settings.home, backup_storage(settings), home_id)
+    with suppress(StorageUnavailable):
+        if settings.lake_url:
+            check_shard(Storage(settings.lake_url), settings.shard or UNNAMED, home_id)
 
 
 def back_up_run(settings: Settings) -> str:

@@ -23,7 +23,7 @@ from marketing_api.clock import utc_now
 from pipelines.backups import back_up_home
 from pipelines.home import in_use, work_list
 from pipelines.progress import report_waiting, stage
-from pipelines.publishing import lake_storage
+from pipelines.publishing import export_to_lake
 from pipelines.report.render import write_report
 from pipelines.settings import Settings
 from pipelines.write_back.forgetting import forget_in_outbox, forget_in_pushes
@@ -42,7 +42,7 @@ from warehouse.erased_files import forget_in_sqlite, hits, kind_of, mask
 from warehouse.erasure import Erasing, forget_in_database, titles_of, tokens_of
 from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten
-from warehouse.lake import UNNAMED, export, export_parquet, known_exports
+from warehouse.lake import export_parquet, known_exports
 from warehouse.masking import personal_key
 from warehouse.person import Person, find_person
 from warehouse.policies import PersonalData
@@ -62,7 +62,7 @@ _OWN_STEPS = (
     *("tmp/*/*", "tmp/*/*/*", "pushes/plan/*", "pushes/*/rows.parquet", "pushes/*/rejected.csv"),
 )
 #: What is no place of ours: models of the user's, and the memory of the sandbox, which is a service.
-_OF_OTHERS = ("models", "sandbox.jsonl")
+_OF_OTHERS = ("models", "sandbox.jsonl", "identity.json")
 
 
 class WorkList(msgspec.Struct):
@@ -323,7 +323,7 @@ class _Erasure:
                 yield str(folder), partial(lambda folder: export_parquet(published_path(home), folder).files, folder)
             if settings.lake_url:
                 place = f"lake {shown(settings.lake_url)}"
-                yield place, lambda: len(export(home, lake_storage(settings), settings.shard or UNNAMED, keep_earlier=False).tables)
+                yield place, lambda: len(export_to_lake(settings, keep_earlier=False).tables)
         if settings.backup_url:
             yield f"backup {shown(settings.backup_url)}", lambda: len(back_up_home(settings, is_only=True).manifest.files)
 

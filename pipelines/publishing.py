@@ -11,6 +11,7 @@ from marketing_api.redaction import plain
 from pipelines import output
 from pipelines.freshness import ago
 from pipelines.home import in_use
+from pipelines.identity import identity_of
 from pipelines.progress import advance, report_waiting, stage
 from pipelines.retention import let_go_of_rows
 from pipelines.settings import Settings, SettingsError
@@ -65,10 +66,16 @@ class Lake:
         try:
             with stage("export to the lake"):
                 # fsspec's thread keeps the context in which it is called first, and with it what Dagster's step holds, to the end
-                return Context().run(lambda: export(settings.home, Storage(settings.lake_url), settings.shard or UNNAMED))
+                return Context().run(lambda: export_to_lake(settings))
         except WarehouseError as problem:
             self.problem = f"published, but not exported to the lake: {problem}"
             raise (StorageMisconfigured if isinstance(problem, StorageMisconfigured) else WarehouseError)(self.problem) from None
+
+
+def export_to_lake(settings: Settings, *, keep_earlier: bool = True) -> Manifest:
+    """What `export` returns and raises."""
+    storage, home_id = lake_storage(settings), identity_of(settings.home).home_id
+    return export(settings.home, storage, settings.shard or UNNAMED, keep_earlier=keep_earlier, home_id=home_id)
 
 
 def lake_storage(settings: Settings) -> Storage:

@@ -21,7 +21,7 @@ from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError, OtherBusiness
 from marketing_api.rate_limit import RateLimiter
 from pipelines.accounts import connections, explained
-from pipelines.backups import back_up_run
+from pipelines.backups import back_up_run, check_places
 from pipelines.home import in_use
 from pipelines.identity import recognising
 from pipelines.progress import report_waiting
@@ -51,6 +51,7 @@ def open_reader(
     """A reader of the chosen assets over all accounts, by the chosen `options.SYNC`. Raises a MarketingApiError when none responds."""
     now, shrink_limit = SteadyClock(now), None if options.get("accept_shrink") else settings.shrink_limit
     with in_use(settings.home), ExitStack() as stack:
+        check_places(settings)
         accounts = stack.enter_context(connections(settings))
         warehouse = _warehouse(settings, stack.enter_context(Archive(settings.home / "archive")))
         spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()

@@ -6,6 +6,7 @@ Whatever is interrupted is done by the next run. Not here: how (`warehouse.reten
 
 import logging
 import os
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from pipelines.failures import explain
 from pipelines.home import in_use
 from pipelines.progress import report_waiting, stage
 from pipelines.settings import Settings
+from pipelines.upgrade import upgrade_copies
 from warehouse.archive.disk import remove
 from warehouse.connection import connect
 from warehouse.retention import compact, let_go, note_sizes
@@ -37,8 +39,8 @@ def tidy(settings: Settings) -> None:
     try:
         with in_use(settings.home), stage("tidying up"):
             compact(settings.home, settings.kept, utc_now())
-            _remove_old(settings.home / "logs", settings.kept.logs)
-            _remove_old(settings.home / "upgrades", settings.kept.upgrades)
+            _remove_old((settings.home / "logs").glob("*.log*"), settings.kept.logs)
+            _remove_old(upgrade_copies(settings.home), settings.kept.upgrades)
             if settings.kept.dagster and os.environ.get("DAGSTER_HOME"):
                 from pipelines.dagster_internals import prune_runs  # Dagster takes seconds to import: a run that shows in it has done so
 
@@ -47,7 +49,7 @@ def tidy(settings: Settings) -> None:
         log.warning("the home is not tidied up: %s", explain(problem)[0])
 
 
-def _remove_old(folder: Path, days: int | None) -> None:
-    for path in folder.glob("*") if days else ():
+def _remove_old(paths: Iterable[Path], days: int | None) -> None:
+    for path in paths if days else ():
         if path.stat().st_mtime < (utc_now() - timedelta(days or 0)).timestamp():
             remove(path)

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -149,6 +149,7 @@ class Settings:
     accounts: tuple[Connection, ...] = ()
     folder: Path = Path()  # where `.env`, accounts.toml and activations.toml are looked for
     shards: tuple[str, ...] = ()  # those of accounts.toml while none is picked; there are no accounts then
+    unknown: tuple[str, ...] = ()  # MARKETING_ variables that are no settings, each with the nearest one
     history_start: dt.date = setting(day, dt.date(2015, 1, 1), "first day that the first sync reads")
     lookback_days: int = setting(whole, 7, "days that every night reads again")
     calendar_days_ahead: int = setting(whole, 90, "days ahead for which scheduled posts are read")
@@ -272,18 +273,22 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mo
     if password := _key("MARKETING_MAIL_PASSWORD", values):
         values["MARKETING_MAIL_PASSWORD"] = password
     given = {each.name: _read(name, each.metadata["read"], values[name]) for name, each in _VARIABLES.items() if values.get(name)}
-    tables, shards = _declared(folder / "accounts.toml", given.get("shard", ""))
+    declared = _declared(folder / "accounts.toml")
+    tables, shards = _of_shard(declared, given.get("shard", ""))
+    unknown = _unknown(values, declared)
     for_all = {"body_limit": given.get("body_limit", BODY_LIMIT), "budget_url": given.get("budget_url")}
     found = () if shards else _accounts(tables, values, given.get("max_rate"))
     accounts = tuple(replace(account, **for_all) for account in found)
+    _check_keys((each.account, each.url, each.key.reveal()) for each in accounts)
     home = folder / Path(values.get("MARKETING_HOME") or ("data/live" if accounts or shards else "data/sandbox")).expanduser()
     home = (home / given.get("shard", "")).resolve()
     try:  # names that are no text in UTF-8 (or read as none, under a locale without it) cannot be opened by every part of this
         str(home).encode()
     except UnicodeEncodeError:
         raise SettingsError("the home's name is no text in UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder") from None
-    settings = Settings(home=home, accounts=accounts, folder=folder, shards=shards, **given)
+    settings = Settings(home=home, accounts=accounts, folder=folder, shards=shards, unknown=unknown, **given)
     _check_mail(settings)
+    _check_apart(settings)
     if settings.shard and settings.lake_url and settings.personal_data is PersonalData.HASH and not settings.personal_key:
         raise SettingsError("MARKETING_PERSONAL_KEY is missing: hashes of all shards in a lake need the same key")
     if not settings.network_home and (kind := network_file_system(home, mounts)):
@@ -293,6 +298,46 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mo
             "MARKETING_NETWORK_HOME=on if no other machine ever uses this home"
         )
     return settings
+
+
+#: Variables that are no fields; MARKETING_CODE_HOST is of `deploy/workspace.yaml`.
+_OTHERS = (
+    "MARKETING_HOME",
+    "MARKETING_API_URL",
+    "MARKETING_CODE_HOST",
+    *(f"MARKETING_{name}{end}" for name in ("API_KEY", "MAIL_PASSWORD") for end in ("", "_FILE")),
+)
+
+
+def _unknown(values: Mapping[str, str], tables: Mapping[str, Mapping[str, Any]]) -> tuple[str, ...]:
+    """What is set for nothing, with what was most likely meant."""
+    of_accounts = [f"{table.get('key_env')}{end}" for table in tables.values() for end in ("", "_FILE")]
+    known = {*_VARIABLES, *_OTHERS, *of_accounts}
+    wrong = sorted(name for name in values if name.startswith("MARKETING_") and name not in known)
+    own = {name.removeprefix("MARKETING_"): name for name in known}  # with what all have in common, all would be near
+    near = [[f" (did you mean {own[found]}?)" for found in get_close_matches(name.removeprefix("MARKETING_"), own, 1)] for name in wrong]
+    return tuple(f"{name} is no setting{''.join(meant)}: it does nothing" for name, meant in zip(wrong, near, strict=True))
+
+
+def _check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
+    """One key is one account: under two names everything of it would be there twice. `keys`: account, address, key or where it is."""
+    names: dict[tuple[str, str], str] = {}
+    for name, url, key in keys:
+        host = url.partition("://")[2].partition("/")[0].lower()
+        if (other := names.setdefault((host, key), name)) != name:
+            raise SettingsError(f"accounts.toml: {other} and {name} have the same key; a key is one account: keep one of the names")
+
+
+def _check_apart(settings: Settings) -> None:
+    """What is kept elsewhere is swept, and made anew of the home: neither may be in the other."""
+    homes = [settings.home / shard for shard in settings.shards] or [settings.home]
+    for variable, url in {"MARKETING_BACKUP_URL": settings.backup_url, "MARKETING_LAKE_URL": settings.lake_url}.items():
+        if not url or not (url.startswith("file://") or "://" not in url):
+            continue
+        place = Path(url.removeprefix("file://")).expanduser().resolve()
+        for home in map(Path.resolve, homes):
+            if place.is_relative_to(home) or home.is_relative_to(place):
+                raise SettingsError(f"{variable}: {place} and the home {home} are one in the other; set a folder beside the home")
 
 
 def _check_mail(settings: Settings) -> None:
@@ -318,7 +363,7 @@ def _dotenv(path: Path) -> dict[str, str]:
         return {}
     values: dict[str, str] = {}
     try:
-        with path.open(encoding="utf-8") as stream:
+        with path.open(encoding="utf-8-sig") as stream:
             for binding in parse_stream(stream):
                 if binding.error or (binding.key and binding.value is None):
                     raise SettingsError(f"{path.name}, line {binding.original.line}: not NAME=value; correct or remove the line")
@@ -336,16 +381,26 @@ def _unreadable(path: Path, problem: Exception) -> SettingsError:
     return SettingsError(f"{path.name} cannot be read: {why}; correct or remove it")
 
 
-def _declared(path: Path, shard: str) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
-    """The tables of `accounts.toml`, of the shard if one is picked; and the shards from which one has yet to be picked."""
+def _declared(path: Path) -> dict[str, dict[str, Any]]:
+    """The tables of `accounts.toml`, of all shards."""
     tables = declared_tables(path, "accounts", _ACCOUNT, needed=("url",)) if path.exists() else {}
-    shards = tuple(dict.fromkeys(table["shard"] for table in tables.values() if "shard" in table))
     for name, table in tables.items():
-        if shards and (not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", table.get("shard", "")) or table["shard"] in _TAKEN):
+        is_sharded = any("shard" in each for each in tables.values())
+        if is_sharded and (not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", table.get("shard", "")) or table["shard"] in _TAKEN):
             rule = f"a name of letters, digits, - and _ but none of {', '.join(_TAKEN)}, for all accounts or for none"
             raise SettingsError(f"{path.name}, [accounts.{name}]: shard is {rule}")
+    where = {name: table.get("key_env") or table.get("key_file") for name, table in tables.items()}
+    _check_keys((name, tables[name]["url"], place) for name, place in where.items() if place)
+    return tables
+
+
+def _of_shard(tables: dict[str, dict[str, Any]], shard: str) -> tuple[dict[str, dict[str, Any]], tuple[str, ...]]:
+    """The tables of the shard if one is picked; and the shards from which one has yet to be picked."""
+    shards = tuple(dict.fromkeys(table["shard"] for table in tables.values() if "shard" in table))
     if shard and shard not in shards:
-        raise SettingsError(f"MARKETING_SHARD={shard!r}: no account of {path.name} has this shard; there are {', '.join(shards) or 'none'}")
+        raise SettingsError(
+            f"MARKETING_SHARD={shard!r}: no account of accounts.toml has this shard; there are {', '.join(shards) or 'none'}"
+        )
     if shard:
         return {name: table for name, table in tables.items() if table["shard"] == shard}, ()
     return tables, shards
@@ -375,7 +430,7 @@ def _key(variable: str, values: Mapping[str, str]) -> str:
 
 def _key_in(what: str, file: str) -> str:
     try:
-        found = Path(file).expanduser().read_text(encoding="utf-8").strip()
+        found = Path(file).expanduser().read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as problem:
         why = problem.strerror if isinstance(problem, OSError) else "it is not text"
         raise SettingsError(f"{what}: {file} cannot be read: {why}") from None
@@ -392,7 +447,7 @@ _ACCOUNT = {"url": TEXT, "key_env": TEXT, "key_file": TEXT, "max_rate": NUMBER, 
 def declared_tables(path: Path, group: str, takes: Mapping[str, tuple[Any, str]], needed: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The tables [group.NAME] of a TOML file, by name and in its order, with the keys that they take. Raises SettingsError."""
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise _unreadable(path, problem) from None
     tables, one = content.pop(group, None), group.removesuffix("s")

@@ -61,7 +61,7 @@ class Outdated(NamedTuple):
 
 def upgrade_copies(home: Path) -> list[Path]:
     """The folders with files as they were before an upgrade, newest first. They hold personal data."""
-    return sorted((home / "upgrades").glob("*"), reverse=True)
+    return sorted((home / "upgrades").glob(f"{'[0-9]' * 8}T*Z-*"), reverse=True)
 
 
 def open_warehouse(home: Path, lock_seconds: float, *, read_only: bool = False) -> AbstractContextManager[duckdb.DuckDBPyConnection]:

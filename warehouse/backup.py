@@ -2,7 +2,7 @@
 
 Sealed files of the archive stand there under the names they have in the home; what changes stands beside its name with its digest
 (`outbox.sqlite.1f…`), the load log in pieces. `manifest.json` names what belongs together and is swapped last. Nothing is deleted, unless
-people are to be forgotten.
+people are to be forgotten, and never what has another name than these. A restore believes no other name either.
 Not here: what becomes of the outbox (`pipelines.write_back.outbox.store`), making the warehouse of it (`rebuild`).
 """
 
@@ -10,6 +10,7 @@ import contextlib
 import datetime as dt
 import hashlib
 import itertools
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -35,6 +36,7 @@ _CHANGING = (
     "archive/unfinished/*.json",
     "archive/forgotten.json",
     "archive/journals/*.journal",
+    "identity.json",
     "personal.key",
     "sandbox.jsonl",
     "models/**/*",
@@ -62,6 +64,7 @@ class Manifest(msgspec.Struct):
 
     made_at: dt.datetime
     files: list[File]
+    home_id: str = ""
 
 
 @dataclass
@@ -80,23 +83,25 @@ def back_up(
     *,
     verify: bool = False,
     is_only: bool = False,
+    home_id: str = "",
     deadline_s: float = DEADLINE_S,
     on_wait: OnWait | None = None,
 ) -> BackupReport:
     """Send what is not there yet. `verify`: read everything that is there, too. Safe while others use the home, and to be killed.
-    `is_only`: what the home does not have as it is there goes, but for requests and pushes that the home has lost.
+    `is_only`: what the home does not have as it is there goes, but for requests and pushes that the home has lost. `home_id`: no other
+    home's backup is there.
 
-    Raises StorageUnavailable, and what `connection.connect` raises.
+    Raises StorageUnavailable, ForeignFolder, and what `connection.connect` raises.
     """
     with exclusive(home / ".backup"), contextlib.closing(Workspace(home / "tmp" / "backup")) as workspace:
         before = read_manifest(storage) or Manifest(utc_now(), [])
-        _check_same_home(home, storage, before)
+        _check_same_home(home, storage, before, home_id)
         there = storage.names()
         bad = {file.stored for file in before.files if not file.is_in(there) or (verify and storage.digest(file.stored) != file.sha256)}
         if is_only:  # what was written anew under its name may be as long as it was
             bad |= {file.stored for file in before.files if _is_sealed(file.path) and _is_other(home / file.path, file)}
         sender = _Sender(home, storage, workspace, before, {name: size for name, size in there.items() if name not in bad})
-        manifest = Manifest(utc_now(), [*sender.all(deadline_s, on_wait)])
+        manifest = Manifest(utc_now(), [*sender.all(deadline_s, on_wait)], home_id)
         paths = {file.path for file in manifest.files}
         paths |= retired(home / "archive")
         for file in before.files:  # what a home has lost stays in its backup
@@ -106,27 +111,35 @@ def back_up(
         storage.write(_MANIFEST, msgspec.json.encode(manifest))
         if is_only:
             kept = {_MANIFEST, *(file.stored for file in manifest.files)}
-            storage.delete([name for name in storage.names() if name not in kept])
+            storage.delete([name for name in storage.names() if name not in kept and _WRITTEN.fullmatch(name)])
         sent, named = ({file.stored for file in several} for several in (sender.sent, manifest.files))
         return BackupReport(manifest, sender.sent, sorted(bad & sent), sorted(bad & named - sent))
 
 
 def read_manifest(storage: Storage) -> Manifest | None:
-    """None when there is no backup."""
+    """None when there is no backup, which one of nothing is not either."""
     try:
-        return msgspec.json.decode(storage.read(_MANIFEST), type=Manifest)
+        manifest = msgspec.json.decode(storage.read(_MANIFEST), type=Manifest)
+        return manifest if manifest.files else None
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as problem:
         raise WarehouseError(f"{_MANIFEST} in {shown(storage.url)} is damaged ({problem}): put back an earlier version of it") from None
 
 
-def _check_same_home(home: Path, storage: Storage, before: Manifest) -> None:
-    """A home that was begun anew must not take the place of what was lost."""
+def check_place(home: Path, storage: Storage, home_id: str) -> None:
+    """Raises ForeignFolder where another home's backup is; StorageUnavailable."""
+    if before := read_manifest(storage):
+        _check_same_home(home, storage, before, home_id)
+
+
+def _check_same_home(home: Path, storage: Storage, before: Manifest, home_id: str) -> None:
+    """A home that was begun anew must not take the place of what was lost. Without ids, files tell."""
     sealed, gone = [file.path for file in before.files if _is_sealed(file.path)], retired(home / "archive")
-    if sealed and not any(path in gone or (home / path).exists() for path in sealed):
+    is_other = bool(sealed) and not any(path in gone or (home / path).exists() for path in sealed)
+    if before.home_id != home_id if before.home_id and home_id else is_other:
         where = shown(storage.url)
-        raise StorageMisconfigured(
+        raise ForeignFolder(
             f"{where} holds the backup of another home: `marketing-sync restore` brings it into an empty one; for this one set another "
             "MARKETING_BACKUP_URL"
         )
@@ -140,6 +153,30 @@ def _is_other(path: Path, file: File) -> bool:
 
 def _is_sealed(path: str) -> bool:
     return any(PurePosixPath(path).match(pattern) for pattern in _SEALED)
+
+
+def _with_digest(path: str, digest: str) -> str:
+    return f"{path}.{digest[:16]}"
+
+
+def _any_of(*patterns: str) -> str:
+    """As a regular expression."""
+    texts = [re.escape(pattern).replace(r"\*\*/", "(?:[^/]+/)*").replace(r"\*", "[^/]+") for pattern in patterns]
+    return f"(?:{'|'.join(texts)})"
+
+
+#: Files of a home that are in a backup, and the names that they have there; `.part`: left by a kill.
+_PATH = re.compile(_any_of(*_SEALED, *_CHANGING, _LOG, _OUTBOX, f"{_KEPT}*"))
+_WRITTEN = re.compile(
+    rf"(?:{_any_of(*_SEALED)}|{_any_of(*_CHANGING, _LOG, _OUTBOX, f'{_KEPT}*')}\.[0-9a-f]{{16}})(?:\.[0-9a-f]{{8}}\.part)?"
+)
+
+
+def _is_ours(file: File, home: Path) -> bool:
+    """Whether a backup would have called it so: no other name of a manifest is believed, nor one that leads out of the home."""
+    is_plain = not any(part in ("", ".", "..") for part in file.path.split("/")) and "\0" not in file.path
+    is_named = _PATH.fullmatch(file.path) and file.stored in (file.path, _with_digest(file.path, file.sha256))
+    return bool(is_plain and is_named) and (home / file.path).resolve().is_relative_to(home.resolve())
 
 
 class _Sender:
@@ -211,7 +248,7 @@ class _Sender:
     def _send(self, source: Path, path: str) -> File:
         """As the file `path` of the home. What was sent is read back."""
         digest = sha256(source)
-        file = File(path, path if _is_sealed(path) else f"{path}.{digest[:16]}", source.stat().st_size, digest)
+        file = File(path, path if _is_sealed(path) else _with_digest(path, digest), source.stat().st_size, digest)
         if not file.is_in(self._there):
             self._storage.upload(source, file.stored)
             if self._storage.digest(file.stored) != digest:
@@ -243,8 +280,8 @@ def restore(home: Path, storage: Storage) -> Manifest:
 
 def _fetch(home: Path, storage: Storage, workspace: Workspace, path: str, files: list[File]) -> list[str]:
     """The names of those that are missing or damaged; the file is then not made."""
-    if ".." in PurePosixPath(path).parts or PurePosixPath(path).is_absolute():
-        return [path]
+    if strange := [file.stored for file in files if not _is_ours(file, home)]:
+        return strange
     target, whole = home / path, workspace.file("whole")
     if target.exists() and target.stat().st_size == sum(file.bytes for file in files):
         return []

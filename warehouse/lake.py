@@ -8,8 +8,8 @@ reading it, unless it shows more of people. Not here: what is published (`publis
 """
 
 import datetime as dt
-import glob
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ from warehouse.errors import ForeignFolder
 from warehouse.publish import Published, published_path, read_facts, reading
 from warehouse.schema import columns_of
 from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
-from warehouse.storage import Storage, sha256
+from warehouse.storage import Storage, sha256, shown
 
 #: Who makes a file of views once a night can query it until the next one.
 GRACE = dt.timedelta(hours=36)
@@ -67,6 +67,7 @@ class Manifest(msgspec.Struct):
     published: Published
     tables: list[LakeTable]
     earlier: dict[str, Superseded] = {}
+    home_id: str = ""
 
     @property
     def folder(self) -> str:
@@ -82,11 +83,13 @@ class Manifest(msgspec.Struct):
 _decode = msgspec.json.Decoder(Manifest).decode
 
 
-def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = None, *, keep_earlier: bool = True) -> Manifest:
+def export(
+    home: Path, storage: Storage, shard: str, now: dt.datetime | None = None, *, keep_earlier: bool = True, home_id: str = ""
+) -> Manifest:
     """Export what `home` has published; a version that is current already is not sent again, nor a file that got there before a failure.
-    `keep_earlier`: versions that were superseded stay for a while.
+    `keep_earlier`: versions that were superseded stay for a while. `home_id`: no other home exports this shard.
 
-    Raises NothingPublished and StorageUnavailable.
+    Raises NothingPublished, StorageUnavailable and ForeignFolder.
     """
     now = now or utc_now()
     with (
@@ -95,7 +98,7 @@ def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = N
         reading(published_path(home), workspace.folder() / "spill") as connection,
     ):
         published = read_facts(connection)
-        before, version = manifest(storage, shard), f"{published.published_at:%Y%m%dT%H%M%S%fZ}"
+        before, version = check_shard(storage, shard, home_id), f"{published.published_at:%Y%m%dT%H%M%S%fZ}"
         current = before if before and before.version == version else None
         if current is None:
             known = before.earlier | {before.version: Superseded(now, before.published)} if before and keep_earlier else {}
@@ -105,7 +108,7 @@ def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = N
                 if now - each.at < GRACE and not each.published.shows_more_than(published.personal_data, published.group_min)
             }
             earlier.pop(version, None)
-            current = Manifest(shard, version, published, [], earlier)
+            current = Manifest(shard, version, published, [], earlier, home_id)
             there, path = storage.names(current.folder), workspace.file("table.parquet")
             for table in _written(connection, shard, path):
                 if there.get(place := f"{current.folder}/{table.file}") != table.bytes:
@@ -113,9 +116,25 @@ def export(home: Path, storage: Storage, shard: str, now: dt.datetime | None = N
                 current.tables.append(table)
             storage.write(f"{_SHARDS}/{shard}/{_MANIFEST}", msgspec.json.encode(current))
         # what an export left that failed goes, too
-        kept, own = {current.version, *current.earlier, _MANIFEST}, f"{_SHARDS}/{shard}/"
-        storage.delete([name for name in storage.names(own) if name.removeprefix(own).partition("/")[0] not in kept])
+        kept, own = {current.version, *current.earlier}, f"{_SHARDS}/{shard}/"
+        written = {name: _WRITTEN.fullmatch(name.removeprefix(own)) for name in storage.names(own)}
+        storage.delete([name for name, version in written.items() if version and version[1] not in kept])
     return current
+
+
+#: A file of a version, and one that a kill left of it; or of the manifest.
+_WRITTEN = re.compile(r"(\d{8}T\d{12}Z)/[^/]+\.[0-9a-f]{8}\.parquet(?:\.[0-9a-f]{8}\.part)?|manifest\.json\.[0-9a-f]{8}\.part")
+
+
+def check_shard(storage: Storage, shard: str, home_id: str) -> Manifest | None:
+    """The shard's manifest. Raises ForeignFolder when it is another home's; StorageUnavailable."""
+    found = manifest(storage, shard)
+    if found and found.home_id and home_id and found.home_id != home_id:
+        raise ForeignFolder(
+            f"shard {shard} of {shown(storage.url)} is another home's: set another MARKETING_LAKE_URL; if that home is gone for good, "
+            f"remove {_SHARDS}/{shard} there"
+        )
+    return found
 
 
 def _written(connection: duckdb.DuckDBPyConnection, shard: str, path: Path) -> Iterator[LakeTable]:
@@ -244,9 +263,9 @@ def export_parquet(published: Path, folder: Path) -> Export:
     Raises NothingPublished without that file, ForeignFolder when `folder` is a folder or file that this did not make.
     """
     folder = folder.absolute()
-    ours = f".{glob.escape(folder.name)}-{'[0-9]' * 8}T*Z-*"  # exports, and links to them that a kill left
+    ours = re.compile(rf"\.{re.escape(folder.name)}-\d{{8}}T\d{{12}}Z-[0-9a-f]{{8}}(\.link)?")  # exports, and links that a kill left
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    if not (folder.readlink().match(ours) if folder.is_symlink() else is_free):
+    if not (ours.fullmatch(str(folder.readlink())) if folder.is_symlink() else is_free):
         raise ForeignFolder(f"{folder} is not an earlier export: name a folder that does not exist, or an empty one")
     target = make_folder(folder.parent) / f".{folder.name}-{new_name()}"
     target.mkdir(mode=0o700)
@@ -261,8 +280,8 @@ def export_parquet(published: Path, folder: Path) -> Export:
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
         raise
-    for other in folder.parent.glob(ours):
-        if other != target:
+    for other in folder.parent.iterdir():
+        if other != target and ours.fullmatch(other.name):
             remove(other)
     files = [path.stat().st_size for path in target.rglob("*.parquet")]
     return Export(folder, len(tables), len(files), sum(files))

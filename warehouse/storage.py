@@ -48,8 +48,11 @@ class Storage:
             self._files.put_file(str(source), path)
 
     def download(self, name: str, target: Path) -> None:
-        """Raises FileNotFoundError when it is not there."""
+        """Raises FileNotFoundError when it is not there, or is no file of this place: a link out of it, a device."""
         with self.explained(FileNotFoundError):
+            path = Path(self._path(name))
+            if _is_local(self.url) and not (path.is_file() and path.resolve().is_relative_to(Path(self._root).resolve())):
+                raise FileNotFoundError(name)
             self._files.get_file(self._path(name), str(target))
 
     def digest(self, name: str) -> str:

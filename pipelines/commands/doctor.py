@@ -63,6 +63,8 @@ def _programs(settings: Settings) -> Iterator[Finding]:
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
+    for wrong in settings.unknown:
+        yield Finding("settings", False, wrong)
     for file in (settings.folder / ".env", settings.folder / "accounts.toml"):
         if file.exists() and file.stat().st_mode & 0o077 and file.name == ".env":
             yield Finding("secrets", False, f"{file} can be read by others on this machine: chmod 600 {file}")

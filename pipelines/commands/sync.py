@@ -29,6 +29,8 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
     options = vars(arguments)
     days = _days(options["from"], options["to"])
     prepare_home(settings.home, settings.lock_seconds)
+    for wrong in settings.unknown if not arguments.quiet else ():
+        print_error(f"marketing-sync: {wrong}")
     if settings.is_sandbox and not settings.sandbox_url and not arguments.quiet:
         print_error("no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a real account")
     has_models = not (arguments.only or arguments.reads_only)

@@ -184,3 +184,68 @@ def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path: Path) -> No
 def test_a_folder_of_own_models_is_looked_for_beside_the_settings(tmp_path: Path) -> None:
     assert load_settings(tmp_path, {}).own_models == tmp_path / "data" / "sandbox" / "models"
     assert load_settings(tmp_path, {"MARKETING_MODELS": "team/models"}).own_models == tmp_path / "team" / "models"
+
+
+@pytest.mark.parametrize(
+    "url", ["data", "data/live", "data/live/backup", "file://{}/data", "{}/data/other/../live/x", "link", "~/data/live"]
+)
+@pytest.mark.parametrize("variable", ["MARKETING_BACKUP_URL", "MARKETING_LAKE_URL"])
+def test_what_is_kept_elsewhere_and_the_home_are_not_one_in_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, url: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "data" / "live").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "data" / "live")
+    with pytest.raises(SettingsError, match=f"{variable}.* one in the other"):
+        load_settings(tmp_path, LIVE | {variable: url.format(tmp_path)})
+    for beside in ("data/backup", "s3://bucket/data/live", "data/livelier"):
+        load_settings(tmp_path, LIVE | {variable: beside})
+
+
+def test_a_backup_beside_the_homes_of_shards_is_none_of_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "[accounts.{0}]\nurl = 'https://n.example/1'\nkey_env = '{0}'\nshard = '{0}'\n"
+    (tmp_path / "accounts.toml").write_text(text.format("NORTH") + text.format("SOUTH"))
+    load_settings(tmp_path, {"MARKETING_BACKUP_URL": "data/live/backup"})
+    with pytest.raises(SettingsError, match="one in the other"):
+        load_settings(tmp_path, {"MARKETING_BACKUP_URL": "data/live/SOUTH"})
+
+
+@pytest.mark.parametrize(
+    ("north", "south", "is_one"),
+    [
+        ("key_env = 'A'", "key_env = 'A'", True),
+        ("key_env = 'A'", "key_env = 'SAME'", True),
+        ("key_env = 'A'\nshard = 'n'", "key_env = 'A'\nshard = 's'", True),
+        ("key_env = 'A'", "key_env = 'OTHER'", False),
+    ],
+)
+def test_one_key_is_one_account(tmp_path: Path, north: str, south: str, is_one: bool) -> None:
+    text = "[accounts.north]\nurl = 'https://n.example/1'\n{}\n[accounts.south]\nurl = 'https://N.example/1'\n{}\n"
+    (tmp_path / "accounts.toml").write_text(text.format(north, south))
+    keys = {"A": "one-key", "SAME": "one-key", "OTHER": "another-key"}
+    if not is_one:
+        assert len(load_settings(tmp_path, keys).accounts) == 2
+        return
+    with pytest.raises(SettingsError, match="north and south have the same key") as caught:
+        load_settings(tmp_path, keys)
+    assert "one-key" not in str(caught.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("secret-key", encoding="utf-8-sig")
+    text = f"[accounts.north]\nurl = 'https://n.example/1'\nkey_file = '{tmp_path / 'key'}'\n"
+    (tmp_path / "accounts.toml").write_text(text, encoding="utf-8-sig")
+    (tmp_path / ".env").write_text("MARKETING_LOOKBACK_DAYS=3\n", encoding="utf-8-sig")
+    settings = load_settings(tmp_path, {})
+    assert (settings.accounts[0].key.reveal(), settings.lookback_days) == ("secret-key", 3)
+
+
+def test_variables_that_do_nothing_are_named_with_the_nearest_one(tmp_path: Path) -> None:
+    (tmp_path / "accounts.toml").write_text("[accounts.north]\nurl = 'https://n.example/1'\nkey_env = 'MARKETING_NORTH'\n")
+    values = {"MARKETING_NORTH": "k", "MARKETING_BACKUP_URI": "x", "MARKETING_Q": "", "OTHER": "x"}
+    values |= {"MARKETING_HOME": "h", "MARKETING_LOG": "INFO", "MARKETING_KEEP": "logs=9"}
+    one, other = load_settings(tmp_path, values).unknown
+    assert one == "MARKETING_BACKUP_URI is no setting (did you mean MARKETING_BACKUP_URL?): it does nothing"
+    assert other == "MARKETING_Q is no setting: it does nothing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sqlite3
 import subprocess
@@ -9,14 +10,19 @@ import sys
 from pathlib import Path
 
 import duckdb
+import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from marketing_api.clock import utc_now
 from marketing_api.operations import lists
 from tests.warehouse.answering import Home, contents
 from tests.warehouse.counting_storage import CountingStorage
 from tests.warehouse.test_rebuild import fill
 from warehouse import tables
-from warehouse.backup import Manifest, back_up, finish_restore, kept_tables, read_manifest, restore
+from warehouse.archive.disk import RESTORING, make_folder
+from warehouse.backup import File, Manifest, back_up, finish_restore, kept_tables, read_manifest, restore
 from warehouse.connection import connect
 from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.rebuild import rebuild
@@ -181,9 +187,17 @@ def test_a_home_that_was_begun_anew_does_not_replace_what_was_lost(home: Path, s
     other = tmp_path / "other"
     other.mkdir()
     more(other)
-    with pytest.raises(StorageMisconfigured, match="backup of another home"):
+    with pytest.raises(ForeignFolder, match="backup of another home"):
         back_up(other, storage)
     assert read_manifest(storage) == before
+
+
+def test_two_homes_do_not_share_a_place_even_when_one_is_a_copy_of_the_other(home: Path, storage: Storage) -> None:
+    back_up(home, storage)
+    back_up(home, storage, home_id="one")
+    with pytest.raises(ForeignFolder, match="backup of another home"):
+        back_up(home, storage, home_id="two")
+    back_up(home, storage, home_id="one")
 
 
 def test_a_home_in_use_is_not_restored_into(home: Path, storage: Storage) -> None:
@@ -198,13 +212,56 @@ def test_without_a_backup_nothing_is_restored(storage: Storage, tmp_path: Path) 
     assert not (tmp_path / "new").exists()
 
 
-def test_nothing_is_written_outside_the_home(home: Path, storage: Storage, tmp_path: Path) -> None:
-    back_up(home, storage)
-    text = storage.read("manifest.json").replace(b'"personal.key"', b'"../stolen"')
-    storage.write("manifest.json", text)
+_NAMES = st.lists(
+    st.sampled_from(["..", ".", "", "/", "models", "archive", "personal.key", "link", "dev", "warehouse.duckdb", "\0"]), min_size=1
+)
+
+
+@given(st.tuples(_NAMES, _NAMES).map(lambda two: ["/".join(each) for each in two]))
+@example(["personal.key", "../secret"])
+@example(["personal.key", "/etc/hostname"])
+@example(["../stolen", "personal.key"])
+@example(["models/link/stolen", "models/link/stolen"])
+@example(["models/device", "models/device"])
+@example(["warehouse.duckdb", "warehouse.duckdb"])
+def test_no_name_of_a_manifest_is_believed(tmp_path: Path, names: list[str]) -> None:
+    """Whatever stands in it, nothing comes from outside the place, and nothing goes out of the home."""
+    place, new, outside = (make_folder(tmp_path / name) for name in ("place/models", "new/models", "outside"))
+    content = b"secret"
+    for path in (tmp_path / "secret", place / "mine.sql", tmp_path / "place" / "warehouse.duckdb"):
+        path.write_bytes(content)
+    for link, target in ((new / "link", outside), (place / "link", tmp_path), (place / "device", Path("/dev/zero"))):
+        if not link.is_symlink():
+            link.symlink_to(target)
+    (new.parent / RESTORING).touch()
+    path, stored = names
+    manifest = Manifest(utc_now(), [File(path, stored, len(content), hashlib.sha256(content).hexdigest())])
+    storage = Storage(str(tmp_path / "place"))
+    storage.write("manifest.json", msgspec.json.encode(manifest))
     with pytest.raises(WarehouseError, match="missing or damaged"):
-        restore(tmp_path / "new", storage)
+        restore(new.parent, storage)
+    assert not list(outside.iterdir())
     assert not (tmp_path / "stolen").exists()
+    assert not [each for each in new.parent.rglob("*") if each.is_file() and each.name != RESTORING]
+
+
+def test_a_manifest_that_names_nothing_is_no_backup(storage: Storage, tmp_path: Path) -> None:
+    storage.write("manifest.json", msgspec.json.encode(Manifest(utc_now(), [])))
+    with pytest.raises(StorageMisconfigured, match="there is no backup"):
+        restore(tmp_path / "new", storage)
+
+
+def test_what_sweeps_a_backup_leaves_what_it_did_not_write(home: Path, storage: Storage) -> None:
+    back_up(home, storage)
+    (home / "personal.key").write_text("other" * 20)
+    theirs = ["warehouse.duckdb", "personal.key", "notes.txt", "live/archive/requests/x/y.parquet", "published/marketing.duckdb"]
+    old = [name for name in storage.names() if name.startswith("personal.key.")]
+    for name in theirs:
+        storage.write(name, b"of others")
+    back_up(home, storage, is_only=True)
+    assert set(theirs) <= set(storage.names())
+    assert old
+    assert not set(old) & set(storage.names()), "what it wrote goes"
 
 
 _KILLED = """

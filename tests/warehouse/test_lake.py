@@ -14,7 +14,7 @@ import pytest
 
 from tests.warehouse.counting_storage import CountingStorage
 from warehouse import lake
-from warehouse.errors import NothingPublished, StorageUnavailable
+from warehouse.errors import ForeignFolder, NothingPublished, StorageUnavailable
 from warehouse.policies import PersonalData
 from warehouse.publish import published_path
 from warehouse.storage import Storage
@@ -229,3 +229,28 @@ def test_a_reader_of_an_old_view_file_is_never_disturbed(storage: Storage, tmp_p
     lake.write_views(file, storage, [each for each in lake.manifests(storage).values() if each])
     with duckdb.connect(str(file), read_only=True) as connection:
         assert connection.execute("select count(*) from source.contacts").fetchall() == [(1050,)]
+
+
+def test_a_shard_is_one_home(tmp_path: Path, storage: Storage) -> None:
+    home = publish(tmp_path / "home")
+    lake.export(home, storage, "N", NOW)
+    lake.export(home, storage, "N", NOW, home_id="one")
+    lake.export(publish(home, NOW + HOUR), storage, "N", NOW + HOUR, home_id="one")
+    with pytest.raises(ForeignFolder, match="is another home"):
+        lake.export(publish(home, NOW + 2 * HOUR), storage, "N", NOW + 2 * HOUR, home_id="two")
+
+
+def test_what_sweeps_a_shard_leaves_what_it_did_not_write(tmp_path: Path, storage: Storage) -> None:
+    theirs = [
+        "shards/N/notes.txt",
+        "shards/N/20260101T000000000000Z/mine.parquet",
+        "shards/N/warehouse.duckdb",
+        "shards/N/a/b.1234abcd.parquet",
+    ]
+    for name in theirs:
+        storage.write(name, b"of others")
+    storage.write("shards/N/20260101T000000000000Z/source.lists.1234abcd.parquet", b"of a failed export")
+    lake.export(publish(tmp_path / "home"), storage, "N", NOW)
+    names = storage.names()
+    assert set(theirs) <= set(names)
+    assert "shards/N/20260101T000000000000Z/source.lists.1234abcd.parquet" not in names

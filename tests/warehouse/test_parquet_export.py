@@ -93,3 +93,16 @@ def test_a_folder_of_somebody_elses_is_left_alone(published: Path, tmp_path: Pat
 def test_there_is_nothing_to_export_before_something_is_published(tmp_path: Path) -> None:
     with pytest.raises(NothingPublished, match="run `marketing-sync publish`"):
         export_parquet(tmp_path / "marketing.duckdb", tmp_path / "out")
+
+
+def test_what_is_beside_an_export_and_only_called_alike_stays(published: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    theirs = [
+        tmp_path / name
+        for name in (".out-20260101T1Z-mine", ".out-20260101T000000000000Z-notes", ".out-20260101T000000000000Z-1a2b3c4d.txt")
+    ]
+    for path in theirs:
+        path.mkdir()
+    export_parquet(published, folder)
+    export_parquet(published, folder)
+    assert all(path.exists() for path in theirs)

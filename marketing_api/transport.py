@@ -181,7 +181,10 @@ def _is_loopback(host: str) -> bool:
 
 #: Why nothing was sent, the more special kinds first.
 _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
-    (ssl.SSLCertVerificationError, "the service's certificate is not valid"),
+    (
+        ssl.SSLCertVerificationError,
+        "the service's certificate is not valid here; set SSL_CERT_FILE to the certificates of its own authority",
+    ),
     (urllib3.exceptions.NameResolutionError, "the host name cannot be resolved"),
     (urllib3.exceptions.ProxyError, "the proxy cannot be used"),
     (urllib3.exceptions.NewConnectionError, "the connection was refused"),

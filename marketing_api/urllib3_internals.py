@@ -6,6 +6,7 @@ over which socket; and what `requests` would prepare, check and look up for each
 finds out about proxies and certificates.
 """
 
+import os
 import socket
 import urllib.parse
 import zlib
@@ -25,14 +26,16 @@ from marketing_api.watchdog import Watch
 def open_pool(url: str, key: Secret, watch: Watch, connections: int, *, is_here: bool) -> urllib3.HTTPConnectionPool:
     """Connections to one service that write the key into the request line themselves.
 
-    Proxies and certificate bundle as other tools take them from the environment, unless the service `is_here`, on this machine.
+    Certificate bundle and proxies as other tools take them from the environment; no proxy when the service `is_here`, on this machine.
     """
     with requests.Session() as session:
-        session.trust_env = not is_here
         settings = session.merge_environment_settings(url, {}, None, None, None)
+    verify, proxies = settings["verify"], {} if is_here else settings["proxies"]
+    if verify is True:  # `requests` knows names of its own alone
+        verify = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or True
     adapter, request = HTTPAdapter(pool_connections=1, pool_maxsize=connections), requests.Request("GET", url).prepare()
-    pool: Any = adapter.get_connection_with_tls_context(request, settings["verify"], settings["proxies"])
-    adapter.cert_verify(pool, url, settings["verify"], None)  # type: ignore[no-untyped-call]
+    pool: Any = adapter.get_connection_with_tls_context(request, verify, proxies)
+    adapter.cert_verify(pool, url, verify, None)  # type: ignore[no-untyped-call]
     pool.ConnectionCls = _keyed(pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), watch)
     return pool  # type: ignore[no-any-return]
 

@@ -286,6 +286,8 @@ def load_settings(folder: Path, environment: Mapping[str, str] | None = None, mo
         str(home).encode()
     except UnicodeEncodeError:
         raise SettingsError("the home's name is no text in UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder") from None
+    if re.search("[?]|%[0-9A-Fa-f]{2}", str(home)):  # DuckDB puts its log elsewhere; Dagster's addresses of files are decoded
+        raise SettingsError(f"the home {home} has a ? or a % with two digits in its name: set MARKETING_HOME to a folder without them")
     settings = Settings(home=home, accounts=accounts, folder=folder, shards=shards, unknown=unknown, **given)
     _check_mail(settings)
     _check_apart(settings)

@@ -129,7 +129,7 @@ _WRITTEN = re.compile(r"(\d{8}T\d{12}Z)/[^/]+\.[0-9a-f]{8}\.parquet(?:\.[0-9a-f]
 def check_shard(storage: Storage, shard: str, home_id: str) -> Manifest | None:
     """The shard's manifest. Raises ForeignFolder when it is another home's; StorageUnavailable."""
     found = manifest(storage, shard)
-    if found and found.home_id and home_id and found.home_id != home_id:
+    if found and found.home_id not in ("", home_id):
         raise ForeignFolder(
             f"shard {shard} of {shown(storage.url)} is another home's: set another MARKETING_LAKE_URL; if that home is gone for good, "
             f"remove {_SHARDS}/{shard} there"

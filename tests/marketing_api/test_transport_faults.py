@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime as dt
 import gzip
 import socket
+import ssl
 import time
 import zlib
 from collections.abc import Callable
@@ -13,6 +15,10 @@ from pathlib import Path
 
 import pytest
 import urllib3
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from marketing_api import transport
 from marketing_api.client import Client, Connection, Secret
@@ -44,6 +50,42 @@ def once(response: bytes, then: bytes = http(BODY)) -> Send:
         return bool(before)
 
     return send
+
+
+class TlsServer(RawServer):
+    """The same with a certificate of an authority of its own for localhost; `authority` is the file that knows it."""
+
+    def __init__(self, send: Send, folder: Path) -> None:
+        super().__init__(send)
+        self.url = self.url.replace("http://127.0.0.1", "https://localhost")
+        key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "An Own Authority")])
+        now, names = dt.datetime.now(dt.UTC), x509.SubjectAlternativeName([x509.DNSName("localhost")])
+        made = x509.CertificateBuilder(
+            name, name, key.public_key(), x509.random_serial_number(), now - dt.timedelta(1), now + dt.timedelta(9)
+        )
+        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).add_extension(names, critical=False)
+        self.authority, own = folder / "authority.pem", folder / "own.pem"
+        self.authority.write_bytes(made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
+        own.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._tls.load_cert_chain(self.authority, own)
+
+    def _serve(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            super()._serve(self._tls.wrap_socket(connection, server_side=True))
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", ""])
+def test_a_service_with_a_certificate_of_an_own_authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+    with TlsServer(always(http(BODY)), tmp_path) as server, client_of(server, tmp_path, []) as client:
+        if variable:
+            monkeypatch.setenv(variable, str(server.authority))
+            assert client.fetch(account.ME.bind())
+        else:
+            with pytest.raises(Unreachable, match="SSL_CERT_FILE"):
+                client.fetch(account.ME.bind())
 
 
 def quick(operation: Operation, seconds: float = 0.2) -> Operation:

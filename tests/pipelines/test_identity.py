@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import dagster as dg
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +26,10 @@ from tests.independent.server import serve as serve_independent
 from tests.pipelines.conftest import STANDING, Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import Tables, differing, query, rows
+from warehouse.lake import Manifest
+from warehouse.policies import PersonalData
+from warehouse.publish import Published
+from warehouse.storage import Storage
 
 _NAMES = st.sampled_from([None, "Harbor Coffee", "Olive Grove Table"])
 _OWNERS = st.builds(
@@ -268,6 +274,29 @@ def test_a_change_is_confirmed_by_a_person_once_nothing_is_left_to_be_sent(comma
         assert command(*accept, "--yes", **other.settings).code == 0
         assert command("check", **other.settings).code == 0
         assert command("check", **one.settings).code == 2
+
+
+def test_a_home_does_not_begin_with_another_homes_place(command: Command, home: Path, tmp_path: Path, unrecorded: None) -> None:
+    place = {"MARKETING_BACKUP_URL": str(tmp_path / "place")}
+    with sandbox(1) as one, sandbox(2) as other:
+        assert command(*READ, **one.settings, **place).code == 0
+        before = sorted(tmp_path.glob("place/**/*"))
+        assert before
+        ran = command(*READ, **other.settings, **place, MARKETING_HOME=str(tmp_path / "second"))
+        assert (ran.code, "another home" in ran.err) == (2, True), ran.text
+        assert other.asked() == []
+        assert sorted(tmp_path.glob("place/**/*")) == before
+        assert command(*READ, **one.settings, **place).code == 0
+
+
+def test_a_home_does_not_begin_with_another_homes_shard_of_the_lake(command: Command, tmp_path: Path, unrecorded: None) -> None:
+    published = Published(dt.datetime.now(dt.UTC), None, PersonalData.KEEP, 5, 0, 0)
+    manifest = msgspec.json.encode(Manifest("main", "20260101T000000000000Z", published, [], home_id="of another"))
+    Storage(str(tmp_path / "lake")).write("shards/main/manifest.json", manifest)
+    with sandbox(1) as service:
+        ran = command(*READ, **service.settings, MARKETING_LAKE_URL=str(tmp_path / "lake"))
+        assert (ran.code, "another home" in ran.err) == (2, True), ran.text
+        assert service.asked() == []
 
 
 @pytest.mark.slow

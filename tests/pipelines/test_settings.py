@@ -123,6 +123,15 @@ def test_a_home_whose_name_is_no_text_is_explained(tmp_path: Path) -> None:
         load_settings(tmp_path, {"MARKETING_HOME": "n\udcc3\udcbc"})
 
 
+@pytest.mark.parametrize(("name", "is_refused"), [("a%2Fb", True), ("q?x", True), ("50%", False), ("h#y z", False)])
+def test_a_home_whose_name_not_every_part_can_open_is_refused_before_anything_is_read(tmp_path: Path, name: str, is_refused: bool) -> None:
+    if is_refused:
+        with pytest.raises(SettingsError, match="MARKETING_HOME"):
+            load_settings(tmp_path, {"MARKETING_HOME": name})
+    else:
+        assert load_settings(tmp_path, {"MARKETING_HOME": name}).home == tmp_path / name
+
+
 def test_history_starts_in_2015_by_default(tmp_path: Path) -> None:
     assert load_settings(tmp_path, {}).history_start == Settings(tmp_path).history_start == dt.date(2015, 1, 1)
 

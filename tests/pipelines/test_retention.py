@@ -77,7 +77,7 @@ def test_runs_of_somebody_else_and_those_that_have_not_ended_stay(ui_home: Path)
 
 def test_logs_and_copies_of_upgrades_go_by_their_age(home: Path) -> None:
     settings = Settings(home, kept=Kept(logs=10, upgrades=20))
-    paths = {name: home / name for name in ("logs/old.log", "logs/new.log", "upgrades/old", "upgrades/new")}
+    paths = {name: home / name for name in ("logs/old.log", "logs/new.log", "upgrades/20260101T000000Z-old", "upgrades/20260102T000000Z-new")}
     for name, path in paths.items():
         if "upgrades" in name:
             path.mkdir(parents=True)
@@ -90,7 +90,7 @@ def test_logs_and_copies_of_upgrades_go_by_their_age(home: Path) -> None:
     tidy(settings)
     assert [name for name, path in paths.items() if not path.exists()] == ["logs/old.log"]
     tidy(replace(settings, kept=Kept(logs=10, upgrades=14)))
-    assert [name for name, path in paths.items() if path.exists()] == ["logs/new.log", "upgrades/new"]
+    assert [name for name, path in paths.items() if path.exists()] == ["logs/new.log", "upgrades/20260102T000000Z-new"]
 
 
 def test_what_cannot_be_tidied_up_is_logged(home: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -61,6 +61,7 @@ class App:
                 fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
             if fault is None or fault.has_effect:
                 response = self._apply(tenant, operation, request.verb, given, arrived, rate)
+                self.leave(tenant, given.get("email", ""), tenant.leaving.pop((name, given.get("email", "").lower()), None))
         except Refusal as refusal:
             response = responses.error(known, refusal, rate)
             outcome = str(refusal.code) if outcome == "ok" else outcome
@@ -87,6 +88,13 @@ class App:
             self.journal.append(account, at=call.now, operation=operation.name, params=shown, fields=call.fields)
         return data
 
+    def leave(self, tenant: Tenant, email: str, status: int | None) -> None:
+        """Somebody unsubscribes, or bounces; nobody without a status."""
+        if status is not None:
+            tenant.world.subscribers.leave(email, status, now := tenant.world.now())
+            if self.journal is not None:
+                self.journal.append(tenant.name, at=now, leaves=email, status=status)
+
     def replay(self, journal: Journal) -> None:
         """Carry out again what the journal holds, each write at its own time; then it takes what is written from now on."""
         by_name = {tenant.name: tenant for tenant in self.tenants.values()}
@@ -94,6 +102,8 @@ class App:
             tenant = by_name.get(line["account"])
             if tenant is not None and "advance" in line:
                 tenant.world.advance(line["advance"])
+            elif tenant is not None and "leaves" in line:
+                tenant.world.subscribers.leave(line["leaves"], line["status"], line["at"])
             elif tenant is not None and "operation" in line:
                 tenant.world.account.plan(line["at"])
                 self._carry_out(CheckedCall(tenant, ALL[line["operation"]], line["params"], line["fields"], line["at"], 0.0), tenant.name)

@@ -11,7 +11,7 @@ import msgspec
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.rules import Params
-from marketing_api.sandbox.subscribers import Listing
+from marketing_api.sandbox.subscribers import BOUNCED, UNSUBSCRIBED, Listing
 from marketing_api.sandbox.tenant import Tenant
 
 
@@ -71,6 +71,24 @@ def _faults(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
     return {tenant.name: {name: str(chance) for name, chance in tenant.faults.chances.items()} for tenant in tenants}
 
 
+def _leave(app: App, tenants: list[Tenant], params: Params, _: float) -> Any:
+    """`email=…`, `status=unsubscribed` (or `bounced`): somebody leaves all lists, at once or right behind the next response of
+    `after=emailmarketing/getcontactbyemail` (or another operation) about the address; shows who is still to leave."""
+    email, status = params["email"], {"unsubscribed": UNSUBSCRIBED, "bounced": BOUNCED}[params.get("status", "unsubscribed")]
+    for tenant in tenants:
+        if after := params.get("after"):
+            tenant.leaving[after, email.lower()] = status
+        else:
+            app.leave(tenant, email, status)
+    return {tenant.name: [email for _, email in tenant.leaving] for tenant in tenants}
+
+
+def _statuses(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
+    """What writes have made of statuses, oldest first: whose on which list, those that the address had there, and the new one."""
+    tenants[0].settle(real)
+    return [change._asdict() for change in tenants[0].world.subscribers.changes]
+
+
 def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
     """The truth of one account: how many contacts there are, requests by operation and outcome."""
     tenant = tenants[0]
@@ -117,4 +135,5 @@ def _log(app: App, _: list[Tenant], params: Params, __: float) -> Any:
 
 PATHS: dict[str, Callable[[App, list[Tenant], Params, float], Any]] = {
     "advance": _advance, "switches": _switches, "faults": _faults, "state": _state, "written": _written, "log": _log,
+    "leave": _leave, "statuses": _statuses,
 }  # fmt: skip

@@ -51,6 +51,16 @@ class Card:
     activities: list[tuple[int, str]] = field(default_factory=list)
 
 
+class Change(NamedTuple):
+    """A write that gave somebody a status on a list. `before`: those of everybody who had the address there, of the deleted the last."""
+
+    email: str
+    list_id: int
+    contact_id: int
+    before: tuple[int, ...]
+    after: int
+
+
 class Subscribers:
     """Every contact of an account. Times are unix seconds of the account's clock."""
 
@@ -60,6 +70,7 @@ class Subscribers:
         self._by_email: dict[str, list[int]] = {}
         self.ids = itertools.count(FIRST_WRITTEN_ID)  # of contacts that are added
         self.deleted_lists: set[int] = set()
+        self.changes: list[Change] = []  # of statuses, oldest first
 
     # reading
 
@@ -101,15 +112,18 @@ class Subscribers:
     def by_email(self, email: str, now: int) -> list[Contact]:
         """The contacts with that address, one per list at most (unless written otherwise)."""
         word = email.strip().lower()
-        found = self._of_person(self.account.people.by_email(word), now, *self._by_email.get(word, ()))
+        found = self._there(self._ids(self.account.people.by_email(word), word), now)
         return [contact for contact in found if contact.email.lower() == word]
 
     def by_phone(self, phone: str, now: int) -> list[Contact]:
-        return self._of_person(self.account.people.by_phone(phone), now)
+        return self._there(self._ids(self.account.people.by_phone(phone)), now)
 
-    def _of_person(self, person: Person | None, now: int, *written: int) -> list[Contact]:
+    def _ids(self, person: Person | None, word: str = "") -> Iterable[int]:
+        """Contacts that were ever of the person, or were given the address."""
         entries = self.account.people.entries(person.number) if person else []
-        ids = dict.fromkeys([*written, *(contact_id(*entry) for entry in entries)])
+        return dict.fromkeys([*self._by_email.get(word, ()), *(contact_id(*entry) for entry in entries)])
+
+    def _there(self, ids: Iterable[int], now: int) -> list[Contact]:
         return [contact for wanted in ids if (contact := self.get(wanted, now)) is not None]
 
     def email(self, wanted: int) -> str:
@@ -122,6 +136,7 @@ class Subscribers:
     def add(self, where: int, email: str, status: int, now: int, values: dict[str, str], reserved: int = 0) -> int:
         """A new contact on a list; returns its id."""
         new = reserved or next(self.ids)
+        self._note(email, where, new, status, now)
         self.cards[new] = Card(new, where, now, False, email, status, dict(values))
         self._by_email.setdefault(email.lower(), []).append(new)
         return new
@@ -134,19 +149,34 @@ class Subscribers:
         card.email = email or card.email
         card.values.update(values or {})
         if status is not None and status != contact.status:
+            self._note(contact.email, contact.list_id, contact.contact_id, status, now)
             card.status = status
             card.quiet_from = min(card.quiet_from, now)
 
+    def leave(self, email: str, status: int, now: int) -> None:
+        """The person unsubscribes, or the address bounces, on every list: no write of ours."""
+        for contact in self.by_email(email, now):
+            card = self.card(contact)
+            card.status, card.quiet_from = status, min(card.quiet_from, now)
+
     def move(self, contact: Contact, where: int, now: int) -> None:
         card = self.card(contact)
+        self._note(contact.email, where, contact.contact_id, contact.status, now)
         card.list_id, card.status = where, contact.status
         card.values.update(contact.values)
         card.quiet_from = min(card.quiet_from, now)
 
     def delete(self, contact: Contact, now: int) -> None:
         card = self.card(contact)
-        card.deleted_at = now
+        card.status, card.deleted_at = contact.status, now
         card.quiet_from = min(card.quiet_from, now)
+
+    def _note(self, email: str, where: int, wanted: int, status: int, now: int) -> None:
+        word = email.lower()
+        before = [one.status for one in self.by_email(word, now) if one.list_id == where]
+        gone = [self.cards[one] for one in self._ids(self.account.people.by_email(word), word) if one in self.cards]
+        before += [card.status for card in gone if card.deleted_at <= now and card.list_id == where and card.status is not None]
+        self.changes.append(Change(word, where, wanted, tuple(before), status))
 
     def card(self, contact: Contact) -> Card:
         """Where tags and activities are written, too."""

@@ -73,6 +73,7 @@ class Tenant:
     revoke_after: int = 0  # requests until the key stops working; 0: never
     requests: int = 0
     outcomes: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # by operation
+    leaving: dict[tuple[str, str], int] = field(default_factory=dict)  # operation and address → status that somebody has behind it
     pending: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
     @property
@@ -109,7 +110,8 @@ class Journal:
             yield from map(json.loads, file)
 
     def append(self, account: str, **members: Any) -> None:
-        """Either `origin`, or a write with the time `at` which it took place, or the days by which the clock was to `advance`."""
+        """Either `origin`, or a write with the time `at` which it took place, or who then `leaves`, or the days by which the clock was to
+        `advance`."""
         self._file.write(json.dumps({"account": account, **members}, ensure_ascii=False, separators=(",", ":")) + "\n")
         self._file.flush()
 

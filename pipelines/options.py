@@ -158,7 +158,10 @@ PUSH = (
     Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
 _OF_ONE_KIND: Mapping[str, tuple[Option, ...]] = {
-    "contacts": (Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),),
+    "contacts": (
+        Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),
+        Option("resubscribe", "a column status may make people active who are unsubscribed, bounced or unconfirmed (default: leaves them)"),
+    ),
     "deletions": (
         Option("yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"),
         Option(

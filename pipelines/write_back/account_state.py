@@ -19,7 +19,9 @@ import duckdb
 import msgspec
 
 from marketing_api.address import normal_form
+from marketing_api.clock import wall
 from marketing_api.exchange import order_of
+from marketing_api.records.contacts import STATUSES
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
 from pipelines.write_back.input import values
@@ -34,6 +36,8 @@ from warehouse.sql import statements
 _QUERIES = statements(Path(__file__).with_suffix(".sql"))
 _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
+#: From one night's reading to the next, and two hours to spare.
+_NIGHT_S = 26 * 3600
 
 # ---- lists and their custom fields, and how people name them in an input
 
@@ -169,6 +173,17 @@ class Known:
     def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
         """Contacts by the normal form of the address, those without any left out; of each address active ones first, then the oldest."""
         return self._members(addresses, "varchar", "c.email_normalized = keys.key", "c.custom_fields" if with_fields else "null")
+
+    def refusing(self, addresses: Iterable[str]) -> dict[tuple[str, int], set[str]]:
+        """Address and list → the last statuses of those who were unsubscribed or bounced when they were last seen there."""
+        found: dict[tuple[str, int], set[str]] = {}
+        for key, list_id, code in self._query(dict.fromkeys(addresses), "varchar", _QUERIES["refusing"]):
+            found.setdefault((key, list_id), set()).add(STATUSES[code])
+        return found
+
+    def is_recent(self, list_id: int) -> bool:
+        """Whether all the list's contacts were read in this night, or the last."""
+        return wall() - self.read_at.get(list_id, 0.0) < _NIGHT_S
 
     def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
         """Contacts by id, one entry per list, those that do not exist left out."""

@@ -21,6 +21,11 @@ from keys join source.contacts as c on {condition}
 where c.account = $account and c._deleted_at is null
 order by c.status_code is not distinct from 1 desc, c.contact_id, c.list_id;
 
+-- refusing
+select keys.key, c.list_id, c.status_code
+from keys join source.contacts as c on lower(trim(c.email)) = lower(keys.key)
+where c.account = $account and c._deleted_at is not null and c.status_code in (2, 3);
+
 -- shown_fields
 select list_id, list(shown)
 from (

@@ -31,7 +31,7 @@ DONE = (State.APPLIED, State.VERIFIED)
 class Options:
     """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns of the input that are left out.
     `send_all`: send what is known to be so already, too (never activities again). `clear_empty`: an empty cell empties its custom
-    field. `max_rows`: an input with more is not used.
+    field. `max_rows`: an input with more is not used. `resubscribe`: a status may make somebody active who is not (`consent`).
     """
 
     mapping: Mapping[str, str] = field(default_factory=dict)
@@ -39,6 +39,7 @@ class Options:
     send_all: bool = False
     clear_empty: bool = False
     max_rows: int | None = None
+    resubscribe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +138,14 @@ class Plan:
     @property
     def request_count(self) -> int:
         """Requests that sending takes: whose account it is, look-ups and what earlier pushes left included, verification aside."""
-        look_ups = len({item.email for item in self.items if item.must_look_up})
-        count = len(self.items) + look_ups + self.earlier_count
+        count = len(self.items) + self.look_up_count + self.earlier_count
         return count and 1 + count
+
+    @property
+    def look_up_count(self) -> int:
+        """Requests: who an address is, once; whether somebody is subscribed now, for each list just before it is sent."""
+        statuses = sum(len(item.expected.get("look_up", ())) for item in self.items)
+        return statuses + len({item.email for item in self.items if item.must_look_up})
 
     @property
     def earlier_count(self) -> int:

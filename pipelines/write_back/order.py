@@ -70,6 +70,7 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
     if len(mapping) < len(chosen["map"]):
         raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
     clear_empty = chosen.get("clear_empty", False)
-    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"])
+    resubscribe = chosen.get("resubscribe", False)
+    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"], resubscribe)
     account = account_of(settings, chosen["account"])
     return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])

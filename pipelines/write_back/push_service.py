@@ -87,6 +87,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     order = planned.order
     chosen = order.options
     options = {"verify": order.verify, "send_all": chosen.send_all, "ignore": chosen.ignore, "clear_empty": chosen.clear_empty}
+    options |= {"resubscribe": True} if chosen.resubscribe else {}
     options["map"] = [f"{ours}={theirs}" for ours, theirs in chosen.mapping.items()]
     is_begun = sender_lock(settings.home, f"{order.account}.begins", wait_s=_ENQUEUE_WAIT_S)
     with in_use(settings.home), Outbox(outbox_path(settings.home)) as outbox, is_begun:

@@ -35,7 +35,6 @@ from marketing_api.errors import (
 )
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
-from marketing_api.operations import find
 from marketing_api.write_result import says_absent
 from pipelines.write_back.item import DONE, State
 from pipelines.write_back.kinds import ADDING, KINDS
@@ -145,7 +144,8 @@ class Sending:
             self._do(lambda: self._directory.find(*_who(entry)), lambda found: self._on_found(entry, found))
         elif self._hold(entry):
             contact_ids = self._found.get(entry.item_id, ())
-            self._do(lambda: self._deliver(entry, contact_ids), lambda result: self._on_sent(entry, result))
+            again = dataclasses.replace(entry, attempts=self._attempts[entry.item_id])
+            self._do(lambda: self._deliver(again, contact_ids), lambda result: self._on_sent(entry, result))
 
     def _hold(self, entry: Entry) -> bool:
         """Whether nobody could take it for one that is on its way."""
@@ -182,11 +182,13 @@ class Sending:
 
     # ---- what came back
 
-    def _on_sent(self, entry: Entry, result: Response | MarketingApiError | None) -> None:
+    def _on_sent(self, entry: Entry, result: Response | MarketingApiError | str | None) -> None:
         """Commit what became of it, and go on."""
         self._in_row = Counter({type(result): self._in_row[type(result)] + 1})
         if result is None:
             self._over(entry.item_id, State.SKIPPED)
+        elif isinstance(result, str):
+            self._end(entry.item_id, State.SKIPPED, message=result)
         elif isinstance(result, Response):
             contact_id = KINDS[entry.kind].new_contact_id(result)
             self._end(entry.item_id, State.APPLIED, request_id=result.request_id, contact_id=contact_id)
@@ -330,8 +332,9 @@ class Sending:
 
     # ---- the requests of an item, in worker threads: none leaves before its intent is committed
 
-    def _deliver(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response | None:
-        """The last response; None when it was cancelled meanwhile. `contact_ids`: what its address was looked up as; each is written to.
+    def _deliver(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response | str | None:
+        """The last response; why nothing is sent; None when it was cancelled meanwhile. `contact_ids`: what its address was looked up as;
+        each is written to.
 
         Raises what a write raises, and OutboxError, after which nothing more may be sent.
         """
@@ -341,24 +344,27 @@ class Sending:
             nonlocal is_claimed
             if self._stopped is not None:
                 raise Stopped("nothing more is to be sent")
-            if not self._outbox.claim(entry.item_id, contact_id=contact_ids[0] if contact_ids else None):
+            contact_id = contact_ids[0] if contact_ids else None
+            if not self._outbox.claim(entry.item_id, contact_id=contact_id, expected=outgoing.expected):
                 raise _NotPlanned
             is_claimed = True
 
-        operation = dataclasses.replace(find(entry.operation or ""), timeout=self._policy.timeout_s)
-        ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
         kind, is_completed = KINDS[entry.kind], entry.kind in self._completed
         while True:
-            several = kind.completed(entry, self._client.fetch) if is_completed else [entry.params]
+            outgoing = kind.outgoing(entry, contact_ids, self._client.fetch, is_completed=is_completed)
+            if not outgoing.calls:
+                return outgoing.left
             try:
-                for call in [Call(operation, {**params, **each}) for params in several for each in ids]:
-                    response = self._again(call) if is_claimed else self._client.write(call, before=claim)
+                for call in outgoing.calls:
+                    timely = Call(dataclasses.replace(call.operation, timeout=self._policy.timeout_s), call.params)
+                    response = self._again(timely) if is_claimed else self._client.write(timely, before=claim)
             except _NotPlanned:
                 return None
             except Refused as refusal:
                 if is_completed or not kind.lacks(refusal, entry):
                     raise
-                is_completed = True
+                self._outbox.unclaim(entry.item_id)
+                is_claimed, is_completed = False, True
             else:
                 if is_completed:
                     self._completed.add(entry.kind)

@@ -187,7 +187,10 @@ def contacts(made: Account, rng: random.Random, count: int, *, bad: int = 3) -> 
         # A field belongs to one list; an empty cell leaves what is there.
         status, value = rng.choice(["Active", "Disactive", "active"]), None if len(chosen) > 1 else _text(rng, number)
         for each in chosen:
-            file.contacts[each.list_id, email.lower()] = (2 if status == "Disactive" else 1, {field_id: meant(value)} if value else {})
+            # Whoever is there and not active is not made so by a file.
+            is_there = any(one.list_id == each.list_id and one.email.lower() == email.lower() for one in made.members)
+            wanted = 2 if status == "Disactive" else None if is_there else 1
+            file.contacts[each.list_id, email.lower()] = (wanted, {field_id: meant(value)} if value else {})
         file.add(email, ",".join(str(each.list_id) for each in chosen), status, value)
     one, first = "someone.else@example.com", str(lists[0].list_id)
     wrong = [

@@ -40,7 +40,7 @@ def naively(service: Service, file: File) -> None:
         for name, is_there in wanted.items():
             data(service, f"{MAIL}/{'addtag' if is_there else 'removetag'}", id=contact_id, tagname=name)
     for (list_id, email), (status, values) in file.contacts.items():
-        word = {"status": "Disactive" if status == 2 else "Active"}
+        word = {} if status is None else {"status": "Disactive" if status == 2 else "Active"}
         fields = {f"fields[{name}]": value for name, value in values.items()}
         data(service, f"{MAIL}/synccontact", email=email, listid=list_id, **word, **fields)
     for contact_id, source, target in file.moves:

@@ -1,29 +1,32 @@
 """Contact syncs: people are added to lists, or their status and custom fields change, in as few requests as possible.
 
-A row is compared list by list with how the contact stands (`account_state`); what differs goes in one request, unless the service wants a
-status with it.
+A row is compared list by list with how the contact stands (`account_state`); what differs goes in one request, unless lists turn out to
+need different ones when the contact is looked up, which it is wherever it could be subscribed (`consent`).
 """
 
 import hashlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from marketing_api.address import normal_form
 from marketing_api.contact_lookup import Fetch, Found, Seen, Unread, look_up, read_contacts
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
-from marketing_api.records.contacts import STATUSES, SYNCCONTACT
+from marketing_api.operation import Call
+from marketing_api.records.contacts import EDITCONTACT, STATUSES, SYNCCONTACT
 from marketing_api.write_result import new_id, says_absent, unescaped
 from pipelines.write_back.account_state import Content, ListReader, Member, Present
+from pipelines.write_back.consent import ACTIVE, LEFT, REFUSING, Decision, decide, is_raised, subscribes
 from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.input.values import STATUS_WORDS, BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import LIST, Kind, Params
+from pipelines.write_back.kinds.kind import LIST, Kind, Outgoing
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
 from pipelines.write_back.verification import Compared, ReadBack, Readings
@@ -32,8 +35,10 @@ from pipelines.write_back.verification import Compared, ReadBack, Readings
 SAMPLE = 0.05
 
 _ADDED_ELSEWHERE = "added to a list, though the address is unsubscribed or bounced on another one"
-_RESUBSCRIBED = "a contact that is unsubscribed or bounced is made active"
+RESUBSCRIBED = "a contact that is unsubscribed, bounced or unconfirmed is made active (or unconfirmed)"
 _SENT_AS = {word: STATUS_WORDS[code] for code, word in STATUSES.items()}
+_MEANT = {sent: word for word, sent in _SENT_AS.items()}
+_CODES = {word: code for code, word in STATUSES.items()}
 
 
 # ---- rows, read and checked
@@ -46,7 +51,7 @@ class Row(NamedTuple):
     email: str
     key: str
     lists: tuple[int, ...]
-    status: int | None
+    status: str | None
     ip: str | None
     values: dict[str, str]
 
@@ -99,7 +104,7 @@ class _Input:
             email,
             normal_form(email),
             lists,
-            None if status is None else values.status(text_of(status) or ""),
+            None if status is None else STATUSES[values.status(text_of(status) or "")],
             None if ip is None else values.ip_address(text_of(ip) or ""),
             given,
         )
@@ -115,14 +120,40 @@ class _Input:
 # ---- comparing them with how the contact stands
 
 
+class _Case(NamedTuple):
+    """A row and one of its lists. `present`: the statuses that are known of those with the address there, or were when they were taken off;
+    `differing`: fields by id."""
+
+    row: Row
+    list_id: int
+    now: Present
+    present: set[str | None]
+    decision: Decision
+    differing: list[str]
+
+    @property
+    def is_same(self) -> bool:
+        return self.now.exists and not self.differing and self.decision.status is None
+
+    @property
+    def held(self) -> str | None:
+        """A status other than active."""
+        return next((word for word in self.present if is_raised(word, ACTIVE)), None)
+
+
 class _Part(NamedTuple):
-    """What one list needs: the status to be sent, if any, fields by id, and what is to be remembered of it."""
+    """What one list needs: the status to be sent, if any, fields by id, and what is to be remembered of it. `held`: as of the case;
+    `is_unsure`: the contact is looked up first.
+    """
 
     list_id: int
-    status: int | None
+    status: str | None
     fields: dict[str, str]
     content: str
+    held: str | None
     is_new: bool
+    is_left: bool
+    is_unsure: bool
 
 
 class _Comparison:
@@ -139,6 +170,7 @@ class _Comparison:
         self._is_compared = False  # whether a row is left since the warehouse shows the person so
         self._past = planning.last([f"{row.key}|{list_id}" for row in rows for list_id in row.lists])
         self._removed = self._removals()
+        self._gone = known.refusing(row.key for row in rows)
         for list_id in sorted(lists - known.as_of.keys()):
             planning.warn(f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows count as new")
 
@@ -176,42 +208,66 @@ class _Comparison:
 
     def _part(self, row: Row, list_id: int, members: list[Member]) -> _Part | None:
         """None when there is nothing to do (the row is left) or the service refused it before (it is rejected)."""
-        there = [member for member in members if member.list_id == list_id]
-        past = self._past.get(f"{row.key}|{list_id}")
-        reader = self._readers[list_id]
-        as_of = self._known.as_of.get(list_id)
-        now = reader.present(there, past, as_of, self._removal(row, list_id, there))
-        ids = self._field_ids[list_id]
-        fields = {ids[title]: text for title, text in row.values.items() if title in ids}
-        differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
-        is_same = now.exists and not differing and row.status in (None, now.status)
-        if is_same and (now.is_queued or not self._options.send_all):
+        past, as_of = self._past.get(f"{row.key}|{list_id}"), self._known.as_of.get(list_id)
+        fields = {ids[title]: text for title, text in row.values.items() if title in (ids := self._field_ids[list_id])}
+        case = self._case(row, list_id, [member for member in members if member.list_id == list_id], fields)
+        now, decision = case.now, case.decision
+        if decision.is_left and (case.is_same or not now.exists):
+            self._planning.leave(row.number, LEFT, row.email)
+            return None
+        if case.is_same and (now.is_queued or not self._options.send_all):
             reason = QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
             self._is_compared |= reason == UNCHANGED
             self._planning.leave(row.number, reason, row.email)
             return None
-        status = values.ACTIVE if row.status is None and not now.exists else row.status
-        content = Content(status, fields, row.ip).text
+        is_repeated = self._options.send_all and not decision.is_left
+        status = decision.status or (row.status if is_repeated else None)
+        content = Content(None if status is None else _CODES[status], fields, row.ip).text
         if past is not None and past.is_refused and past.content == content and (not past.is_drifted or past.is_newer(as_of)):
             self._planning.reject_as_before(row.number, past)
             return None
-        self._show(row, list_id, now, differing, members)
-        return _Part(list_id, status, fields, content, not now.exists)
+        self._show(case, members)
+        is_active = case.present == {ACTIVE} and not now.is_ours and self._known.is_recent(list_id)
+        is_unsure = subscribes(status) or (status is None and not is_active)
+        return _Part(list_id, status, fields, content, case.held, is_new=not now.exists, is_left=decision.is_left, is_unsure=is_unsure)
 
-    def _show(self, row: Row, list_id: int, now: Present, differing: list[str], members: list[Member]) -> None:
-        """The change for the sample, and what a person should know before sending it."""
+    def _case(self, row: Row, list_id: int, there: list[Member], fields: Mapping[str, str]) -> _Case:
+        past, as_of, reader = self._past.get(f"{row.key}|{list_id}"), self._known.as_of.get(list_id), self._readers[list_id]
+        now = reader.present(there, past, as_of, self._removal(row, list_id, there))
+        differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
+        read: set[str | None] = {None if member.status_code is None else STATUSES.get(member.status_code) for member in there}
+        present: set[str | None]
         if not now.exists:
-            if row.status in (None, values.ACTIVE) and any(member.status_code in (2, 3) for member in members):
+            present = {*read, *self._gone.get((row.key, list_id), ())} & REFUSING
+        elif now.status is None:
+            present = read if len(read) > 1 else set()
+        else:
+            present = {STATUSES.get(now.status)}
+        if now.exists and not present:  # who is looked up later
+            decision = Decision(row.status)
+        else:
+            decision = decide(present, row.status if now.exists else row.status or ACTIVE, may_raise=self._may_raise(row))
+        return _Case(row, list_id, now, present, decision, differing)
+
+    def _may_raise(self, row: Row) -> bool:
+        return self._options.resubscribe and row.status is not None
+
+    def _show(self, case: _Case, members: list[Member]) -> None:
+        """The change for the sample, and what a person should know before sending it."""
+        row, list_id, now, status = case.row, case.list_id, case.now, case.decision.status
+        if case.decision.is_left:
+            self._planning.count(LEFT)
+        elif any(is_raised(word, status) for word in case.present):
+            self._planning.count(RESUBSCRIBED)
+        if not now.exists:
+            if status == ACTIVE and any(member.status_code in (2, 3) for member in members):
                 self._planning.count(_ADDED_ELSEWHERE)
             self._planning.addition(row.number, row.email, self._known.lists.names[list_id], row.values)
             return
-        if row.status == values.ACTIVE and now.status in (2, 3):
-            self._planning.count(_RESUBSCRIBED)
-        if row.status not in (None, now.status):
-            old = None if now.status is None else STATUSES.get(now.status)
-            self._planning.change(row.number, row.email, "status", old, STATUSES[row.status or 0])
+        if status is not None:
+            self._planning.change(row.number, row.email, "status", None if now.status is None else STATUSES.get(now.status), status)
         titles = {field_id: title for title, field_id in self._field_ids[list_id].items()}
-        for field_id in differing:
+        for field_id in case.differing:
             self._planning.change(row.number, row.email, titles[field_id], now.fields.get(field_id), row.values[titles[field_id]])
 
     def _item(self, row: Row, group: list[_Part]) -> Item:
@@ -220,36 +276,82 @@ class _Comparison:
             SYNCCONTACT,
             email=row.email,
             listid=[part.list_id for part in group],
-            status=None if first.status is None else values.STATUS_WORDS[first.status],
+            status=None if first.status is None else _SENT_AS[first.status],
             ipaddress=row.ip,
             fields=first.fields or None,
         )
         lists = [part.list_id for part in group]
+        consent = {
+            "look_up": [part.list_id for part in group if part.is_unsure],
+            "held": {str(part.list_id): part.held for part in group if part.held is not None},
+            "left": [part.list_id for part in group if part.is_left],
+            "may_raise": self._may_raise(row),
+        }
         return Item(
             self._planning.kind,
             (row.number,),
             SYNCCONTACT,
             params,
             tuple(Effect(f"{row.key}|{part.list_id}", part.content) for part in group),
-            {**({} if first.status is None else {"status": STATUSES[first.status]}), "fields": first.fields, "lists": lists},
+            {
+                **({} if first.status is None else {"status": first.status}),
+                "fields": first.fields,
+                "lists": lists,
+                **{name: value for name, value in consent.items() if value},
+            },
             row.email,
         )
 
 
-# ---- what a service may want beyond the specification
+# ---- what is sent of an entry, as the contact stands by now
 
+#: How a service says that it wants a status.
 _STATUS = re.compile(r"\bstatus\b", re.IGNORECASE)
+_VALUES = ("fields[", "ipaddress")
 
 
-def _status(fetch: Fetch, email: str, list_id: int) -> str:
-    """What the service says now: nobody is subscribed again by the way. Raises what a request raises, and Refused when it is not known."""
-    found = [one for one in look_up(fetch, email, list_id) if one.list_id in (None, list_id)]
-    statuses = {_SENT_AS.get(str(one.status)) or str(one.status) for one in found}
-    if not found:
-        raise Refused(f"the service wants a status, and the contact is no longer on list {list_id}: say one in a column status")
-    if len(statuses) > 1 or not statuses <= set(_SENT_AS.values()):
-        raise Refused(f"the service wants a status, and tells no single one for list {list_id}: say one in a column status")
-    return statuses.pop()
+@dataclass
+class _Outgoing:
+    """The requests of an entry in the making. `by_status`: what is sent as a status, None: none → lists. `statuses`: list → the status that
+    it is to keep, None: whichever."""
+
+    entry: Entry
+    by_status: dict[str | None, list[str]] = field(default_factory=dict)
+    edits: list[Call] = field(default_factory=list)
+    statuses: dict[str, str | None] = field(default_factory=dict)
+    left: list[int] = field(default_factory=list)
+
+    def add(self, list_id: str, found: Collection[Found], *, is_completed: bool) -> None:
+        """A list whose contacts with the address were looked up. Who is there is edited where every sync has to say a status."""
+        entry, expected = self.entry, self.entry.expected
+        held = [expected["held"][list_id]] if list_id in expected.get("held", {}) else []
+        present: set[str | None] = {one.status for one in found} or set(held)
+        is_first = entry.sent_at is None and not entry.attempts
+        wanted = _MEANT.get(entry.params.get("status", ""))
+        decision = decide(present, wanted, may_raise=is_first and expected.get("may_raise", False))
+        self.left += [int(list_id)] if decision.is_left else []
+        if wanted is None and not found:
+            raise Refused(f"the contact is no longer on list {list_id}: push it again after a sync, or say a status in a column")
+        if decision.status is not None:
+            self.by_status.setdefault(_SENT_AS[decision.status], []).append(list_id)
+        elif found and (entry.attempts or any(name.startswith(_VALUES) for name in entry.params)):
+            self.statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
+            if is_completed:
+                values = {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
+                self.edits += [Call(EDITCONTACT, {"id": str(one.contact_id), **values}) for one in found]
+            else:
+                self.by_status.setdefault(None, []).append(list_id)
+
+    def made(self) -> Outgoing:
+        entry, lists = self.entry, [int(list_id) for several in self.by_status.values() for list_id in several]
+        base = {name: text for name, text in entry.params.items() if name != "status"}
+        calls = [
+            Call(SYNCCONTACT, {**base, "listid": ",".join(several), **({} if status is None else {"status": status})})
+            for status, several in self.by_status.items()
+        ]
+        expected = {**entry.expected, "lists": [*lists, *map(int, self.statuses)], "statuses": self.statuses, "left": self.left}
+        expected["lists"] = sorted(set(expected["lists"]))
+        return Outgoing([*calls, *self.edits], LEFT if self.left else UNCHANGED, expected)
 
 
 # ---- reading back
@@ -278,7 +380,8 @@ def _compared(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
         found = seen.of(list_id, entry.email or "")
         if isinstance(found, Unread):
             return found
-        compared = compare(entry.expected, found, reading.labels.get(list_id, {}))
+        status = entry.expected.get("statuses", {}).get(str(list_id), entry.expected.get("status"))
+        compared = compare({**entry.expected, "status": status}, found, reading.labels.get(list_id, {}))
         drift |= compared.drift
         hidden |= compared.hidden
     return Compared(drift, frozenset(hidden))
@@ -338,7 +441,10 @@ def _plain(value: Any) -> str:
 
 
 class Contacts(Kind):
-    """Effects: `address|list id`, with what the sync says. Expected: `{"status": word, "fields": {id: value}, "lists": [list id]}`."""
+    """Effects: `address|list id`, with what the sync says. Expected: `{"status": word, "fields": {id: value}, "lists": [list id]}`, and of
+    whom it could subscribe: `look_up`, lists where they are looked up; `held`, list → a status other than active that is known of them;
+    `left`, lists where they keep their status though another one was wanted; `statuses`, list → the one that they keep; `may_raise`.
+    """
 
     name = "contacts"
     columns = Spec(
@@ -360,15 +466,18 @@ class Contacts(Kind):
         words = f"{refusal} {refusal.detail.get('fields')}"
         return "status" not in entry.params and (says_absent(str(refusal)) or _STATUS.search(words) is not None)
 
-    def completed(self, entry: Entry, fetch: Fetch) -> Sequence[Params]:
-        """With a status: the present one of each list."""
-        params = entry.params
-        if "status" in params:
-            return [params]
-        by_status: dict[str, list[str]] = {}
-        for list_id in params["listid"].split(","):
-            by_status.setdefault(_status(fetch, params["email"], int(list_id)), []).append(list_id)
-        return [{**params, "listid": ",".join(several), "status": status} for status, several in by_status.items()]
+    def outgoing(self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool) -> Outgoing:
+        """Of each list on which somebody could be subscribed, who is there is looked up first."""
+        params, lists = entry.params, entry.params["listid"].split(",")
+        is_raising = subscribes(_MEANT.get(params.get("status", "")))
+        unsure = lists if is_completed or is_raising else [str(list_id) for list_id in entry.expected.get("look_up", ())]
+        if not unsure:
+            return super().outgoing(entry, contact_ids, fetch, is_completed=is_completed)
+        made = _Outgoing(entry, {params.get("status"): sure} if (sure := [each for each in lists if each not in unsure]) else {})
+        for list_id in unsure:
+            found = [one for one in look_up(fetch, params["email"], int(list_id)) if one.list_id in (None, int(list_id))]
+            made.add(list_id, found, is_completed=is_completed)
+        return made.made()
 
     def new_contact_id(self, response: Response) -> int | None:
         return new_id(response)

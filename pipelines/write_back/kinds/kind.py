@@ -5,11 +5,13 @@ Belongs here: what there is to know, with what holds for most kinds. Not here: a
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from typing import ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from marketing_api.contact_lookup import Fetch, Found
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
+from marketing_api.operation import Call
+from marketing_api.operations import find
 from pipelines.options import PUSH_OPTIONS, Option
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.outbox.outbox import Entry, Outbox
@@ -17,12 +19,20 @@ from pipelines.write_back.planning import Planning
 from pipelines.write_back.unknown_outcomes import Presence
 from pipelines.write_back.verification import ReadBack
 
-Params = Mapping[str, str]
-
 #: Columns by which any kind may name a person, and one group of `Spec.needs`.
 WHO: Mapping[str, tuple[str, ...]] = {"email": ("email",), "contact_id": ("contact_id",)}
 BY_WHO = ("email", "contact_id")
 LIST = ("list_id", "list")
+
+
+class Outgoing(NamedTuple):
+    """What is sent of an entry, one request after the other. `left`: why nothing is, where there is none. `expected`: what is to be seen of
+    it, where that is known better by now.
+    """
+
+    calls: Sequence[Call]
+    left: str = ""
+    expected: Mapping[str, Any] | None = None
 
 
 class Kind(str, ABC):
@@ -74,12 +84,16 @@ class Kind(str, ABC):
         return () if one is None else (one.contact_id,)
 
     def lacks(self, refusal: Refused, entry: Entry) -> bool:
-        """Whether the service refused it for want of what `completed` adds."""
+        """Whether the service refused it for want of what `outgoing` adds where it `is_completed`."""
         return False
 
-    def completed(self, entry: Entry, fetch: Fetch) -> Sequence[Params]:
-        """Its requests, one after the other, with what some services want beyond the plan. Raises what sending one raises."""
-        return [entry.params]
+    def outgoing(self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool) -> Outgoing:
+        """Its requests to each of `contact_ids`, where its address was looked up. What could subscribe somebody is decided here, just
+        before it is sent (`consent`). `is_completed`: with what some services want beyond the plan. Raises what a look-up raises.
+        """
+        operation = find(entry.operation or "")
+        ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
+        return Outgoing([Call(operation, {**entry.params, **each}) for each in ids])
 
     def new_contact_id(self, response: Response) -> int | None:
         """The id of the contact that a request has made, where the service names it."""

@@ -286,10 +286,13 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         with self.change() as change:
             return change.do("recover", account=account).rowcount
 
-    def claim(self, item_id: int, *, contact_id: int | None = None) -> bool:
-        """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was looked up."""
+    def claim(self, item_id: int, *, contact_id: int | None = None, expected: Mapping[str, Any] | None = None) -> bool:
+        """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was looked up; `expected`: what is to
+        be seen of it, where it differs from the plan.
+        """
+        known = None if expected is None else json.dumps(dict(expected), ensure_ascii=False)
         with self.change() as change:
-            is_claimed = change.do("claim", item_id=item_id, contact_id=contact_id).rowcount == 1
+            is_claimed = change.do("claim", item_id=item_id, contact_id=contact_id, expected=known).rowcount == 1
             if is_claimed:
                 change.do("unread", item_id=item_id)
             if is_claimed and contact_id is not None:

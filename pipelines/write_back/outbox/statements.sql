@@ -36,7 +36,9 @@ where state in ('planned', 'sending', 'unknown') and (:account is null or accoun
 order by item_id;
 
 -- open_by_push
-select push_id, source, kind, count(*), count(distinct case when must_look_up and contact_id is null then email end)
+select
+    push_id, source, kind, count(*),
+    count(distinct case when must_look_up and contact_id is null then email end) + sum(coalesce(json_array_length(expected, '$.look_up'), 0))
 from entry
 where state in ('planned', 'sending', 'unknown') and account = :account
 group by push_id order by push_id;
@@ -147,7 +149,7 @@ where state = 'sending' and push_id in (select push_id from push where account =
 -- claim
 update item
 set state = 'sending', attempts = attempts + 1, sent_at = :now, changed_at = :now, message = null, request_id = null,
-    contact_id = coalesce(:contact_id, contact_id), revision = :revision
+    contact_id = coalesce(:contact_id, contact_id), expected = coalesce(:expected, expected), revision = :revision
 where item_id = :item_id and state = 'planned';
 
 -- Whatever was read back before, of this push something leaves now.

@@ -64,6 +64,8 @@ def make_warehouse(path: Path, contacts: Iterable[tuple[int, int, str, int, dict
         for contact_id, list_id, email, code, fields in contacts
     ]
     gone = {**people[0], "contact_id": 999, "email": "gone@example.com", "email_normalized": "gone@example.com", "_deleted_at": READ_AT}
+    left = {**gone, "contact_id": 998, "status_code": 2, "status": "unsubscribed"}
+    left |= {"email": "left@example.com", "email_normalized": "left@example.com"}
     tables: dict[str, list[dict[str, Any]]] = {
         "source.business": [{"account": "main", "timezone": "Europe/Berlin"}],
         "source.lists": [{"account": "main", "list_id": list_id, "name": name} for list_id, name in LISTS.items()],
@@ -73,7 +75,7 @@ def make_warehouse(path: Path, contacts: Iterable[tuple[int, int, str, int, dict
             for field_id, label in labels.items()
         ],
         "source.contacts": [{**row, "_deleted_at": None} for row in people]
-        + [gone, {**people[0], "account": "other", "contact_id": 77, "_deleted_at": None}],
+        + [gone, left, {**people[0], "account": "other", "contact_id": 77, "_deleted_at": None}],
         "source.timeline_events": [
             {"account": "main", "contact_id": one, "event_key": str(at), "snippet": text, "occurred_at": at, "details": json.dumps(details)}
             for one, at, text, details in EVENTS

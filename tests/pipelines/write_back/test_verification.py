@@ -97,10 +97,11 @@ def test_a_sample_is_one_in_twenty_and_everything_that_was_ever_unknown(desk: De
     lost = desk.outbox.items(push_id)[7]
     desk.outbox.claim(lost.item_id)
     desk.send()
+    looked_up = desk.asked("getcontactbyemail")
     told = checked(desk, push_id)
     assert told.checked == 3  # the lost one, and 5 % of 39
     assert desk.outbox.entry(lost.item_id).state is State.VERIFIED
-    assert told.requests == desk.asked("getcontactbyemail") == 3
+    assert told.requests == desk.asked("getcontactbyemail") - looked_up == 3
 
 
 def test_a_sample_has_one_of_each_form_and_all_of_a_form_that_drifted(desk: Desk) -> None:

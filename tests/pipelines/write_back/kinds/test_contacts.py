@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from marketing_api.clock import wall
+from marketing_api.records.contacts import STATUSES
 from pipelines.write_back.account_state import Known
+from pipelines.write_back.consent import LEFT, decide, is_raised
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import State
-from pipelines.write_back.kinds import CONTACTS
+from pipelines.write_back.kinds import CONTACTS, DELETIONS
+from pipelines.write_back.kinds.contacts import RESUBSCRIBED
 from tests.pipelines.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
 
 
@@ -58,24 +63,63 @@ def test_whoever_is_known_keeps_the_status_that_the_service_has_by_now(plan: Pla
         (3, "city", "", "Bern"),
         (4, "city", "Rome", "Ulm"),
     ]
-    assert planned.items[0].expected == {"fields": {"11": "Bonn"}, "lists": [1]}
+    assert planned.items[0].expected == {"fields": {"11": "Bonn"}, "lists": [1], "look_up": [1], "held": {"1": "unsubscribed"}}
 
 
-def test_subscribing_somebody_again_is_said(plan: Planner) -> None:
-    planned = plan(
+def test_subscribing_somebody_again_takes_a_switch_and_is_said(plan: Planner) -> None:
+    rows = (
         row("bo@example.com", status="active"),
-        row("cy@example.com", status="1"),
+        row("cy@example.com", status="1", city="Bern"),
+        row("di@example.com", status="active"),
         row("ed@example.com", status=1),
         row("bo@example.com", "Shop"),
     )
-    assert [warning for warning in planned.warnings if "made active" in warning] == [
-        "2 rows: a contact that is unsubscribed or bounced is made active"
-    ]
+    planned = plan(*rows)
+    assert fates(planned) == {2: f"idle: {LEFT}", 3: "sent", 4: f"idle: {LEFT}", 5: "sent", 6: "sent"}
+    assert next(requests(planned)) == {"email": "cy@example.com", "listid": "1", "fields[11]": "Bern"}
+    assert f"1 row: {LEFT}" in planned.warnings
+    assert [each for each in planned.changes if each.column == "status"] == []
+    planned = plan(*rows, resubscribe=True)
+    assert [params.get("status") for params in requests(planned)] == ["Active"] * 5
+    assert [warning for warning in planned.warnings if "is made active" in warning] == [f"3 rows: {RESUBSCRIBED}"]
     assert any(warning.startswith("1 row: added to a list, though") for warning in planned.warnings)
-    assert [(each.column, each.old, each.new) for each in planned.changes] == [
-        ("status", "unsubscribed", "active"),
-        ("status", "bounced", "active"),
+    assert [(each.old, each.new) for each in planned.changes if each.column == "status"] == [
+        ("unsubscribed", "active"),
+        ("bounced", "active"),
+        ("unconfirmed", "active"),
     ]
+    assert [item.expected.get("may_raise", False) for item in planned.items] == [True, True, True, True, False]
+
+
+def test_whoever_was_unsubscribed_when_they_were_taken_off_a_list_is_not_new_there(plan: Planner, known: Known) -> None:
+    """Taken off by us since the reading; or gone from a later one."""
+    deletions = Planner(known, DELETIONS, plan.memory)
+    deletions.sent({"email": "bo@example.com", "list": "News"}, {"email": "ann@example.com", "list": "News"})
+    for person in ("bo@example.com", "left@example.com"):
+        assert fates(plan(row(person), row(person, "Shop"))) == {2: f"idle: {LEFT}", 3: "sent"}
+        assert fates(plan(row(person), resubscribe=True)) == {2: f"idle: {LEFT}"}, "no status was asked for"
+        assert fates(plan(row(person, status="active"), resubscribe=True)) == {2: "sent"}
+    assert fates(plan(row("ann@example.com"))) == {2: "sent"}
+
+
+def test_whoever_could_be_subscribed_is_looked_up_and_that_is_counted(plan: Planner) -> None:
+    """New people, those that are not active, and everybody whose list was not read in this night."""
+    rows = (row("new@example.com", "1,3"), row("bo@example.com", city="Bonn"), row("ann@example.com", city="Rom"))
+    planned = plan(*rows)
+    assert [item.expected["look_up"] for item in planned.items] == [[1, 3], [1], [1]]
+    assert (planned.look_up_count, planned.request_count) == (4, 7)
+    plan.known = replace(plan.known, read_at=dict.fromkeys(plan.known.read_at, wall()))
+    assert [item.expected.get("look_up") for item in plan(*rows).items] == [[1, 3], [1], None]
+    assert plan(row("ann@example.com", status="unsubscribed")).look_up_count == 0, "nobody is subscribed by that"
+
+
+@given(st.lists(st.sampled_from([*STATUSES.values(), None, "9"]), max_size=3), st.sampled_from([*STATUSES.values(), None]))
+def test_no_status_that_is_sent_makes_mails_reach_more_than_before(present: list[str | None], wanted: str | None) -> None:
+    decision = decide(present, wanted)
+    assert decision.status in (None, wanted, *(["active"] if not present else []))
+    assert not any(is_raised(now, decision.status) for now in present)
+    assert decision.is_left == any(is_raised(now, wanted) for now in present)
+    assert decide(present, wanted, may_raise=True).status in ((wanted or "active",) if not present else (wanted, None))
 
 
 def test_several_lists_take_one_request_where_they_need_the_same_and_only_those_that_change(plan: Planner) -> None:
@@ -83,6 +127,7 @@ def test_several_lists_take_one_request_where_they_need_the_same_and_only_those_
         row("new@example.com", "1;3"),
         row("two@example.com", "1,2,3", city="Rom"),
         row("ann@example.com", "News, Shop, 2", city=None, status="active"),
+        resubscribe=True,
     )
     assert list(requests(planned)) == [
         {"email": "new@example.com", "listid": "1,3", "status": "Active"},
@@ -95,7 +140,7 @@ def test_several_lists_take_one_request_where_they_need_the_same_and_only_those_
         {"email": "tri@example.com", "listid": "1", "status": "Active", "fields[11]": "Rom"},
         {"email": "tri@example.com", "listid": "2", "status": "Active", "fields[21]": "Rom"},
     ]
-    assert (planned.new_count, planned.request_count) == (2, 4)
+    assert (planned.new_count, planned.request_count) == (2, 1 + 3 + 5)
 
 
 def test_an_empty_cell_leaves_its_field_as_it_is_unless_it_is_to_be_emptied(plan: Planner) -> None:
@@ -131,7 +176,9 @@ def test_a_field_that_the_service_does_not_show_counts_as_changed_until_we_have_
 def test_contacts_of_one_address_with_different_statuses_keep_them_unless_the_row_says_one(plan: Planner) -> None:
     assert list(requests(plan(row("fay@example.com", "Shop"), send_all=True))) == [{"email": "fay@example.com", "listid": "3"}]
     assert fates(plan(row("fay@example.com", "Shop"))) == {2: "idle: unchanged"}
-    assert fates(plan(row("fay@example.com", "Shop", status="active"))) == {2: "sent"}
+    assert fates(plan(row("fay@example.com", "Shop", status="active"))) == {2: f"idle: {LEFT}"}
+    assert fates(plan(row("fay@example.com", "Shop", status="active"), resubscribe=True)) == {2: "sent"}
+    assert fates(plan(row("fay@example.com", "Shop", status="unsubscribed"))) == {2: "sent"}
 
 
 # -- what was done before

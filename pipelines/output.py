@@ -202,6 +202,7 @@ class PushResult(Struct):
     requests_sent: int | None
     stopped: str | None
     rejected_csv: str | None
+    left_unsubscribed: list[Reason] = []
 
 
 class Push(Struct):

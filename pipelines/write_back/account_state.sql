@@ -23,7 +23,7 @@ order by c.status_code is not distinct from 1 desc, c.contact_id, c.list_id;
 
 -- refusing
 select keys.key, c.list_id, c.status_code
-from keys join source.contacts as c on lower(trim(c.email)) = lower(keys.key)
+from keys join source.contacts as c on c.email_normalized = keys.key
 where c.account = $account and c._deleted_at is not null and c.status_code in (2, 3);
 
 -- shown_fields

@@ -12,6 +12,7 @@ ACTIVE, UNCONFIRMED = "active", "unconfirmed"
 REFUSING = frozenset({"unsubscribed", "bounced"})
 #: Why somebody keeps a status, or is not put on a list.
 LEFT = "unsubscribed, bounced or unconfirmed: left so without --resubscribe"
+LEFT_ON_TARGET = "the address is on the list that it would be moved to, and not active there: left where it is"
 
 #: How far mails reach whoever has the status. Any other one, known or not, keeps them away.
 _REACH = {ACTIVE: 2, UNCONFIRMED: 1}

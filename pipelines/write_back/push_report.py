@@ -123,6 +123,7 @@ def result_document(result: Result) -> output.PushResult:
         reasons=list(map(reason_document, grouped(result.refusals))),
         waiting=list(map(reason_document, result.waiting)),
         mismatches=dict(result.drift),
+        left_unsubscribed=list(map(reason_document, grouped(result.left))),
         open=result.open,
         shortfall=result.shortfall,
         requests_sent=result.requests_sent,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
+from pipelines.write_back.consent import LEFT, LEFT_ON_TARGET
 from pipelines.write_back.item import DONE, OPEN, Reason, State
 from pipelines.write_back.outbox.outbox import Counts, Entry, Outbox, Push
 
@@ -63,6 +64,7 @@ class Result:
     refusals: tuple[Reason, ...] = field(default=(), repr=False)  # in order of rows
     drift: Mapping[str, int] = field(default_factory=dict)  # field → requests
     waiting: tuple[Reason, ...] = field(default=(), repr=False)  # a sample
+    left: tuple[Reason, ...] = field(default=(), repr=False)  # nobody is subscribed again by the way
     requests_sent: int | None = 0  # by its run; None: that stands in another result of the same run
     stopped: str | None = None
     rejected_csv: Path | None = None
@@ -112,4 +114,13 @@ def result_of(outbox: Outbox, push_id: int, **more: object) -> Result:
     rejected = sorted(outbox.items(push_id, [State.REJECTED]), key=lambda entry: entry.rows)
     drift = Counter(name for entry in outbox.items(push_id, DONE) for name in entry.drift or {})
     waiting = [Reason(entry.rows, entry.message) for entry in outbox.items(push_id, [State.PLANNED, State.UNKNOWN]) if entry.message]
-    return Result(push, outbox.counts(push_id), tuple(map(reason_of, rejected)), drift, tuple(waiting[:_SHOWN]), **more)  # type: ignore[arg-type]
+    left = [Reason(entry.rows, why) for entry in outbox.items(push_id, [*DONE, State.SKIPPED]) if (why := _left(entry))]
+    refusals = tuple(map(reason_of, rejected))
+    return Result(push, outbox.counts(push_id), refusals, drift, tuple(waiting[:_SHOWN]), tuple(left), **more)  # type: ignore[arg-type]
+
+
+def _left(entry: Entry) -> str | None:
+    """Why a status is as it was, or somebody where they were."""
+    if entry.state is State.SKIPPED:
+        return entry.message if entry.message in (LEFT, LEFT_ON_TARGET) else None
+    return LEFT if entry.expected.get("left") else None

@@ -326,9 +326,8 @@ class _Outgoing:
         entry, expected = self.entry, self.entry.expected
         held = [expected["held"][list_id]] if list_id in expected.get("held", {}) else []
         present: set[str | None] = {one.status for one in found} or set(held)
-        is_first = entry.sent_at is None and not entry.attempts
         wanted = _MEANT.get(entry.params.get("status", ""))
-        decision = decide(present, wanted, may_raise=is_first and expected.get("may_raise", False))
+        decision = decide(present, wanted, may_raise=entry.is_first and expected.get("may_raise", False))
         self.left += [int(list_id)] if decision.is_left else []
         if wanted is None and not found:
             raise Refused(f"the contact is no longer on list {list_id}: push it again after a sync, or say a status in a column")

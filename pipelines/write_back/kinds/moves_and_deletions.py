@@ -6,19 +6,20 @@ They are read back by the listings of the lists that are touched, of which one p
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import ClassVar, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from marketing_api.address import normal_form
-from marketing_api.contact_lookup import Unread, read_list
+from marketing_api.contact_lookup import Fetch, Unread, address_of, look_up, read_list
 from marketing_api.operation import Operation
-from marketing_api.records.contacts import DELETECONTACT, MOVECONTACT
+from marketing_api.records.contacts import DELETECONTACT, MOVECONTACT, STATUSES
 from pipelines.write_back.account_state import Person, Who, read_who
+from pipelines.write_back.consent import ACTIVE, LEFT_ON_TARGET, is_raised
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown
 from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
-from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind
+from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind, Outgoing
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.verification import Compared, ReadBack, Readings
@@ -175,6 +176,9 @@ class _Removing:
 
     def _follow(self, row: ListRow, person: Person, source: int, fates: list[_Fate]) -> None:
         to_send = [fate for fate in fates if not fate.idle and fate.refused is None and not fate.is_absent]
+        if to_send and self._is_refusing(person, row.target):
+            self._planning.leave(row.number, LEFT_ON_TARGET, person.email, to_send[0].contact_id)
+            return
         for fate in to_send:
             self._send(row, person, source, fate.contact_id)
         if to_send:
@@ -189,13 +193,29 @@ class _Removing:
             name = shown(self._known.lists.names[source])
             raise BadValue(f"the contact is not on list {name} (its contacts were read on {self._known.read_on(source)})")
 
+    def _is_refusing(self, person: Person, target: int | None) -> bool:
+        """Whether the address is known on the target list, and not active there."""
+        there = [member for member in person.members if member.list_id == target]
+        present = [each for each in there if target in self._whereabouts.lists_of(person, each.contact_id)]
+        return any(is_raised(STATUSES.get(member.status_code or 0), ACTIVE) for member in present)
+
+    def _expected(self, row: ListRow, person: Person, contact_id: int | None) -> dict[str, Any]:
+        """Of a move: where the address is looked up first, and the status that the contact is to keep where it is not active."""
+        if row.target is None:
+            return {}
+        look_up = [row.target] if person.email else [*row.sources, row.target]  # its address, too
+        words = [STATUSES.get(member.status_code or 0) for member in person.members if member.contact_id == contact_id]
+        held = next((word for word in words if is_raised(word, ACTIVE)), None)
+        return {"look_up": look_up} if held is None else {"look_up": look_up, "status": held}
+
     def _send(self, row: ListRow, person: Person, source: int, contact_id: int | None) -> None:
         must_look_up, operation = contact_id is None, self._kind.operation
         lists = {self._kind.leaves: source} | ({} if row.target is None else {"listid": row.target})
         params = bound(operation, lacks_id=must_look_up, id=contact_id, **lists)
         effects = (Effect(f"{contact_id or person.address}|{source}", row.content),)
         kind, rows = self._planning.kind, (row.number,)
-        item = Item(kind, rows, operation, params, effects, {}, person.email, contact_id, must_look_up)
+        expected = self._expected(row, person, contact_id)
+        item = Item(kind, rows, operation, params, effects, expected, person.email, contact_id, must_look_up)
         self._planning.send(item, is_new=False, is_unknown_address=not person.ids)
         names = self._known.lists.names
         self._planning.change(row.number, person.shown, "list", names[source], None if row.target is None else names[row.target])
@@ -221,9 +241,10 @@ _SHARE = 0.05
 
 
 def _people(reading: ReadBack, list_id: int, worth: float) -> tuple[set[object] | None, int]:
-    """Ids and addresses of who is on the list, if that takes no more than `worth` requests; and the requests that were sent."""
+    """Who is on the list (ids, addresses, and ids with statuses), if that takes no more than `worth` requests; and those that were sent."""
     found, requests = read_list(reading.client, list_id, worth)
-    return (None if found is None else {who for one in found for who in (one.contact_id, normal_form(one.email or "")) if who}), requests
+    names = [(one.contact_id, normal_form(one.email or ""), (one.contact_id, one.status)) for one in found or ()]
+    return (None if found is None else {name for several in names for name in several if name}), requests
 
 
 def _see(reading: ReadBack, entries: Collection[Entry], shown: dict[int, set[object]]) -> Readings:
@@ -247,6 +268,9 @@ def _compared(entry: Entry, shown: list[set[object] | None]) -> Compared | Unrea
     source, *targets = readable
     if entry.contact_id in source:
         return Compared({"source list": ("not on it", "on it")})
+    held = entry.expected.get("status")
+    if held is not None and any((entry.contact_id, ACTIVE) in target for target in targets):
+        return Compared({"status": (held, ACTIVE)})
     if any(target.isdisjoint({entry.contact_id, normal_form(entry.email or "")}) for target in targets):  # it may have another id there
         return Compared({"target list": ("on it", "not on it")})
     return Compared()
@@ -299,6 +323,16 @@ class Moves(ListRemoval):
     columns = Spec({**WHO, "from": ("from", "source_id"), "to": ("to", "list_id")}, (BY_WHO, ("from",), ("to",)))
     operation = MOVECONTACT
     leaves = "sourceid"
+
+    def outgoing(self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool) -> Outgoing:
+        """Not to a list on which the address is, and is not active: mails would reach it again there."""
+        ids = contact_ids or [entry.contact_id or 0]
+        email, target = entry.email or address_of(fetch, ids[0]), int(entry.params["listid"])
+        for one in look_up(fetch, email, target) if email else ():
+            is_moved_before = one.contact_id in ids and not entry.is_first
+            if one.list_id in (None, target) and is_raised(one.status, ACTIVE) and not is_moved_before:
+                return Outgoing([], LEFT_ON_TARGET)
+        return super().outgoing(entry, contact_ids, fetch, is_completed=is_completed)
 
     def read(self, planning: Planning, index: int, number: int) -> ListRow:
         cells, lists = planning.picked.cells, planning.known.lists

@@ -101,6 +101,11 @@ class Entry:
         return self.state in DONE
 
     @property
+    def is_first(self) -> bool:
+        """Nothing of it was sent yet, whatever became of that."""
+        return self.sent_at is None and not self.attempts
+
+    @property
     def needs_look_up(self) -> bool:
         return self.must_look_up and self.contact_id is None
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.write_back.account_state import Known
+from pipelines.write_back.consent import LEFT_ON_TARGET
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds import CONTACTS, DELETIONS, MOVES
 from tests.pipelines.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
@@ -41,16 +42,18 @@ def test_who_is_on_the_source_is_moved_by_contact_id(moves: Planner) -> None:
         move("fay@example.com", "Shop", "News"),
     )
     check_every_row_has_one_fate(planned)
+    assert fates(planned)[2] == f"idle: {LEFT_ON_TARGET}"  # unsubscribed from it
     assert list(requests(planned)) == [
-        {"id": "101", "listid": "2", "sourceid": "1"},
         {"id": "202", "listid": "3", "sourceid": "2"},
         {"listid": "3", "sourceid": "1"},
         {"id": "302", "listid": "1", "sourceid": "3"},
         {"id": "303", "listid": "1", "sourceid": "3"},
     ]
-    assert [item.must_look_up for item in planned.items] == [False, False, True, False, False]
-    assert planned.changed_count == 4
-    assert [(each.old, each.new) for each in planned.changes][:2] == [("News", "Friends, Family"), ("Friends, Family", "Shop")]
+    assert [item.must_look_up for item in planned.items] == [False, True, False, False]
+    assert [item.expected["look_up"] for item in planned.items] == [[3], [3], [1], [1]]
+    assert [item.expected.get("status") for item in planned.items] == [None, None, None, "unsubscribed"], "as which fay is moved"
+    assert (planned.changed_count, planned.request_count) == (3, 4 + 4 + 1)
+    assert [(each.old, each.new) for each in planned.changes][:2] == [("Friends, Family", "Shop"), ("News", "Shop")]
 
 
 def test_who_is_there_already_stays_and_who_is_on_neither_is_said(moves: Planner) -> None:

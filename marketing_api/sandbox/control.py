@@ -83,10 +83,12 @@ def _leave(app: App, tenants: list[Tenant], params: Params, _: float) -> Any:
     return {tenant.name: [email for _, email in tenant.leaving] for tenant in tenants}
 
 
-def _statuses(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
-    """What writes have made of statuses, oldest first: whose on which list, those that the address had there, and the new one."""
+def _statuses(_: App, tenants: list[Tenant], params: Params, real: float) -> Any:
+    """What writes have made of statuses, oldest first, those after number `since=0`: whose on which list, `before` of those with the
+    address there and of those `gone`, and `after`."""
     tenants[0].settle(real)
-    return [change._asdict() for change in tenants[0].world.subscribers.changes]
+    changes = tenants[0].world.subscribers.changes
+    return {"changes": len(changes), "items": [change._asdict() for change in changes[int(params.get("since", "0")) :]]}
 
 
 def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:

@@ -52,12 +52,15 @@ class Card:
 
 
 class Change(NamedTuple):
-    """A write that gave somebody a status on a list. `before`: those of everybody who had the address there, of the deleted the last."""
+    """A write that gave somebody a status on a list. `before`: those of everybody with the address there; `gone`: the last ones of those
+    who were deleted from it.
+    """
 
     email: str
     list_id: int
     contact_id: int
     before: tuple[int, ...]
+    gone: tuple[int, ...]
     after: int
 
 
@@ -173,10 +176,10 @@ class Subscribers:
 
     def _note(self, email: str, where: int, wanted: int, status: int, now: int) -> None:
         word = email.lower()
-        before = [one.status for one in self.by_email(word, now) if one.list_id == where]
-        gone = [self.cards[one] for one in self._ids(self.account.people.by_email(word), word) if one in self.cards]
-        before += [card.status for card in gone if card.deleted_at <= now and card.list_id == where and card.status is not None]
-        self.changes.append(Change(word, where, wanted, tuple(before), status))
+        before = tuple(one.status for one in self.by_email(word, now) if one.list_id == where)
+        cards = [self.cards[one] for one in self._ids(self.account.people.by_email(word), word) if one in self.cards]
+        gone = tuple(card.status or 0 for card in cards if card.deleted_at <= now and card.list_id == where)
+        self.changes.append(Change(word, where, wanted, before, gone, status))
 
     def card(self, contact: Contact) -> Card:
         """Where tags and activities are written, too."""

@@ -42,6 +42,7 @@ class Schedule:
         self._keys: dict[int, list[str]] = {}
         self._blocked: dict[int, int] = {}  # entry → keys that others hold before it
         self._ready: list[int] = []
+        self._out: set[int] = set()  # handed out
 
     def __len__(self) -> int:
         """Entries that are not over."""
@@ -67,18 +68,28 @@ class Schedule:
         if name not in self._keys[item_id]:
             self._keys[item_id].append(name)
             self._blocked[item_id] += not self._join(item_id, name)
-        return item_id in self._queues[name][0].ids
+        is_held = item_id in self._queues[name][0].ids
+        if not is_held:
+            self._out.discard(item_id)
+        return is_held
 
     def next(self) -> int | None:
         """The first that may go now; it is handed out once, until `again`."""
-        return heapq.heappop(self._ready) if self._ready else None
+        while self._ready:
+            item_id = heapq.heappop(self._ready)
+            if item_id in self._keys and item_id not in self._out:  # `again` does not wait until it stands in front, where it is ready, too
+                self._out.add(item_id)
+                return item_id
+        return None
 
     def again(self, item_id: int) -> None:
         """It was handed out, and is to be handed out once more."""
+        self._out.discard(item_id)
         heapq.heappush(self._ready, item_id)
 
     def finish(self, item_id: int) -> None:
         """It is over: whoever waited for it may go."""
+        self._out.discard(item_id)
         for name in self._keys.pop(item_id):
             queue = self._queues[name]
             batch = next(each for each in queue if item_id in each.ids)  # the first, since it was handed out

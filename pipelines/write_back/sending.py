@@ -140,6 +140,8 @@ class Sending:
             self._begin(self._entries[ready])
 
     def _begin(self, entry: Entry) -> None:
+        if entry.item_id in self._unknown:  # what stood before it is over; its own time is still to come
+            return
         if entry.needs_look_up and entry.item_id not in self._found:
             self._do(lambda: self._directory.find(*_who(entry)), lambda found: self._on_found(entry, found))
         elif self._hold(entry):
@@ -361,7 +363,7 @@ class Sending:
             except _NotPlanned:
                 return None
             except Refused as refusal:
-                if is_completed or not kind.lacks(refusal, entry):
+                if is_completed or not kind.lacks(refusal, call):
                     raise
                 self._outbox.unclaim(entry.item_id)
                 is_claimed, is_completed = False, True

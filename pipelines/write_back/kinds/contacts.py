@@ -25,7 +25,7 @@ from pipelines.write_back.input import values
 from pipelines.write_back.input.columns import Spec
 from pipelines.write_back.input.rows import shown, text_of
 from pipelines.write_back.input.values import STATUS_WORDS, BadValue
-from pipelines.write_back.item import Effect, Item, Past, State
+from pipelines.write_back.item import DONE, Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import LIST, Kind, Outgoing
 from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
@@ -238,7 +238,8 @@ class _Comparison:
         read: set[str | None] = {None if member.status_code is None else STATUSES.get(member.status_code) for member in there}
         present: set[str | None]
         if not now.exists:
-            present = {*read, *self._gone.get((row.key, list_id), ())} & REFUSING
+            sent = None if past is None or past.state not in DONE else Content.read(past.content).status
+            present = {*read, STATUSES.get(sent or 0), *self._gone.get((row.key, list_id), ())} & REFUSING
         elif now.status is None:
             present = read if len(read) > 1 else set()
         else:
@@ -460,10 +461,10 @@ class Contacts(Kind):
         if rows := list(planning.read(_Input(planning).row)):
             _Comparison(planning, rows).run()
 
-    def lacks(self, refusal: Refused, entry: Entry) -> bool:
+    def lacks(self, refusal: Refused, call: Call) -> bool:
         """That the contact does not exist is no response to a sync, which makes it: some services say so whatever they refuse (row 5)."""
         words = f"{refusal} {refusal.detail.get('fields')}"
-        return "status" not in entry.params and (says_absent(str(refusal)) or _STATUS.search(words) is not None)
+        return "status" not in call.params and (says_absent(str(refusal)) or _STATUS.search(words) is not None)
 
     def outgoing(self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool) -> Outgoing:
         """Of each list on which somebody could be subscribed, who is there is looked up first."""

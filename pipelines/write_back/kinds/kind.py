@@ -83,7 +83,7 @@ class Kind(str, ABC):
         one = min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
         return () if one is None else (one.contact_id,)
 
-    def lacks(self, refusal: Refused, entry: Entry) -> bool:
+    def lacks(self, refusal: Refused, call: Call) -> bool:
         """Whether the service refused it for want of what `outgoing` adds where it `is_completed`."""
         return False
 

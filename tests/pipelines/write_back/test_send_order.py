@@ -89,3 +89,17 @@ def test_one_of_an_earlier_run_that_holds_its_likeness_may_go_though_others_stan
     assert schedule.hold(2, "alike")
     schedule.finish(2)
     assert schedule.next() == 1
+
+
+def test_what_is_sent_again_before_its_turn_is_not_handed_out_twice_when_that_comes() -> None:
+    """While it is under way, or when it is over."""
+    for is_over in (False, True):
+        schedule = Schedule()
+        schedule.add(1, {"same person": False})
+        schedule.add(2, {"same person": False}, is_ready=False)
+        schedule.again(2)
+        assert [schedule.next(), schedule.next()] == [1, 2]
+        schedule.finish(1)
+        if is_over:
+            schedule.finish(2)
+        assert schedule.next() is None

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from marketing_api.errors import Refused
+from marketing_api.operation import Call
+from marketing_api.records.contacts import SYNCCONTACT
 from pipelines.write_back.item import Item, State
 from pipelines.write_back.kinds import CONTACTS
-from pipelines.write_back.outbox.outbox import Entry
 from pipelines.write_back.retry_policy import RetryPolicy
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import Desk
@@ -102,10 +103,7 @@ def test_a_faulty_line_changes_nothing_about_the_end(make_desk: MakeDesk) -> Non
         ("the answer ok, but said: The contact doesn't exist", None, True),
     ],
 )
-def test_a_refusal_tells_whether_a_status_is_wanted(desk: Desk, said: str, fields: Any, is_wanted: bool) -> None:
-    def entry(item: Item) -> Entry:
-        return desk.outbox.items(desk.outbox.enqueue(desk.plan(item)))[0]
-
+def test_a_refusal_tells_whether_a_status_is_wanted(said: str, fields: Any, is_wanted: bool) -> None:
     refusal = Refused(f"emailmarketing/synccontact: the service refused with {said}", detail={"fields": fields} if fields else None)
-    assert CONTACTS.lacks(refusal, entry(contact(2, "a@example.com", 1, 2, status=None))) == is_wanted
-    assert not CONTACTS.lacks(refusal, entry(contact(2, "a@example.com", 1)))
+    assert CONTACTS.lacks(refusal, Call(SYNCCONTACT, {"email": "a@example.com", "listid": "1,2"})) == is_wanted
+    assert not CONTACTS.lacks(refusal, Call(SYNCCONTACT, {"email": "a@example.com", "listid": "1", "status": "Active"}))

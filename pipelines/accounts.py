@@ -43,9 +43,8 @@ def explained(connection: Connection, problem: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenResponse):
         return f"{problem}; is {connection.url} the right address, and up?"
-    if (
-        isinstance(problem, AuthenticationFailed) and not isinstance(problem, OtherBusiness) and not connection.url.endswith("/1")
-    ):  # the same error code means both
+    is_refused = isinstance(problem, AuthenticationFailed) and not isinstance(problem, OtherBusiness)
+    if is_refused and not connection.url.endswith("/1"):  # the same error code means both
         return f"{problem}; or the address is wrong: {connection.url} does not end in /1, as the service's does"
     return str(problem)
 

@@ -118,8 +118,8 @@ def recognising(settings: Settings, connection: Connection, *, notes: bool = Tru
         if not is_same(known, told):
             whose = f"belongs to {told}" if told.is_told else "is nobody's that the service names"
             raise OtherBusiness(
-                f"the key {whose}, and under the name {account} this home holds the data of {known}: nothing was loaded or sent. Set the "
-                f"key and address of {known.business_name or 'that one'}, or another MARKETING_HOME; if the change is meant, "
+                f"the key {whose}, and under the name {account} this home holds the data of {known}: nothing of it was loaded, nothing was "
+                f"sent. Set the key and address of {known.business_name or 'that one'}, or another MARKETING_HOME; if the change is meant, "
                 f"`marketing-sync check --accept-business {account}` confirms it"
             )
         if notes:

@@ -146,5 +146,6 @@ def _open_all(sessions: list[AccountSession]) -> None:
     if ours := next((problem for problem in problems.values() if not isinstance(problem, MarketingApiError)), None):
         raise ours
     text = "; ".join(f"account {each.account}: {explained(each.client.connection, problem)}" for each, problem in problems.items())
-    is_ours = any(isinstance(problem, OtherBusiness) for problem in problems.values())
-    raise AuthenticationFailed(text) if is_ours or {*map(type, problems.values())} == {AuthenticationFailed} else MarketingApiError(text)
+    is_wrong = [isinstance(problem, AuthenticationFailed) for problem in problems.values()]
+    is_foreign = any(isinstance(problem, OtherBusiness) for problem in problems.values())
+    raise AuthenticationFailed(text) if is_foreign or all(is_wrong) else MarketingApiError(text)

@@ -202,7 +202,7 @@ def test_retry_leaves_what_would_be_refused_again_and_says_what_to_do(refused: s
     document = msgspec.json.decode(command("push", "retry", "--json", sandbox=service).out, type=output.Push)
     assert [(each.rows, each.is_permanent) for each in document.left] == [([2, 3], True)]
     assert "2 requests to be tried again" in command("push", "retry", "--permanent", sandbox=service).out
-    assert sorted(sent(service, before)) == ["getcontactbyemail"] * 2 + ["synccontact"] * 2
+    assert sorted(sent(service, before)) == ["app/me"] + ["getcontactbyemail"] * 2 + ["synccontact"] * 2
     status = command("push", "status", "1", sandbox=service)
     assert "permanent; to do: run" in status.out
 

@@ -77,7 +77,9 @@ def test_runs_of_somebody_else_and_those_that_have_not_ended_stay(ui_home: Path)
 
 def test_logs_and_copies_of_upgrades_go_by_their_age(home: Path) -> None:
     settings = Settings(home, kept=Kept(logs=10, upgrades=20))
-    paths = {name: home / name for name in ("logs/old.log", "logs/new.log", "upgrades/20260101T000000Z-old", "upgrades/20260102T000000Z-new")}
+    paths = {
+        name: home / name for name in ("logs/old.log", "logs/new.log", "upgrades/20260101T000000Z-old", "upgrades/20260102T000000Z-new")
+    }
     for name, path in paths.items():
         if "upgrades" in name:
             path.mkdir(parents=True)

@@ -90,7 +90,7 @@ def test_a_call_shows_neither_key_nor_password(start_sandbox: StartSandbox, home
     assert ("Check whether it took effect" in ran.err) == (fault != "none")
     assert PASSWORD not in ran.text
     assert UNMISTAKABLE not in ran.text
-    assert [entry["operation"] for entry in service.asked()] == ["register/createaccount"], "a write is never sent again"
+    assert [entry["operation"] for entry in service.asked()] == ["app/me", "register/createaccount"], "a write is never sent again"
 
 
 def test_a_write_is_shown_without_its_password_before_it_is_agreed_to(

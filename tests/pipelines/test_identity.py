@@ -153,7 +153,6 @@ def refused(command: Command, held: Held, settings: dict[str, str], *words: str)
         for word in words:
             assert word in ran.text, ran.text
     changed, sent = held.unchanged()
-    print(f"\n{held.home}: rows changed {changed}, writes sent {sent}, exit codes {codes}")
     assert (changed, sent) == (0, 0)
     assert set(codes.values()) == {2}, codes
 

@@ -351,6 +351,7 @@ def histories(make_desk: MakeDesk, count: int) -> tuple[Counter[str], list[tuple
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 def test_random_histories_raise_nobody_without_the_switch(make_desk: MakeDesk) -> None:
     steps, wrong = histories(make_desk, 1000 if DEEP else 15)
     print(dict(steps))

@@ -1,0 +1,114 @@
+"""A process of its own for what others wrote, SQL of an assistant or models of the user's: whatever that does, it can be ended.
+
+Both sides write lines. It is the leader of a group that is killed as a whole: when it is silent for too long, at the end, and, since its
+input ends then, with the process that started it. It knows no secrets: its environment has none. Not here: what it does
+(`published_query`, `own_build`).
+"""
+
+import contextlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Self, TextIO
+
+_ROOT = Path(__file__).parents[1]
+#: What a program needs of the environment to start and to read and write text.
+_NEEDED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
+
+
+class Silent(Exception):
+    """It said nothing for as long as it may, and was ended."""
+
+
+class Ended(Exception):
+    """It ended by itself, or was killed."""
+
+
+class Child:
+    """`python -m MODULE WORDS…` in `folder`, for the length of a `with`."""
+
+    def __init__(self, module: str, *words: str, folder: Path) -> None:
+        environment = {name: os.environ[name] for name in _NEEDED if name in os.environ}
+        environment |= {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": str(_ROOT)}
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
+            [sys.executable, "-W", "ignore", "-m", module, *words],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self.pid, self._input = self._process.pid, self._process.stdin
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=_put_all, args=(self._process.stdout, self._lines), daemon=True).start()
+
+    def send(self, line: str) -> None:
+        with contextlib.suppress(BrokenPipeError):  # `receive` says so
+            self._input.write(f"{line}\n")
+            self._input.flush()
+
+    def receive(self, seconds: float) -> str:
+        """Its next line. Raises Silent, Ended; it is over then."""
+        try:
+            line = self._lines.get(timeout=seconds)
+        except queue.Empty:
+            self.end()
+            raise Silent from None
+        if not line:
+            self.end()
+            raise Ended
+        return line
+
+    def end(self) -> None:
+        """Kill it with all that it started, and wait until they are gone."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+            self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            self._input.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+def _put_all(stream: TextIO, lines: "queue.SimpleQueue[str]") -> None:
+    with stream:
+        for line in stream:
+            lines.put(line)
+    lines.put("")
+
+
+def other_side() -> tuple[Iterator[str], Callable[[str], None]]:
+    """In such a process: the lines that are sent, and what sends one. What is printed otherwise goes nowhere.
+
+    A thread listens, so that the end of the input ends the process in the middle of whatever it does.
+    """
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    received: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            received.put(line)
+        os.killpg(0, signal.SIGKILL)
+
+    def send(line: str) -> None:
+        output.write(f"{line}\n")
+        output.flush()
+
+    threading.Thread(target=listen, daemon=True).start()
+    return iter(received.get, None), send

@@ -46,9 +46,6 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
         yield from _events(context, report, settings.warehouse_path)
         if unchanged := report.of(Status.UNCHANGED):
             context.log.info(f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: nothing that they read changed")
-        for outcome in report.of(Status.OK, Status.WARNED):
-            if outcome.is_own and not outcome.node.is_test:  # not known when definitions are loaded: they come and go with files
-                context.log_event(dg.AssetMaterialization(_key(outcome.node.relation), metadata={"seconds": round(outcome.seconds, 2)}))
         for warning in report.warnings:
             context.log.warning(warning)
         if report.problem:
@@ -140,7 +137,7 @@ def _events(
     sizes = table_sizes(warehouse)
     with connect(warehouse, read_only=True) as connection:
         columns = columns_of(connection)
-    for outcome in (each for each in report.outcomes if not each.is_own):
+    for outcome in report.outcomes:
         node, key = outcome.node, _key(outcome.node.relation)
         if node.is_test:
             is_wanted = dg.AssetCheckKey(key, check_name(node)) in context.selected_asset_check_keys

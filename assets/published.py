@@ -13,6 +13,8 @@ from assets.materialize import column_schema
 from warehouse.errors import WarehouseError
 from warehouse.lake import Manifest
 from warehouse.loads.coverage import FRESH_FOR
+from warehouse.models import Status
+from warehouse.own_models import OwnReport
 from warehouse.publish import Published
 from warehouse.tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, WRITEBACKS
 
@@ -24,7 +26,10 @@ WriteReport = Callable[[Any], tuple[Path, str, str]]
 
 Metadata = dict[str, Any]
 
-PUBLISHED, REPORT, LAKE = dg.AssetKey("published"), dg.AssetKey("report"), dg.AssetKey("lake")
+PUBLISHED, OWN_MODELS, REPORT, LAKE = (dg.AssetKey(name) for name in ("published", "own_models", "report", "lake"))
+
+#: Builds the user's own models and publishes what they made, and returns what came of them and what is wrong, a line each. Never raises.
+BuildOwn = Callable[[Any], tuple[OwnReport, Sequence[str]]]
 
 
 def published_asset(publish: Publish, breaking_of: Callable[[Any], Sequence[str]], after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
@@ -51,6 +56,24 @@ def published_asset(publish: Publish, breaking_of: Callable[[Any], Sequence[str]
     return _step(spec, published, "reader")
 
 
+def own_models_asset(build: BuildOwn) -> dg.AssetsDefinition:
+    """The step behind the publishing that no other waits for in vain: whatever is wrong with such models, it ends well and says so."""
+
+    def own_models(context: dg.AssetExecutionContext) -> Metadata:
+        report, problems = build(context.resources.settings)
+        for outcome in report.outcomes:
+            if outcome.status is Status.OK and not outcome.node.is_test:  # they come and go with files: no assets of the definitions
+                key = dg.AssetKey(outcome.node.relation.split("."))
+                context.log_event(dg.AssetMaterialization(key, metadata={"seconds": round(outcome.seconds, 2)}))
+        for line in [*problems, *report.warnings]:
+            context.log.warning(line)
+        tests = sum(outcome.node.is_test for outcome in report.of(Status.OK))
+        return {"built": len(report.made), "tests passed": tests, **({"problems": "\n".join(problems)} if problems else {})}
+
+    description = "Models of your own, by dbt in a process of its own, each with a time limit; what they made is published too."
+    return _step(dg.AssetSpec(OWN_MODELS, deps=[PUBLISHED], kinds={"dbt", "duckdb"}, description=description), own_models)
+
+
 def lake_asset(export: Callable[[Any], Manifest]) -> dg.AssetsDefinition:
     """The step that exports the published file of the home that the settings of a run name to the lake."""
 
@@ -60,7 +83,7 @@ def lake_asset(export: Callable[[Any], Manifest]) -> dg.AssetsDefinition:
         return {"dagster/row_count": rows, "tables": len(done.tables), "kB": round(size / 1000), "version": done.version}
 
     description = "The published tables as Parquet, where those of all shards are. When it fails, run it again: what got there stays."
-    return _step(dg.AssetSpec(LAKE, deps=[PUBLISHED], kinds={"parquet"}, description=description), lake)
+    return _step(dg.AssetSpec(LAKE, deps=[PUBLISHED, OWN_MODELS], kinds={"parquet"}, description=description), lake)
 
 
 def report_asset(write: WriteReport) -> dg.AssetsDefinition:

@@ -11,14 +11,14 @@ import dagster as dg
 from assets.materialize import asset_key, dagster_asset, daily_partitions
 from assets.models import model_assets
 from assets.prefetch import Prefetcher
-from assets.published import REPORT, lake_asset, published_asset, report_asset, sync_tables
+from assets.published import OWN_MODELS, REPORT, lake_asset, own_models_asset, published_asset, report_asset, sync_tables
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, forget_job, rebuild
 from pipelines.logs import start_logging
-from pipelines.publishing import MODELS_STEP, Lake, Models, breaking_changes, model_settings, publish_home
+from pipelines.publishing import MODELS_STEP, Lake, Models, OwnModels, breaking_changes, model_settings, publish_home
 from pipelines.report.mail import Reports
 from pipelines.resources import RunReader, reader_resource, settings_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags, shard_tags
@@ -35,13 +35,15 @@ class Following:
     """What comes behind the reads, with what came of it: models, what is made of them for people and, where that is on, audience syncs."""
 
     def __init__(self, settings: Settings) -> None:
-        self.models, self.reports, self.lake, self.activations = Models(), Reports(), Lake(), AudienceSyncs(settings)
+        self.models, self.own, self.reports, self.lake = Models(), OwnModels(), Reports(), Lake()
+        self.activations = AudienceSyncs(settings)
 
     def assets(self, settings: Settings) -> list[dg.AssetsDefinition]:
         made = model_assets(MODELS_STEP, self.models.build, model_settings(settings).nodes())
         published = published_asset(publish_home, breaking_changes, [key for key in made.keys if key.path[0] != "staging"])
-        assets = [made, published, report_asset(self.reports.make), *([lake_asset(self.lake.export)] if settings.lake_url else [])]
-        return [*assets, self.activations.asset(made.keys)] if settings.activations else assets
+        behind = [own_models_asset(self.own.build_and_publish), report_asset(self.reports.make)]
+        assets = [made, published, *behind, *([lake_asset(self.lake.export)] if settings.lake_url else [])]
+        return [*assets, self.activations.asset([*made.keys, OWN_MODELS])] if settings.activations else assets
 
 
 def build_definitions(

@@ -3,6 +3,7 @@
 import dagster as dg
 
 from assets.materialize import asset_key
+from assets.published import OWN_MODELS
 from assets.sources import contacts, coupons, lists, timelines
 from pipelines.home import in_use
 from pipelines.progress import stage
@@ -29,7 +30,7 @@ REFRESH_MODELS = dg.define_asset_job(
 )
 PUBLISH = dg.define_asset_job(
     "publish",
-    selection=dg.AssetSelection.groups("published"),
+    selection=dg.AssetSelection.groups("published") - dg.AssetSelection.assets(OWN_MODELS),
     description="The copy for analysts, the report and the export to the lake anew, over what the models hold; nothing is read or built.",
 )
 

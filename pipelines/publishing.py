@@ -21,7 +21,7 @@ from warehouse.errors import PublishedLocked, StorageMisconfigured, WarehouseErr
 from warehouse.lake import UNNAMED, Manifest, export
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
-from warehouse.own_models import PROBLEM
+from warehouse.own_models import PROBLEM, OwnReport, OwnSettings, build_own
 from warehouse.policies import PersonalData
 from warehouse.publish import BREAKING, Published, facts, publish, published_path, schema_changes
 from warehouse.schema import ensure_schema, fact
@@ -38,7 +38,6 @@ def model_settings(settings: Settings) -> ModelSettings:
         timezone=settings.timezone,
         zones={account.account: account.timezone for account in settings.accounts if account.timezone},
         memory=settings.models_memory,
-        own=settings.own_models,
     )
 
 
@@ -54,6 +53,42 @@ class Models:
             path, models, wait_s = settings.warehouse_path, model_settings(settings), settings.lock_seconds
             self.report = build(path, models, select=select, deadline_s=wait_s, on_wait=report_waiting, on_node=advance)
         return self.report
+
+
+class OwnModels:
+    """Models of the user's, behind what is published of ours; `report` is what came of them, `problem` why they are not published."""
+
+    def __init__(self) -> None:
+        self.report, self.problem = OwnReport(), ""
+
+    def build(self, settings: Settings, select: Sequence[str] = (), *, full: bool = False) -> OwnReport:
+        """See `warehouse.own_models.build_own`."""
+        own = OwnSettings(settings.own_models, settings.models_seconds, settings.models_memory, model_settings(settings).variables)
+        with in_use(settings.home), stage("own models"):
+            self.report = build_own(
+                settings.warehouse_path,
+                own,
+                select=select,
+                full=full,
+                deadline_s=settings.lock_seconds,
+                on_wait=report_waiting,
+                on_node=advance,
+            )
+        return self.report
+
+    def build_and_publish(self, settings: Settings) -> tuple[OwnReport, list[str]]:
+        """Nothing that goes wrong here keeps anything of ours from what follows: it is in the report, or the problem."""
+        try:
+            report = self.build(settings)
+            if report.made or report.removed:
+                publish_home(settings, only_own=True)
+        except WarehouseError as problem:
+            self.problem = f"models of your own are published as they were before: {problem}"
+        return self.report, self.problems
+
+    @property
+    def problems(self) -> list[str]:
+        return [*self.report.problems, *([self.problem] if self.problem else [])]
 
 
 class Lake:
@@ -91,13 +126,14 @@ def own_models_problem(settings: Settings) -> str:
         return fact(connection, PROBLEM) or ""
 
 
-def publish_home(settings: Settings) -> Published:
-    """Write the published file anew. Raises NotPublished when the models failed, and what `connect` raises."""
+def publish_home(settings: Settings, *, only_own: bool = False) -> Published:
+    """Write the published file, see `warehouse.publish.publish`. Raises NotPublished when the models failed, and what `connect` raises."""
     is_hashed = settings.personal_data is PersonalData.HASH
     key = personal_key(settings.home, settings.personal_key) if is_hashed else None
     masking = Masking(settings.personal_data, key, settings.personal_group_min)
     with in_use(settings.home), stage("publishing"):
-        return publish(settings.home, masking, check=publish_blockers, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+        wait_s = settings.lock_seconds
+        return publish(settings.home, masking, check=publish_blockers, only_own=only_own, deadline_s=wait_s, on_wait=report_waiting)
 
 
 @contextmanager

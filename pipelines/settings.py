@@ -165,6 +165,7 @@ class Settings:
     attribution_hours: str = setting(_windows, "120", "hours in which a touch counts for an outcome; by channel: email=120,visit=24")
     kept: Kept = setting(_kept, Kept(), "days for which a home keeps what; name what to change, like bodies=ever,logs=30", "MARKETING_KEEP")
     models_memory: str = setting(_memory, "2GB", "most memory that building the models takes")
+    models_seconds: int = setting(count, 600, "how long a model of your own may take before it is ended")
     models: Path | None = setting(Path, None, "folder with models of your own; `models` in the home by default")
     schedule_cron: str = setting(str, "0 2 * * *", "when the nightly sync runs")
     schedule_timezone: str = setting(_zone, "UTC", "time zone of the schedule")

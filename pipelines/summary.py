@@ -23,7 +23,7 @@ from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from pipelines.commands.status import grid
 from pipelines.progress import clock
-from pipelines.publishing import breaking_changes, is_published_since, what_is_published
+from pipelines.publishing import OwnModels, breaking_changes, is_published_since, what_is_published
 from pipelines.settings import Settings
 from warehouse.models import BuildReport, Status
 from warehouse.publish import published_path
@@ -38,7 +38,7 @@ from source.campaign_stats s join source.campaigns c using (account, campaign_id
 order by s.observed_on desc, s.opened_count desc limit 5"""
 
 
-def print_summary(reader: Prefetcher, settings: Settings, models: BuildReport | None, reports: Reports) -> None:
+def print_summary(reader: Prefetcher, settings: Settings, models: BuildReport | None, own: OwnModels, reports: Reports) -> None:
     """Tables, requests, what could not be read, the models, where the file is, and a query to start with."""
     console = Console(highlight=False, soft_wrap=True)
     with reader.warehouse.reading():
@@ -51,6 +51,7 @@ def print_summary(reader: Prefetcher, settings: Settings, models: BuildReport | 
         max((reader.ended_at - reader.began_at).total_seconds(), 0.001),
         reader.problems(),
         models,
+        own,
         what_is_published(settings, reader.now()),
         is_published,
         _schema_changes(reader, settings, is_published=is_published),

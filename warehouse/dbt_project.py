@@ -7,11 +7,10 @@ process of its own. What it wrote is kept in a folder that this user's homes sha
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from graphlib import TopologicalSorter
@@ -29,15 +28,13 @@ _FOLDERS = ("models", "macros", "tests")
 #: The file that dbt believes to work on: its name is the database's in every relation, and is taken out again.
 _SCRATCH, _DATABASE = "warehouse.duckdb", '"warehouse".'
 _NODES, _PROBLEM = "nodes.json", "problem.txt"
-#: What dbt has read of a project, so that it reads only what is new in another (its name for it).
-_PARSED = "partial_parse.msgpack"
 
 _KINDS = ("table", "view", "incremental")
 
 #: What stands in compiled SQL for the value of a variable.
 _PLACEHOLDER = "<{}>"
 
-#: The schema, and the folder in the project, of models of the user's.
+#: The schema of models of the user's.
 OWN = "custom"
 
 #: What every call of dbt is given: nothing on the terminal, no statistics sent.
@@ -134,16 +131,16 @@ def metrics() -> Mapping[str, Metric]:
 @cache
 def _project_hash() -> bytes:
     versions = "".join(f"{name} {version(name)}\0" for name in ("dbt-core", "dbt-duckdb", "duckdb"))
-    return _hashed(versions.encode(), PROJECT, [*_project_files(), Path(__file__)])
+    project = [*PROJECT.glob("*.yml"), *(path for folder in _FOLDERS for path in model_files(PROJECT / folder))]
+    found = hashlib.blake2b(versions.encode(), digest_size=12)
+    for path in sorted([*project, Path(__file__)]):
+        found.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
+    return found.digest()
 
 
-def _project_files() -> list[Path]:
-    return [*PROJECT.glob("*.yml"), *(path for folder in _FOLDERS for path in model_files(PROJECT / folder))]
-
-
-def fingerprint(own: Path | None = None) -> str:
-    """Hash of the project's files, the versions of what compiles and runs them, and the user's own models."""
-    return (_hashed(_project_hash(), own, model_files(own)) if own else _project_hash()).hex()
+def fingerprint() -> str:
+    """Hash of the project's files and the versions of what compiles and runs them."""
+    return _project_hash().hex()
 
 
 def model_files(folder: Path) -> list[Path]:
@@ -151,23 +148,16 @@ def model_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.suffix in (".sql", ".yml", ".md") and path.is_file()]
 
 
-def _hashed(start: bytes, folder: Path, files: Iterable[Path]) -> bytes:
-    found = hashlib.blake2b(start, digest_size=12)
-    for path in sorted(files):
-        found.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes() + b"\0")
-    return found.digest()
-
-
-def compiled(settings: Mapping[str, str], own: Path | None = None) -> tuple[Node, ...]:
+def compiled(settings: Mapping[str, str]) -> tuple[Node, ...]:
     """Every model and test in an order in which they can run. `settings`: the values of the project's variables.
 
-    `own`: a folder with models of the user's; then these and their tests alone. Takes seconds the first time. Raises ProjectBroken.
+    Takes seconds the first time. Raises ProjectBroken.
     """
-    path = private_folder() / f"models-{fingerprint(own)}.json"
+    path = private_folder() / f"models-{fingerprint()}.json"
     try:
         entries = json.loads(path.read_bytes())
     except (FileNotFoundError, ValueError):  # or damaged: it can be had again
-        _compile_into(path, settings, own)
+        _compile_into(path, settings)
         entries = json.loads(path.read_bytes())
     return tuple(_node(entry, settings) for entry in entries)
 
@@ -179,45 +169,25 @@ def _node(entry: dict[str, Any], settings: Mapping[str, str]) -> Node:
     return Node(**entry | {"needs": tuple(entry["needs"]), "key": tuple(entry["key"])})
 
 
-def _compile_into(path: Path, settings: Iterable[str], own: Path | None) -> None:
+def _compile_into(path: Path, settings: Iterable[str]) -> None:
     """Have it compiled in a process of its own: that computes for seconds, and threads of this one may be sending requests meanwhile."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="models-new-") as made:
-        project = _with(own, Path(made)) if own else PROJECT
         variables = json.dumps({name: _PLACEHOLDER.format(name) for name in settings})
-        parsed = path.parent / f"models-{fingerprint()}.{_PARSED}"
-        if parsed.exists():
-            shutil.copyfile(parsed, Path(made) / _PARSED)
-        words = [sys.executable, "-W", "ignore", "-m", __name__, made, str(project), variables]
-        env = os.environ | {"MARKETING_HOME": "."}  # always the same: dbt reads everything anew when it is another one
-        ran = subprocess.run(words, capture_output=True, text=True, env=env)  # noqa: S603 - our own words and paths
+        words = [sys.executable, "-W", "ignore", "-m", __name__, made, variables]
+        ran = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"MARKETING_HOME": "."})  # noqa: S603 - our own words
         if ran.returncode:
             why = Path(made) / _PROBLEM
             said = " ".join((why.read_text(encoding="utf-8") if why.exists() else ran.stderr or ran.stdout).split())
-            said = said.replace(f"models/{OWN}/", f"{own}/") if own else said
-            raise ProjectBroken(f"the models{f' in {own}' if own else ''} cannot be read: {said[-600:]}")
-        if not own:
-            (Path(made) / _PARSED).replace(parsed)
+            raise ProjectBroken(f"the models cannot be read: {said[-600:]}")
         (Path(made) / _NODES).replace(path)
 
 
-def _with(own: Path, folder: Path) -> Path:
-    """A project of our models and the user's: a copy, as dbt does not follow links."""
-    project = folder / "project"
-    sources = {path: project / path.relative_to(PROJECT) for path in _project_files()}
-    sources |= {path: project / "models" / OWN / path.relative_to(own) for path in model_files(own)}
-    for path, target in sources.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    return project
-
-
-def _nodes(folder: Path, project: Path, variables: str) -> Iterator[Node]:
-    """Have dbt compile our models, or the user's alone: as they run from nothing, and incremental ones once more beside tables that are
-    there."""
+def _nodes(folder: Path, variables: str) -> Iterator[Node]:
+    """Have dbt compile the models: as they run from nothing, and incremental ones once more beside tables that are there."""
     import duckdb
     from dbt.cli.main import dbtRunner
 
-    folders = ("--project-dir", str(project), "--profiles-dir", str(PROJECT), "--target-path", str(folder), "--log-path", str(folder))
+    folders = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", str(folder), "--log-path", str(folder))
     quiet = [*QUIET, *folders, "--vars", variables]
 
     def run(runner: dbtRunner, *words: str) -> Any:
@@ -232,8 +202,7 @@ def _nodes(folder: Path, project: Path, variables: str) -> Iterator[Node]:
         if str(node.resource_type) != "test" and node.config.materialized not in _KINDS:
             raise SystemExit(f"model {node.name}: materialized must be {', '.join(_KINDS)}, not {node.config.materialized}")
     runner = dbtRunner(parsed)
-    chosen = () if project == PROJECT else ("--select", f"path:models/{OWN}")
-    nodes = {result.node.unique_id: result.node for result in run(runner, "compile", *chosen).results}
+    nodes = {result.node.unique_id: result.node for result in run(runner, "compile").results}
     first = {unique_id: node.compiled_code for unique_id, node in nodes.items()}
     incremental = [node for node in nodes.values() if node.config.materialized == "incremental"]
     with duckdb.connect(str(folder / _SCRATCH)) as connection:
@@ -241,9 +210,14 @@ def _nodes(folder: Path, project: Path, variables: str) -> Iterator[Node]:
             connection.execute(f'create schema if not exists {node.schema}; create table {node.schema}."{node.alias}" (account varchar)')
     again = ("compile", "--select", *(node.name for node in incremental), "--indirect-selection", "empty")
     later = {result.node.unique_id: result.node.compiled_code for result in (run(runner, *again).results if incremental else ())}
-    names = {unique_id: f"{node.schema}.{node.alias}" for unique_id, node in parsed.nodes.items()}
-    names |= {unique_id: f"{node.source_name}.{node.name}" for unique_id, node in parsed.sources.items()}
-    yield from (_described(nodes[unique_id], names, first[unique_id], later.get(unique_id, "")) for unique_id in _in_order(nodes))
+    names = names_of(parsed)
+    yield from (described(nodes[unique_id], names, first[unique_id], later.get(unique_id, "")) for unique_id in _in_order(nodes))
+
+
+def names_of(manifest: Any) -> dict[str, str]:
+    """Id of a node or source → relation."""
+    names = {unique_id: f"{node.schema}.{node.alias}" for unique_id, node in manifest.nodes.items()}
+    return names | {unique_id: f"{node.source_name}.{node.name}" for unique_id, node in manifest.sources.items()}
 
 
 def _in_order(nodes: Mapping[str, Any]) -> Iterable[str]:
@@ -257,15 +231,17 @@ def _in_order(nodes: Mapping[str, Any]) -> Iterable[str]:
         sorter.done(*ready)
 
 
-def _described(node: Any, names: Mapping[str, str], first: str, later: str) -> Node:
-    is_test, key = str(node.resource_type) == "test", ()
+def described(node: Any, names: Mapping[str, str], first: str, later: str = "") -> Node:
+    """A node of dbt's with its compiled SQL."""
+    is_test = str(node.resource_type) == "test"
+    key: Sequence[str] = ()
     if is_test and getattr(node, "attached_node", None) is None:
         raise SystemExit(f"test {node.name}: of dbt's tests only generic ones, which stand at a model in its yml, are supported")
     about, config = node.attached_node if is_test else node.unique_id, node.config
     if is_test and (config.warn_if, config.error_if, config.fail_calc, config.limit) != ("!= 0", "!= 0", "count(*)", None):
         raise SystemExit(f"test {node.name}: of dbt's settings for tests only `severity` and `where` are supported")
     if not is_test:
-        key = config.unique_key or ()
+        key = [config.unique_key] if isinstance(config.unique_key, str) else config.unique_key or ()
     elif node.test_metadata.name == "key" and not config.where:
         key = node.test_metadata.kwargs["columns"]
     return Node(
@@ -275,7 +251,7 @@ def _described(node: Any, names: Mapping[str, str], first: str, later: str) -> N
         relation=names[about],
         description=_in_a_line(node.description),
         sql=_without_database(first),
-        needs=tuple(dict.fromkeys(names[needed] for needed in node.depends_on.nodes)),
+        needs=tuple(dict.fromkeys(names[needed] for needed in getattr(node.depends_on, "nodes", ()))),
         later_sql=_without_database(later),
         key=tuple(key),
         is_kept=not is_test and config.full_refresh is False,
@@ -299,7 +275,7 @@ if __name__ == "__main__":
     target = Path(sys.argv[1])
     os.chdir(target)  # where the scratch file is
     try:
-        found = [asdict(node) for node in _nodes(target, Path(sys.argv[2]), sys.argv[3])]
+        found = [asdict(node) for node in _nodes(target, sys.argv[2])]
     except SystemExit as problem:  # beside what libraries print while they end
         (target / _PROBLEM).write_text(str(problem), encoding="utf-8")
         raise

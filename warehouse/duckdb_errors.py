@@ -41,7 +41,11 @@ _QUOTED_VALUE = re.compile(r"'[^']*'")
 def discreet(problem: duckdb.Error) -> str:
     """The first line of the message, without what it may quote from the data."""
     lines = str(problem).strip().splitlines()
-    return without_addresses(_QUOTED_VALUE.sub(MASK, lines[0]))[:300] if lines else ""
+    return discreet_text(lines[0]) if lines else ""
+
+
+def discreet_text(text: str) -> str:
+    return without_addresses(_QUOTED_VALUE.sub(MASK, text))[:300]
 
 
 def query_problem(problem: Exception, *, may_quote: bool = False) -> str:

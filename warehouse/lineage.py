@@ -92,7 +92,7 @@ def _scopes(models: Iterable[Node], types: Types) -> list[tuple[Node, Scope | No
         except SqlglotError:
             return None
 
-    return [(node, scope(sql)) for node in models for sql in (node.sql, node.later_sql) if sql]
+    return [(node, scope(sql)) for node in models for sql in dict.fromkeys((node.sql, node.later_sql or node.sql))]
 
 
 def _add(node: Node, scope: Scope | None, known: Derived) -> None:

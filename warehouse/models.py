@@ -16,11 +16,10 @@ from pathlib import Path
 import duckdb
 
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.dbt_project import OWN, Node, ProjectBroken, compiled, fingerprint, model_files
+from warehouse.dbt_project import OWN, Node, compiled, fingerprint
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.own_models import PROBLEM, note_columns, remove_gone
 from warehouse.schema import ensure_schema, fact, facts, kinds_of, note_fact
 from warehouse.sql import literal, qualified, quoted, rows, transaction, value
 from warehouse.tables import TABLES
@@ -53,10 +52,6 @@ class Outcome:
         return (self.node.description if self.node.is_test else "") or self.node.name
 
     @property
-    def is_own(self) -> bool:
-        return self.node.schema == OWN
-
-    @property
     def sentence(self) -> str:
         """What is the matter with it, without values from the data."""
         if not self.node.is_test:
@@ -67,34 +62,26 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """Every model and test that was to run, in the order of running. `own_problem`: why none of the user's own could be read."""
+    """Every model and test that was to run, in the order of running."""
 
     outcomes: tuple[Outcome, ...]
     is_full: bool
-    own_problem: str = ""
 
     def of(self, *statuses: Status) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.status in statuses]
 
     @property
     def problem(self) -> str:
-        """What failed and what that means, in one sentence; empty when nothing of ours did."""
-        failed, skipped = ([one for one in self.of(status) if not one.is_own] for status in (Status.FAILED, Status.SKIPPED))
-        if not failed:
+        """What failed and what that means, in one sentence; empty when nothing did."""
+        if not (failed := self.of(Status.FAILED)):
             return ""
-        waiting = sorted({outcome.name for outcome in skipped if not outcome.node.is_test})
+        waiting = sorted({outcome.name for outcome in self.of(Status.SKIPPED) if not outcome.node.is_test})
         kept = f"; not built because of that: {_some(waiting)}" if waiting else ""
         return f"{_some(outcome.sentence for outcome in failed)}{kept}"
 
     @property
     def warnings(self) -> list[str]:
-        """Also what is wrong with models of the user's, which keeps nothing from being published."""
-        return [outcome.sentence for outcome in self.of(Status.WARNED)] + self.own_problems
-
-    @property
-    def own_problems(self) -> list[str]:
-        failed = [outcome.sentence for outcome in self.of(Status.FAILED) if outcome.is_own]
-        return [*failed, self.own_problem] if self.own_problem else failed
+        return [outcome.sentence for outcome in self.of(Status.WARNED)]
 
 
 def _some(texts: Iterable[str], most: int = 5) -> str:
@@ -117,24 +104,19 @@ OnNode = Callable[[int, int, str], None]
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account says.
-    `attribution_hours`: of all touches, or by channel (`email=120,visit=24`). `own`: a folder with models of the user's."""
+    `attribution_hours`: of all touches, or by channel (`email=120,visit=24`)."""
 
     attribution_hours: int | str = 120
     timezone: str = "UTC"
     zones: Mapping[str, str] = field(default_factory=dict)
     memory: str = "2GB"
-    own: Path | None = None
 
     def nodes(self) -> tuple[Node, ...]:
         """The models and tests with these settings. Takes seconds the first time. Raises ProjectBroken."""
-        return compiled(self._variables)
-
-    def own_nodes(self) -> tuple[Node, ...]:
-        """The same of the user's own; none where they have none."""
-        return compiled(self._variables, self.own) if self.own and self.own.is_dir() and model_files(self.own) else ()
+        return compiled(self.variables)
 
     @property
-    def _variables(self) -> dict[str, str]:
+    def variables(self) -> dict[str, str]:
         return {
             "attribution_hours": f"{self.attribution_hours}",
             "default_time_zone": self.timezone,
@@ -157,19 +139,14 @@ def build(
     anything changed.
 
     What can be kept is kept, unless the models or the settings changed since the last build, or `full` is set. `history` is always
-    kept. What failed is in the report; models of the user's run last. Raises NoWarehouse, WarehouseLocked and the other errors of
+    kept. What failed is in the report. Raises NoWarehouse, WarehouseLocked and the other errors of
     `connect`, ProjectBroken.
     """
     settings = settings or ModelSettings()
     path = path.resolve()
     if not path.exists():
         raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
-    nodes, own_problem = settings.nodes(), ""
-    own: tuple[Node, ...] = ()
-    try:
-        own = settings.own_nodes()
-    except ProjectBroken as problem:
-        own_problem = f"{problem}. What they made before stays as it is until that is corrected"
+    nodes = settings.nodes()
     with _one_at_a_time, connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection:
         ensure_schema(connection, TABLES.values())
         mark = _mark(connection, settings)
@@ -177,16 +154,9 @@ def build(
         blocked = _blocker(connection)
         with transaction(connection):
             note_fact(connection, _BLOCKER, "the last building of the models did not come to its end")
-        outcomes = tuple(_Build(connection, [*nodes, *own], select, is_full=full).run(on_node))
-        report = BuildReport(outcomes, full, own_problem)
+        outcomes = tuple(_Build(connection, nodes, select, is_full=full).run(on_node))
+        report = BuildReport(outcomes, full)
         with transaction(connection):
-            built = [each.node for each in report.of(Status.OK, Status.WARNED) if each.is_own and not each.node.is_test]
-            if not select or any(each.is_own for each in outcomes) or own_problem:
-                note_fact(connection, PROBLEM, "; ".join(report.own_problems))
-            if not own_problem:
-                remove_gone(connection, own)
-            if built:
-                note_columns(connection, built)
             note_fact(connection, _BLOCKER, report.problem or (blocked if select else ""))
             if not select and not report.problem:
                 note_fact(connection, _MARK, mark)
@@ -278,7 +248,7 @@ def _blocker(connection: duckdb.DuckDBPyConnection) -> str:
 def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str:
     """What everything that is kept was made with: another mark, and it is made anew."""
     zones = rows(connection, "select account, timezone from source.business order by all")
-    values = {name: value for name, value in asdict(settings).items() if name not in ("memory", "own")}
+    values = {name: value for name, value in asdict(settings).items() if name != "memory"}
     return _hash([fingerprint(), values, zones])
 
 

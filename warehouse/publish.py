@@ -24,7 +24,7 @@ from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, Publis
 from warehouse.masking import ColumnSources, Masking, is_personal, lineage
 from warehouse.own_models import own_columns
 from warehouse.policies import GROUP_MIN, PersonalData
-from warehouse.schema import SCHEMAS, columns_of, comments, statements
+from warehouse.schema import SCHEMAS, columns_of, comments, kinds_of, statements
 from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
 from warehouse.tables import ALL_TABLES, FACTS, IN_WORDS, SCHEMA_CHANGES, SYNC_TABLES
 
@@ -60,10 +60,13 @@ def publish(
     masking: Masking | None = None,
     *,
     check: PublishCheck = lambda connection: (),
+    only_own: bool = False,
     deadline_s: float = DEADLINE_S,
     on_wait: OnWait | None = None,
 ) -> Published:
     """Write the published file of `home` anew; returns what it says of itself.
+
+    `only_own`: the file of before with the tables of the user's own models as they are now, where it shows people as `masking` does.
 
     Raises NotPublished when `check` finds a blocker (the file that is there stays), and what `connection.connect` raises.
     """
@@ -78,6 +81,10 @@ def publish(
         with warehouse():  # a copy with its log, as of one moment between two transactions
             copy_locked(path, snapshot)
         temporary = snapshot.with_name("published.duckdb")
+        current = facts(published_path(home)) if only_own else None
+        is_added = current is not None and (current.personal_data, current.group_min) == (masking.personal_data, masking.group_min)
+        if is_added:
+            shutil.copyfile(published_path(home), temporary)
         config = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{snapshot}.tmp", "autoinstall_known_extensions": False}
         with duckdb.connect(":memory:", config=config) as connection:  # type: ignore[arg-type]
             rows(connection, "set timezone = 'UTC'")
@@ -87,9 +94,9 @@ def publish(
                 raise NotPublished(_not_published(home, found))
             with suppress(duckdb.Error):  # there is none, another program writes to it, or it is damaged
                 rows(connection, f"attach {literal(str(published_path(home)))} as before (read_only)")
-            counts = _write(connection, temporary, masking)
+            counts = (_write_own if is_added else _write)(connection, temporary, masking)
         published = _checked(temporary, counts)
-        put_in_place(temporary, home, masking.personal_data, masking.group_min)
+        put_in_place(temporary, home, masking.personal_data, masking.group_min, keeps_current=not is_added)
         if schema_changes(published_path(home), "origin = 'published'"):
             with warehouse() as connection:
                 rows(connection, f"attach {literal(str(published_path(home)))} as published (read_only)")
@@ -151,6 +158,32 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
         counts = {each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in relations}
         facts = Published(now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values()))
         rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": asdict(facts)})
+    rows(connection, "use warehouse")
+    rows(connection, "detach published")
+    return counts
+
+
+def _write_own(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) -> dict[str, int]:
+    """The tables of the user's own models into the file in the place of those that it has; the number of rows of each table."""
+    masking.prepare(connection)
+    relations = {relation: columns for relation, columns in _columns(connection).items() if relation.startswith(f"{OWN}.")}
+    commented: list[str] = []
+    for relation, columns in relations.items():
+        commented += comments(connection, OWN, relation.partition(".")[2], columns)
+    own = own_columns(connection)
+    rows(connection, f"attach {literal(str(path))} as published")
+    with transaction(connection):
+        rows(connection, f"drop schema if exists published.{OWN} cascade")
+        rows(connection, f"create schema published.{OWN}")
+        for relation, columns in relations.items():
+            rows(connection, _copied(relation, columns, masking, own))
+        rows(connection, "use published")
+        for statement in commented:
+            rows(connection, statement)
+        _note_changes(connection, value(connection, f"select published_at from {FACTS.qualified}"))
+        every = [each for each in kinds_of(connection) if each != FACTS.qualified]
+        counts = {each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in every}
+        rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", [len(counts), sum(counts.values())])
     rows(connection, "use warehouse")
     rows(connection, "detach published")
     return counts
@@ -266,13 +299,13 @@ def earlier(home: Path) -> list[Path]:
     return sorted(_earlier_folder(home).glob("marketing-*.duckdb"), reverse=True)
 
 
-def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group_min: int) -> None:
-    """Swap the finished copy in; the one before becomes the newest of the earlier ones, and the oldest goes.
+def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group_min: int, *, keeps_current: bool = True) -> None:
+    """Swap the finished copy in; the one before becomes the newest of the earlier ones (`keeps_current`), and the oldest goes.
 
     Earlier copies that show more of people than these allow go as well. Call it within `turn`.
     """
     path = published_path(home)
-    if no_folder(path).exists():
+    if no_folder(path).exists() and keeps_current:
         _keep(path, home)
     temporary.chmod(0o600)
     move_into_place(temporary, path)

@@ -6,11 +6,11 @@ from pipelines import exits
 from pipelines.commands import Arguments, Group, command
 from pipelines.home import prepare_home
 from pipelines.options import Option
-from pipelines.publishing import Models, model_settings
+from pipelines.publishing import OwnModels, model_settings
 from pipelines.settings import Settings
 from warehouse.errors import WarehouseError
 from warehouse.models import Outcome, Status
-from warehouse.own_models import new_model
+from warehouse.own_models import NoSuchModel, new_model
 
 
 @command(Option("name", "the table's name, in lower case", str, metavar="NAME", is_positional=True), name="new", short_help="begin a model")
@@ -29,26 +29,31 @@ def _new(arguments: Arguments, settings: Settings) -> int:
 
 
 @command(
-    Option("names", "these alone (default: all)", list, metavar="NAME", is_positional=True), name="build", short_help="build and test them"
+    Option("names", "these alone (default: all)", list, metavar="NAME", is_positional=True),
+    Option("full_refresh", "incremental models and seeds begin anew, as in dbt: what they hold goes"),
+    name="build",
+    short_help="build and test them",
 )
 def _build(arguments: Arguments, settings: Settings) -> int:
     """Build and test them now, over the marts as they are. `marketing-sync publish` shows them to analysts; every nightly sync does both.
     Exit code 1 when one is wrong.
     """
-    found = [node.name for node in model_settings(settings).own_nodes() if not node.is_test]
-    if unknown := [name for name in arguments.names if name not in found]:
-        there = f"there are {', '.join(found)}" if found else "there is none yet: marketing-sync models new NAME"
-        raise click.UsageError(f"no model {unknown[0]} in {settings.own_models}; {there}")
-    report = Models().build(settings, arguments.names or found)  # with none, what deleted ones made is dropped
-    if not found:
+    try:
+        report = OwnModels().build(settings, arguments.names, full=arguments.full_refresh)
+    except NoSuchModel as problem:
+        raise click.UsageError(f"{problem}: marketing-sync models new NAME begins one") from None
+    if not (report.outcomes or report.left_out):
         print(f"no models in {settings.own_models}; begin one with `marketing-sync models new NAME`")
         return exits.DONE
     for outcome in report.outcomes:
         print(_line(outcome))
-    done = report.of(Status.OK, Status.UNCHANGED)
+    for line in report.left_out:
+        print(line)
+    done = report.of(Status.OK)
     tests = sum(outcome.node.is_test for outcome in done)
-    print(f"{len(done) - tests} built, {tests} tests passed, {len(report.outcomes) - len(done)} to look at")
-    return exits.INCOMPLETE if report.of(Status.FAILED) else exits.DONE
+    lacking = len(report.outcomes) - len(done) + len(report.left_out)
+    print(f"{len(done) - tests} built, {tests} tests passed, {lacking} to look at")
+    return exits.INCOMPLETE if report.problems else exits.DONE
 
 
 def _line(outcome: Outcome) -> str:

@@ -49,12 +49,12 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
             reader.note_run(run_id, "nightly_sync")
             try_to_export(reader.warehouse, settings.home)
         is_lacking = has_models and not is_published_since(settings, reader.began_by_files)
-        problems = reader.problems() or following.activations.problems or following.lake.problem
+        problems = reader.problems() or following.activations.problems or following.lake.problem or following.own.problems
         code = exits.INCOMPLETE if problems or is_lacking else exits.DONE
         if any(isinstance(session.problem, OtherBusiness) for session in reader.sessions):
             code = exits.WRONG_USE
         if not stop.is_set and (code or not arguments.quiet):
-            print_summary(reader, settings, following.models.report, following.reports)
+            print_summary(reader, settings, following.models.report, following.own, following.reports)
             print_activations(following.activations)
             if following.lake.problem:
                 print_error(following.lake.problem)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import duckdb
 import pytest
 
 from assets.published import REPORT
@@ -21,6 +22,7 @@ from tests.pipelines.conftest import Command, no_report
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from warehouse.models import ModelSettings
+from warehouse.publish import published_path
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -57,6 +59,33 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
         with no_report():
             _all_unchanged(Settings(home), instance)
         assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == []
+
+
+@pytest.mark.slow
+def test_models_of_the_users_come_behind_what_is_published_and_are_added_to_it(command: Command, sandbox: Sandbox, home: Path) -> None:
+    folder = home / "models"
+    folder.mkdir(parents=True)
+    (folder / "grown.sql").write_text("{{ config(materialized='incremental') }} select count(*) as n from {{ ref('contact_engagement') }}")
+    (folder / "wrong.sql").write_text("select no_such_column from {{ ref('contact_engagement') }}")
+    with no_report():
+        ran = command("sync", sandbox=sandbox)
+    assert ran.code == 1
+    assert "own models: 1 built, 0 tests passed" in ran.out
+    assert "model wrong: Binder Error" in ran.out
+    assert "published: " in ran.out
+    with duckdb.connect(str(published_path(home)), read_only=True) as connection:
+        assert connection.execute("select n > 0 from custom.grown").fetchall() == [(True,)]
+    with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
+        assert {run.job_name: run.status for run in instance.get_runs()}["nightly_sync"] is dg.DagsterRunStatus.SUCCESS
+    (folder / "wrong.sql").unlink()
+    built = command("models", "build", sandbox=sandbox)
+    assert (built.code, built.out.splitlines()[-1]) == (0, "1 built, 0 tests passed, 0 to look at")
+    assert query(home, "select count(*) from custom.grown") == [(2,)]
+    assert command("models", "build", "grown", "--full-refresh", sandbox=sandbox).code == 0
+    assert query(home, "select count(*) from custom.grown") == [(1,)]
+    unknown = command("models", "build", "nothing", sandbox=sandbox)
+    assert unknown.code == 2
+    assert "no model nothing" in unknown.err
 
 
 def _one_model_alone(settings: Settings, instance: dg.DagsterInstance) -> None:

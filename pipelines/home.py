@@ -8,6 +8,7 @@ in the files (`warehouse`), where the home is (`settings`).
 
 import errno
 import fcntl
+import json
 import logging
 import os
 import time
@@ -95,7 +96,7 @@ _alone: set[Path] = set()
 def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Iterator[None]:
     """Whoever reads, builds, publishes or pushes uses the home together with others; `alone`: nobody else does meanwhile.
 
-    Waits up to `wait_s`; then HomeError, which says who is in the way.
+    Waits up to `wait_s`; then HomeError, which says who is in the way. HomeError, too, where forgetting was interrupted halfway.
     """
     if home in _alone:  # this process has it for itself
         yield
@@ -108,6 +109,8 @@ def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Ite
                 who = "another program" if alone else "people are being forgotten, and another program"
                 raise HomeError(f"{who} has the home {home} in use ({_holders(descriptor)}): wait until it has ended, and try again")
             time.sleep(0.1)
+        if not alone and _is_half_forgotten(home):
+            raise HomeError(unfinished_erasure(home))
         if alone:
             _alone.add(home)
         yield
@@ -125,6 +128,14 @@ def unfinished_erasure(home: Path) -> str:
     """A sentence for whoever uses the home; empty when nobody is being forgotten."""
     sentence = "people are to be forgotten, and that has not ended: `marketing-sync forget --apply` goes on with it"
     return sentence if work_list(home).exists() else ""
+
+
+def _is_half_forgotten(home: Path) -> bool:
+    """Whether the archive may have pseudonyms of whom the warehouse has names: what is loaded between would be there twice."""
+    try:
+        return not json.loads(work_list(home).read_bytes()).get("is_home_done")
+    except FileNotFoundError:
+        return False
 
 
 def _locked(descriptor: int, kind: int) -> bool:

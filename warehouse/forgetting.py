@@ -1,18 +1,21 @@
 """Takes people who asked to be forgotten out of calls, responses and texts: what is personal goes, addresses and ids become pseudonyms.
 
-Nobody's address is kept for that: people are recognised by keyed fingerprints. An entry of a response that is about a forgotten person
-keeps its place, its dates and its counts, so that totals stay right. Not here: where the fingerprints are kept
-(`warehouse.archive.suppression`), what is archived already (`warehouse.archive.rewriting`), tables and other files (`warehouse.erasure`).
+Nobody's address is kept for that: people are recognised by keyed fingerprints of whole addresses and ids. An entry of a response that is
+about a forgotten person keeps its place, its dates and its counts, so that totals stay right; texts of others lose whole occurrences of
+their address, id and phone number, and nothing else (`Forgotten.found`). Not here: where the fingerprints are kept
+(`warehouse.archive.suppression`), what is archived already (`warehouse.archive.rewriting`), tables (`warehouse.erasure`).
 """
 
 import hashlib
+import html
 import mmap
 import re
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote
@@ -22,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AliasChoices
 
+from marketing_api.address import normal_form
 from marketing_api.envelope import Envelope, collection, decode, part, parts_or_none, read_envelope
 from marketing_api.exchange import Exchange
 from marketing_api.operation import Call, Operation
@@ -33,24 +37,41 @@ from marketing_api.records.fields import is_personal
 DOMAIN = "forgotten.invalid"
 Buffer = bytes | mmap.mmap
 
-#: Texts are read character by character where an address is not just in quotes: each may be escaped, as in links and JSON, also several
-#: times (`%40`, `%2540`, `\\u0040`).
+#: Texts are read character by character where an address is not just in quotes: each may be escaped as in links, JSON and pages, also
+#: several times (`%40`, `%2540`, `\\u0040`, `&#64;`, `&amp;#64;`).
 _PERCENT = rb"%(?:25)*"
 #: Text in JSON in JSON in JSON in JSON has 15 of them; without a limit a row of them would be walked from each of its places.
 _SLASH = rb"(?:\\{1,16}+|(?:%(?:25)*+5[cC]){1,16}+){1,2}+"
+_ENTITY = rb"&(?:amp;){0,4}+(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
 _IN_JSON = re.compile(rb"%s(?:u([0-9A-Fa-f]{4})|[^u%%\\])" % _SLASH, re.DOTALL)
 _CHARACTER = re.compile(
     rb"%s(?:u[0-9A-Fa-f]{4}|[^u%%\\])|%s[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*" % (_SLASH, _PERCENT, _PERCENT)
-    + rb"|%s[0-7][0-9A-Fa-f]|[\xc0-\xff][\x80-\xbf]*|." % _PERCENT,
+    + rb"|%s[0-7][0-9A-Fa-f]|%s|[\xc0-\xff][\x80-\xbf]*|." % (_PERCENT, _ENTITY),
     re.DOTALL,
 )
-_AT, _BARE_AT = re.compile(rb"@|%%(?:25)*+40|%su0040" % _SLASH), re.compile(b"@")
+_AT = re.compile(rb"@|%%(?:25)*+40|%su0040|&(?:amp;){0,4}+(?:#0{0,4}64|#[xX]0{0,4}40|commat);" % _SLASH)
+_BARE_AT = re.compile(b"@")
 _PLAIN = re.compile(rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)*")
-#: What an address does not go across, what one may begin behind unless it is part of it, and what its domain is made of.
-_SEPARATOR, _INNER, _OF_DOMAIN = re.compile(r'[\s"<>,;:(){}\[\]|@]'), re.compile(r"[\w.+-]"), re.compile(r"[\w.-]")
+#: What names somebody by an address, or by a contact's id, has one of these.
+MAY_NAME = ("@", "40", "64", "commat", "ontact", "ONTACT")
+#: What an address does not go across, and what is part of it wherever it stands: letters with their marks, digits, and these. An
+#: apostrophe is part of one behind a letter (`o'ann@`) and a quote elsewhere.
+_SEPARATOR, _INNER, _APOSTROPHE = re.compile(r'[\s"<>,;:(){}\[\]|@]'), re.compile(r"[\w.+-]"), "'’"
 _LONGEST, _MOST_BEGINS = 320, 24
+#: A contact's id in a text: behind the word, whatever separates the two; a telephone number: groups of digits with what may separate them.
+_GAP = rb"(?:[\s\"'\\=:(\[.#-]|%(?:25)*(?:2[02789bBcC]|3[aAdD]|5[bBcC])|&quot;|&#\d\d;)"
+_CONTACT = re.compile(rb"contact(?:[ _-]?id)?%s{1,12}+(\d{1,18})(?![\d\w])" % _GAP, re.IGNORECASE)
+#: What may stand between two digits of a telephone number, and digits that one has at least and at most.
+_BETWEEN = rb"(?:[ ()./+-]|\xc2\xa0|\\u00(?:2[0bBdD]|a0)|%(?:25)*(?:20|2[89bBdDeEfF])|&nbsp;|&#(?:32|43|45|160);){0,4}+"
+LEAST_DIGITS, MOST_DIGITS = 7, 15
+#: Stands for a number, in JSON as in words; bytes around one that are looked at.
+_NO_NUMBER, _NEAR = "0", 24
 #: A large body is searched by these bytes, and as many more before and behind as a name may take that is escaped.
 _REGION, _OVERLAP = 1 << 18, 4096
+#: Names of one pattern; of more people everything is looked at.
+_MOST_LIKELY = 200
+#: Letters that capital letters and ligatures become, which may be a single character where somebody wrote them.
+_FOLDED = re.compile(r"((?:[a-z0-9]?[^\x00-\x7f])+[a-z0-9]?|[^a-z0-9]+|ss|ff[il]?|f[il]|st)")
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
 _IDS = ("id", "contactid", "contact_id")
 LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
@@ -70,30 +91,40 @@ _COUNTED, _TITLES = {"send-date", "open-date", "click-date", "links-clicked"}, {
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Who is forgotten, by fingerprints made with `key`. `titles`: subjects of campaigns in lower case, which are about nobody. `likely`: a
-    pattern (RE2) of what may name those who were included by name; None where everything has to be looked at."""
+    """Who is forgotten, by fingerprints made with `key`. `titles`: subjects of campaigns in lower case, which are about nobody.
+
+    For as long as people are being taken out, more is known of them: their telephone `numbers` (digits), the `accounts` of their contacts,
+    and `likely`, a pattern (RE2) of what may name them; None where everything has to be looked at.
+    """
 
     key: bytes = field(repr=False)
     fingerprints: frozenset[str] = field(default=frozenset(), repr=False)
     titles: Collection[str] = field(default=frozenset(), repr=False)
+    numbers: frozenset[str] = field(default=frozenset(), repr=False)
+    accounts: frozenset[str] = frozenset()
     likely: str | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.fingerprints)
 
-    def including(self, addresses: Iterable[str], contacts: Iterable[tuple[str, int]]) -> Self:
+    def including(self, addresses: Iterable[str], contacts: Iterable[tuple[str, int]], numbers: Iterable[str] = ()) -> Self:
         """With these people, contacts as (account, id)."""
-        names, ids = list(addresses), list(contacts)
+        names, ids, digits = list(addresses), list(contacts), frozenset(numbers)
         added = {*map(self.of_address, names), *(self.of_contact(account, contact_id) for account, contact_id in ids)}
-        likely = {*filter(None, [self.likely]), *map(_likely, names), *(rf'(?i)id"\s*:\s*"?{contact_id}\b' for _, contact_id in ids)}
-        return replace(self, fingerprints=self.fingerprints | added, likely="|".join(sorted(likely)) or None)
+        accounts = self.accounts | {account for account, _ in ids}
+        more = replace(self, fingerprints=self.fingerprints | added, numbers=self.numbers | digits, accounts=accounts)
+        if len(names) + len(ids) + len(digits) > _MOST_LIKELY:
+            return replace(more, likely=None)
+        by_id = (rf'(?i)(?:id"\s*:\s*"?|contact.{{1,80}}?){contact_id}\b' for _, contact_id in ids)
+        likely = {*filter(None, [self.likely]), *map(_likely, names), *by_id, *map(_spread, digits)}
+        return replace(more, likely="|".join(sorted(likely)) or None)
 
     def fingerprint(self, *parts: str) -> str:
         """32 hex digits."""
         return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), key=self.key, digest_size=16).hexdigest()
 
     def of_address(self, address: str) -> str:
-        return self.fingerprint("address", address.strip().lower())
+        return self.fingerprint("address", normal_form(address))
 
     def of_contact(self, account: str, contact_id: int | str) -> str:
         return self.fingerprint("contact", account, str(contact_id))
@@ -105,8 +136,9 @@ class Forgotten:
         return self.of_contact(account, contact_id) in self.fingerprints
 
     def is_named(self, account: str, text: str, *, is_id: bool) -> bool:
-        """Whether a cell of a table is a forgotten person's address, or, where it `is_id` of a contact, theirs."""
-        return self.is_address(text) or (is_id and text.isdecimal() and self.is_contact(account, text))
+        """Whether a cell of a table is a forgotten person's address or telephone number, or, where it `is_id` of a contact, theirs."""
+        is_number = bool(self.numbers) and digits_of(text).removeprefix("00") in self.numbers
+        return self.is_address(text) or is_number or (is_id and text.isdecimal() and self.is_contact(account, text))
 
     def is_title(self, value: Any) -> bool:
         return isinstance(value, str) and value.strip().lower() in self.titles
@@ -119,13 +151,11 @@ class Forgotten:
         """The pseudonym of a contact: a negative number; of a pseudonym itself."""
         return int(contact_id) if int(contact_id) < 0 else -int(self.of_contact(account, contact_id)[:12], 16) - 1
 
-    def text(self, text: str) -> str:
-        """With pseudonyms in place of forgotten addresses, also of those that are escaped as in links and JSON."""
-        if "@" not in text and "40" not in text:
-            return text
+    def text(self, text: str, account: str | None = None) -> str:
+        """Without what `found` finds."""
         raw, pieces, last = text.encode("utf-8", "surrogatepass"), list[bytes](), 0
-        for begin, end, pseudonym in self.named(raw):
-            pieces += raw[last:begin], pseudonym.encode()
+        for begin, end, instead in self.found(raw, account):
+            pieces += raw[last:begin], instead.encode()
             last = end
         return b"".join([*pieces, raw[last:]]).decode("utf-8", "surrogatepass") if pieces else text
 
@@ -215,36 +245,75 @@ class Forgotten:
             if pc.match_substring_regex(pa.scalar(part, pa.binary()), self.likely).as_py():
                 yield begin, begin + _REGION
 
-    def named(self, text: Buffer) -> Iterator[tuple[int, int, str]]:
-        """Where forgotten addresses stand: (begin, end, pseudonym), in order, none in another."""
-        behind, is_escaped = 0, any(text.find(each) >= 0 for each in (b"%40", b"2540", b"u0040"))
+    def found(self, text: Buffer, account: str | None = None) -> Iterator[tuple[int, int, str]]:
+        """Where whole addresses, ids and telephone numbers of theirs stand, however they are escaped: (begin, end, what stands for it), in
+        order, none in another. What removes and what proves it both go by this."""
+        regions, behind = list(self.regions(text)), 0
+        several = [self._addresses_in(text, regions)]
+        if account or self.accounts:
+            several.append(self._contacts_in(text, regions, [account] if account else sorted(self.accounts)))
+        if self.numbers:
+            several.append(self._numbers_in(text, regions))
+        for begin, end, instead in sorted(chain(*several)) if len(several) > 1 else several[0]:
+            if begin >= behind:
+                yield begin, end, instead
+                behind = end
+
+    def _addresses_in(self, text: Buffer, regions: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+        behind, is_escaped = 0, any(text.find(each) >= 0 for each in (b"%40", b"2540", b"u0040", b"40;", b"64;", b"commat;"))
         pattern = _AT if is_escaped else _BARE_AT
-        for at in (each for region in self.regions(text) for each in pattern.finditer(text, *region)):
+        for at in (each for region in regions for each in pattern.finditer(text, *region)):
             for begin, end, address in _addresses(text, at, behind):
                 if self.is_address(address):
                     yield begin, end, self.address(address)
                     behind = end
                     break
 
+    def _contacts_in(self, text: Buffer, regions: Iterable[tuple[int, int]], accounts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+        for each in (each for region in regions for each in _CONTACT.finditer(text, *region)):
+            contact_id = each[1].decode()
+            for account in (account for account in accounts if self.is_contact(account, contact_id)):
+                yield *each.span(1), str(self.contact(account, contact_id))
+                break
+
+    def _numbers_in(self, text: Buffer, regions: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
+        for each in (each for region in regions for each in _any_of(self.numbers).finditer(text, *region)):
+            begin, end = each.span()
+            before, after = _characters(bytes(text[max(0, begin - _NEAR) : begin])), _characters(bytes(text[end : end + _NEAR]))
+            if not (before and before[-1][1].isalnum()) and not (after and after[0][1].isalnum()):
+                yield begin - (before[-1][0] if before and before[-1][1] == "+" else 0), end, _NO_NUMBER
+
 
 def _addresses(text: Buffer, at: re.Match[bytes], behind: int) -> Iterable[tuple[int, int, str]]:
-    """What may be an address around its `@`, the longest first: (begin, end, address)."""
+    """What may be a whole address around its `@`, the longest first: (begin, end, address)."""
     begin, end = text.rfind(b'"', max(behind, at.start() - _LONGEST), at.start()) + 1, text.find(b'"', at.end(), at.end() + _LONGEST)
     if begin and end > 0 and _PLAIN.fullmatch(whole := bytes(text[begin:end])):  # as nearly all are
         return [(begin, end, whole.decode())]
-    behind_at = _characters(bytes(text[at.end() : at.end() + _LONGEST]))
-    domain = list(takewhile(lambda each: _OF_DOMAIN.match(each[1]), behind_at))
+    domain = list(takewhile(lambda each: each[1] != "+" and _is_inner(each[1]), _characters(bytes(text[at.end() : at.end() + _LONGEST]))))
     while domain and domain[-1][1] in ".-":
         del domain[-1]
     end, name = at.end() + sum(size for size, _ in domain), "".join(char for _, char in domain)
     found, place, local = list[tuple[int, int, str]](), at.start(), ""
-    for size, char in reversed(_characters(bytes(text[max(behind, at.start() - _LONGEST) : at.start()]))):
-        if _SEPARATOR.match(char):
-            break
-        if not _INNER.match(char) and local:
-            found.append((place, end, f"{local}@{name}"))
+    characters = list(takewhile(lambda each: not _SEPARATOR.match(each[1]), reversed(_characters_before(text, at, behind))))
+    for number, (size, char) in enumerate(characters):
+        next_char = characters[number + 1][1] if number + 1 < len(characters) else ""
+        if local and not (_is_inner(char) or (char in _APOSTROPHE and next_char.isalnum())):
+            found.append((place, end, _joined(f"{local}@{name}")))
         place, local = place - size, char + local
-    return [(place, end, f"{local}@{name}"), *reversed(found[:_MOST_BEGINS])] if domain and local else []
+    return [(place, end, _joined(f"{local}@{name}")), *reversed(found[:_MOST_BEGINS])] if domain and local else []
+
+
+def _characters_before(text: Buffer, at: re.Match[bytes], behind: int) -> list[tuple[int, str]]:
+    return _characters(bytes(text[max(behind, at.start() - _LONGEST) : at.start()]))
+
+
+def _is_inner(character: str) -> bool:
+    return bool(_INNER.match(character)) or unicodedata.category(character[:1] or " ").startswith("M")
+
+
+def _joined(address: str) -> str:
+    """Halves of characters that JSON escapes as two become one."""
+    return address if address.isascii() else address.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _characters(raw: bytes) -> list[tuple[int, str]]:
@@ -256,14 +325,38 @@ def _meant(character: bytes) -> str:
     if escape := _IN_JSON.fullmatch(character):
         return chr(int(escape[1], 16)) if escape[1] else " "
     text = character.decode("utf-8", "replace")
+    if len(text) > 1 and text[0] == "&":
+        return html.unescape(re.sub("&(?:amp;)+", "&", text))[:1]
     return unquote(re.sub("%(?:25)+(?=[0-9A-Fa-f]{2})", "%", text)) if text[0] == "%" else text
 
 
 def _likely(address: str) -> str:
     """What an address is like however it is escaped: letters and digits stay (in UTF-16 with a zero byte), each other character takes up to
     16 bytes."""
-    runs = re.split("([^a-z0-9]+)", address.strip().lower())
+    runs = _FOLDED.split(normal_form(address))
     return "(?is)" + "".join(r"\x00?".join(run) if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
+
+
+def digits_of(text: str) -> str:
+    """Those of a telephone number; empty when the text is none."""
+    number = text.strip()
+    digits = "".join(filter(str.isdecimal, number))
+    is_number = LEAST_DIGITS <= len(digits) <= MOST_DIGITS and all(char.isdecimal() or char in " ()./+-\xa0" for char in number)
+    return digits if is_number and digits.isascii() else ""
+
+
+def _spread(digits: str) -> str:
+    """The digits of a telephone number with what may separate them (RE2)."""
+    return r"[^0-9A-Za-z]{0,8}(?:%?(?:25)*(?:20|2[bBdDeEfF89])|u00..|nbsp;|32;|43;|45;|160;)?".join(digits)
+
+
+@cache
+def _any_of(numbers: frozenset[str]) -> re.Pattern[bytes]:
+    return re.compile(_alternatives(numbers))
+
+
+def _alternatives(numbers: Iterable[str]) -> bytes:
+    return b"(?:00)?(?:%b)" % b"|".join(_BETWEEN.join(digit.encode() for digit in each) for each in sorted(numbers))
 
 
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:
@@ -292,7 +385,7 @@ class _Reading:
 
     def places(self, body: Buffer) -> list[int]:
         """Where it may name somebody, in order."""
-        found = [begin for begin, *_ in self.forgotten.named(body)]
+        found = [begin for begin, *_ in self.forgotten.found(body)]
         if self.operation.name in OF_CONTACTS:
             ids = (each for begin, end in self.forgotten.regions(body) for each in _ID.finditer(body, max(0, begin - _OVERLAP), end))
             found += (each.start() for each in ids if self._is_contact(each[1].decode()))

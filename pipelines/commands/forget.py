@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from pipelines import exits
+from pipelines import exits, interrupts
 from pipelines.commands import Arguments, command
 from pipelines.erasing import delete_at_service, dry_run, is_over, people, unfinished
 from pipelines.erasing import forget as forget_people
@@ -15,6 +15,7 @@ from pipelines.report.formatting import plural
 from pipelines.settings import Settings, SettingsError, whole
 from pipelines.write_back.order import account_of
 from pipelines.write_back.push_report import result_lines
+from warehouse.person import Person
 
 
 @command(
@@ -37,7 +38,7 @@ def forget(arguments: Arguments, settings: Settings) -> int:
         account = account_of(settings, arguments.account) if arguments.account or contacts else None
         person = people(settings, account, addresses, contacts)
     elif left is not None:
-        person = left.person
+        person = Person(())
     else:
         raise click.UsageError("say who: an e-mail address, --contact-id or --from FILE")
     if not arguments.apply:
@@ -52,11 +53,13 @@ def forget(arguments: Arguments, settings: Settings) -> int:
     if any(result.shortfall for result in results):
         print("not all contacts are deleted at the service, so nobody is forgotten yet: run this again", file=sys.stderr)
         return exits.INCOMPLETE
-    places = forget_people(settings, person)
+    with interrupts.end_at_once():  # whatever is killed goes on; an exception would come out of a library's callback as another
+        places = forget_people(settings, person)
     for each in places:
         print(f"{each.place}: {each.rows:,} {each.outcome}")
     if not is_over(places):
-        print("not all could be taken out: `marketing-sync forget --apply` tries again", file=sys.stderr)
+        again = "`marketing-sync forget --apply` tries again" if unfinished(settings.home) else "what they are in is listed above"
+        print(f"not all could be taken out: {again}", file=sys.stderr)
         return exits.INCOMPLETE
     print("forgotten; sync.erasures has the receipt")
     return exits.DONE

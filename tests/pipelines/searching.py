@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, suppress
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import duckdb
 import pyarrow as pa
@@ -16,14 +18,28 @@ import pyarrow.parquet as pq
 
 
 def found_in(folder: Path, tokens: Iterable[str]) -> list[tuple[str, str]]:
-    """(file, token) of each token in any spelling: as it is, in JSON, in a link."""
-    spelled = {text.lower().encode(): token for token in tokens for text in (token, json.dumps(token)[1:-1], token.replace("@", "%40"))}
+    """(file, token) of each token that stands whole somewhere, in any spelling: as it is, in JSON, in a link, in a page. An address within
+    a longer one is somebody else's."""
+    spelled = {text.lower().encode(): token for token in tokens for text in _spellings(token)}
     found = set()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             for data in map(bytes.lower, _bytes_of(path)):
-                found |= {(str(path.relative_to(folder)), token) for text, token in spelled.items() if text in data}
+                there = {text: token for text, token in spelled.items() if text in data}
+                found |= {(str(path.relative_to(folder)), token) for text, token in there.items() if _whole(text).search(data)}
     return sorted(found)
+
+
+def _spellings(token: str) -> set[str]:
+    plain = {token, token.lower(), token.upper()}
+    escaped = {json.dumps(each)[1:-1] for each in plain} | {quote(each, safe="") for each in plain} | {escape(each) for each in plain}
+    twice = {quote(quote(each, safe=""), safe="") for each in plain}
+    return plain | escaped | twice | {each.replace("@", at) for each in plain | escaped for at in ("%40", "%2540", "&#64;")}
+
+
+def _whole(text: bytes) -> re.Pattern[bytes]:
+    """Whatever byte is part of an address may stand neither before nor behind it."""
+    return re.compile(rb"(?<![\w.+\x80-\xff-])" + re.escape(text) + rb"(?![\w\x80-\xff]|[.-]\w)")
 
 
 def _bytes_of(path: Path) -> Iterator[bytes]:
@@ -61,12 +77,11 @@ _OF_BODIES = ("bytes", "body_sha256", "content_sha256")
 _OWN = {"sync.erasures", "sync.archive_files"}
 
 
-def rows_of_others(home: Path, address: str, contacts: list[int]) -> dict[str, list[str]]:
-    """Rows of all tables that name neither the address nor a contact."""
+def rows_of_others(home: Path, addresses: Collection[str], contacts: list[int]) -> dict[str, list[str]]:
+    """Rows of all tables that name neither one of the addresses nor a contact."""
     numbers = "|".join(map(str, contacts)) or "no number"
-    marks = re.compile(
-        rf"{re.escape(address)}|{re.escape(address.replace('@', '%40'))}|forgotten\.invalid|\b({numbers})\b|-\d{{10,}}", re.I
-    )
+    names = "|".join(re.escape(each).replace("@", "(?:@|%40)") for each in sorted(addresses)) or "no name"
+    marks = re.compile(rf"(?<![\w.+-])(?:{names})(?![\w-]|\.\w)|forgotten\.invalid|\b({numbers})\b|-\d{{10,}}", re.IGNORECASE)
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
         tables = _tables(connection)
     return {name: [text for row in rows if not marks.search(text := str(row))] for name, rows in tables.items() if name not in _OWN}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -75,6 +78,12 @@ def test_another_address_stays(address: str, other: str, ways: list[Any]) -> Non
         "ann.lee+news@",
         "@example.com",
         "a 40 year old%40",
+        "o'ann.lee+news@example.com",
+        "o’ann.lee+news@example.com",
+        "e\u0301ann.lee+news@example.com",
+        "%C3%A9ann.lee+news%40example.com",
+        "&eacute;ann.lee+news&#64;example.com",
+        "contact 70, the 7 of us, list 7, contacts7x",
     ],
 )
 def test_what_only_contains_an_address_is_somebody_else(text: str) -> None:
@@ -100,6 +109,60 @@ def test_what_only_contains_an_address_is_somebody_else(text: str) -> None:
 )
 def test_an_address_goes_from_the_middle_of_a_text(form: str) -> None:
     assert FORGOTTEN.text(form.format(ANN)) == form.format(PSEUDONYM)
+
+
+@pytest.mark.parametrize("at", ["&#64;", "&#x40;", "&commat;", "&amp;#64;", "&#064;", "%40", "%2540", "%252540", "\\u0040", "\\\\u0040"])
+def test_an_address_goes_in_the_spellings_of_pages_links_and_json(at: str) -> None:
+    text = f"<a href='mailto:{ANN.replace('@', at)}'>&lt;{ANN.replace('@', at)}&gt;</a>"
+    assert FORGOTTEN.text(text) == f"<a href='mailto:{PSEUDONYM}'>&lt;{PSEUDONYM}&gt;</a>"
+    assert pc.match_substring_regex(pa.scalar(text.encode()), FORGOTTEN.likely).as_py()
+
+
+@given(
+    addresses, st.sampled_from(["{}", "{}\t", "\u200b{}", " {} "]), st.sampled_from([str, str.upper, partial(unicodedata.normalize, "NFD")])
+)
+def test_every_spelling_of_an_address_is_theirs(address: str, form: str, spelled: Any) -> None:
+    who = Forgotten(b"k").including([address], [])
+    text = form.format(spelled(address))
+    assert who.is_address(text)
+    assert who.address(address) in who.text(f"to {text}, and")
+
+
+NUMBERS = Forgotten(b"k").including([ANN], [], ["41791234567"])
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "+41 79 123 45 67",
+        "0041791234567",
+        "41-79-123-45-67",
+        "+41 (79) 123.45.67",
+        "%2B41%2079%20123%2045%2067",
+        "+41&nbsp;79&nbsp;1234567",
+        "\\u002b41 791234567",
+    ],
+)
+def test_a_telephone_number_goes_however_it_is_written(number: str) -> None:
+    for form in ("call {}!", '{{"phone":"{}"}}', "tel:{}?x=1", "{}"):
+        after = NUMBERS.text(form.format(number))
+        assert NUMBERS.text(after) == after
+        assert not re.search("7.*9.*1.*2.*3.*4.*5.*6.*7", after), after
+        assert pc.match_substring_regex(pa.scalar(form.format(number).encode()), NUMBERS.likely).as_py()
+
+
+@pytest.mark.parametrize("text", ["417912345678", "1 417912345670", "a41791234567", "2026-01-02 79 123 45 67", "order 441791234567x"])
+def test_what_only_contains_a_telephone_number_is_another(text: str) -> None:
+    assert NUMBERS.text(text) == text
+
+
+@pytest.mark.parametrize(
+    "form", ["contact {}", "contact_id={}&x", "contactid%3D{}", '{{"contact_id": "{}"}}', '{{\\"contactid\\":\\"{}\\"}}', "contact: {}."]
+)
+def test_an_id_goes_where_a_text_says_that_it_is_a_contacts(form: str) -> None:
+    assert FORGOTTEN.text(form.format(7), "main") == form.format(NUMBER)
+    assert FORGOTTEN.text(form.format(7), "other") == form.format(7)
+    assert FORGOTTEN.text(form.format(70), "main") == form.format(70)
 
 
 @given(addresses, st.integers(1, 10**15))

@@ -6,6 +6,7 @@ Not here: what is done with it (`warehouse.forgetting`).
 
 import secrets
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -61,10 +62,12 @@ def load(root: Path) -> Forgotten:
         raise ArchiveDamaged(f"{path}, the list of forgotten people, is damaged ({problem}): put it back from a backup") from None
 
 
-def add(root: Path, addresses: Iterable[str], contacts: Iterable[tuple[str, int]]) -> Forgotten:
-    """Add people for good: their addresses, and contacts as (account, id). Who is on the list then. ArchiveFull, ArchiveDamaged."""
+def add(root: Path, addresses: Iterable[str] = (), contacts: Iterable[tuple[str, int]] = (), fingerprints: Iterable[str] = ()) -> Forgotten:
+    """Add people for good: their addresses, contacts as (account, id), or fingerprints of them. Who is on the list then. ArchiveFull,
+    ArchiveDamaged."""
     path = disk.make_folder(root) / NAME
     with disk.exclusive(root), disk.room_for(path):
-        forgotten = load(root).including(addresses, contacts)
+        before = load(root).including(addresses, contacts)
+        forgotten = replace(before, fingerprints=before.fingerprints.union(fingerprints))
         disk.write_file(path, msgspec.json.encode(_List(forgotten.key.hex(), sorted(forgotten.fingerprints))))
     return forgotten

@@ -1,4 +1,4 @@
--- Texts of one column that name a person, in rows that are not about them; one row per row of the table.
-select {account} as account, {column} as "column", {when} as changed_at, regexp_extract({text}, $shown) as text
+-- Texts of one column that may name a person, in rows that are not about them; one row per row of the table.
+select {account} as account, {column} as "column", {when} as changed_at, {text} as text
 from {table} as t
-where {may_name} and regexp_matches({text}, $likely) and regexp_matches({text}, $whole) and not {about}
+where {likely} and not {about}

@@ -1,7 +1,8 @@
 -- Every contact and address of one person: contacts that have or had the address that is asked for, or one of the contact that is, and
--- all addresses that these have or had; one row per account, contact_id and email. Placeholder: tables, each with contacts' addresses.
+-- all addresses that these have or had; one row per account, contact_id and email. Placeholder: tables,
+-- each with contacts' addresses in normal form.
 with known as (
-    select distinct account, contact_id, lower(trim(email)) as email from ({tables}) where account = coalesce($account, account)
+    select distinct account, contact_id, email from ({tables}) where account = coalesce($account, account)
 ),
 
 first_found as (

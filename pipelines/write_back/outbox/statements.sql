@@ -255,10 +255,10 @@ create temp table theirs as
 select item_id from item join push using (push_id) where is_theirs(account, email, contact_id, params, expected);
 
 -- left_members
-create temp table left_members as select * from membership where is_subject(account, subject);
+create temp table left_members as select * from membership where subject_of(account, subject) <> subject;
 
 -- forget_members
-delete from membership where is_subject(account, subject);
+delete from membership where subject_of(account, subject) <> subject;
 
 -- forget_effects
 update or replace effect set subject = subject_of(account, subject), content = ''
@@ -273,10 +273,11 @@ set email = personal(email),
     contact_id = contact_of((select account from push where push.push_id = item.push_id), contact_id),
     params = params_of((select account from push where push.push_id = item.push_id), operation, params),
     expected = case when expected is not null then '{}' end, drift = drift_of(drift),
-    message = case when state in ('planned', 'sending', 'unknown') then 'cancelled: the person asked to be forgotten' else anywhere(message) end,
+    message = case
+        when state in ('planned', 'sending', 'unknown') then 'cancelled: the person asked to be forgotten'
+        when message is not null and state <> 'skipped' then 'the person asked to be forgotten, and what was said of the row with them'
+        else message
+    end,
     state = case when state in ('planned', 'sending', 'unknown') then 'skipped' else state end,
     revision = (select value from revision)
 where item_id in (select item_id from theirs);
-
--- forget_messages
-update item set message = anywhere(message) where message is not null and anywhere(message) <> message;

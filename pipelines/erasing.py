@@ -53,7 +53,7 @@ _NOT_REACHED, _NOT_READ = "not reached", "could not be read, and stays"
 _FOUND = "still found: look at it, and remove it or what it has of them"
 #: Places of the home whose texts lose what names people, and copies of earlier days, which go as a whole. Nothing else of the home is
 #: changed but the archive, the outbox, pushes and the warehouse.
-_TEXTS = ("logs/*.log*", "dagster/storage/**/*")
+_TEXTS = ("logs/*.log*", "dagster/storage/**/*.out", "dagster/storage/**/*.err")
 _SQLITE = ("dagster/**/*.db",)
 _DATABASES = ("archive/checkpoints/*.duckdb",)
 _COPIES = ("upgrades/*", "pushes/plan/*", "**/*.damaged-*")
@@ -158,6 +158,7 @@ def _forget_in_home(settings: Settings, forgotten: Forgotten, work: WorkList) ->
     with stage("search"):
         left = [each for each in (*search.all(), *search.others()) if each.rows]
     work.done += steps.warehouse()
+    left += search.warehouse()
     return [msgspec.structs.replace(each, outcome=_FOUND) if is_over([each]) else each for each in left]
 
 

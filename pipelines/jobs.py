@@ -51,7 +51,7 @@ def forget_people(context: dg.OpExecutionContext) -> None:
     places = forget(settings, person) if context.op_config["apply"] else dry_run(settings, person)
     context.add_output_metadata({each.place: f"{each.rows:,} {each.outcome}" for each in places})
     if not is_over(places):
-        raise dg.Failure("not all could be taken out: `marketing-sync forget --apply` tries again", allow_retries=False)
+        raise dg.Failure("not all could be taken out: this step's metadata says where they are left", allow_retries=False)
 
 
 @dg.job(name="forget", executor_def=dg.in_process_executor, config={"ops": {"forget_people": {"config": {"people": [], "apply": False}}}})

@@ -167,7 +167,7 @@ class Forgotten:
     def params(self, account: str, operation: str, params: Mapping[str, str], *, is_about: bool = False) -> dict[str, str]:
         """Those of a call without what they say of forgotten people; `is_about`: of whom it is known that the call is about them."""
         if not is_about and not self.is_about(account, operation, params):
-            return {name: self.text(value) for name, value in params.items()}
+            return {name: self.text(value, account) for name, value in params.items()}
         kept = {}
         for name, value in params.items():
             if self.is_address(value):
@@ -209,7 +209,7 @@ class Forgotten:
             body = self.body(account, call.operation, call.params, body)
             is_changed = body is not exchange.body
         params = self.params(account, call.operation.name, call.params, is_about=is_changed and "phone" in call.params)
-        error = exchange.error and self.text(exchange.error)
+        error = exchange.error and self.text(exchange.error, account)
         is_same = not is_changed and params == call.params and error == exchange.error
         return exchange if is_same else replace(exchange, call=Call(call.operation, params), error=error, body=body)
 
@@ -236,21 +236,21 @@ class Forgotten:
             return []
 
     def regions(self, body: Buffer) -> Iterator[tuple[int, int]]:
-        """Where in a large body somebody may be named, as far as that is known: begin and end."""
+        """Where in a large body somebody may be named, as far as that is known: begin and end, each a little before the last one ends."""
         if self.likely is None or len(body) <= _REGION:
             yield 0, len(body)
             return
         for begin in range(0, len(body), _REGION):
             part = body[max(0, begin - _OVERLAP) : begin + _REGION + _OVERLAP]
             if pc.match_substring_regex(pa.scalar(part, pa.binary()), self.likely).as_py():
-                yield begin, begin + _REGION
+                yield max(0, begin - _OVERLAP), begin + _REGION
 
     def found(self, text: Buffer, account: str | None = None) -> Iterator[tuple[int, int, str]]:
         """Where whole addresses, ids and telephone numbers of theirs stand, however they are escaped: (begin, end, what stands for it), in
         order, none in another. What removes and what proves it both go by this."""
         regions, behind = list(self.regions(text)), 0
         several = [self._addresses_in(text, regions)]
-        if account or self.accounts:
+        if self.accounts:
             several.append(self._contacts_in(text, regions, [account] if account else sorted(self.accounts)))
         if self.numbers:
             several.append(self._numbers_in(text, regions))
@@ -385,9 +385,9 @@ class _Reading:
 
     def places(self, body: Buffer) -> list[int]:
         """Where it may name somebody, in order."""
-        found = [begin for begin, *_ in self.forgotten.found(body)]
+        found = [begin for begin, *_ in self.forgotten.found(body, self.account)]
         if self.operation.name in OF_CONTACTS:
-            ids = (each for begin, end in self.forgotten.regions(body) for each in _ID.finditer(body, max(0, begin - _OVERLAP), end))
+            ids = (each for region in self.forgotten.regions(body) for each in _ID.finditer(body, *region))
             found += (each.start() for each in ids if self._is_contact(each[1].decode()))
         return sorted(set(found))
 
@@ -408,11 +408,15 @@ class _Reading:
     def value(self, value: Any) -> Any:
         """Whatever is about nobody in particular, with the entries and addresses in it."""
         if isinstance(value, dict):
-            text = self.forgotten.text
-            return self.entry(value) if self._is_of_forgotten(value) else {text(name): self.value(each) for name, each in value.items()}
+            return (
+                self.entry(value) if self._is_of_forgotten(value) else {self._text(name): self.value(each) for name, each in value.items()}
+            )
         if isinstance(value, list):
             return [self.value(each) for each in value]
-        return self.forgotten.text(value) if isinstance(value, str) else value
+        return self._text(value) if isinstance(value, str) else value
+
+    def _text(self, text: str) -> str:
+        return self.forgotten.text(text, self.account)
 
     def _is_of_forgotten(self, entry: Mapping[str, Any]) -> bool:
         if any(map(self.forgotten.is_address, entry.values())):
@@ -434,7 +438,7 @@ class _Reading:
             return {name: self._member(name.lower(), each) for name, each in entry.items() if self._stays(name.lower(), each)}
         if isinstance(entry, str):
             link = LINK.match(entry)
-            return self.forgotten.text("".join(link.groups()) if link else entry)
+            return self._text("".join(link.groups()) if link else entry)
         return entry
 
     def _stays(self, name: str, value: Any) -> bool:

@@ -40,6 +40,8 @@ _SKELETON = PROJECT / "own_project"
 #: Folders of the user's folder that hold something else than models; dbt's names.
 _OTHERS = ("macros", "tests", "snapshots", "seeds")
 _SUFFIXES = (".sql", ".yml", ".yaml", ".md", ".csv", ".py")
+#: A file as messages name it.
+_PATH = re.compile(r"[\w./-]*\w")
 #: dbt takes seconds to read the files; who has it compute in them is ended.
 _READING_S = 300.0
 _STATUS = {"success": Status.OK, "pass": Status.OK, "warn": Status.WARNED, "skipped": Status.SKIPPED}
@@ -251,18 +253,15 @@ class _Building:
     def _leave_out(self, problem: str, file: str) -> bool:
         """Take out the file that the problem is about, with the models that a description is about: without it, they might lose what
         they hold. False when it is about none."""
-        # some messages name a file without the folder of its kind
-        named = {place: re.compile(r"(?<![\w/])({}/)?{}(?!\w)".format(*map(re.escape, place.split("/", 1)))) for place in self._files}
-        found = [(match.start(), place) for place, name in named.items() if (match := name.search(problem))]
-        found += [(len(problem), file)] if file in self._files else []  # some name none
-        said = " ".join(problem.split())
-        for place, name in named.items():
-            said = name.sub(lambda _, source=self._files[place]: str(source), said)  # type: ignore[misc]
+        # some messages name a file without the folder of its kind, some name none
+        spelled = {place.partition("/")[2]: place for place in self._files} | {place: place for place in self._files}
+        found = [spelled[word] for word in (*_PATH.findall(problem), file) if word in spelled]
+        said = _PATH.sub(lambda word: str(self._files[spelled[word[0]]]) if word[0] in spelled else word[0], " ".join(problem.split()))
         said = without_addresses(said)[:600]
         if not found:
             self._left_out.append(f"the models in {self._settings.folder} cannot be read: {said}")
             return False
-        place = min(found)[1]
+        place = found[0]
         text = self._files[place].read_text(encoding="utf-8", errors="replace") if place.endswith((".yml", ".yaml")) else ""
         words = set(re.findall(r"\w+", text))
         self._left_out.append(f"{self._files[place]} is left out, and what it made before stays: {said}")

@@ -212,11 +212,7 @@ class _Comparison:
         fields = {ids[title]: text for title, text in row.values.items() if title in (ids := self._field_ids[list_id])}
         case = self._case(row, list_id, [member for member in members if member.list_id == list_id], fields)
         now, decision = case.now, case.decision
-        if decision.is_left and (case.is_same or not now.exists):
-            self._planning.leave(row.number, LEFT, row.email)
-            return None
-        if case.is_same and (now.is_queued or not self._options.send_all):
-            reason = QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
+        if reason := self._idle(case):
             self._is_compared |= reason == UNCHANGED
             self._planning.leave(row.number, reason, row.email)
             return None
@@ -230,6 +226,15 @@ class _Comparison:
         is_active = case.present == {ACTIVE} and not now.is_ours and self._known.is_recent(list_id)
         is_unsure = subscribes(status) or (status is None and not is_active)
         return _Part(list_id, status, fields, content, case.held, is_new=not now.exists, is_left=decision.is_left, is_unsure=is_unsure)
+
+    def _idle(self, case: _Case) -> str | None:
+        """Why there is nothing to send."""
+        now = case.now
+        if case.decision.is_left and (case.is_same or not now.exists):
+            return LEFT
+        if not case.is_same or (self._options.send_all and not now.is_queued):
+            return None
+        return QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
 
     def _case(self, row: Row, list_id: int, there: list[Member], fields: Mapping[str, str]) -> _Case:
         past, as_of, reader = self._past.get(f"{row.key}|{list_id}"), self._known.as_of.get(list_id), self._readers[list_id]

@@ -68,7 +68,10 @@ LEAST_DIGITS, MOST_DIGITS = 7, 15
 _NO_NUMBER, _NEAR = "0", 24
 #: A large body is searched by these bytes, and as many more before and behind as a name may take that is escaped.
 _REGION, _OVERLAP = 1 << 18, 4096
-#: Names of one pattern; of more people everything is looked at.
+#: What may stand between the digits, in a pattern that looks for where one may be (RE2).
+_SPREAD = r"(?:[^0-9A-Za-z]|(?:25)*2[0bBdDeEfF89]|u00..|nbsp;|32;|43;|45;|160;){0,4}"
+#: Names that are looked for letter by letter, and of one pattern at most; of more people everything is looked at.
+_FEW = 8
 _MOST_LIKELY = 200
 #: Letters that capital letters and ligatures become, which may be a single character where somebody wrote them.
 _FOLDED = re.compile(r"((?:[a-z0-9]?[^\x00-\x7f])+[a-z0-9]?|[^a-z0-9]+|ss|ff[il]?|f[il]|st)")
@@ -115,8 +118,9 @@ class Forgotten:
         more = replace(self, fingerprints=self.fingerprints | added, numbers=self.numbers | digits, accounts=accounts)
         if len(names) + len(ids) + len(digits) > _MOST_LIKELY:
             return replace(more, likely=None)
-        by_id = (rf'(?i)(?:id"\s*:\s*"?|contact.{{1,80}}?){contact_id}\b' for _, contact_id in ids)
-        likely = {*filter(None, [self.likely]), *map(_likely, names), *by_id, *map(_spread, digits)}
+        named = map(_likely if len(names) <= _FEW else _plain_part, names)
+        by_id = [rf'(?i)(?:id"\s*:\s*"?|contact.{{1,80}}?)(?:{"|".join(sorted({str(each) for _, each in ids}))})\b'] if ids else []
+        likely = {*filter(None, [self.likely]), *named, *by_id, *([_tree(digits, _SPREAD)] if digits else [])}
         return replace(more, likely="|".join(sorted(likely)) or None)
 
     def fingerprint(self, *parts: str) -> str:
@@ -345,9 +349,11 @@ def digits_of(text: str) -> str:
     return digits if is_number and digits.isascii() else ""
 
 
-def _spread(digits: str) -> str:
-    """The digits of a telephone number with what may separate them (RE2)."""
-    return r"[^0-9A-Za-z]{0,8}(?:%?(?:25)*(?:20|2[bBdDeEfF89])|u00..|nbsp;|32;|43;|45;|160;)?".join(digits)
+def _plain_part(address: str) -> str:
+    """The longest part that no escaping changes: of many people, a pattern of words alone is fast."""
+    local, _, domain = normal_form(address).rpartition("@")
+    words: list[str] = [run for part in (local, domain) for run in _FOLDED.split(part)[::2]]
+    return r"(?i)" + r"\x00?".join(max(words, key=len))
 
 
 @cache
@@ -356,7 +362,21 @@ def _any_of(numbers: frozenset[str]) -> re.Pattern[bytes]:
 
 
 def _alternatives(numbers: Iterable[str]) -> bytes:
-    return b"(?:00)?(?:%b)" % b"|".join(_BETWEEN.join(digit.encode() for digit in each) for each in sorted(numbers))
+    return b"(?:00)?" + _tree(numbers, _BETWEEN.decode("latin-1")).encode("latin-1")
+
+
+def _tree(words: Iterable[str], gap: str) -> str:
+    """A pattern of all of them, with what may stand between two letters: many alternatives would be tried one by one at each byte."""
+    tails: dict[str, set[str]] = {}
+    for word in words:
+        tails.setdefault(word[:1], set()).add(word[1:])
+    parts = "|".join(first + _tail(rest, gap) for first, rest in sorted(tails.items()))
+    return f"(?:{parts})" if parts else ""
+
+
+def _tail(rest: set[str], gap: str) -> str:
+    tree = _tree(rest - {""}, gap)
+    return (f"(?:{gap}{tree})" + ("?" if "" in rest else "")) if tree else ""
 
 
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:

@@ -393,3 +393,5 @@ def test_what_names_somebody_is_likely_to(address: str, before: str, behind: str
     found = pc.match_substring_regex(pa.array([each.encode() for each in texts]), who.likely)
     assert found.to_pylist()[:3] == [True, True, True]
     assert pc.match_substring_regex(pa.scalar(f"x {address.upper()}".encode("utf-16")), who.likely).as_py()
+    many = who.including([f"somebody{number}@corner.example" for number in range(20)], [], ["0795550102"])
+    assert pc.match_substring_regex(pa.scalar(text.encode()), many.likely).as_py()

@@ -7,12 +7,12 @@ import datetime as dt
 import ipaddress
 import re
 import unicodedata
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from marketing_api.records.contacts import STATUSES
-from marketing_api.records.values import read_moment, read_or_none
+from marketing_api.records.values import read_moment
 from pipelines.write_back.input.rows import Cell, shown, text_of
 
 #: RFC 5321: 254 characters on the wire, 64 before the @.
@@ -178,16 +178,16 @@ def _check_year(moment: dt.datetime) -> None:
 
 def _aware(text: str, zone: ZoneInfo) -> dt.datetime:
     try:
-        found = read_moment(text, zone)
+        found, shown = read_moment(text, zone), read_moment(text, dt.UTC)
     except ValueError as problem:
         if (iso := _iso(text)) is not None:  # what the service writes is tried first: it is what most files have
             return _aware(iso, zone)
-        if (elsewhere := read_or_none(partial(read_moment, zone=dt.UTC), text)) is not None:
-            _check_year(elsewhere)
-            raise BadValue(f"there is no such time in {zone.key}: the clocks were put forward over it") from None
         raise BadValue(f"the date-time cannot be read ({problem}): {_HINT}") from None
-    if found is None:
+    if found is None or shown is None:
         raise BadValue("the date-time is missing")
+    if found != shown and found.astimezone(zone).replace(tzinfo=None) != shown.replace(tzinfo=None):  # it is read for an hour that is
+        _check_year(shown)
+        raise BadValue(f"there is no such time in {zone.key}: the clocks were put forward over it")
     return found
 
 

@@ -86,8 +86,7 @@ _OTHERWISE = re.compile(
     re.IGNORECASE,
 )
 #: `sandbox` has the service's own rules; what the others forget by is not a column.
-_APART = ("marketing_api/sandbox/", "marketing_api/address.py", "warehouse/forgetting.py", "warehouse/person.py")
-_APART += ("warehouse/queries/person.sql", "pipelines/write_back/forgetting.py")
+_APART = ("marketing_api/sandbox/", "marketing_api/address.py")
 
 
 def test_nothing_else_compares_addresses_by_rules_of_its_own():

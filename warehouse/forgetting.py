@@ -352,8 +352,9 @@ def digits_of(text: str) -> str:
 def _plain_part(address: str) -> str:
     """The longest part that no escaping changes: of many people, a pattern of words alone is fast."""
     local, _, domain = normal_form(address).rpartition("@")
-    words: list[str] = [run for part in (local, domain) for run in _FOLDED.split(part)[::2]]
-    return r"(?i)" + r"\x00?".join(max(words, key=len))
+    words = [run for part in (local, domain) for run in _FOLDED.split(part)[::2]]
+    longest = max(words, key=len)
+    return r"(?i)" + r"\x00?".join(longest)
 
 
 @cache

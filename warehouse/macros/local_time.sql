@@ -4,8 +4,8 @@
 {%- endmacro %}
 
 {#
-    The TIMESTAMPTZ of a TIMESTAMP on the clocks of a time zone. An hour that clocks show twice is the first of the two, as in the
-    loading (Python's rule; DuckDB takes the second).
+    The TIMESTAMPTZ of a TIMESTAMP on the clocks of a time zone. As in the loading (Python's rules), an hour that clocks show twice
+    is the first of the two (DuckDB takes the second), and one that they skip is read by the clock before the change.
 #}
 {% macro from_local(local, zone) -%}
     (

@@ -18,14 +18,14 @@
 
 {#
     A TIMESTAMPTZ from any form in which the service writes moments (api-observed row 21), by the rules of the loading's
-    `marketing_api.records.values.read_moment`; NULL for none and for what cannot be read, a time that clocks skip included. Local
+    `marketing_api.records.values.read_moment`; NULL for none and for what cannot be read. Local
     forms are in `zone`, 24 h with PM at once is 24 h. The form of the samples is tried first, as millions of them are read.
 #}
 {% macro moment(text, zone) -%}
     case
         when {{ text }}[1] between '0' and '9' then coalesce(
-            case when {{ text }}[5] = '-' then {{ _from_clock("try_strptime(" ~ text ~ ", '%Y-%m-%d %I:%M %p')", zone) }} end,
-            case when {{ text }}[-11] = '/' then {{ _from_clock("try_strptime(" ~ text ~ ", '%m/%d/%Y %H:%M')", zone) }} end,
+            case when {{ text }}[5] = '-' then {{ from_local("try_strptime(" ~ text ~ ", '%Y-%m-%d %I:%M %p')", zone) }} end,
+            case when {{ text }}[-11] = '/' then {{ from_local("try_strptime(" ~ text ~ ", '%m/%d/%Y %H:%M')", zone) }} end,
             case
                 when regexp_full_match(trim({{ text }}), '\d{9,10}(\.\d{1,9})?') and {{ text }}::double between 100000000 and 4133980799.9
                     then to_timestamp({{ text }}::double)
@@ -33,11 +33,6 @@
             {{ _moment_by_parts(text, zone) }}
         )
     end
-{%- endmacro %}
-
-{# As `from_local`, NULL for a time that clocks skip. #}
-{% macro _from_clock(local, zone) -%}
-    case when timezone({{ zone }}, timezone({{ zone }}, {{ local }})) = {{ local }} then {{ from_local(local, zone) }} end
 {%- endmacro %}
 
 {% macro _moment_by_parts(text, zone) -%}
@@ -62,8 +57,7 @@
                 coalesce(try_cast(part.minute as bigint), 0), coalesce(try_cast(part.second as double), 0)
             ))],
             lambda local: case
-                when part.away = '' and part.hour = '' then {{ from_local('local', zone) }}
-                when part.away = '' then {{ _from_clock('local', zone) }}
+                when part.away = '' then {{ from_local('local', zone) }}
                 when part.away = 'Z' then timezone('UTC', local)
                 else timezone('UTC', local) - (case when part.away[1] = '-' then -1 else 1 end)
                     * (to_hours(part.away[2:3]::int) + to_minutes(right(part.away, 2)::int))

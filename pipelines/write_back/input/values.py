@@ -178,15 +178,18 @@ def _check_year(moment: dt.datetime) -> None:
 
 def _aware(text: str, zone: ZoneInfo) -> dt.datetime:
     try:
-        found, shown = read_moment(text, zone), read_moment(text, dt.UTC)
+        shown = read_moment(text, dt.UTC)
+        if shown is not None:
+            _check_year(shown)
+        found = read_moment(text, zone)
     except ValueError as problem:
         if (iso := _iso(text)) is not None:  # what the service writes is tried first: it is what most files have
             return _aware(iso, zone)
         raise BadValue(f"the date-time cannot be read ({problem}): {_HINT}") from None
     if found is None or shown is None:
         raise BadValue("the date-time is missing")
-    if found != shown and found.astimezone(zone).replace(tzinfo=None) != shown.replace(tzinfo=None):  # it is read for an hour that is
-        _check_year(shown)
+    # of the service's such a time is read by the clock before the change; of a person's it is a mistake
+    if found != shown and found.astimezone(zone).replace(tzinfo=None) != shown.replace(tzinfo=None):
         raise BadValue(f"there is no such time in {zone.key}: the clocks were put forward over it")
     return found
 

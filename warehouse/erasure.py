@@ -19,8 +19,8 @@ import msgspec
 from duckdb.func import FunctionNullHandling
 
 from warehouse.forgetting import DOMAIN, LINK, Forgotten, details, digits_of
-from warehouse.person import TEXTS, Person, about_of, knowing_addresses, may_be_named, personal_of, tables_of
-from warehouse.sql import literal, qualified, quoted, rows, value
+from warehouse.person import TEXTS, Person, about_of, may_be_named, personal_of, tables_of
+from warehouse.sql import NORMAL_FORM, add_normal_form, literal, qualified, quoted, rows, value
 
 _NUMBER = re.compile(r"(?<![\w.-])\d{1,18}(?![\w.])")
 #: Titles of fields and columns that hold telephone numbers; a number with a country's is one wherever it stands.
@@ -50,8 +50,8 @@ def people_in(connection: duckdb.DuckDBPyConnection, forgotten: Forgotten) -> Pe
             addresses.append(f"select {column} as text from {qualified(table)} where contains({column}, '@')")
         if columns.keys() >= {"account", "contact_id"}:
             contacts.append(f"select account, contact_id from {qualified(table)} where contact_id > 0")
-    with knowing_addresses(connection) as normal:
-        known = {address for (address,) in _distinct(connection, addresses, normal.format("text")) if forgotten.is_address(address)}
+    add_normal_form(connection)
+    known = {address for (address,) in _distinct(connection, addresses, NORMAL_FORM.format("text")) if forgotten.is_address(address)}
     ids = {(account, number) for account, number in _distinct(connection, contacts, "*") if forgotten.is_contact(account, number)}
     return Person(tuple(sorted(known)), tuple(sorted(ids)))
 
@@ -71,14 +71,14 @@ def numbers_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Collect
     """Their telephone numbers, as digits, in their own rows; one that others have too is not looked for."""
     telephones = {key for key, label in rows(connection, _LABELS) if _TELEPHONE.search(label or "")}
     theirs, others, tables = set[str](), set[str](), dict(tables_of(connection))
-    with knowing_addresses(connection) as normal:
-        for is_theirs in (True, False):
-            like = "|".join(r"\D{0,4}".join(number) for number in sorted(theirs)) or r"[^\s\S]"
-            for table, column in _WITH_NUMBERS.items():
-                about = about_of(person, table, tables[table], personal_of(connection, table, tables[table]), normal)
-                which = about if is_theirs else f"not {about} and regexp_matches({column}::varchar, {literal(like)})"
-                texts = rows(connection, f"select {column} from {table} as t where {which}")
-                (theirs if is_theirs else others).update(each for (text,) in texts for each in _numbers(text, telephones))
+    add_normal_form(connection)
+    for is_theirs in (True, False):
+        like = "|".join(r"\D{0,4}".join(number) for number in sorted(theirs)) or r"[^\s\S]"
+        for table, column in _WITH_NUMBERS.items():
+            about = about_of(person, table, tables[table], personal_of(connection, table, tables[table]))
+            which = about if is_theirs else f"not {about} and regexp_matches({column}::varchar, {literal(like)})"
+            texts = rows(connection, f"select {column} from {table} as t where {which}")
+            (theirs if is_theirs else others).update(each for (text,) in texts for each in _numbers(text, telephones))
     return theirs - others
 
 
@@ -96,10 +96,11 @@ def forget_in_database(connection: duckdb.DuckDBPyConnection, forgotten: Forgott
     """Rows of each table of the current database that have something of theirs. `target`: where that database is written without it, with
     its comments and views, in the storage version that it has."""
     person = people_in(connection, forgotten)
-    with knowing_addresses(connection) as normal, _functions(connection, forgotten):
+    add_normal_form(connection)
+    with _functions(connection, forgotten):
         counts, rewritten = dict[str, int](), dict[str, str]()
         for table, columns in tables_of(connection):
-            source, shown = _plan(connection, forgotten, person, normal, table, columns)
+            source, shown = _plan(connection, forgotten, person, table, columns)
             if count := int(value(connection, f"select count(*) from {source} where is_about or is_named")):
                 counts[table], rewritten[table] = count, f"select {shown} from {source}"
         if target is not None:
@@ -108,12 +109,12 @@ def forget_in_database(connection: duckdb.DuckDBPyConnection, forgotten: Forgott
 
 
 def _plan(
-    connection: duckdb.DuckDBPyConnection, forgotten: Forgotten, person: Person, normal: str, table: str, columns: Mapping[str, str]
+    connection: duckdb.DuckDBPyConnection, forgotten: Forgotten, person: Person, table: str, columns: Mapping[str, str]
 ) -> tuple[str, str]:
     """SQL of the table's rows with `is_about` and `is_named`, and of its columns as they become."""
     personal = personal_of(connection, table, columns)
     account = "account" if "account" in columns else "null"
-    is_about = about_of(person, table, columns, personal, normal)
+    is_about = about_of(person, table, columns, personal)
     is_named = " or ".join(_named(quoted(column), account, forgotten) for column, kind in columns.items() if kind in TEXTS) or "false"
     if table == "sync.rejected_records":  # an entry that could not be read: which part of it is theirs nobody knows
         is_about = f"{is_about} or {is_named}"

@@ -23,7 +23,7 @@ from warehouse.dbt_project import OWN
 from warehouse.errors import WarehouseError
 from warehouse.policies import GROUP_MIN, LEAST_KEY, PersonalData
 from warehouse.schema import UNDECLARED
-from warehouse.sql import add_normal_form, query, quoted, rows
+from warehouse.sql import NORMAL_FORM, add_normal_form, query, quoted, rows
 from warehouse.tables import ALL_TABLES, TABLES
 
 #: Written by `python -m warehouse.model_files`.
@@ -112,7 +112,7 @@ class Masking:
             return f"{_SHOWN[sql_type].format(column)} as {column}"
         if self.personal_data is PersonalData.HASH and sql_type == "VARCHAR":
             # one hash for all spellings of an address (RFC 2104); an empty text tells nothing and stays
-            inner = f"sha256(getvariable('mask_inner') || encode({_NORMAL_FORM.format(column)}))"
+            inner = f"sha256(getvariable('mask_inner') || encode({NORMAL_FORM.format(column)}))"
             outer = f"left(sha256(getvariable('mask_outer') || unhex({inner})), {_DIGITS})"
             return f"case when {column} = '' then '' when {column} is not null then {outer} end as {column}"
         return f"null::{sql_type} as {column}"
@@ -159,8 +159,6 @@ def hashed(text: str, key: Secret) -> str:
     return hmac.new(key.reveal().encode(), normal_form(text).encode(), hashlib.sha256).hexdigest()[:_DIGITS]
 
 
-#: Nearly all addresses are plain, of which `lower` makes the same in a fifth of the time.
-_NORMAL_FORM = "case when regexp_full_match({0}, '[!-~]*') then lower({0}) else normal_form({0}) end"
 _MAY_TELL = "regexp_matches({}, '[@?#%]')"
 #: `mask_text` is `shown_text`; most texts have nothing that it could find.
 _SHOWN = {

@@ -5,7 +5,6 @@ Not here: how it is shown (`pipelines.commands.person`).
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from warehouse.forgetting import LEAST_DIGITS, MAY_NAME, OF_CONTACTS, Forgotten
 from warehouse.masking import is_personal
 from warehouse.own_models import own_columns
 from warehouse.schema import SCHEMAS, kinds_of
-from warehouse.sql import literal, qualified, query, quoted, records, rows, value
+from warehouse.sql import NORMAL_FORM, add_normal_form, literal, qualified, query, quoted, records, rows, value
 from warehouse.tables import TABLES
 
 #: Where contacts stand with their addresses: as they are now, as they were, and when they were requested.
@@ -30,8 +29,6 @@ _ORIGINS = {
     OWN: "worked out by a model of your own",
     "sync": "written down by this program while it read and sent",
 }
-#: The normal form of an address: nearly all are plain, and need no Python.
-_NORMAL = "case when regexp_full_match({0}, '[!-~]*') then lower({0}) else normal_form({0}) end"
 #: Types that hold texts.
 TEXTS = ("VARCHAR", "JSON", "VARCHAR[]")
 #: Characters of a text that are shown on each side of the address that stands in it.
@@ -57,23 +54,13 @@ class Section:
     rows: list[dict[str, Any]] = field(repr=False)
 
 
-@contextmanager
-def knowing_addresses(connection: duckdb.DuckDBPyConnection) -> Iterator[str]:
-    """What makes the normal form of a column (`{0}`), for as long as the context lasts."""
-    connection.create_function("normal_form", normal_form, ["VARCHAR"], "VARCHAR")
-    try:
-        yield _NORMAL
-    finally:
-        connection.remove_function("normal_form")
-
-
 def find_person(connection: duckdb.DuckDBPyConnection, account: str | None, address: str | None, contact_id: int | None) -> Person:
     """With all contacts that have or had the address (of a contact: one of its addresses), and all addresses that these have or had."""
     wanted, there = normal_form(address) if address else None, kinds_of(connection)
-    with knowing_addresses(connection) as normal:
-        shown = f"account, contact_id, {normal.format('email')} as email"
-        tables = " union all ".join(f"select {shown} from {table}" for table in _CONTACTS if table in there)
-        found = rows(connection, query("person").format(tables=tables), {"account": account, "contact_id": contact_id, "address": wanted})
+    add_normal_form(connection)
+    shown = f"account, contact_id, {NORMAL_FORM.format('email')} as email"
+    tables = " union all ".join(f"select {shown} from {table}" for table in _CONTACTS if table in there)
+    found = rows(connection, query("person").format(tables=tables), {"account": account, "contact_id": contact_id, "address": wanted})
     addresses = {email for *_, email in found if email} | ({wanted} if wanted else set())
     return Person(tuple(sorted(addresses)), tuple(sorted({(name, number) for name, number, _ in found})))
 
@@ -82,16 +69,16 @@ def known_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Iterator[
     """What every table has of them: first rows that are about them, then texts that name them."""
     mentions = []
     named = Forgotten(b"of this page").including(person.addresses, person.contacts)
-    with knowing_addresses(connection) as normal:
-        for table, columns in tables_of(connection):
-            if table.startswith("staging."):  # on its way to the marts
-                continue
-            about = about_of(person, table, columns, personal_of(connection, table, columns), normal)
-            section = partial(Section, table, _comment(connection, table), _origin(table))
-            if found := records(connection, f"select * from {qualified(table)} as t where {about}"):
-                yield section(is_about=True, rows=list(map(_filled, found)))
-            if quotes := _mentions(connection, named, table, columns, about):
-                mentions.append(section(is_about=False, rows=quotes))
+    add_normal_form(connection)
+    for table, columns in tables_of(connection):
+        if table.startswith("staging."):  # on its way to the marts
+            continue
+        about = about_of(person, table, columns, personal_of(connection, table, columns))
+        section = partial(Section, table, _comment(connection, table), _origin(table))
+        if found := records(connection, f"select * from {qualified(table)} as t where {about}"):
+            yield section(is_about=True, rows=list(map(_filled, found)))
+        if quotes := _mentions(connection, named, table, columns, about):
+            mentions.append(section(is_about=False, rows=quotes))
     yield from mentions
 
 
@@ -107,11 +94,11 @@ def personal_of(connection: duckdb.DuckDBPyConnection, table: str, columns: Coll
     return [column for column in columns if column != "account" and is_personal(schema, name, column, own)]
 
 
-def about_of(person: Person, table: str, columns: Mapping[str, str], personal: Collection[str], normal: str) -> str:
-    """The condition that a row `t` of the table is about the person. `columns`: their types by name; `normal`: of `knowing_addresses`."""
+def about_of(person: Person, table: str, columns: Mapping[str, str], personal: Collection[str]) -> str:
+    """The condition that a row `t` of the table is about the person. `columns`: their types by name. Takes `add_normal_form`."""
     addresses = f"({', '.join(map(literal, person.addresses)) or 'null'})"
     texts = [f"t.{quoted(column)}" for column, kind in columns.items() if kind == "VARCHAR" and column in personal]
-    terms = [f"(contains({text}, '@') and {normal.format(text)} in {addresses})" for text in texts]
+    terms = [f"(contains({text}, '@') and {NORMAL_FORM.format(text)} in {addresses})" for text in texts]
     if "contact_id" in columns:
         terms += [
             f"(t.contact_id = {number}" + (f" and t.account = {literal(account)})" if "account" in columns else ")")
@@ -123,7 +110,7 @@ def about_of(person: Person, table: str, columns: Mapping[str, str], personal: C
         params = "(case when json_valid(t.params) then t.params end)"  # a published copy may have its hash
         contact_id = f"coalesce({', '.join(f'{params} ->> {literal(name)}' for name in ('id', 'contactid', 'contact_id'))})"
         email = f"({params} ->> 'email')"
-        terms.append(f"{normal.format(email)} in {addresses}")
+        terms.append(f"{NORMAL_FORM.format(email)} in {addresses}")
         terms.append(f"(t.operation in ({names}) and (t.account, {contact_id}) in ({ids}))")
     return f"coalesce({' or '.join(terms) or 'false'}, false)"
 

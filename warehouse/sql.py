@@ -76,8 +76,12 @@ def not_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
     return "has parameters like ? or $name: write their values instead" if statements[0].named_parameters else ""
 
 
+#: The normal form of a text, which may be an address: nearly all are plain, of which `lower` makes the same in a fifth of the time.
+NORMAL_FORM = "case when regexp_full_match({0}, '[!-~]*') then lower({0}) else normal_form({0}) end"
+
+
 def add_normal_form(connection: duckdb.DuckDBPyConnection) -> None:
-    """Let SQL say `normal_form(address)`, where no column has it."""
+    """Let SQL say `normal_form(address)`, and so `NORMAL_FORM`, where no column has it."""
     with suppress(duckdb.CatalogException):  # the instance has it, which somebody else keeps open
         connection.create_function("normal_form", normal_form, ["VARCHAR"], "VARCHAR")
 

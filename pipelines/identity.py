@@ -57,9 +57,12 @@ class Identity(msgspec.Struct):
     kind: str = ""
     accounts: dict[str, Owner] = {}
 
+    @property
+    def owners(self) -> str:
+        return ", ".join(f"{name} is {owner}" for name, owner in self.accounts.items()) or "no account was read yet"
+
     def __str__(self) -> str:
-        owners = ", ".join(f"{name} is {owner}" for name, owner in self.accounts.items())
-        return f"{self.kind}{f': {owners}' if owners else ''}" if self.kind else "nothing was read yet: neither live nor the sandbox's"
+        return f"{self.kind}: {self.owners}" if self.kind else "nothing was read yet: neither live nor the sandbox's"
 
 
 def is_same(known: Owner, told: Owner) -> bool:
@@ -95,13 +98,13 @@ def check_kind(settings: Settings) -> None:
     identity, kind = identity_of(settings.home), SANDBOX if settings.is_sandbox else LIVE
     if identity.kind in ("", kind) or (settings.sandbox_url and not identity.home_id):
         return
-    holds = f"the home {settings.home} holds data of {identity}"
+    holds = f"the home {settings.home} holds {identity.kind} data ({identity.owners})"
     if kind == SANDBOX:
         raise SettingsError(
             f"{holds}, and no key is configured: set MARKETING_API_KEY and MARKETING_API_URL, or run where `.env` or accounts.toml is; for "
             "the sandbox set another MARKETING_HOME. Nothing was read or sent"
         )
-    raise SettingsError(f"{holds}, which is invented: set MARKETING_HOME to another folder for live accounts. Nothing was read or sent")
+    raise SettingsError(f"{holds}: set MARKETING_HOME to another folder for live accounts. Nothing was read or sent")
 
 
 def recognising(settings: Settings, connection: Connection, *, notes: bool = True) -> Callable[[Response], None]:

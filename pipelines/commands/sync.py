@@ -24,6 +24,9 @@ def sync(arguments: Arguments, settings: Settings) -> int:
     return interrupts.stoppable(lambda stop: _sync(arguments, settings, stop))
 
 
+_IN_SANDBOX = "no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a real account"
+
+
 def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
     chosen = _chosen(arguments.only)
     options = vars(arguments)
@@ -31,10 +34,10 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
     prepare_home(settings.home, settings.lock_seconds)
     for wrong in settings.unknown if not arguments.quiet else ():
         print_error(f"marketing-sync: {wrong}")
-    if settings.is_sandbox and not settings.sandbox_url and not arguments.quiet:
-        print_error("no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a real account")
     has_models = not (arguments.only or arguments.reads_only)
     with dagster_home(settings.home), open_reader(settings, chosen, options, chosen_days=days) as reader:
+        if settings.is_sandbox and not settings.sandbox_url and not arguments.quiet:
+            print_error(_IN_SANDBOX)
         stop.then(reader.stop_fetching)
         stop.then(stop_stages)
         with Progress(reader, is_quiet=arguments.quiet):

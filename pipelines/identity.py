@@ -10,6 +10,7 @@ import urllib.parse
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 import duckdb
 import msgspec
@@ -24,7 +25,9 @@ from warehouse.archive.disk import exclusive, no_folder, write_file
 from warehouse.sql import records
 
 FILE = "identity.json"
-LIVE, SANDBOX = "live", "sandbox"
+Kind = Literal["", "live", "sandbox"]
+LIVE: Kind = "live"
+SANDBOX: Kind = "sandbox"
 _LOADED = "select business_id, business_name, service_name from source.business where account = $account and _deleted_at is null"
 
 
@@ -54,7 +57,7 @@ class Identity(msgspec.Struct):
     """`kind`: LIVE or SANDBOX, once anything was read; `accounts`: by name."""
 
     home_id: str = ""
-    kind: str = ""
+    kind: Kind = ""
     accounts: dict[str, Owner] = {}
 
     @property

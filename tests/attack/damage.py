@@ -91,6 +91,7 @@ FILES = (
     File("personal.key", loses="hashes of other copies agree with the old key only", used_by=(STATUS,)),
     File("pushes/*/*", loses="the rows of the push's input", used_by=(("push", "status", "1"),)),
     File("version", used_by=(STATUS, SYNC)),
+    File("identity.json", (("check", "--accept-business", "main", "--yes"),), used_by=(STATUS, SYNC)),
     File("upgrades/*", used_by=()),
     File(".machine", used_by=(STATUS, SYNC)),
     File(".in-use"),

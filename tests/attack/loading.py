@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from tests.attack.proof import Seen, leniently, look, number
 from tests.marketing_api.responses import enveloped
 from tests.marketing_api.samples import SAMPLES
 from warehouse.loads.apply import apply_tables
+from warehouse.loads.listing import known_keys
 from warehouse.loads.load import Load
 from warehouse.loads.staging import heads_of, stage
 from warehouse.schema import ensure_schema
@@ -211,10 +212,15 @@ class Ground:
 
     def _asked(self, question: Call, body: bytes, minute: int, account: str, way: str) -> Iterator[tuple[_Service, Batch]]:
         service = _Service(body, minute, account)
-        archive = SimpleNamespace(responses=lambda ids: [])
+        warehouse = SimpleNamespace(
+            covered_days=lambda *a, **o: [],
+            listed_days=lambda *a: [],
+            known_keys=self._known_keys,
+            archive=SimpleNamespace(responses=lambda ids: []),
+        )
         session: Any = SimpleNamespace(
             account=account,
-            warehouse=SimpleNamespace(covered_days=lambda *a, **o: [], listed_days=lambda *a: [], archive=archive),
+            warehouse=warehouse,
             planner=None,
             today=lambda: DAY,
             client=service,
@@ -242,6 +248,9 @@ class Ground:
             else [ask.once(operation, **question.params)]
         )  # fmt: skip
         return ((service, part) for part in parts)
+
+    def _known_keys(self, table: Table, account: str, params: Mapping[str, Any], zone: str) -> list[str]:
+        return [key for (key,) in rows(self.connection, known_keys(table, params, zone), {"account": account})]
 
     def _load(self, asked: Iterable[tuple[_Service, Batch]], tables: tuple[Table, ...], account: str) -> None:
         for service, part in asked:

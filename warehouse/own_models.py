@@ -41,7 +41,7 @@ _SKELETON = PROJECT / "own_project"
 _OTHERS = ("macros", "tests", "snapshots", "seeds")
 _SUFFIXES = (".sql", ".yml", ".yaml", ".md", ".csv", ".py")
 #: A file as messages name it.
-_PATH = re.compile(r"[\w./-]*\w")
+_PATH = re.compile(r"\w++(?:[./-]++\w++)*+")
 #: dbt takes seconds to read the files; who has it compute in them is ended.
 _READING_S = 300.0
 _STATUS = {"success": Status.OK, "pass": Status.OK, "warn": Status.WARNED, "skipped": Status.SKIPPED}

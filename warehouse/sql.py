@@ -82,7 +82,7 @@ NORMAL_FORM = "case when regexp_full_match({0}, '[!-~]*') then lower({0}) else n
 
 def add_normal_form(connection: duckdb.DuckDBPyConnection) -> None:
     """Let SQL say `normal_form(address)`, and so `NORMAL_FORM`, where no column has it."""
-    with suppress(duckdb.CatalogException):  # the instance has it, which somebody else keeps open
+    with suppress(duckdb.CatalogException, duckdb.NotImplementedException):  # the instance has it, or the connection itself
         connection.create_function("normal_form", normal_form, ["VARCHAR"], "VARCHAR")
 
 

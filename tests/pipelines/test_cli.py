@@ -85,7 +85,7 @@ def test_every_shell_completes_commands_and_options(home: Path, tmp_path: Path, 
         return {re.split(r"[:\t]", each)[0] for each in ran.stdout.splitlines()}
 
     assert offered("marketing-sync sta") == {"status"}
-    assert offered("marketing-sync push contacts --re") == {"--reject-limit"}
+    assert offered("marketing-sync push contacts --rej") == {"--reject-limit"}
 
 
 @pytest.mark.slow

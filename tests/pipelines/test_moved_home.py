@@ -66,11 +66,12 @@ def test_a_copied_home_goes_on_where_it_is(copied: Path, start_sandbox: StartSan
 
 
 @pytest.mark.slow
-def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(copied: Path) -> None:
+def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(copied: Path, start_sandbox: StartSandbox) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = start(copied, None, "ui", "--port", str(port))
+    service = start_sandbox("--key", UNMISTAKABLE)
+    process = start(copied, service, "ui", "--port", str(port), MARKETING_API_KEY=UNMISTAKABLE)
     try:
         answer = _timeline(port, process)
     finally:

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 from dbt.adapters.duckdb.environments import Environment
 from dbt.cli.main import dbtRunner
-from dbt.exceptions import DbtRuntimeError
+from dbt.exceptions import DbtRuntimeError  # type: ignore[attr-defined]  # declared in a package of which dbt is made
 
 from warehouse.child import other_side
 from warehouse.connection import SEAL, bounded_memory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -13,12 +14,12 @@ from marketing_api.records import reputation, values
 from marketing_api.redaction import Secret, without_addresses
 from pipelines.write_back import unknown_outcomes
 from tests.patterns import MB, Found, patterns, worst
-from warehouse import forgetting
+from warehouse.forgetting import Forgotten
 from warehouse.masking import shown_text
 
 #: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are measured on 1 MB of such
 #: texts, like those that are not cut; of the others, there is one in an answer.
-CUT = {"marketing_api.records.values._CLICKER": values._LONGEST_CLICKER, "warehouse.forgetting._CHARACTER": forgetting._LONGEST}
+CUT = {"marketing_api.records.values._CLICKER": values._LONGEST_CLICKER}
 ONCE = {
     f"marketing_api.write_result.{name}": write_result._LONGEST
     for name in ("_HARMLESS", "_ALREADY", "_WITHOUT_TAG", "_ABSENT", "_CANNOT_BE", "_NEGATIVE")
@@ -49,6 +50,7 @@ def test_the_patterns_are_found() -> None:
     } <= found
 
 
+_ANN = Forgotten(b"a key").including(["ann@example.com"], [("main", 7)], ["41791234567"])
 _ADDTAG = find("emailmarketing/addtag")
 _USES = {
     "read_clicker": lambda text: values.read_clicker(text),
@@ -63,6 +65,8 @@ _USES = {
     "says_absent": write_result.says_absent,
     "without_addresses": without_addresses,
     "shown_text": lambda text: shown_text(text, Secret("k" * 32)),
+    "forgotten": lambda text: _ANN.text(text),
+    "forgotten, whoever": lambda text: replace(_ANN, likely=None).text(text[: MB // 4]),  # an address in two letters is slow, and linear
     "likeness": lambda text: unknown_outcomes._likeness_of_text(text[:10_000], text),
 }
 _UNITS = (
@@ -83,6 +87,10 @@ _UNITS = (
     "a.",
     "1 ",
     "a ",
+    "41 79 ",
+    "contact ",
+    "%25",
+    "'a",
     "&#",
     "&#9",
     "\\\\/",

@@ -18,7 +18,8 @@ import duckdb
 import msgspec
 from duckdb.func import FunctionNullHandling
 
-from warehouse.forgetting import DOMAIN, LINK, Forgotten, details, digits_of
+from warehouse.forgetting import DOMAIN, LINK, Forgotten, details
+from warehouse.mentions import digits_of
 from warehouse.person import TEXTS, Person, about_of, may_be_named, personal_of, tables_of
 from warehouse.sql import NORMAL_FORM, add_normal_form, literal, qualified, quoted, rows, value
 

@@ -7,18 +7,15 @@ their address, id and phone number, and nothing else (`Forgotten.found`). Not he
 """
 
 import hashlib
-import html
 import mmap
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import chain, takewhile
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import unquote
 
 import msgspec
 import pyarrow as pa
@@ -32,49 +29,29 @@ from marketing_api.operation import Call, Operation
 from marketing_api.operations import AREAS
 from marketing_api.records.contacts import GETCOUPON
 from marketing_api.records.fields import is_personal
+from warehouse.mentions import (
+    Mention,
+    Unescaped,
+    addresses,
+    contact_ids,
+    digits_of,
+    likely_address,
+    likely_ids,
+    likely_number,
+    may_name,
+    telephone_numbers,
+)
 
 #: Nobody can have an address there (RFC 2606).
 DOMAIN = "forgotten.invalid"
 Buffer = bytes | mmap.mmap
 
-#: Texts are read character by character where an address is not just in quotes: each may be escaped as in links, JSON and pages, also
-#: several times (`%40`, `%2540`, `\\u0040`, `&#64;`, `&amp;#64;`).
-_PERCENT = rb"%(?:25)*"
-#: Text in JSON in JSON in JSON in JSON has 15 of them; without a limit a row of them would be walked from each of its places.
-_SLASH = rb"(?:\\{1,16}+|(?:%(?:25)*+5[cC]){1,16}+){1,2}+"
-_ENTITY = rb"&(?:amp;){0,4}+(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
-_IN_JSON = re.compile(rb"%s(?:u([0-9A-Fa-f]{4})|[^u%%\\])" % _SLASH, re.DOTALL)
-_CHARACTER = re.compile(
-    rb"%s(?:u[0-9A-Fa-f]{4}|[^u%%\\])|%s[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*" % (_SLASH, _PERCENT, _PERCENT)
-    + rb"|%s[0-7][0-9A-Fa-f]|%s|[\xc0-\xff][\x80-\xbf]*|." % (_PERCENT, _ENTITY),
-    re.DOTALL,
-)
-_AT = re.compile(rb"@|%%(?:25)*+40|%su0040|&(?:amp;){0,4}+(?:#0{0,4}64|#[xX]0{0,4}40|commat);" % _SLASH)
-_BARE_AT = re.compile(b"@")
-_PLAIN = re.compile(rb"[\w.+-]+@[\w-]+(?:\.[\w-]+)*")
-#: What names somebody by an address, or by a contact's id, has one of these.
-MAY_NAME = ("@", "40", "64", "commat", "ontact", "ONTACT")
-#: What an address does not go across, and what is part of it wherever it stands: letters with their marks, digits, and these. An
-#: apostrophe is part of one behind a letter (`o'ann@`) and a quote elsewhere.
-_SEPARATOR, _INNER, _APOSTROPHE = re.compile(r'[\s"<>,;:(){}\[\]|@]'), re.compile(r"[\w.+-]"), "'’"
-_LONGEST, _MOST_BEGINS = 320, 24
-#: A contact's id in a text: behind the word, whatever separates the two; a telephone number: groups of digits with what may separate them.
-_GAP = rb"(?:[\s\"'\\=:(\[.#-]|%(?:25)*(?:2[02789bBcC]|3[aAdD]|5[bBcC])|&quot;|&#\d\d;)"
-_CONTACT = re.compile(rb"contact(?:[ _-]?id)?%s{1,12}+(\d{1,18})(?![\d\w])" % _GAP, re.IGNORECASE)
-#: What may stand between two digits of a telephone number, and digits that one has at least and at most.
-_BETWEEN = rb"(?:[ ()./+-]|\xc2\xa0|\\u00(?:2[0bBdD]|a0)|%(?:25)*(?:20|2[89bBdDeEfF])|&nbsp;|&#(?:32|43|45|160);){0,4}+"
-LEAST_DIGITS, MOST_DIGITS = 7, 15
-#: Stands for a number, in JSON as in words; bytes around one that are looked at.
-_NO_NUMBER, _NEAR = "0", 24
-#: A large body is searched by these bytes, and as many more before and behind as a name may take that is escaped.
-_REGION, _OVERLAP = 1 << 18, 4096
-#: What may stand between the digits, in a pattern that looks for where one may be (RE2).
-_SPREAD = r"(?:[^0-9A-Za-z]|(?:25)*2[0bBdDeEfF89]|u00..|nbsp;|32;|43;|45;|160;){0,4}"
-#: Names that are looked for letter by letter, and of one pattern at most; of more people everything is looked at.
-_FEW = 8
-_MOST_LIKELY = 200
-#: Letters that capital letters and ligatures become, which may be a single character where somebody wrote them.
-_FOLDED = re.compile(r"((?:[a-z0-9]?[^\x00-\x7f])+[a-z0-9]?|[^a-z0-9]+|ss|ff[il]?|f[il]|st)")
+#: Stands for a telephone number, in JSON as in words.
+_NO_NUMBER = "0"
+#: A text is searched in parts of so many bytes, and as many more before and behind as a name may take that is escaped.
+_PART, _OVERLAP = 1 << 18, 4096
+#: Names of a pattern at most: of more people everything is looked at.
+_MOST_LIKELY = 24
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
 _IDS = ("id", "contactid", "contact_id")
 LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
@@ -118,10 +95,8 @@ class Forgotten:
         more = replace(self, fingerprints=self.fingerprints | added, numbers=self.numbers | digits, accounts=accounts)
         if len(names) + len(ids) + len(digits) > _MOST_LIKELY:
             return replace(more, likely=None)
-        named = map(_likely if len(names) <= _FEW else _plain_part, names)
-        by_id = [rf'(?i)(?:id"\s*:\s*"?|contact.{{1,80}}?)(?:{"|".join(sorted({str(each) for _, each in ids}))})\b'] if ids else []
-        likely = {*filter(None, [self.likely]), *named, *by_id, *([_tree(digits, _SPREAD)] if digits else [])}
-        return replace(more, likely="|".join(sorted(likely)) or None)
+        likely = [*map(likely_address, names), *map(likely_number, digits), *([likely_ids(each for _, each in ids)] if ids else [])]
+        return replace(more, likely="|".join(sorted({*filter(None, [self.likely]), *likely})) or None)
 
     def fingerprint(self, *parts: str) -> str:
         """32 hex digits."""
@@ -239,145 +214,35 @@ class Forgotten:
         except (ValueError, msgspec.MsgspecError, RecursionError):
             return []
 
-    def regions(self, body: Buffer) -> Iterator[tuple[int, int]]:
-        """Where in a large body somebody may be named, as far as that is known: begin and end, each a little before the last one ends."""
-        if self.likely is None or len(body) <= _REGION:
-            yield 0, len(body)
-            return
-        for begin in range(0, len(body), _REGION):
-            part = body[max(0, begin - _OVERLAP) : begin + _REGION + _OVERLAP]
-            if pc.match_substring_regex(pa.scalar(part, pa.binary()), self.likely).as_py():
-                yield max(0, begin - _OVERLAP), begin + _REGION
-
     def found(self, text: Buffer, account: str | None = None) -> Iterator[tuple[int, int, str]]:
         """Where whole addresses, ids and telephone numbers of theirs stand, however they are escaped: (begin, end, what stands for it), in
         order, none in another. What removes and what proves it both go by this."""
-        regions, behind = list(self.regions(text)), 0
-        several = [self._addresses_in(text, regions)]
-        if self.accounts:
-            several.append(self._contacts_in(text, regions, [account] if account else sorted(self.accounts)))
-        if self.numbers:
-            several.append(self._numbers_in(text, regions))
-        for begin, end, instead in sorted(chain(*several)) if len(several) > 1 else several[0]:
-            if begin >= behind:
-                yield begin, end, instead
-                behind = end
+        behind = 0
+        for begin in range(0, len(text), _PART):
+            start, stop = max(0, begin - _OVERLAP), begin + _PART
+            raw = bytes(text[start : stop + _OVERLAP])
+            if not self._may_be_in(raw):
+                continue
+            meant = Unescaped(raw)
+            for mention, instead in sorted(self._mentions(meant.text, [account] if account else sorted(self.accounts))):
+                first, last = start + meant.place(mention.begin), start + meant.place(mention.end)
+                if behind <= first < stop:
+                    yield first, last, instead
+                    behind = last
 
-    def _addresses_in(self, text: Buffer, regions: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
-        behind, is_escaped = 0, any(text.find(each) >= 0 for each in (b"%40", b"2540", b"u0040", b"40;", b"64;", b"commat;"))
-        pattern = _AT if is_escaped else _BARE_AT
-        for at in (each for region in regions for each in pattern.finditer(text, *region)):
-            for begin, end, address in _addresses(text, at, behind):
-                if self.is_address(address):
-                    yield begin, end, self.address(address)
-                    behind = end
-                    break
+    def _may_be_in(self, raw: bytes) -> bool:
+        if self.likely is not None and len(raw) > _OVERLAP:
+            return bool(pc.match_substring_regex(pa.scalar(raw, pa.binary()), self.likely).as_py())
+        return bool(self.numbers) or may_name(raw)
 
-    def _contacts_in(self, text: Buffer, regions: Iterable[tuple[int, int]], accounts: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-        for each in (each for region in regions for each in _CONTACT.finditer(text, *region)):
-            contact_id = each[1].decode()
-            for account in (account for account in accounts if self.is_contact(account, contact_id)):
-                yield *each.span(1), str(self.contact(account, contact_id))
-                break
-
-    def _numbers_in(self, text: Buffer, regions: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, str]]:
-        for each in (each for region in regions for each in _any_of(self.numbers).finditer(text, *region)):
-            begin, end = each.span()
-            before, after = _characters(bytes(text[max(0, begin - _NEAR) : begin])), _characters(bytes(text[end : end + _NEAR]))
-            if not (before and before[-1][1].isalnum()) and not (after and after[0][1].isalnum()):
-                yield begin - (before[-1][0] if before and before[-1][1] == "+" else 0), end, _NO_NUMBER
-
-
-def _addresses(text: Buffer, at: re.Match[bytes], behind: int) -> Iterable[tuple[int, int, str]]:
-    """What may be a whole address around its `@`, the longest first: (begin, end, address)."""
-    begin, end = text.rfind(b'"', max(behind, at.start() - _LONGEST), at.start()) + 1, text.find(b'"', at.end(), at.end() + _LONGEST)
-    if begin and end > 0 and _PLAIN.fullmatch(whole := bytes(text[begin:end])):  # as nearly all are
-        return [(begin, end, whole.decode())]
-    domain = list(takewhile(lambda each: each[1] != "+" and _is_inner(each[1]), _characters(bytes(text[at.end() : at.end() + _LONGEST]))))
-    while domain and domain[-1][1] in ".-":
-        del domain[-1]
-    end, name = at.end() + sum(size for size, _ in domain), "".join(char for _, char in domain)
-    found, place, local = list[tuple[int, int, str]](), at.start(), ""
-    characters = list(takewhile(lambda each: not _SEPARATOR.match(each[1]), reversed(_characters_before(text, at, behind))))
-    for number, (size, char) in enumerate(characters):
-        next_char = characters[number + 1][1] if number + 1 < len(characters) else ""
-        if local and not (_is_inner(char) or (char in _APOSTROPHE and next_char.isalnum())):
-            found.append((place, end, _joined(f"{local}@{name}")))
-        place, local = place - size, char + local
-    return [(place, end, _joined(f"{local}@{name}")), *reversed(found[:_MOST_BEGINS])] if domain and local else []
-
-
-def _characters_before(text: Buffer, at: re.Match[bytes], behind: int) -> list[tuple[int, str]]:
-    return _characters(bytes(text[max(behind, at.start() - _LONGEST) : at.start()]))
-
-
-def _is_inner(character: str) -> bool:
-    return bool(_INNER.match(character)) or unicodedata.category(character[:1] or " ").startswith("M")
-
-
-def _joined(address: str) -> str:
-    """Halves of characters that JSON escapes as two become one."""
-    return address if address.isascii() else address.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _characters(raw: bytes) -> list[tuple[int, str]]:
-    """The characters of a text as they are meant, each with its size in bytes as it stands there."""
-    return [(len(each), _meant(each)) for each in _CHARACTER.findall(raw)]
-
-
-def _meant(character: bytes) -> str:
-    if escape := _IN_JSON.fullmatch(character):
-        return chr(int(escape[1], 16)) if escape[1] else " "
-    text = character.decode("utf-8", "replace")
-    if len(text) > 1 and text[0] == "&":
-        return html.unescape(re.sub("&(?:amp;)+", "&", text))[:1]
-    return unquote(re.sub("%(?:25)+(?=[0-9A-Fa-f]{2})", "%", text)) if text[0] == "%" else text
-
-
-def _likely(address: str) -> str:
-    """What an address is like however it is escaped: letters and digits stay (in UTF-16 with a zero byte), each other character takes up to
-    16 bytes."""
-    runs = _FOLDED.split(normal_form(address))
-    return "(?is)" + "".join(r"\x00?".join(run) if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
-
-
-def digits_of(text: str) -> str:
-    """Those of a telephone number; empty when the text is none."""
-    number = text.strip()
-    digits = "".join(filter(str.isdecimal, number))
-    is_number = LEAST_DIGITS <= len(digits) <= MOST_DIGITS and all(char.isdecimal() or char in " ()./+-\xa0" for char in number)
-    return digits if is_number and digits.isascii() else ""
-
-
-def _plain_part(address: str) -> str:
-    """The longest part that no escaping changes: of many people, a pattern of words alone is fast."""
-    local, _, domain = normal_form(address).rpartition("@")
-    words = [run for part in (local, domain) for run in _FOLDED.split(part)[::2]]
-    longest = max(words, key=len)
-    return r"(?i)" + r"\x00?".join(longest)
-
-
-@cache
-def _any_of(numbers: frozenset[str]) -> re.Pattern[bytes]:
-    return re.compile(_alternatives(numbers))
-
-
-def _alternatives(numbers: Iterable[str]) -> bytes:
-    return b"(?:00)?" + _tree(numbers, _BETWEEN.decode("latin-1")).encode("latin-1")
-
-
-def _tree(words: Iterable[str], gap: str) -> str:
-    """A pattern of all of them, with what may stand between two letters: many alternatives would be tried one by one at each byte."""
-    tails: dict[str, set[str]] = {}
-    for word in words:
-        tails.setdefault(word[:1], set()).add(word[1:])
-    parts = "|".join(first + _tail(rest, gap) for first, rest in sorted(tails.items()))
-    return f"(?:{parts})" if parts else ""
-
-
-def _tail(rest: set[str], gap: str) -> str:
-    tree = _tree(rest - {""}, gap)
-    return (f"(?:{gap}{tree})" + ("?" if "" in rest else "")) if tree else ""
+    def _mentions(self, text: str, accounts: Sequence[str]) -> Iterator[tuple[Mention, str]]:
+        """In a text that is unescaped."""
+        for possible in addresses(text):
+            yield from ((each, self.address(each.text)) for each in possible if self.is_address(each.text))
+        for each in contact_ids(text):
+            ids = (str(self.contact(account, each.text)) for account in accounts if self.is_contact(account, each.text))
+            yield from ((each, pseudonym) for pseudonym in islice(ids, 1))
+        yield from ((each, _NO_NUMBER) for each in telephone_numbers(text, self.numbers))
 
 
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:
@@ -408,8 +273,7 @@ class _Reading:
         """Where it may name somebody, in order."""
         found = [begin for begin, *_ in self.forgotten.found(body, self.account)]
         if self.operation.name in OF_CONTACTS:
-            ids = (each for region in self.forgotten.regions(body) for each in _ID.finditer(body, *region))
-            found += (each.start() for each in ids if self._is_contact(each[1].decode()))
+            found += (each.start() for each in _ID.finditer(body) if self._is_contact(each[1].decode()))
         return sorted(set(found))
 
     def pieces(self, body: Buffer, places: list[int], envelope: Envelope) -> list[bytes | memoryview] | None:

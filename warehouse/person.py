@@ -14,8 +14,9 @@ import duckdb
 from marketing_api.address import normal_form
 from marketing_api.operations import ALL
 from warehouse.dbt_project import OWN
-from warehouse.forgetting import LEAST_DIGITS, MAY_NAME, OF_CONTACTS, Forgotten
+from warehouse.forgetting import OF_CONTACTS, Forgotten
 from warehouse.masking import is_personal
+from warehouse.mentions import LEAST_DIGITS, MAY_NAME
 from warehouse.own_models import own_columns
 from warehouse.schema import SCHEMAS, kinds_of
 from warehouse.sql import NORMAL_FORM, add_normal_form, literal, qualified, query, quoted, records, rows, value

@@ -238,6 +238,7 @@ class Client:
             outcome=next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind)),
             error=None if problem is None else str(problem),
             body=b"" if begun.call.operation.is_secret or isinstance(problem, OtherBusiness) else received.body,
+            headers=received.headers,
         )
         with self._lock:
             self._statistics.requests += 1

@@ -7,6 +7,7 @@ import datetime as dt
 import os
 import secrets
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -59,6 +60,7 @@ class Exchange:
     outcome: Outcome
     error: str | None
     body: Body = field(repr=False)  # as received, with every occurrence of the key replaced; b"" when none came or it is secret
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the response; they are not archived
 
 
 @dataclass(frozen=True, slots=True)

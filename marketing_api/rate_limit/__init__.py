@@ -10,7 +10,17 @@ for the window to reset, and the refused request goes first. What was measured i
 
 from marketing_api.rate_limit.limiter import RateLimiter, RequestBudget
 from marketing_api.rate_limit.pacing import SPECIFIED_RATE, Slot
-from marketing_api.rate_limit.report import RateReport, rate_report
+from marketing_api.rate_limit.report import RateReport, limit_in_body, limit_in_headers, rate_report
 from marketing_api.rate_limit.shared_state import shared_path
 
-__all__ = ["SPECIFIED_RATE", "RateLimiter", "RateReport", "RequestBudget", "Slot", "rate_report", "shared_path"]
+__all__ = [
+    "SPECIFIED_RATE",
+    "RateLimiter",
+    "RateReport",
+    "RequestBudget",
+    "Slot",
+    "limit_in_body",
+    "limit_in_headers",
+    "rate_report",
+    "shared_path",
+]

@@ -39,15 +39,20 @@ _HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
 
 def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> RateReport:
     """The report in the body, whatever level it stands at, completed by the headers (api-observed row 27)."""
+    values = limit_in_headers(headers) | limit_in_body(body)
+    known: dict[str, Any] = {name: read_or_none(read, values.get(name)) for name, read in _READERS.items()}
+    return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
+
+
+def limit_in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+    """What the headers say, as it stands there, by names in lower case."""
     values: dict[str, Any] = {}
     for name, value in headers.items():
         if name[:2].lower() == "x-" and (match := _HEADER.fullmatch(name)):
             values[match[1].lower()] = value
         elif len(name) == 11 and name.lower() == "retry-after":
             values.setdefault("after", _seconds_until(value, headers))
-    values |= _in_body(body)
-    known: dict[str, Any] = {name: read_or_none(read, values.get(name)) for name, read in _READERS.items()}
-    return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
+    return values
 
 
 _READERS: dict[str, Callable[[Any], float]] = dict.fromkeys(("limit", "requests", "remaining"), read_int)
@@ -63,8 +68,8 @@ def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
         return moment
 
 
-def _in_body(body: Body | memoryview | None) -> dict[str, Any]:
-    """Top level first, where it was observed; `data` last, which may be huge."""
+def limit_in_body(body: Body | memoryview | None) -> dict[str, Any]:
+    """The same of the body: top level first, where it was observed; `data` last, which may be huge."""
     try:
         for level in _levels(body):
             for name, raw in level.items():

@@ -15,10 +15,10 @@ from assets.account_session import business_of
 from marketing_api import operations
 from marketing_api.client import Client, Connection
 from marketing_api.errors import InvalidCall, MarketingApiError, OtherBusiness, OutcomeUnknown
-from marketing_api.exchange import Response
+from marketing_api.exchange import Exchange, Response
 from marketing_api.operation import Call
 from marketing_api.operations import account
-from marketing_api.rate_limit import RateLimiter
+from marketing_api.rate_limit import RateLimiter, RequestBudget
 from marketing_api.redaction import plain
 from pipelines import exits
 from pipelines.accounts import connections, explained
@@ -65,7 +65,7 @@ def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequenc
     by_name = {each.account: each for each in accounts}
     connection = by_name[account_named(arguments.accept_business, list(by_name))]
     known = known_owner(settings, connection.account)
-    with _client(connection) as (client, _):
+    with client_by_hand(connection) as (client, _):
         told = owner_in(client.fetch(account.ME.bind()), connection)
     if is_same(known, told):
         print(f"{connection.account}: the key belongs to {told}, as the home knows it: there is nothing to confirm")
@@ -76,7 +76,7 @@ def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequenc
     print(f"{connection.account}: the home holds the data of {known}; the key belongs to {told}", file=sys.stderr)
     if not arguments.yes and not sys.stdin.isatty():
         raise SettingsError("that has to be confirmed: run it on a terminal, or with --yes")
-    if not (arguments.yes or _says_yes("Go on under the same name with this one? [y/N] ")):
+    if not (arguments.yes or says_yes("Go on under the same name with this one? [y/N] ")):
         return print_error("nothing was changed", exits.INCOMPLETE)
     note_owner(settings, connection.account, told)
     print(f"{connection.account}: is {told} from now on")
@@ -86,7 +86,7 @@ def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequenc
 def greeting(connection: Connection, accept: Callable[[Response], object] = lambda _: None) -> tuple[Finding, dt.timedelta]:
     """One cheap request: whether address and key are right, and what to do where they are not; how far the service's clock is ahead."""
     try:
-        with _client(connection, accept) as (client, limiter):
+        with client_by_hand(connection, accept) as (client, limiter):
             business = business_of(client.fetch(account.ME.bind()))
             name = business.business_name if business else "an account without a name"
             text = f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s"
@@ -111,7 +111,7 @@ def call(arguments: Arguments, settings: Settings) -> int:
         connection = by_name[account_named(arguments.account, list(by_name))]
         if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
             return print_error("nothing was sent", exits.INCOMPLETE)
-        with _client(connection, recognising(settings, connection, notes=False)) as (client, _):
+        with client_by_hand(connection, recognising(settings, connection, notes=False)) as (client, _):
             try:
                 if not call.operation.is_read:
                     client.fetch(account.ME.bind())
@@ -133,12 +133,17 @@ def _print(client: Client, call: Call) -> int:
 
 
 @contextmanager
-def _client(connection: Connection, accept: Callable[[Response], object] = lambda _: None) -> Iterator[tuple[Client, RateLimiter]]:
+def client_by_hand(
+    connection: Connection,
+    accept: Callable[[Response], object] = lambda _: None,
+    record: Callable[[Exchange], Exchange | None] = lambda _: None,
+    budget: RequestBudget | None = None,
+) -> Iterator[tuple[Client, RateLimiter]]:
+    """Paced as all, with short pauses before another try; its requests leave nothing behind."""
     limiter = RateLimiter.shared(connection)
-    # Requests by hand leave nothing behind.
     with (
         tempfile.TemporaryDirectory() as spool,
-        Client(connection, limiter, record=lambda _: None, spool=Path(spool), accept=accept, first_pause=_FIRST_PAUSE) as client,
+        Client(connection, limiter, record=record, spool=Path(spool), accept=accept, budget=budget, first_pause=_FIRST_PAUSE) as client,
     ):
         yield client, limiter
 
@@ -164,10 +169,10 @@ def _parameters(words: Sequence[str]) -> dict[str, object]:
 def _agreed(call: Call, connection: Connection) -> bool:
     shown = ", ".join(f"{name}={value}" for name, value in call.shown.items())
     print(f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
-    return _says_yes("Send it? [y/N] ")
+    return says_yes("Send it? [y/N] ")
 
 
-def _says_yes(question: str) -> bool:
+def says_yes(question: str) -> bool:
     try:
         return input(question).strip().lower() in ("y", "yes")
     except (EOFError, RuntimeError):  # no terminal, or standard input is closed

@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -12,16 +13,19 @@ from marketing_api.redaction import plain
 from pipelines import exits
 from pipelines.accounts import connections
 from pipelines.backups import backup_storage
-from pipelines.commands import Arguments, command
-from pipelines.commands.call import IDENTITY, greeting
+from pipelines.commands import Arguments, command, print_error
+from pipelines.commands.call import IDENTITY, greeting, says_yes
+from pipelines.commands.probe import MOST_REQUESTS, Probe
 from pipelines.failures import HomeError
 from pipelines.freshness import ago, standstill
 from pipelines.home import prepare_home, unfinished_erasure
 from pipelines.identity import check_kind, identity_of, recognising
-from pipelines.options import JSON
+from pipelines.options import JSON, Option
 from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published
+from pipelines.report.formatting import plural
 from pipelines.settings import Settings, SettingsError
+from warehouse.archive.disk import write_file
 from warehouse.backup import read_manifest
 from warehouse.connection import connect
 from warehouse.errors import WarehouseError, WarehouseLocked
@@ -41,9 +45,15 @@ _DEAD = """
 """
 
 
-@command(JSON)
+@command(
+    JSON,
+    Option("probe", "instead: ask each read operation once, and write down in what the service differs from what is expected of it"),
+    Option("yes", "with --probe: do not ask"),
+)
 def doctor(arguments: Arguments, settings: Settings) -> int:
     """Exit code 1 when a line is not `ok`, 2 when the home holds the data of others than the settings name."""
+    if arguments.probe:
+        return _probe(arguments, settings)
     findings = []
     for look in _LOOKS:
         for finding in look(settings):
@@ -55,6 +65,28 @@ def doctor(arguments: Arguments, settings: Settings) -> int:
         emit(Findings(is_well, findings))
     is_foreign = any(finding.what == IDENTITY and not finding.is_well for finding in findings)
     return exits.WRONG_USE if is_foreign else exits.DONE if is_well else exits.INCOMPLETE
+
+
+def _probe(arguments: Arguments, settings: Settings) -> int:
+    """Exit code 1 when there are deviations, or nobody agreed."""
+    prepare_home(settings.home, settings.lock_seconds)
+    with connections(settings) as accounts:
+        names = ", ".join(each.account for each in accounts)
+        print(
+            f"up to {MOST_REQUESTS} requests to {names} each, all of them reads; the report names no account and no value", file=sys.stderr
+        )
+        if not (arguments.yes or says_yes("Go on? [y/N] ")):
+            return print_error("nothing was requested", exits.INCOMPLETE)
+        probes = [Probe(connection) for connection in accounts]
+        for number, probe in enumerate(probes, 1):
+            probe.run()
+            path = settings.home / "logs" / f"probe-{utc_now():%Y%m%dT%H%M%SZ}-{number}.md"
+            write_file(path, probe.report().encode())
+            found = plural(len(probe.deviations), "deviation")
+            print(f"{probe.connection.account}: {plural(probe.requests, 'request')}, {found}; {path} has the report")
+            for each in sorted(probe.deviations):
+                print(f"  {each.operation}, {each.place}: expected {each.expected}, found {each.found}")
+    return exits.INCOMPLETE if any(probe.deviations for probe in probes) else exits.DONE
 
 
 def _programs(settings: Settings) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from marketing_api.clock import Clock
 from marketing_api.errors import MarketingApiError, NotAvailable, OtherBusiness, Refused
 from marketing_api.exchange import Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call, Operation
-from marketing_api.operations import account as operations
+from marketing_api.operations import account, campaigns, lists
 from marketing_api.parsing import parse_rows
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.records.account import Business
@@ -38,7 +38,10 @@ _WORKERS, _MOST_WORKERS, _FEWEST_WORKERS = 256, 32, 8
 #: How far the clock may have been set back since a response was requested for it to count as recent.
 _AT_ONCE = dt.timedelta(minutes=5)
 #: What tells one account from another where the service names nobody: listings that are short, and that every night reads.
-_TELLING: tuple[tuple[Table, dict[str, str]], ...] = ((LISTS, {}), (CAMPAIGNS, {"filter": "all"}))
+_TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
+    (LISTS, lists.GETLISTS, {}),
+    (CAMPAIGNS, campaigns.CAMPAIGNS, {"filter": "all"}),
+)
 
 
 def business_of(response: Response) -> Business | None:
@@ -136,7 +139,7 @@ class AccountSession:
     def open(self) -> None:
         """Request who the account is. Without this response nothing else is worth a request, and `problem` is why there is none."""
         try:
-            self._me = self.client.fetch(operations.ME.bind())
+            self._me = self.client.fetch(account.ME.bind())
             self.business = business_of(self._me)
             if self.business and self.business.timezone and not self.client.connection.timezone:
                 self._move_to(self.business.timezone)
@@ -153,9 +156,9 @@ class AccountSession:
         None is taken from the archive: it may be what another account's key brought last.
         """
         shown = Counter[bool]()
-        for table, params in _TELLING:
+        for table, operation, params in _TELLING:
             keys = list(self.warehouse.known_keys(table, self.account, params, str(self.zone)))
-            listing = paging.Listing(table.load.listing, params)
+            listing = paging.Listing(operation, params)
             with suppress(Refused, NotAvailable):
                 deque(listing.pages(self.client.fetch) if keys else (), 0)
             shown.update(key in listing.keys for key in keys)
@@ -178,7 +181,7 @@ class AccountSession:
                 self._unknown.add(operation.name)
                 is_sudden = operation.name in self._responded or len(self._unknown) >= _UNKNOWN_IN_A_ROW
             if operation.name not in self._confirmed and is_sudden:
-                self.client.fetch(operations.ME.bind())
+                self.client.fetch(account.ME.bind())
             self._confirmed.add(operation.name)
 
     def record(self, exchange: Exchange) -> Exchange:

@@ -2,7 +2,7 @@
 
 Belongs here: that note, and the one comparison ahead of whatever is loaded, planned, sent or forgotten at the service: nothing of another
 business's response is recorded, and its client sends nothing more. Not here: the request that it needs (a session's or a push's first).
-A service that tells nothing about the business is recognised by its listings (`warehouse.loads.listing`).
+A service that tells nothing about the business is recognised by its listings (`assets.account_session`).
 """
 
 import secrets

@@ -74,13 +74,14 @@ def open_reader(
                 now=now,
                 planner=planner_of(warehouse, connection.account, limiter, rules, chosen, budget, len(accounts), now),
                 accounts=len(accounts),
+                accepts_shrinking=shrink_limit is None,
             )
             stack.enter_context(session.client)
             session.prepare([asset.name for asset in chosen], checkpoints)
             sessions.append(session)
         _open_all(sessions)
         days = settings.history_start, settings.lookback_days, settings.calendar_days_ahead
-        fetch_settings = FetchSettings(*days, settings.goal_domains, accepts_shrinking=shrink_limit is None)
+        fetch_settings = FetchSettings(*days, settings.goal_domains)
         reader = Prefetcher(
             sessions, chosen, warehouse, checkpoints, fetch_settings, chosen_days=chosen_days, shrink_limit=shrink_limit, now=now
         )

@@ -29,7 +29,8 @@ from pipelines.home import in_use
 from pipelines.identity import check_kind
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.account_state import load_known
-from pipelines.write_back.input.files import read_file, read_query
+from pipelines.write_back.input.files import read_file
+from pipelines.write_back.input.query import read_query
 from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.kinds import make_plan, verify
 from pipelines.write_back.order import Order, Planned, rate_of

@@ -5,9 +5,10 @@ import logging
 import sys
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from assets.checkpoint import Checkpoints
@@ -58,10 +59,19 @@ def others_account(what: str) -> OtherBusiness:
     )
 
 
+class Recognition(Protocol):
+    """By what a session knows the business whose data the home holds."""
+
+    is_known: bool
+
+    def __call__(self, response: Response) -> None: ...
+    def note(self) -> None: ...
+
+
 class AccountSession:
     """`open` makes the first request; it must succeed before anything else is fetched. It may be under way while other accounts are read.
 
-    `accept` raises OtherBusiness when that is not the business whose data the home holds. `accounts`: how many share the process;
+    `recognition` raises OtherBusiness when that is not the business whose data the home holds. `accounts`: how many share the process;
     `accepts_shrinking`: a person said that listings which lost their rows are right.
     """
 
@@ -72,7 +82,7 @@ class AccountSession:
         *,
         limiter: RateLimiter,
         spool: Path,
-        accept: Callable[[Response], object],
+        recognition: Recognition,
         budget: RequestBudget | None,
         fallback_zone: str,
         resume_hours: float,
@@ -84,9 +94,10 @@ class AccountSession:
         workers = max(_FEWEST_WORKERS, min(_MOST_WORKERS, _WORKERS // accounts))
         self.account = connection.account
         self.accepts_shrinking = accepts_shrinking
+        self._recognition = recognition
         self.listings_at_once = max(2, workers // 4)
         self.limiter = limiter
-        self.client = Client(connection, limiter, record=self.record, spool=spool, accept=accept, workers=workers, budget=budget)
+        self.client = Client(connection, limiter, record=self.record, spool=spool, accept=recognition, workers=workers, budget=budget)
         self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
         self.problem: Exception | None = None  # MarketingApiError, WarehouseError or OSError
@@ -143,8 +154,9 @@ class AccountSession:
             self.business = business_of(self._me)
             if self.business and self.business.timezone and not self.client.connection.timezone:
                 self._move_to(self.business.timezone)
-            if not (self.accepts_shrinking or (self.business and self.business.is_named)):
+            if not (self.accepts_shrinking or self._recognition.is_known):
                 self._recognise()
+            self._recognition.note()
         except (MarketingApiError, WarehouseError, OSError) as problem:  # such as a full disk, or an archive that is closed by now
             self.problem = problem
         finally:

@@ -23,7 +23,7 @@ from marketing_api.rate_limit import RateLimiter
 from pipelines.accounts import connections, explained
 from pipelines.backups import back_up_run, check_places
 from pipelines.home import in_use
-from pipelines.identity import recognising
+from pipelines.identity import Recognition
 from pipelines.progress import report_waiting
 from pipelines.retention import tidy
 from pipelines.settings import Settings
@@ -67,7 +67,7 @@ def open_reader(
                 warehouse,
                 limiter=limiter,
                 spool=spool,
-                accept=recognising(settings, connection),
+                recognition=Recognition(settings, connection, notes=True),
                 budget=budget,
                 fallback_zone=settings.timezone,
                 resume_hours=settings.resume_hours,

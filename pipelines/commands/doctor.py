@@ -17,7 +17,7 @@ from pipelines.commands.call import IDENTITY, greeting
 from pipelines.failures import HomeError
 from pipelines.freshness import ago, standstill
 from pipelines.home import prepare_home, unfinished_erasure
-from pipelines.identity import check_kind, identity_of, recognising
+from pipelines.identity import Recognition, check_kind, identity_of
 from pipelines.options import JSON
 from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published
@@ -150,7 +150,7 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
         if settings.is_sandbox:
             yield Finding("account", True, "none is configured, so the embedded sandbox stands in; `marketing-sync init` connects yours")
         for connection in accounts:
-            found, skew = greeting(connection, recognising(settings, connection, notes=False))
+            found, skew = greeting(connection, Recognition(settings, connection))
             yield found
             if skew:
                 text = f"this machine's clock differs from the service's by {abs(skew)}: set it right, or let the system keep it"

@@ -216,7 +216,7 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
     from marketing_api.client import Client  # and what it needs: a plan does without
     from marketing_api.rate_limit import RateLimiter
     from pipelines.accounts import connections
-    from pipelines.identity import recognising
+    from pipelines.identity import Recognition
     from warehouse.archive import Archive
     from warehouse.archive.disk import Workspace
 
@@ -232,7 +232,7 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
         with (
             Archive(settings.home / "archive") as archive,
             closing(Workspace(settings.home / "tmp" / "spool")) as spool,
-            Client(connection, limiter, record=record, spool=spool.folder(), accept=recognising(settings, connection)) as client,
+            Client(connection, limiter, record=record, spool=spool.folder(), accept=Recognition(settings, connection, notes=True)) as client,
         ):
             yield client
 

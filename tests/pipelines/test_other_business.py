@@ -117,6 +117,22 @@ def test_where_nobody_is_named_nothing_else_is_requested_before_a_listing_tells(
     assert query(home, "select count(*) from source.lists where _deleted_at is not null") == [(0,)]
 
 
+def test_a_business_that_is_named_for_the_first_time_is_compared_by_its_data(
+    nameless: None, monkeypatch: pytest.MonkeyPatch, home: Path, service: Sandbox, command: Command
+) -> None:
+    """The key was another account's, which is not noted: the right one goes on."""
+    monkeypatch.setitem(RULES, "app/me", lambda call: {"business": {"businessName": "Somebody"}})
+    shift(home, "lists")
+    before = source(home)
+    assert command("sync", "--only", "users", sandbox=service).code == 2
+    assert source(home) == before
+    assert not (home / FILE).exists()
+
+    shift(home, "lists", by=-1_000_000_000)
+    assert command("sync", "--only", "users", sandbox=service).code == 0
+    assert b"Somebody" in (home / FILE).read_bytes()
+
+
 def test_a_first_night_of_nobody_waits_for_no_listing(nameless: None, tmp_path: Path, service: Sandbox, command: Command) -> None:
     since, first = service.count, str(tmp_path / "first")
     assert command("sync", "--only", "users", sandbox=service, MARKETING_HOME=first).code == 0

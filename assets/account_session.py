@@ -4,26 +4,30 @@ import datetime as dt
 import logging
 import sys
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from assets.checkpoint import Checkpoints
 from assets.days import today_in
 from assets.planning.crawl_plan import Planner
 from assets.result import Spent
+from marketing_api import paging
 from marketing_api.client import Client, Connection, Failure, RequestBudget
 from marketing_api.clock import Clock
-from marketing_api.errors import MarketingApiError
+from marketing_api.errors import MarketingApiError, NotAvailable, OtherBusiness, Refused
 from marketing_api.exchange import Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call, Operation
-from marketing_api.operations import account as operations
+from marketing_api.operations import account, campaigns, lists
 from marketing_api.parsing import parse_rows
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.records.account import Business
 from warehouse.archive import Reusable
 from warehouse.errors import WarehouseError
+from warehouse.tables import CAMPAIGNS, LISTS, Table
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -34,6 +38,11 @@ _UNKNOWN_IN_A_ROW = 3
 _WORKERS, _MOST_WORKERS, _FEWEST_WORKERS = 256, 32, 8
 #: How far the clock may have been set back since a response was requested for it to count as recent.
 _AT_ONCE = dt.timedelta(minutes=5)
+#: What tells one account from another where the service names nobody: listings that are short, and that every night reads.
+_TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
+    (LISTS, lists.GETLISTS, {}),
+    (CAMPAIGNS, campaigns.CAMPAIGNS, {"filter": "all"}),
+)
 
 
 def business_of(response: Response) -> Business | None:
@@ -42,10 +51,28 @@ def business_of(response: Response) -> Business | None:
     return next((record for record in records if isinstance(record, Business)), None)
 
 
+def others_account(what: str) -> OtherBusiness:
+    """The error of listings in which nothing is left that is known; `what` is."""
+    return OtherBusiness(
+        f"none of the {what}: key or address are another account's, or all of them were replaced there. Nothing of it was loaded. "
+        "If it is right, `marketing-sync sync --accept-shrink` loads it"
+    )
+
+
+class Recognition(Protocol):
+    """By what a session knows the business whose data the home holds."""
+
+    is_known: bool
+
+    def __call__(self, response: Response) -> None: ...
+    def note(self) -> None: ...
+
+
 class AccountSession:
     """`open` makes the first request; it must succeed before anything else is fetched. It may be under way while other accounts are read.
 
-    `accept` raises OtherBusiness when that is not the business whose data the home holds. `accounts`: how many share the process.
+    `recognition` raises OtherBusiness when that is not the business whose data the home holds. `accounts`: how many share the process;
+    `accepts_shrinking`: a person said that listings which lost their rows are right.
     """
 
     def __init__(
@@ -55,19 +82,22 @@ class AccountSession:
         *,
         limiter: RateLimiter,
         spool: Path,
-        accept: Callable[[Response], object],
+        recognition: Recognition,
         budget: RequestBudget | None,
         fallback_zone: str,
         resume_hours: float,
         now: Clock,
         planner: Planner,
         accounts: int = 1,
+        accepts_shrinking: bool = False,
     ) -> None:
         workers = max(_FEWEST_WORKERS, min(_MOST_WORKERS, _WORKERS // accounts))
         self.account = connection.account
+        self.accepts_shrinking = accepts_shrinking
+        self._recognition = recognition
         self.listings_at_once = max(2, workers // 4)
         self.limiter = limiter
-        self.client = Client(connection, limiter, record=self.record, spool=spool, accept=accept, workers=workers, budget=budget)
+        self.client = Client(connection, limiter, record=self.record, spool=spool, accept=recognition, workers=workers, budget=budget)
         self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
         self.problem: Exception | None = None  # MarketingApiError, WarehouseError or OSError
@@ -120,14 +150,32 @@ class AccountSession:
     def open(self) -> None:
         """Request who the account is. Without this response nothing else is worth a request, and `problem` is why there is none."""
         try:
-            self._me = self.client.fetch(operations.ME.bind())
+            self._me = self.client.fetch(account.ME.bind())
             self.business = business_of(self._me)
             if self.business and self.business.timezone and not self.client.connection.timezone:
                 self._move_to(self.business.timezone)
+            if not (self.accepts_shrinking or self._recognition.is_known):
+                self._recognise()
+            self._recognition.note()
         except (MarketingApiError, WarehouseError, OSError) as problem:  # such as a full disk, or an archive that is closed by now
             self.problem = problem
         finally:
             self.opened.set()
+
+    def _recognise(self) -> None:
+        """By its listings, ahead of all else, so that nothing of another account is loaded; who reads them has these responses again.
+
+        None is taken from the archive: it may be what another account's key brought last.
+        """
+        shown = Counter[bool]()
+        for table, operation, params in _TELLING:
+            keys = list(self.warehouse.known_keys(table, self.account, params, str(self.zone)))
+            listing = paging.Listing(operation, params)
+            with suppress(Refused, NotAvailable):
+                deque(listing.pages(self.client.fetch) if keys else (), 0)
+            shown.update(key in listing.keys for key in keys)
+        if shown and not shown[True]:
+            raise others_account(f"{shown.total():,} lists and campaigns known is listed")
 
     def _move_to(self, timezone: str) -> None:
         try:
@@ -145,7 +193,7 @@ class AccountSession:
                 self._unknown.add(operation.name)
                 is_sudden = operation.name in self._responded or len(self._unknown) >= _UNKNOWN_IN_A_ROW
             if operation.name not in self._confirmed and is_sudden:
-                self.client.fetch(operations.ME.bind())
+                self.client.fetch(account.ME.bind())
             self._confirmed.add(operation.name)
 
     def record(self, exchange: Exchange) -> Exchange:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from assets.account_session import AccountSession
+from assets.account_session import AccountSession, others_account
 from assets.days import NOT_YET, ChosenDays, DateRange, days_to_fetch, prove
 from assets.result import AccountResult, Batch
 from marketing_api import paging
@@ -23,7 +23,6 @@ from marketing_api.errors import (
     InvalidCall,
     MarketingApiError,
     NotAvailable,
-    OtherBusiness,
     Refused,
     Transient,
 )
@@ -62,7 +61,6 @@ class FetchSettings:
     lookback_days: int = 7
     calendar_days_ahead: int = 90
     goal_domains: tuple[int, ...] = ()
-    accepts_shrinking: bool = False  # a person said that listings which lost their rows are right
 
 
 @dataclass(eq=False)
@@ -82,7 +80,7 @@ class Fetcher:
         self.account, self.warehouse, self.plan = self.session.account, self.session.warehouse, self.session.planner
         self.today = self.session.today()
         #: A listing has a row that is known, so that it is the same account's.
-        self.is_recognised = self.settings.accepts_shrinking
+        self.is_recognised = self.session.accepts_shrinking
 
     def once(self, operation: Operation, **params: Any) -> Batch:
         """One request whose response is the whole of its scope. Raises what the client raises."""
@@ -238,11 +236,7 @@ class Fetcher:
         known = round(sum(batch.known * (1 - batch.taken_away) for batch in held))
         others = sum(batch.others for batch in held)
         if known and others:
-            raise OtherBusiness(
-                f"none of the {known:,} {name} known is listed, and {others:,} others are: key or address are another "
-                "account's, or all of them were replaced there. Nothing of it was loaded. If it is right, "
-                "`marketing-sync sync --accept-shrink` loads it"
-            )
+            raise others_account(f"{known:,} {name} known is listed, and {others:,} others are")
         yield from held
 
     def listings(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:

@@ -19,12 +19,13 @@ def normal_form(address: str) -> str:
     if address.isascii():  # as nearly all are
         if address.isprintable():
             return address.strip(" ").lower()
-        return _trimmed(address).lower()
+        return trimmed(address).lower()
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", address).casefold())
-    return _trimmed(unicodedata.normalize("NFC", folded))
+    return trimmed(unicodedata.normalize("NFC", folded))
 
 
-def _trimmed(text: str) -> str:
+def trimmed(text: str) -> str:
+    """Without what is invisible at the ends, which is no part of an address."""
     begin, end = 0, len(text)
     while begin < end and _is_invisible(text[begin]):
         begin += 1

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from marketing_api.address import trimmed
 from marketing_api.errors import InvalidCall
 
 
@@ -115,8 +116,8 @@ def _encoded(kind: Kind, value: Any) -> str:
             return format(Decimal(text), "f")
         case Kind.ID if text and not isinstance(value, bool):
             return text
-        case Kind.EMAIL if _EMAIL.fullmatch(text):
-            return text
+        case Kind.EMAIL if _EMAIL.fullmatch(trimmed(text)):
+            return trimmed(text)
         case Kind.LINK if _LINK.fullmatch(text):
             return text
         case Kind.BOOLEAN if text.lower() in _TRUTH:

@@ -2,12 +2,11 @@
 
 Belongs here: that note, and the one comparison ahead of whatever is loaded, planned, sent or forgotten at the service: nothing of another
 business's response is recorded, and its client sends nothing more. Not here: the request that it needs (a session's or a push's first).
-A service that tells nothing about the business is recognised by its listings (`warehouse.loads.listing`).
+A service that tells nothing about the business is recognised by its listings (`assets.account_session`).
 """
 
 import secrets
 import urllib.parse
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -76,7 +75,7 @@ def is_same(known: Owner, told: Owner) -> bool:
     is_there = known.host in (None, told.host)  # None: as an earlier version has loaded it
     if known.business_id is not None and told.business_id is not None:
         return known.business_id == told.business_id and (is_named_alike or is_there)
-    return not known.is_told or (is_named_alike and is_there)
+    return (is_named_alike or not known.is_told) and is_there
 
 
 def identity_of(home: Path) -> Identity:
@@ -110,28 +109,35 @@ def check_kind(settings: Settings) -> None:
     raise SettingsError(f"{holds}: set MARKETING_HOME to another folder for live accounts. Nothing was read or sent")
 
 
-def recognising(settings: Settings, connection: Connection, *, notes: bool = True) -> Callable[[Response], None]:
-    """What a client accepts responses by: it compares each of `app/me` with what is known, and `notes` what it tells.
+class Recognition:
+    """Whose the home's data of an account are, and what a client accepts responses by: each of `app/me` is compared with that.
 
-    It raises OtherBusiness.
+    `is_known`: whether the service has named the business before. Where it has not, only data tell it, and whoever compares them calls
+    `note`; else what is told is noted at once, if it `notes` anything.
     """
-    account, known = connection.account, known_owner(settings, connection.account)
 
-    def accept(response: Response) -> None:
+    def __init__(self, settings: Settings, connection: Connection, *, notes: bool = False) -> None:
+        self._settings, self._connection, self._notes = settings, connection, notes
+        self._known = self._told = known_owner(settings, connection.account)
+        self.is_known = self._known.is_told
+
+    def __call__(self, response: Response) -> None:
+        """Raises OtherBusiness."""
         if response.call.operation is not operations.ME:
             return
-        told = owner_in(response, connection)
-        if not is_same(known, told):
-            whose = f"belongs to {told}" if told.is_told else "is nobody's that the service names"
+        known, account, self._told = self._known, self._connection.account, owner_in(response, self._connection)
+        if not is_same(known, self._told):
+            whose = f"belongs to {self._told}" if self._told.is_told else "is nobody's that the service names"
             raise OtherBusiness(
                 f"the key {whose}, and under the name {account} this home holds the data of {known}: nothing of it was loaded, nothing was "
                 f"sent. Set the key and address of {known.business_name or 'that one'}, or another MARKETING_HOME; if the change is meant, "
                 f"`marketing-sync check --accept-business {account}` confirms it"
             )
-        if notes:
-            note_owner(settings, account, told.including(known))
+        if self._notes and (self.is_known or not self._settings.warehouse_path.exists()):
+            self.note()
 
-    return accept
+    def note(self) -> None:
+        note_owner(self._settings, self._connection.account, self._told.including(self._known))
 
 
 def owner_in(response: Response, connection: Connection) -> Owner:

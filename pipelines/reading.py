@@ -23,7 +23,7 @@ from marketing_api.rate_limit import RateLimiter
 from pipelines.accounts import connections, explained
 from pipelines.backups import back_up_run, check_places
 from pipelines.home import in_use
-from pipelines.identity import recognising
+from pipelines.identity import Recognition
 from pipelines.progress import report_waiting
 from pipelines.retention import tidy
 from pipelines.settings import Settings
@@ -67,20 +67,21 @@ def open_reader(
                 warehouse,
                 limiter=limiter,
                 spool=spool,
-                accept=recognising(settings, connection),
+                recognition=Recognition(settings, connection, notes=True),
                 budget=budget,
                 fallback_zone=settings.timezone,
                 resume_hours=settings.resume_hours,
                 now=now,
                 planner=planner_of(warehouse, connection.account, limiter, rules, chosen, budget, len(accounts), now),
                 accounts=len(accounts),
+                accepts_shrinking=shrink_limit is None,
             )
             stack.enter_context(session.client)
             session.prepare([asset.name for asset in chosen], checkpoints)
             sessions.append(session)
         _open_all(sessions)
         days = settings.history_start, settings.lookback_days, settings.calendar_days_ahead
-        fetch_settings = FetchSettings(*days, settings.goal_domains, accepts_shrinking=shrink_limit is None)
+        fetch_settings = FetchSettings(*days, settings.goal_domains)
         reader = Prefetcher(
             sessions, chosen, warehouse, checkpoints, fetch_settings, chosen_days=chosen_days, shrink_limit=shrink_limit, now=now
         )

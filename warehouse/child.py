@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Self, TextIO
 
 _ROOT = Path(__file__).parents[1]
+#: How long a process may take to start.
+START_S = 60.0
 #: What a program needs of the environment to start and to read and write text.
 _NEEDED = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 

@@ -18,7 +18,7 @@ from marketing_api.address import normal_form
 _PERCENT = rb"%(?:25)*"
 #: Text in JSON in JSON in JSON in JSON has 15 of them; without a limit a row of them would be walked from each of its places.
 _SLASH = rb"(?:\\{1,16}+|(?:%(?:25)*+5[cC]){1,16}+){1,2}+"
-_IN_JSON = rb"%s(?:u[0-9A-Fa-f]{4}|[^u%%\\])" % _SLASH
+_IN_JSON = rb"%s(?:u[0-9A-Fa-f]{4}|[^u%%\\\x80-\xff])" % _SLASH
 _IN_LINK = rb"%s(?:[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*|[0-7][0-9A-Fa-f])" % (_PERCENT, _PERCENT)
 _ENTITY = rb"&(?:amp;){0,4}+(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});"
 _ESCAPED = re.compile(rb"(?=[\\%%&])(?:%s|%s|%s)" % (_IN_JSON, _IN_LINK, _ENTITY), re.DOTALL)

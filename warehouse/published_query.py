@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 import msgspec
 
-from warehouse.child import Child, Ended, Silent, other_side
+from warehouse.child import START_S, Child, Ended, Silent, other_side
 from warehouse.connection import SEAL, bounded_memory
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.errors import NothingPublished, WarehouseError
@@ -30,8 +30,6 @@ _MEMORY_BYTES = 500_000_000
 _MEMORY = f"{_MEMORY_BYTES // 10**6}MB"
 #: Nothing is spilled to disk: a process that is killed would leave it there.
 _CONFIG = {"memory_limit": _MEMORY, "temp_directory": "", "autoinstall_known_extensions": False}
-#: How long a process may take to start.
-_START_S = 60.0
 
 #: An answer as JSON: times in ISO 8601, NaN and infinity as null, types that JSON does not know as text.
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
@@ -91,7 +89,7 @@ class Queries:
 
     def _started(self) -> Child:
         self._child = Child(__name__, str(self._path), str(int(self._allows_personal)), folder=self._path.parent)
-        self._child.receive(_START_S)
+        self._child.receive(START_S)
         return self._child
 
     def close(self) -> None:

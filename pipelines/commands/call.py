@@ -24,7 +24,7 @@ from pipelines import exits
 from pipelines.accounts import connections, explained
 from pipelines.commands import Arguments, command, print_error
 from pipelines.failures import explain
-from pipelines.identity import is_same, known_owner, note_owner, owner_in, recognising
+from pipelines.identity import Recognition, is_same, known_owner, note_owner, owner_in
 from pipelines.options import ACCOUNT, JSON, Option
 from pipelines.output import Finding, Findings, emit
 from pipelines.settings import Settings, SettingsError, account_named
@@ -52,7 +52,7 @@ def check(arguments: Arguments, settings: Settings) -> int:
             return _accept_business(arguments, settings, accounts)
         print(end=_NO_KEY if settings.is_sandbox and not arguments.json else "")
         for connection in accounts:
-            found.append(greeting(connection, recognising(settings, connection, notes=False))[0])
+            found.append(greeting(connection, Recognition(settings, connection))[0])
             print(end="" if arguments.json else f"{found[-1].text}\n")
     is_well = all(each.is_well for each in found)
     if arguments.json:
@@ -111,7 +111,7 @@ def call(arguments: Arguments, settings: Settings) -> int:
         connection = by_name[account_named(arguments.account, list(by_name))]
         if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
             return print_error("nothing was sent", exits.INCOMPLETE)
-        with client_by_hand(connection, recognising(settings, connection, notes=False)) as (client, _):
+        with client_by_hand(connection, Recognition(settings, connection)) as (client, _):
             try:
                 if not call.operation.is_read:
                     client.fetch(account.ME.bind())

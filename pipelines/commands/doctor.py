@@ -19,7 +19,7 @@ from pipelines.commands.probe import MOST_REQUESTS, Probe
 from pipelines.failures import HomeError
 from pipelines.freshness import ago, standstill
 from pipelines.home import prepare_home, unfinished_erasure
-from pipelines.identity import check_kind, identity_of, recognising
+from pipelines.identity import Recognition, check_kind, identity_of
 from pipelines.options import JSON, Option
 from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published
@@ -77,7 +77,7 @@ def _probe(arguments: Arguments, settings: Settings) -> int:
         )
         if not (arguments.yes or says_yes("Go on? [y/N] ")):
             return print_error("nothing was requested", exits.INCOMPLETE)
-        probes = [Probe(connection) for connection in accounts]
+        probes = [Probe(connection, Recognition(settings, connection)) for connection in accounts]
         for number, probe in enumerate(probes, 1):
             probe.run()
             path = settings.home / "logs" / f"probe-{utc_now():%Y%m%dT%H%M%SZ}-{number}.md"
@@ -182,7 +182,7 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
         if settings.is_sandbox:
             yield Finding("account", True, "none is configured, so the embedded sandbox stands in; `marketing-sync init` connects yours")
         for connection in accounts:
-            found, skew = greeting(connection, recognising(settings, connection, notes=False))
+            found, skew = greeting(connection, Recognition(settings, connection))
             yield found
             if skew:
                 text = f"this machine's clock differs from the service's by {abs(skew)}: set it right, or let the system keep it"

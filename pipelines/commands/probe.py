@@ -41,6 +41,7 @@ class Probe:
     """What was found at one account. `settled`: what the interface leaves open, and how it is here; `untried`: reads without a request."""
 
     connection: Connection
+    accept: Callable[[Response], object] = lambda _: None
     comparisons: dict[str, Comparison] = field(default_factory=dict)
     deviations: set[Deviation] = field(default_factory=set)
     settled: dict[str, str] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Probe:
 
     def run(self) -> None:
         """Raises what `app/me` raises: without it there is nothing to find out."""
-        with client_by_hand(self.connection, record=self._record, budget=RequestBudget(MOST_REQUESTS)) as (client, limiter):
+        with client_by_hand(self.connection, self.accept, record=self._record, budget=RequestBudget(MOST_REQUESTS)) as (client, limiter):
             self._greet(client.fetch(account.ME.bind()))
             for operation in map(find, reads()):
                 if operation is not account.ME:

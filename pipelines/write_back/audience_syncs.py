@@ -14,7 +14,7 @@ from marketing_api.address import normal_form
 from pipelines.options import VERIFY
 from pipelines.settings import SWITCH, TEXT, Settings, SettingsError, declared_tables
 from pipelines.write_back.input.columns import fold
-from pipelines.write_back.input.files import read_query
+from pipelines.write_back.input.query import read_query
 from pipelines.write_back.input.rows import Cell, InputError, Rows, text_of
 from pipelines.write_back.item import Source
 from pipelines.write_back.kinds import CONTACTS, TAGS

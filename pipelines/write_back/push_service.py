@@ -29,7 +29,8 @@ from pipelines.home import in_use
 from pipelines.identity import check_kind
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.account_state import load_known
-from pipelines.write_back.input.files import read_file, read_query
+from pipelines.write_back.input.files import read_file
+from pipelines.write_back.input.query import read_query
 from pipelines.write_back.input.rows import InputError, Rows
 from pipelines.write_back.kinds import make_plan, verify
 from pipelines.write_back.order import Order, Planned, rate_of
@@ -215,7 +216,7 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
     from marketing_api.client import Client  # and what it needs: a plan does without
     from marketing_api.rate_limit import RateLimiter
     from pipelines.accounts import connections
-    from pipelines.identity import recognising
+    from pipelines.identity import Recognition
     from warehouse.archive import Archive
     from warehouse.archive.disk import Workspace
 
@@ -227,11 +228,13 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
         connection = next((each for each in accounts if each.account == account), None)
         if connection is None:
             raise SettingsError(f"there is no account {account} any more; configured are {', '.join(each.account for each in accounts)}")
-        limiter = RateLimiter.shared(connection)
+        limiter, accept = RateLimiter.shared(connection), Recognition(settings, connection, notes=True)
         with (
             Archive(settings.home / "archive") as archive,
             closing(Workspace(settings.home / "tmp" / "spool")) as spool,
-            Client(connection, limiter, record=record, spool=spool.folder(), accept=recognising(settings, connection)) as client,
+            Client(
+                connection, limiter, record=record, spool=spool.folder(), accept=Recognition(settings, connection, notes=True)
+            ) as client,
         ):
             yield client
 

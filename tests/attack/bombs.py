@@ -135,7 +135,7 @@ def _queried(folder: Path, sql: str) -> str:
     import duckdb
 
     from pipelines.settings import Settings
-    from pipelines.write_back.input.files import read_query
+    from pipelines.write_back.input.query import read_query
     from pipelines.write_back.input.rows import InputError
 
     path = folder / "warehouse.duckdb"

@@ -225,6 +225,7 @@ class Ground:
             today=lambda: DAY,
             client=service,
             listings_at_once=1,
+            accepts_shrinking=False,
             confirm_key=lambda operation: None,
             zone=ZONE,
             refused={},

@@ -1,5 +1,6 @@
 import re
 import unicodedata
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketing_api.address import normal_form
+from marketing_api.errors import InvalidCall
+from marketing_api.operations import contacts
 
 INVISIBLE = st.text("\t\n\r \u00a0\u200b\u200d\u2028\ufeff\u00ad\u3000\u034f\u2800\x00\ufe0f", max_size=3)
 #: Printable, and not changed by anything that an address's two spellings may differ by.
@@ -54,6 +57,16 @@ def test_case_canonical_form_and_what_is_invisible_around_do_not_matter(address,
     spellings = [unicodedata.normalize(form, address) for form in ("NFC", "NFD")]
     spellings += [each for each in (address.swapcase(), address.upper()) if each.casefold() == address.casefold()]
     assert {normal_form(f"{before}{each}{behind}") for each in spellings} == {normal}
+
+
+@given(ADDRESSES, INVISIBLE, INVISIBLE)
+def test_an_address_is_sent_without_what_is_invisible_around_it(address, before, behind):
+    def sent(spelled):
+        with suppress(InvalidCall):
+            return contacts.GETCOUPON.bind(email=spelled).params["email"]
+
+    assert sent(before + address + behind) == sent(address)
+    assert (sent(address) is None) == (sent(normal_form(address)) is None)
 
 
 @given(st.text(max_size=30))

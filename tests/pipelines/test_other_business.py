@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from assets.sources import SOURCE_ASSETS
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import OtherBusiness
+from marketing_api.sandbox.rules import RULES
+from pipelines.identity import FILE
 from pipelines.reading import open_reader
 from pipelines.settings import Settings
 from tests.pipelines.conftest import Command
@@ -79,6 +82,61 @@ def test_a_list_whose_members_were_all_exchanged_is_loaded_while_others_have_who
     shift(home, "contacts", f"list_id = {smallest}")
     assert read(home, service, "contacts") == ([], False)
     assert query(home, f"select count(*), count(_deleted_at) from source.contacts where list_id = {smallest}") == [(2 * size, size)]
+
+
+@pytest.fixture
+def nameless(monkeypatch: pytest.MonkeyPatch, home: Path, service: Sandbox) -> None:
+    """The service has never told whose account it is."""
+    monkeypatch.setitem(RULES, "app/me", lambda call: {"business": {"timezone": "America/New_York"}})
+    (home / FILE).unlink()
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        connection.execute("update source.business set business_id = null, business_name = null, service_name = null")
+
+
+OTHERS = ("online_reviews", "users", "direct_reviews", "webhooks")
+
+
+@pytest.mark.parametrize("names", [OTHERS, ("lists", *OTHERS)], ids=["nothing that tells", "with lists"])
+def test_where_nobody_is_named_nothing_else_is_requested_before_a_listing_tells(
+    nameless: None, home: Path, service: Sandbox, command: Command, names: tuple[str, ...]
+) -> None:
+    shift(home, "lists")
+    before, since = source(home), service.count
+    for _ in range(2):
+        ran = command("sync", "--only", *names, sandbox=service)
+        assert (ran.code, "none of the 5 lists and campaigns known is listed" in ran.text) == (2, True), ran.text
+        assert asked(service, since) == {"app/me", "emailmarketing/getlists"}
+        assert source(home) == before
+
+    shift(home, "lists", by=-1_000_000_000)
+    since = service.count
+    assert command("sync", "--only", *names, sandbox=service).code == 0
+    again = Counter((entry["operation"], *sorted(entry["params"].items())) for entry in service.asked(since))
+    assert set(again.values()) == {1}, "what told whose account it is was requested twice"
+    assert {"emailmarketing/getlists", "user/lists"} <= {operation for operation, *_ in again}
+    assert query(home, "select count(*) from source.lists where _deleted_at is not null") == [(0,)]
+
+
+def test_a_business_that_is_named_for_the_first_time_is_compared_by_its_data(
+    nameless: None, monkeypatch: pytest.MonkeyPatch, home: Path, service: Sandbox, command: Command
+) -> None:
+    """The key was another account's, which is not noted: the right one goes on."""
+    monkeypatch.setitem(RULES, "app/me", lambda call: {"business": {"businessName": "Somebody"}})
+    shift(home, "lists")
+    before = source(home)
+    assert command("sync", "--only", "users", sandbox=service).code == 2
+    assert source(home) == before
+    assert not (home / FILE).exists()
+
+    shift(home, "lists", by=-1_000_000_000)
+    assert command("sync", "--only", "users", sandbox=service).code == 0
+    assert b"Somebody" in (home / FILE).read_bytes()
+
+
+def test_a_first_night_of_nobody_waits_for_no_listing(nameless: None, tmp_path: Path, service: Sandbox, command: Command) -> None:
+    since, first = service.count, str(tmp_path / "first")
+    assert command("sync", "--only", "users", sandbox=service, MARKETING_HOME=first).code == 0
+    assert asked(service, since) == {"app/me", "user/lists"}
 
 
 @pytest.mark.parametrize("table", ["lists", "campaigns"])

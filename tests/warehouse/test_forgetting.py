@@ -395,3 +395,9 @@ def test_what_names_somebody_is_likely_to(address: str, before: str, behind: str
     assert pc.match_substring_regex(pa.scalar(f"x {address.upper()}".encode("utf-16")), who.likely).as_py()
     many = who.including([f"somebody{number}@corner.example" for number in range(20)], [], ["0795550102"])
     assert pc.match_substring_regex(pa.scalar(text.encode()), many.likely).as_py()
+
+
+@given(st.binary(max_size=200), st.sampled_from([b"", b"\\", b"%5C", b"&#"]))
+def test_bytes_that_are_no_text_are_searched_too(noise: bytes, before: bytes) -> None:
+    raw = before + noise + b" ann.lee+news@example.com "
+    assert [raw[begin:end] for begin, end, _ in FORGOTTEN.found(raw) if end > len(before + noise)] == [ANN.encode()]

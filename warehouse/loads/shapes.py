@@ -5,6 +5,7 @@ Values in, facts out that hold nothing of a person. Not here: what is made of th
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -15,6 +16,7 @@ from marketing_api.parsing import Rows
 from marketing_api.records.fields import is_personal, is_word
 from marketing_api.records.shapes import entries, is_numbered
 from marketing_api.records.values import is_nothing
+from marketing_api.redaction import without_addresses
 from warehouse.tables import Table
 
 #: Kinds of facts about a field: a type that it came with, a word that it came with, an operation whose responses always have it.
@@ -24,6 +26,7 @@ MOST_WORDS = 200
 #: Entries of a list that are looked into, and how deep.
 _ENTRIES, _DEPTH = 3, 3
 _KINDS = {bool: "true/false", int: "number", float: "number", str: "text", list: "list", dict: "object"}
+_named = lru_cache(10_000)(without_addresses)  # the name of a member may be somebody's address
 _SAMPLES = {"text": "text of {} characters", "list": "list of {}", "object": "object of {} fields"}
 
 
@@ -46,14 +49,16 @@ class Shapes:
         for entry in rows.sample:
             self._look("", entry, request_id, _DEPTH)
         if rows.names[1]:
-            self.names.setdefault((operation, *rows.names), request_id)
+            every, ever = (frozenset(map(_named, names)) for names in rows.names)
+            self.names.setdefault((operation, every, ever), request_id)
 
     def look_around(self, operation: str, request_id: int, parts: Mapping[str, Any]) -> None:
         """At what stands around the entries of a response: its path in the body → the value, of which the type is looked at."""
-        for path, kind in ((path, type_of(value)) for path, value in parts.items()):
+        for path, kind in ((_named(path), type_of(value)) for path, value in parts.items()):
             self.facts.setdefault((path, TYPE, kind), (request_id, kind))
         if parts:
-            self.names.setdefault((f"response of {operation}", frozenset(parts), frozenset(parts)), request_id)
+            names = frozenset(map(_named, parts))
+            self.names.setdefault((f"response of {operation}", names, names), request_id)
 
     def read_words(self, batch: pa.RecordBatch, request_of: Callable[[int], int]) -> None:
         """Every word of the columns that hold words; `request_of` gives the request of a row by its place."""
@@ -65,7 +70,7 @@ class Shapes:
 
     def _look(self, within: str, entry: Any, request_id: int, depth: int) -> None:
         for name, value in entry.items() if isinstance(entry, dict) and depth else ():
-            path, kind = f"{within}{name}", type_of(value)
+            path, kind = f"{within}{_named(name)}", type_of(value)
             if (path, TYPE, kind) not in self.facts:
                 self.facts[path, TYPE, kind] = (request_id, sample_of(kind, value))
             if kind == "object":

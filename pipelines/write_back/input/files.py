@@ -1,7 +1,8 @@
-"""Reading the input of a push: CSV, TSV, JSON lines, Excel and Parquet files, standard input, or a query on the warehouse.
+"""Reading the input of a push: CSV, TSV, JSON lines, Excel and Parquet files, or standard input.
 
 What kind of file it is, its content says before its name. CSV is read by Python's `csv`: the readers of DuckDB and pyarrow are ten times
-as fast, but join rows over a quotation mark that is left open, and do not count blank rows. Not here: what columns mean (`columns`).
+as fast, but join rows over a quotation mark that is left open, and do not count blank rows. Not here: queries (`query`), what columns
+mean (`columns`).
 """
 
 import codecs
@@ -23,24 +24,17 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 from xml.etree import ElementTree
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.progress import report_waiting
-from pipelines.settings import INPUT_LIMIT, Settings
+from pipelines.settings import INPUT_LIMIT
 from pipelines.write_back.input.rows import InputError, Rows, cell_of, rows_of_columns, rows_of_records, shown
-from warehouse.connection import bounded_memory, connect
-from warehouse.duckdb_errors import is_out_of_memory, query_problem
-from warehouse.sql import not_one_select, time_limit
 
 _PARQUET, _ZIP, _OLD_OFFICE, _UTF_16 = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
 _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 #: Letters of a header that are looked at, below csv's own limit for a cell; bytes and rows that are decoded at once; what a cell takes at
 #: least, once it is read.
-_LONGEST_HEADER, _CHUNK, _BATCH, _CELL_BYTES = 100_000, 1 << 20, 50_000, 25
-#: A query may take the process so much, and its cells, once they are Python's, as many times the bytes that they had.
-_QUERY_BYTES, _BYTES_OF_A_BYTE = 3_000_000_000, 8
+_LONGEST_HEADER, _CHUNK, BATCH, _CELL_BYTES = 100_000, 1 << 20, 50_000, 25
 #: What a formula that failed leaves in its cell.
 _FAILED = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"})
 
@@ -70,6 +64,12 @@ class InputBudget:
             self.take(cells=len(record) or 1)
             yield record
 
+    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches, as far as there is room for them."""
+        for batch in batches:
+            self.take(batch.nbytes, cells=batch.num_rows * (batch.num_columns or 1))
+            yield batch
+
 
 def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
     """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input. Raises InputError."""
@@ -78,7 +78,7 @@ def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_L
     if content.startswith(_PARQUET):
         try:
             file = pq.ParquetFile(io.BytesIO(content))
-            return _rows(name, file.schema_arrow, file.iter_batches(_BATCH), budget)
+            return rows_of_batches(name, file.schema_arrow, file.iter_batches(BATCH), budget)
         except (pa.ArrowException, OSError, ValueError):
             raise InputError(f"{name} is not a whole Parquet file: write it anew, or give the data as CSV") from None
     if content.startswith(_ZIP):
@@ -263,43 +263,13 @@ def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, 
                 element.clear()
 
 
-# -- columnar input: Parquet files, and queries on the warehouse, which can neither write nor reach anything but its tables
+# -- columnar input: Parquet files, and what a query gave
 
 
-def read_query(settings: Settings, sql: str) -> Rows:
-    """The rows of one SELECT on the warehouse. Raises InputError, and what `warehouse.connection.connect` raises.
-
-    It runs on an instance of its own that is read-only, reaches no other file, and keeps its settings; for so many seconds, until it has
-    returned as many bytes as an input may have, and with as much memory.
-    """
-    seconds, limit = settings.query_seconds, settings.input_limit
-    memory = f"{limit // 10**6 + 1}MB"
-    with (
-        connect(
-            settings.warehouse_path, is_sealed=True, deadline_s=settings.lock_seconds, memory_limit=memory, on_wait=report_waiting
-        ) as connection,
-        bounded_memory(_QUERY_BYTES + _BYTES_OF_A_BYTE * limit),
-        time_limit(connection, seconds) as is_over,
-    ):
-        try:
-            if reason := not_one_select(connection, sql):
-                raise InputError(f"the query {reason}")
-            with connection.sql(sql).to_arrow_reader(_BATCH) as batches:
-                return _rows("query", batches.schema, batches, InputBudget("the query's result", limit))
-        except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as problem:
-            reason = query_problem(problem)
-            if is_over():
-                reason = f"it takes longer than {seconds:g} s: let it do less, or allow more with MARKETING_QUERY_SECONDS"
-            elif is_out_of_memory(problem):
-                reason = f"it takes more than {memory} of memory: let it do less, or allow more with MARKETING_INPUT_LIMIT"
-            raise InputError(f"the query cannot be run: {reason}") from None
-
-
-def _rows(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budget: InputBudget) -> Rows:
+def rows_of_batches(name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budget: InputBudget) -> Rows:
     columns: list[list[Any]] = [[] for _ in schema.names]
     count = 0
-    for batch in batches:
-        budget.take(batch.nbytes, cells=batch.num_rows * (batch.num_columns or 1))
+    for batch in budget.batches(batches):
         count += batch.num_rows
         for column, values in zip(columns, batch.columns, strict=True):
             if pa.types.is_timestamp(values.type) and values.type.unit == "ns":  # which Python has no type for

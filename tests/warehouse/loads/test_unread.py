@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from marketing_api.exchange import Response
 from marketing_api.operations import contacts, goals, lists, reputation
 from tests.warehouse.answering import START, Home
 from warehouse import tables
+from warehouse.connection import connect
 from warehouse.rebuild import rebuild
+from warehouse.schema import ensure_schema, stamp_version
+from warehouse.sql import rows
 
 GOOD: dict[str, Any] = {"id": "1", "email": "a@x.com"}
 BAD: dict[str, Any] = {"id": "one", "email": "b@x.com"}
@@ -131,3 +135,29 @@ def test_a_field_of_any_name_is_announced_once_and_for_good(home: Home) -> None:
     rebuild(home.path, archive=home.archive)
     assert home.contents() == before
     assert not any("example.com" in str(row["field"]) for row in home.rows("sync.schema_changes"))
+
+
+def test_what_is_known_of_fields_names_nobody(home: Home) -> None:
+    def night(number: int, *addresses: str) -> list[str]:
+        theirs = dict.fromkeys(addresses, 1)
+        items = {"items": [{"id": 1, "name": "A", "more": {"of": {**theirs}}, **theirs}]}
+        answer = home.answer(lists.GETAUDIENCES, {"audiences": items, **theirs}, 60 * number)
+        return home.load([answer], tables.AUDIENCES).tables["audiences"].drift
+
+    night(0)
+    night(1, "ann@example.com", "ann%40example.com")
+    assert night(2, "bob@example.com") == [], "another address is no change"
+    fields = home.values("sync.known_shapes", "field")
+    assert {"•••", "more.of.•••"} <= set(fields)
+    assert not any("example.com" in field for field in fields)
+
+
+def test_addresses_that_an_earlier_version_knew_as_fields_go_with_the_upgrade(tmp_path: Path) -> None:
+    with connect(tmp_path / "warehouse.duckdb") as connection:
+        ensure_schema(connection, [])
+        insert = "insert into sync.known_shapes (table_name, field, kind, what) values ('audiences', ?, 'type', 'number')"
+        for field in ("more.ann@example.com", "ann%40example.com", "more"):
+            rows(connection, insert, [field])
+        stamp_version(connection, 4)
+        ensure_schema(connection, [tables.AUDIENCES])
+        assert rows(connection, "select field from sync.known_shapes") == [("more",)]

@@ -219,7 +219,7 @@ class Comparison:
         how, _, kind = rest.partition(" ")
         items = f"{'list' if how == 'of' else 'map'} of {kind}"
         if not isinstance(value, dict):
-            self._collection(value, *items.split(" of ", 1), place)
+            self._alternative(value, items, place)
             return
         for name, each in value.items():
             if name.lower() == "items":

@@ -174,7 +174,7 @@ def _text() -> Template:
 def _call(operation: Operation, seen: Mapping[str, Any], place: Mapping[str, Any]) -> Call:
     """With parameters taken from what was read before. LookupError says what there was none of."""
     given = {name: _value(each, seen) for name, each in reads()[operation.name].params.items()}
-    return operation.bind(**given | place)
+    return operation.bind(**{**given, **place})
 
 
 def _value(given: Any, seen: Mapping[str, Any]) -> Any:

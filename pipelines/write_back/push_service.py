@@ -233,7 +233,7 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
             Archive(settings.home / "archive") as archive,
             closing(Workspace(settings.home / "tmp" / "spool")) as spool,
             Client(
-                connection, limiter, record=record, spool=spool.folder(), accept=Recognition(settings, connection, notes=True)
+                connection, limiter, record=record, spool=spool.folder(), accept=accept
             ) as client,
         ):
             yield client

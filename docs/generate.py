@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 import msgspec
 
+from marketing_api.expected import reads, types
 from marketing_api.operations import ALL, AREAS
 from marketing_api.paging import PAGE_SIZE
 from marketing_api.sandbox.control import PATHS
@@ -70,6 +71,19 @@ def sandbox() -> str:
     )
 
 
+def how_sure() -> str:
+    """What is specified, observed and assumed of each read, and of the service's ways."""
+    evidence = tomllib.loads((DOCS / "templates" / "evidence.toml").read_text(encoding="utf-8"))
+    return _render(
+        "how-sure.md",
+        evidence=evidence,
+        reads=reads(),
+        types=types(),
+        switches=SWITCHES,
+        grades=lambda row: evidence.get(row, [""])[0],
+    )
+
+
 def tables() -> str:
     """Every `source` and `sync` table with its columns."""
     areas = {area: list(members) for area, members in groupby(TABLES.values(), key=lambda table: table.area)}
@@ -110,7 +124,7 @@ def readme() -> str:
     return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
 
 
-_IN_DOCS = {f"{made.__name__.replace('_', '-')}.md": made for made in (operations, sandbox, tables, marts, json_output)}
+_IN_DOCS = {f"{made.__name__.replace('_', '-')}.md": made for made in (operations, sandbox, how_sure, tables, marts, json_output)}
 PAGES: dict[Path, Callable[[], str]] = {DOCS / name: made for name, made in _IN_DOCS.items()}
 PAGES |= {DOCS / "json-output.schema.json": json_schema, README: readme}
 

@@ -103,6 +103,7 @@ class Member:
     kind: str
     rows: str
     is_optional: bool
+    is_specified: bool
 
 
 @cache
@@ -123,7 +124,8 @@ def _declared() -> dict[str, Any]:
 
 def _member(name: str, kind: str | list[str]) -> Member:
     of, rows = (kind, "") if isinstance(kind, str) else kind
-    return Member(name.rstrip("?"), of, rows, name.endswith("?") or "*" in name)
+    is_optional = name.endswith("?") or "*" in name
+    return Member(name.rstrip("?"), of, rows.removeprefix("only "), is_optional, not rows.startswith("only "))
 
 
 @dataclass(frozen=True, order=True)

@@ -232,9 +232,7 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
         with (
             Archive(settings.home / "archive") as archive,
             closing(Workspace(settings.home / "tmp" / "spool")) as spool,
-            Client(
-                connection, limiter, record=record, spool=spool.folder(), accept=accept
-            ) as client,
+            Client(connection, limiter, record=record, spool=spool.folder(), accept=accept) as client,
         ):
             yield client
 

@@ -19,11 +19,6 @@ class Business(Record):
     package: str | None = field("Package that the account has booked.")
     timezone: str | None = field("Time zone of the account, a tz database name; local date-times of the service are in it.")
 
-    @property
-    def is_named(self) -> bool:
-        """Whether it says whose account it is."""
-        return (self.business_id, self.business_name, self.service_name) != (None, None, None)
-
 
 def business(payload: Any, params: Mapping[str, str]) -> Rows:
     """`business`: one object. No account is without its business: an empty one tells nothing."""

@@ -55,8 +55,10 @@ class App:
             if tenant is None or not tenant.admits(arrived):
                 outcome = "key"
                 raise Refusal(*(responses.UNKNOWN if known.switches["bad-key"] == "1002" else responses.UNKNOWN_KEY))
-            if operation is None or (operation.area == "reputation" and tenant.switches["reputation"] == "gone"):
+            if operation is None:
                 raise Refusal(*responses.UNKNOWN)
+            if operation.area == "reputation" and tenant.switches["reputation"] != "present":
+                raise Refusal(*(responses.UNKNOWN if tenant.switches["reputation"] == "gone" else responses.UNKNOWN_KEY))
             if tenant.faults.chances:
                 fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
             if fault is None or fault.has_effect:

@@ -88,8 +88,8 @@ def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
 def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -> Response:
     """The response as it arrives; what it was to be matters only where the fault has an effect."""
     match fault.name:
-        case "429" | "1002":
-            return error(tenant, Refusal(*(UNKNOWN if fault.name == "1002" else RATE_LIMITED)), rate)
+        case "429" | "1000" | "1002":
+            return error(tenant, Refusal(*{"429": RATE_LIMITED, "1000": UNKNOWN_KEY, "1002": UNKNOWN}[fault.name]), rate)
         case "reset" | "lost-answer":
             return Response(200, b"", mishap="reset" if fault.name == "reset" else "close")
         case "502-html" | "html-200":

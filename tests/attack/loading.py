@@ -225,9 +225,9 @@ class Ground:
             today=lambda: DAY,
             client=service,
             listings_at_once=1,
-            confirm_key=lambda operation: None,
             zone=ZONE,
             refused={},
+            unavailable={},
             reuse=lambda asset, call: None,
         )
         params: dict[str, Any] = dict(question.params)

@@ -287,7 +287,7 @@ def header_extras(ask: Asking) -> Any:
     return "cached" in header, type(header["limit"])
 
 
-@case("reputation", present=None, gone=1002)
+@case("reputation", present=None, gone=1002, refused=1000)
 def reputation(ask: Asking) -> Any:
     try:
         ask.data("reputation/direct")

@@ -15,6 +15,7 @@ from typing import Any
 from marketing_api.envelope import decode, read_envelope
 from marketing_api.exchange import Response
 from marketing_api.operation import Operation
+from marketing_api.records.values import read_int, read_or_none
 
 
 def new_id(response: Response) -> int | None:
@@ -23,7 +24,7 @@ def new_id(response: Response) -> int | None:
     values = {name.lower(): decode(raw) for name, raw in members.items()}
     named = values.get("id") or values.get("post_id")
     text = str(named).strip()
-    return int(text) if text.isascii() and text.isdecimal() and not isinstance(named, bool) else None
+    return (int(text) or None) if text.isascii() and text.isdecimal() and not isinstance(named, bool) else None
 
 
 def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:
@@ -39,7 +40,8 @@ def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[st
             is_error = name.lower().startswith("error")
             if is_error or denies(operation, words, sent.values()):
                 return words
-    return None
+    made = {name: value for name, value in members.items() if name.lower() in operation.result and name.lower().endswith("id")}
+    return next((f"{name} 0" for name, value in made.items() if read_or_none(read_int, value) == 0), None)
 
 
 #: Writes whose content is all there is to them: told that it is there already, all is as intended.

@@ -37,7 +37,7 @@ class App:
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
         path = request.path[3:].lower().rstrip("/") if request.path.startswith("/1/") else request.path
-        name = path.removesuffix(".json")
+        name = "/".join(path.removesuffix(".json").split("/")[:2])  # more segments change nothing (api-observed row 53)
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:

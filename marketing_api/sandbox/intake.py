@@ -99,6 +99,8 @@ def check(operation: Operation, given: Params, switches: Switches) -> tuple[Para
     required = required | by_a_variant if switches["required"] == "variants" else required - by_a_variant
     if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
         required.discard("listid")  # api-observed row 35
+    if operation.name in ("emailmarketing/addcampaign", "emailmarketing/editcampaign"):  # `recipients` names lists (api-observed row 42)
+        given = {re.sub("^recipients", "lists", name): value for name, value in given.items()}
     if operation.name == "socialmedia/calendar" and switches.is_on("calendar-words"):
         given = given | {name: _calendar_day(given[name], end) for name, end in _OPEN_ENDS.items() if name in given}
     checked, fields, bad = Params(), Params(), []
@@ -111,7 +113,8 @@ def check(operation: Operation, given: Params, switches: Switches) -> tuple[Para
             continue
         value = given.get(name, ",".join(keyed.values())).strip()
         try:
-            checked.update(parameter.encode(value, operation.name) if value else {})
+            is_unix = name == "scheduleddate" and value.isdecimal()  # api-observed row 46
+            checked.update({parameter.name: value} if is_unix else parameter.encode(value, operation.name) if value else {})
         except InvalidCall:
             bad.append(f"{parameter.name} is not valid")
         if not value and parameter.name in required:

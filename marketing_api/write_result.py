@@ -28,7 +28,7 @@ def new_id(response: Response) -> int | None:
 
 
 def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:
-    """The words in which an `ok` response (`members`: those of `data`) says that the write did not happen, or None.
+    """The words in which an `ok` response (`members`: those of `data`) says that the write did not happen, or None; id 0 says so, too.
 
     What was `sent` is taken out of the sentence first: a tag named "not found" is no refusal.
     """
@@ -40,8 +40,8 @@ def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[st
             is_error = name.lower().startswith("error")
             if is_error or denies(operation, words, sent.values()):
                 return words
-    made = {name: value for name, value in members.items() if name.lower() in operation.result and name.lower().endswith("id")}
-    return next((f"{name} 0" for name, value in made.items() if read_or_none(read_int, value) == 0), None)
+    made = (value for name, value in members.items() if name.lower() in ("id", "post_id") and name.lower() in operation.result)
+    return "id 0, which is nobody's" if any(read_or_none(read_int, value) == 0 for value in made) else None  # api-observed row 45
 
 
 #: Writes whose content is all there is to them: told that it is there already, all is as intended.

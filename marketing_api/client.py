@@ -201,8 +201,9 @@ class Client:
         return Response(kept.request_id, kept.account, kept.call, kept.requested_at, body)
 
     def _confirm_key(self, operation: Operation) -> None:
-        """Request once more who the account is: a key that was revoked looks like an operation that is not there (api-observed rows 1 and
-        41). Raises AuthenticationFailed, BudgetSpent or Stopped.
+        """Request once more who the account is: a key that was revoked looks like an operation that is not there.
+
+        See api-observed rows 1 and 41. Raises AuthenticationFailed, BudgetSpent or Stopped.
         """
         with self._confirming:
             if not self._is_key_accepted or operation.name in self._confirmed:

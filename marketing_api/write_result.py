@@ -17,6 +17,8 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Operation
 from marketing_api.records.values import read_int, read_or_none
 
+_IDS = {"id", "post_id"}
+
 
 def new_id(response: Response) -> int | None:
     """The id of what was added or synced; None where the service names none, which says nothing about the effect."""
@@ -24,13 +26,13 @@ def new_id(response: Response) -> int | None:
     values = {name.lower(): decode(raw) for name, raw in members.items()}
     named = values.get("id") or values.get("post_id")
     text = str(named).strip()
-    return (int(text) or None) if text.isascii() and text.isdecimal() and not isinstance(named, bool) else None
+    return int(text) or None if text.isascii() and text.isdecimal() and not isinstance(named, bool) else None
 
 
 def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:
-    """The words in which an `ok` response (`members`: those of `data`) says that the write did not happen, or None; id 0 says so, too.
+    """The words in which an `ok` response (`members`: those of `data`) says that the write did not happen, or None.
 
-    What was `sent` is taken out of the sentence first: a tag named "not found" is no refusal.
+    An id that is 0 says so, too. What was `sent` is taken out of the sentence first: a tag named "not found" is no refusal.
     """
     nested = next(_nested_errors(members), None)
     if nested is not None:
@@ -40,8 +42,9 @@ def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[st
             is_error = name.lower().startswith("error")
             if is_error or denies(operation, words, sent.values()):
                 return words
-    made = (value for name, value in members.items() if name.lower() in ("id", "post_id") and name.lower() in operation.result)
-    return "id 0, which is nobody's" if any(read_or_none(read_int, value) == 0 for value in made) else None  # api-observed row 45
+    named = (value for name, value in members.items() if name.lower() in _IDS.intersection(operation.result))
+    is_nothing_made = any(read_or_none(read_int, value) == 0 for value in named)  # api-observed row 45
+    return "id 0: nothing was made" if is_nothing_made else None
 
 
 #: Writes whose content is all there is to them: told that it is there already, all is as intended.

@@ -27,7 +27,8 @@ def business(payload: Any, params: Mapping[str, str]) -> Rows:
 
 def _with_short_name(entry: dict[str, Any]) -> dict[str, Any]:
     """The short name's member may be named after the service, followed by `Name` (api-observed row 47)."""
-    names = [name for name in entry if name.lower().endswith("name") and name.lower() not in ("businessname", "contactname")]
+    others = (name for name in entry if name.lower() not in ("businessname", "contactname"))
+    names = [name for name in others if name.lower().endswith("name")]
     return {("serviceName" if [name] == names else name): value for name, value in entry.items()}
 
 

@@ -37,7 +37,7 @@ class App:
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
         path = request.path[3:].lower().rstrip("/") if request.path.startswith("/1/") else request.path
-        name = "/".join(path.removesuffix(".json").split("/")[:2])  # more segments change nothing (api-observed row 53)
+        name = "/".join(path.removesuffix(".json").split("/")[:2])  # api-observed row 53
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
@@ -57,8 +57,8 @@ class App:
                 raise Refusal(*(responses.UNKNOWN if known.switches["bad-key"] == "1002" else responses.UNKNOWN_KEY))
             if operation is None:
                 raise Refusal(*responses.UNKNOWN)
-            if operation.area == "reputation" and tenant.switches["reputation"] != "present":
-                raise Refusal(*(responses.UNKNOWN if tenant.switches["reputation"] == "gone" else responses.UNKNOWN_KEY))
+            if operation.area == "reputation" and (refusal := responses.OF_REPUTATION.get(tenant.switches["reputation"])):
+                raise Refusal(*refusal)
             if tenant.faults.chances:
                 fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
             if fault is None or fault.has_effect:

@@ -12,6 +12,7 @@ from marketing_api.sandbox.world import channel
 _CHANNEL_NUMBERS = ("1", "2", "3", "4")
 #: Networks as specified, with the kind of their profiles.
 _SPECIFIED = {"facebook": "page", "twitter": "profile", "linkedin": "profile", "pinterest": "profile"}
+_PLURALS = {"company": "companies"}
 
 
 @rule("socialmedia/channels")
@@ -25,7 +26,7 @@ def channels(call: CheckedCall) -> Payload:
             if is_observed or kind == main:
                 lists.setdefault(kind, []).append(_target(call, kind, known, name))
         if is_observed or network in _SPECIFIED:
-            named = {"companies" if kind == "company" else f"{kind}s": entries for kind, entries in lists.items()}
+            named = {_PLURALS.get(kind, f"{kind}s"): entries for kind, entries in lists.items()}
             found[network.title()] = {"count": len(lists[main]), **named}
     return {"channels": call.map(found)}
 
@@ -120,7 +121,8 @@ def addpost(call: CheckedCall) -> Payload:
     """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable links become short ones."""
     message, at, network, wanted = call.get("message"), _scheduled(call), _network(call), call.words("channelid")
     posts, links = call.world.posts, call.world.links
-    call.must_exist("The channel", wanted, {*_CHANNEL_NUMBERS, *(str(known) for _, known, _ in WORDS["profiles"][network])})
+    shown = {str(known) for _, known, _ in WORDS["profiles"][network]}
+    call.must_exist("The channel", wanted, shown.union(_CHANNEL_NUMBERS))
 
     def short(match: re.Match[str]) -> str:
         url = f"https://go.example.com/w{salt(at, match[0]):08x}"

@@ -57,8 +57,8 @@ class App:
                 raise Refusal(*(responses.UNKNOWN if known.switches["bad-key"] == "1002" else responses.UNKNOWN_KEY))
             if operation is None:
                 raise Refusal(*responses.UNKNOWN)
-            if operation.area == "reputation" and (refusal := responses.OF_REPUTATION.get(tenant.switches["reputation"])):
-                raise Refusal(*refusal)
+            if operation.area == "reputation" and (words := responses.OF_REPUTATION.get(tenant.switches["reputation"])):
+                raise Refusal(*words)
             if tenant.faults.chances:
                 fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
             if fault is None or fault.has_effect:

@@ -19,7 +19,7 @@ from marketing_api import paging
 from marketing_api.client import Client, Connection, Failure, RequestBudget
 from marketing_api.clock import Clock
 from marketing_api.errors import MarketingApiError, NotAvailable, OtherBusiness, Refused
-from marketing_api.exchange import Exchange, Outcome, Response, new_request_id
+from marketing_api.exchange import Exchange, Response, new_request_id
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import account, campaigns, lists
 from marketing_api.parsing import parse_rows
@@ -32,8 +32,6 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: So many operations one after the other that are not available are more likely a key that is refused.
-_UNKNOWN_IN_A_ROW = 3
 #: Requests under way of all accounts together, and of one at most and at least: 16 keep a limit of 15/s busy up to a second of latency.
 _WORKERS, _MOST_WORKERS, _FEWEST_WORKERS = 256, 32, 8
 #: How far the clock may have been set back since a response was requested for it to count as recent.
@@ -105,6 +103,7 @@ class AccountSession:
         self.warehouse = warehouse
         self.planner = planner
         self.refused: dict[str, Failure] = {}  # in this run, by the call's key
+        self.unavailable: dict[str, NotAvailable] = {}  # operations, in this run
         self._now = now
         planner.now = self.now
         self._resume = dt.timedelta(hours=resume_hours)
@@ -114,10 +113,6 @@ class AccountSession:
         self.unfinished: set[str] = set()  # assets that a run was reading when it died
         self._spent: dict[str, Spent] = defaultdict(Spent)
         self._counting = threading.Lock()
-        self._responded: set[str] = set()  # operations, in this run
-        self._unknown: set[str] = set()  # operations that are not available, since there was a whole response to any
-        self._confirmed: set[str] = set()  # operations that are not available although the key is accepted
-        self._confirming = threading.Lock()
 
     def prepare(self, assets: Iterable[str], checkpoints: Checkpoints) -> None:
         """Find out from which request on archived responses have not been used by these assets: before `open` and `reuse`."""
@@ -183,28 +178,12 @@ class AccountSession:
         except (ZoneInfoNotFoundError, ValueError):
             log.warning("account %s names a time zone that is not known; %s is used", self.account, self.zone)
 
-    def confirm_key(self, operation: Operation) -> None:
-        """Request once more who the account is, since a key that is refused looks like an operation that does not exist (api-observed
-        row 1): where the operation has responded before in this run, or several others in a row are not available. Raises
-        AuthenticationFailed.
-        """
-        with self._confirming:
-            with self._counting:
-                self._unknown.add(operation.name)
-                is_sudden = operation.name in self._responded or len(self._unknown) >= _UNKNOWN_IN_A_ROW
-            if operation.name not in self._confirmed and is_sudden:
-                self.client.fetch(account.ME.bind())
-            self._confirmed.add(operation.name)
-
     def record(self, exchange: Exchange) -> Exchange:
         """Archive one request and count it for its operation; returns it as it is archived, which is what is loaded."""
         exchange = self.warehouse.archive.record(exchange)
         name = exchange.call.operation.name
         log.debug("%s: %s, %d ms", name, exchange.outcome.value, exchange.took_ms)
         with self._counting:
-            if exchange.outcome is Outcome.OK:
-                self._responded.add(name)
-                self._unknown.clear()
             self._spent[name].requests += 1
             self._spent[name].waited_s += exchange.waited_ms / 1000
         return exchange

@@ -325,17 +325,20 @@ class Fetcher:
 
     def _results(self, calls: Iterable[Call], *, reuses: bool = True) -> Iterator[Response | Failure]:
         """What need not be requested, since it was refused in this run or is in the archive and unused, and what the client fetches."""
-        session, refused = self.session, self.session.refused
+        session, refused, unavailable = self.session, self.session.refused, self.session.unavailable
 
         def known(call: Call) -> Response | Failure | None:
-            return refused.get(call.key) or (session.reuse(self.name, call) if reuses else None)
+            if found := refused.get(call.key) or (session.reuse(self.name, call) if reuses else None):
+                return found
+            error = unavailable.get(call.operation.name)
+            return Failure(call, error) if error else None
 
         for result in session.client.fetch_many(calls, known=known, urgency=self.urgency):
-            if isinstance(result, Failure):
-                if isinstance(result.error, NotAvailable):
-                    session.confirm_key(result.call.operation)
-                if isinstance(result.error, Refused | NotAvailable):  # a second try of this run would be refused like the first
+            if isinstance(result, Failure):  # a second try of this run would be refused like the first
+                if isinstance(result.error, Refused):
                     refused[result.call.key] = result
+                elif isinstance(result.error, NotAvailable):
+                    unavailable[result.call.operation.name] = result.error
             yield result
 
 

@@ -4,6 +4,7 @@ Belongs here: what users of the package call, and one request with everything ar
 what the limit learns, and the record. Not here: when to try again (`retry`), many calls at once (`worker_pool`), sockets (`transport`).
 """
 
+import contextlib
 import copy
 import dataclasses
 import logging
@@ -22,15 +23,19 @@ from marketing_api.errors import (
     AuthenticationFailed,
     BrokenResponse,
     MarketingApiError,
+    NotAvailable,
     OtherBusiness,
     OtherSubject,
     RateLimited,
+    Refused,
     Stopped,
+    Transient,
     Unreachable,
 )
 from marketing_api.exchange import Connection, Exchange, Outcome, Response, new_request_id
-from marketing_api.operation import Call
+from marketing_api.operation import Call, Operation
 from marketing_api.rate_limit import RateLimiter, RequestBudget, Slot, rate_report
+from marketing_api.records.account import ME
 from marketing_api.redaction import Secret
 from marketing_api.retry import FIRST_PAUSE, Retry, Silence
 from marketing_api.transport import Received, Transport
@@ -90,6 +95,9 @@ class Client:
         self._stop = threading.Event()
         self._retry = Retry(self._send, self._silence, self._stop, first_pause=first_pause)
         self._lockout: AuthenticationFailed | None = None
+        self._is_key_accepted = False  # `app/me` has responded
+        self._confirmed: set[str] = set()  # operations that are not available although the key is accepted
+        self._confirming = threading.Lock()
         self._named: dict[str, int] = {}  # by key of a call: another id than the requested one, which its last response named
         self._statistics = Statistics()
         self._lock = threading.Lock()
@@ -185,10 +193,24 @@ class Client:
             self._lockout = problem
         if self._is_closed():
             self._limiter.wake()
+        if isinstance(problem, NotAvailable):
+            self._confirm_key(call.operation)
         if problem is not None:
             raise problem
         body = received.body if call.operation.is_secret else kept.body
         return Response(kept.request_id, kept.account, kept.call, kept.requested_at, body)
+
+    def _confirm_key(self, operation: Operation) -> None:
+        """Request once more who the account is: a key that was revoked looks like an operation that is not there.
+
+        See api-observed rows 1 and 41. Raises AuthenticationFailed, BudgetSpent or Stopped.
+        """
+        with self._confirming:
+            if not self._is_key_accepted or operation.name in self._confirmed:
+                return
+            with contextlib.suppress(Transient, Refused):
+                self.fetch(ME.bind())
+            self._confirmed.add(operation.name)
 
     def _wait(self, first: bool, is_given_up: Callable[[], bool], before: Callable[[], object]) -> tuple[Slot, float]:
         """A slot, and the seconds that it was waited for."""
@@ -211,6 +233,7 @@ class Client:
         try:
             validation.check(call, received.status or 0, received.headers, received.body)
             self._accept(Response(begun.request_id, begun.account, call, begun.requested_at, received.body))
+            self._is_key_accepted |= call.operation.name == ME.name
         except OtherSubject as problem:
             # a contact of several lists may be named by another of its ids: then the same one comes again, which no mix-up brings
             before = self._named.pop(call.key, None)
@@ -218,6 +241,8 @@ class Client:
                 return None
             self._named[call.key] = problem.named
             return problem
+        except AuthenticationFailed as problem:
+            return validation.refused_by_operation(call.operation, problem) if self._is_key_accepted else problem
         except MarketingApiError as problem:
             return problem
         except (OSError, MemoryError):

@@ -5,7 +5,7 @@ MarketingApiError
 ├── LimitNotShared         correct MARKETING_BUDGET_URL, or see that the Redis it names is up: nothing was sent
 ├── AuthenticationFailed   stop: the key is missing, wrong or revoked
 │   └── OtherBusiness      stop: the key is another business's than the one whose data is kept under the account's name
-├── NotAvailable           give up on this table: the account does not have the operation (1002)
+├── NotAvailable           give up on this table: the account does not have the operation (1002; 1000 of a key that is accepted)
 ├── Refused                fix the call: the service understood it and said no
 ├── Transient              retry (writes only where it certainly took no effect)
 │   ├── RateLimited        wait for the window to reset, then retry
@@ -47,7 +47,7 @@ class ServiceError(MarketingApiError):
 
 
 class AuthenticationFailed(ServiceError):
-    """The key is missing, wrong or revoked (401, 1000, or 1002 on app/me). Never retried."""
+    """The key is missing, wrong or revoked (1002 on app/me; there or before it has responded, 401 or 1000). Never retried."""
 
 
 class OtherBusiness(AuthenticationFailed):
@@ -55,7 +55,7 @@ class OtherBusiness(AuthenticationFailed):
 
 
 class NotAvailable(ServiceError):
-    """The operation is unknown or not open to this account (1002 elsewhere). Costs its table only."""
+    """The operation is unknown or not open to this account (1002, 1000 or 401 where app/me responds). Costs its table only."""
 
 
 class Refused(ServiceError):

@@ -103,7 +103,7 @@ _LINK = re.compile(r"https?://\S+")
 _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: has no form on the wire
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _DATES = ("%Y-%m-%d", "%m/%d/%Y")
-_DATE_TIMES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", *_DATES)
+_DATE_TIMES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %I:%M %p", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", *_DATES)
 
 
 def _encoded(kind: Kind, value: Any) -> str:

@@ -10,7 +10,16 @@ from typing import Any
 import msgspec
 
 from marketing_api.envelope import Envelope, Parts, collection, decode, first_letter, part, parts_or_none, read_envelope, view
-from marketing_api.errors import AuthenticationFailed, BrokenResponse, MarketingApiError, NotAvailable, OtherSubject, RateLimited, Refused
+from marketing_api.errors import (
+    AuthenticationFailed,
+    BrokenResponse,
+    MarketingApiError,
+    NotAvailable,
+    OtherSubject,
+    RateLimited,
+    Refused,
+    ServiceError,
+)
 from marketing_api.exchange import Body, Response
 from marketing_api.operation import Call, Operation
 from marketing_api.rate_limit import RateReport, rate_report
@@ -46,6 +55,15 @@ def check(call: Call, status: int, headers: Mapping[str, str], body: Body | memo
     members = {name: decode(raw) for name, raw in (envelope.members or {}).items()}
     if (words := objection(operation, call.params, members)) is not None:  # api-observed rows 3 and 5
         raise Refused(f"{operation.name}: the service answered ok, but said: {_public(words)}", detail=members)
+
+
+def refused_by_operation(operation: Operation, problem: AuthenticationFailed) -> ServiceError:
+    """A refusal of a key that `app/me` accepts is one of the operation (api-observed row 41), whatever its words blame."""
+    if operation.name == "app/me":
+        return problem
+    what = "HTTP 401" if problem.code is None else f"errorCode {problem.code}"
+    message = f"{operation.name}: the service refused with {what}, though it accepts the key: not available to this account"
+    return NotAvailable(message, code=problem.code, detail=problem.detail)
 
 
 def flaw(response: Response) -> str:

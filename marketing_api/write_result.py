@@ -15,6 +15,9 @@ from typing import Any
 from marketing_api.envelope import decode, read_envelope
 from marketing_api.exchange import Response
 from marketing_api.operation import Operation
+from marketing_api.records.values import read_int, read_or_none
+
+_IDS = {"id", "post_id"}
 
 
 def new_id(response: Response) -> int | None:
@@ -23,13 +26,13 @@ def new_id(response: Response) -> int | None:
     values = {name.lower(): decode(raw) for name, raw in members.items()}
     named = values.get("id") or values.get("post_id")
     text = str(named).strip()
-    return int(text) if text.isascii() and text.isdecimal() and not isinstance(named, bool) else None
+    return int(text) or None if text.isascii() and text.isdecimal() and not isinstance(named, bool) else None
 
 
 def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:
     """The words in which an `ok` response (`members`: those of `data`) says that the write did not happen, or None.
 
-    What was `sent` is taken out of the sentence first: a tag named "not found" is no refusal.
+    An id that is 0 says so, too. What was `sent` is taken out of the sentence first: a tag named "not found" is no refusal.
     """
     nested = next(_nested_errors(members), None)
     if nested is not None:
@@ -39,7 +42,9 @@ def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[st
             is_error = name.lower().startswith("error")
             if is_error or denies(operation, words, sent.values()):
                 return words
-    return None
+    named = (value for name, value in members.items() if name.lower() in _IDS.intersection(operation.result))
+    is_nothing_made = any(read_or_none(read_int, value) == 0 for value in named)  # api-observed row 45
+    return "id 0: nothing was made" if is_nothing_made else None
 
 
 #: Writes whose content is all there is to them: told that it is there already, all is as intended.

@@ -71,7 +71,7 @@ def is_same(known: Owner, told: Owner) -> bool:
     """Whether it is the business that is known. Businesses are renamed and services move: an id that stays counts for more than either, but
     is no proof where both have changed, since each service counts its own.
     """
-    is_named_alike = (known.business_name, known.service_name) == (told.business_name, told.service_name)
+    is_named_alike = known.business_name == told.business_name and known.service_name in (None, told.service_name)
     is_there = known.host in (None, told.host)  # None: as an earlier version has loaded it
     if known.business_id is not None and told.business_id is not None:
         return known.business_id == told.business_id and (is_named_alike or is_there)

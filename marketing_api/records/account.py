@@ -22,7 +22,14 @@ class Business(Record):
 
 def business(payload: Any, params: Mapping[str, str]) -> Rows:
     """`business`: one object. No account is without its business: an empty one tells nothing."""
-    yield from each(Business, objects(payload)) if objects(payload) else [missing(Business, "business")]
+    yield from each(Business, objects(payload), _with_short_name) if objects(payload) else [missing(Business, "business")]
+
+
+def _with_short_name(entry: dict[str, Any]) -> dict[str, Any]:
+    """The short name's member may be named after the service, followed by `Name` (api-observed row 47)."""
+    others = (name for name in entry if name.lower() not in ("businessname", "contactname"))
+    names = [name for name in others if name.lower().endswith("name")]
+    return {("serviceName" if [name] == names else name): value for name, value in entry.items()}
 
 
 AREA = Area("account")

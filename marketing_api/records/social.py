@@ -15,8 +15,8 @@ class SocialProfile(Record):
 
     network: Network = key("Network in lower case, e.g. facebook.")
     kind: ApiWord = key("What it is on the network: page, profile, company, board or another word.")
-    profile_id: str = key("The network's id of it.", "id")
-    name: str | None = field("Name of a page, company or board; some networks give a profile's here.", personal=True)
+    profile_id: str = key("The network's id of it.", "id", "companyId")
+    name: str | None = field("Name of a page, company or board; some networks give a profile's here.", "name", "companyName", personal=True)
     screen_name: str | None = field("Screen name of a profile.", "screenname", personal=True)
     full_name: str | None = field("Full name of a profile.", "fullname", personal=True)
 

@@ -37,7 +37,7 @@ class App:
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
         path = request.path[3:].lower().rstrip("/") if request.path.startswith("/1/") else request.path
-        name = path.removesuffix(".json")
+        name = "/".join(path.removesuffix(".json").split("/")[:2])  # api-observed row 53
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
@@ -55,8 +55,10 @@ class App:
             if tenant is None or not tenant.admits(arrived):
                 outcome = "key"
                 raise Refusal(*(responses.UNKNOWN if known.switches["bad-key"] == "1002" else responses.UNKNOWN_KEY))
-            if operation is None or (operation.area == "reputation" and tenant.switches["reputation"] == "gone"):
+            if operation is None:
                 raise Refusal(*responses.UNKNOWN)
+            if operation.area == "reputation" and (words := responses.OF_REPUTATION.get(tenant.switches["reputation"])):
+                raise Refusal(*words)
             if tenant.faults.chances:
                 fault = tenant.faults.draw(operation.name, repr(sorted(given.items())), is_write=not operation.is_read)
             if fault is None or fault.has_effect:

@@ -7,6 +7,7 @@ from typing import Any
 from marketing_api.sandbox.lists import AUDIENCE_IDS
 from marketing_api.sandbox.mailing import Campaign, Links
 from marketing_api.sandbox.rules import NOT_VALID, RULES, CheckedCall, Payload, Refusal, missing, rule
+from marketing_api.sandbox.seed import WORDS
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
 
@@ -81,10 +82,10 @@ def _clicks(call: CheckedCall, campaign: Campaign) -> list[dict[str, Any]]:
 def _schedule(call: CheckedCall) -> dict[str, Any]:
     """A draft is never sent, a scheduled one at its time, any other at once.
 
-    Where only editing sends (api-observed row 34), what is added is a draft, and what is edited is sent when it is scheduled.
+    Where nothing is sent at once (api-observed row 34), what is not scheduled is a draft.
     """
     is_scheduled = call.is_true("isscheduled")
-    may_send = call.switches["sending"] == "added" or (is_scheduled and call.operation.name == "emailmarketing/editcampaign")
+    may_send = is_scheduled or call.switches["sending"] == "added"
     if call.is_true("isdraft") or call.get("type") == "automated" or not may_send:
         return {"scheduled_at": 0, "sent_at": 0}
     if is_scheduled and not call.has("scheduled_datetime"):
@@ -93,6 +94,9 @@ def _schedule(call: CheckedCall) -> dict[str, Any]:
 
 
 def _texts(call: CheckedCall) -> dict[str, Any]:
+    domain = call.get("fromemail").rpartition("@")[2].lower()
+    if call.switches["sender-domain"] == "verified" and domain and domain not in WORDS["sender_domains"]:
+        raise Refusal(NOT_VALID, "The sender domain is not verified", ("fromemail",))
     members = {"fromemail": "from_email", **{name: name for name in ("name", "subject", "body", "from_name", "reply_to")}}
     return {member: call.get(name) for name, member in members.items() if call.has(name)}
 
@@ -102,11 +106,12 @@ def _links(body: str) -> Links:
 
 
 def _targets(call: CheckedCall) -> tuple[int, ...]:
-    known = call.world.lists.all(call.now)
-    if any(wanted not in known for wanted in call.ids("lists")):
+    """Lists; some clients name them among the audiences (api-observed row 42)."""
+    known, lists, audiences = call.world.lists.all(call.now), call.ids("lists"), call.ids("audiences")
+    if any(wanted not in known for wanted in lists):
         raise missing("The list")
-    call.must_exist("The audience", call.ids("audiences"), AUDIENCE_IDS)
-    return tuple(call.ids("lists"))
+    call.must_exist("The audience", audiences, {*AUDIENCE_IDS, *known})
+    return tuple(dict.fromkeys([*lists, *(wanted for wanted in audiences if wanted in known)]))
 
 
 @rule("emailmarketing/addcampaign")

@@ -78,7 +78,8 @@ def getcontactbyemail(call: CheckedCall) -> Payload:
         return {"contact": {"errorCode": NOT_FOUND, "errorMessage": "The contact doesn't exist"}}
     if not found:
         raise missing("The contact")
-    if call.switches["email-found"] == "array":
+    form = call.switches["email-found"]
+    if form == "array" or (form == "by-list" and not call.has("listid")):
         return {"contact": found}
     return {"contact": {key: value for key, value in found[0].items() if key not in ("listid", "list_name")}}
 
@@ -130,10 +131,14 @@ def _lists(call: CheckedCall) -> list[int]:
 
 
 def _values(call: CheckedCall, lists: list[int]) -> dict[str, str]:
-    """Custom-field values without the field that stands for the address; a Refusal when none of the lists has a field."""
-    call.must_exist("The custom field", call.fields, {key for wanted in lists for key in labels(call, wanted)})
+    """Custom-field values without the field that stands for the address; a Refusal when none of the lists has a field.
+
+    What has a name in place of an id changes nothing (api-observed row 44).
+    """
+    fields = {key: value for key, value in call.fields.items() if key.isdecimal()}
+    call.must_exist("The custom field", fields, {key for wanted in lists for key in labels(call, wanted)})
     addresses = {email_field(call, wanted) for wanted in lists}
-    return {key: value for key, value in call.fields.items() if key not in addresses}
+    return {key: value for key, value in fields.items() if key not in addresses}
 
 
 def _address(call: CheckedCall, lists: list[int]) -> str:
@@ -155,7 +160,9 @@ def addcontact(call: CheckedCall) -> Payload:
     lists, status = _lists(call), _status(call)
     email, values = _address(call, lists), _values(call, lists)
     if email and any(_in_list(call, email, where) for where in lists):
-        raise Refusal(NOT_VALID, "The contact already exists", ("email",))
+        if (member := call.switches["contact-exists"]) == "refused":
+            raise Refusal(NOT_VALID, "The contact already exists", ("email",))
+        return {"id": call.an_id(0), member: "The contact already exists"}  # api-observed row 45
     ids = [call.world.subscribers.add(where, email, ACTIVE if status is None else status, call.now, values) for where in lists]
     return {"id": call.an_id(ids[0]), "item": "The contact was added successfully"}
 

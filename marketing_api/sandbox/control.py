@@ -92,7 +92,7 @@ def _statuses(_: App, tenants: list[Tenant], params: Params, real: float) -> Any
 
 
 def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
-    """The truth of one account: how many contacts there are, requests by operation and outcome."""
+    """The truth of one account: how many contacts there are, its sub-accounts, requests by operation and outcome."""
     tenant = tenants[0]
     tenant.settle(real)
     world, now = tenant.world, tenant.world.now()
@@ -104,6 +104,7 @@ def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
         "seed": world.account.origin.seed,
         "contacts": sum(counted.values()),
         "contacts_by_list": counted,
+        "sub_accounts": {wanted: each["name"] for wanted, each in world.businesses.all(now).items()},
         "account": tenant.name,
         "requests": sum(one.total() for one in tenant.outcomes.values()),
         "outcomes": tenant.outcomes,

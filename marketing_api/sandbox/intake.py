@@ -92,6 +92,15 @@ def _calendar_day(text: str, end: str) -> str:
     return end if word.lower() == "none" or (year and not 1971 <= int(year[0]) <= 2999) else word
 
 
+def _as_specified(operation: Operation, given: Params, switches: Switches) -> Params:
+    """What clients write otherwise: lists of a campaign as `recipients` (api-observed row 42), and days of the calendar."""
+    if operation.name.endswith("campaign"):
+        return {re.sub("^recipients", "lists", name): value for name, value in given.items()}
+    if operation.name != "socialmedia/calendar" or not switches.is_on("calendar-words"):
+        return given
+    return given | {name: _calendar_day(given[name], end) for name, end in _OPEN_ENDS.items() if name in given}
+
+
 def check(operation: Operation, given: Params, switches: Switches) -> tuple[Params, Params]:
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad one."""
     required = {parameter.name for parameter in operation.parameters if parameter.required}
@@ -99,8 +108,7 @@ def check(operation: Operation, given: Params, switches: Switches) -> tuple[Para
     required = required | by_a_variant if switches["required"] == "variants" else required - by_a_variant
     if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
         required.discard("listid")  # api-observed row 35
-    if operation.name == "socialmedia/calendar" and switches.is_on("calendar-words"):
-        given = given | {name: _calendar_day(given[name], end) for name, end in _OPEN_ENDS.items() if name in given}
+    given = _as_specified(operation, given, switches)
     checked, fields, bad = Params(), Params(), []
     for parameter in operation.parameters:
         name = parameter.name.lower()
@@ -110,6 +118,9 @@ def check(operation: Operation, given: Params, switches: Switches) -> tuple[Para
             fields = _fields(given.get(name, "")) | keyed
             continue
         value = given.get(name, ",".join(keyed.values())).strip()
+        if name == "scheduleddate" and value.isdecimal():  # unix seconds (api-observed row 46)
+            checked[parameter.name] = value
+            continue
         try:
             checked.update(parameter.encode(value, operation.name) if value else {})
         except InvalidCall:

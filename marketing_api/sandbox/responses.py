@@ -59,6 +59,9 @@ RATE_LIMITED = 429, "Too Many Requests"
 #: For unknown operations, and for unknown keys by the specification (api-observed row 1).
 UNKNOWN = UNAVAILABLE, "The system cannot find the requested action"
 UNKNOWN_KEY = WRONG_KEY, "Authentication failed: the key is missing or wrong"
+#: By position of the switch (api-observed rows 30 and 41).
+OF_REPUTATION = {"gone": UNKNOWN, "refused": UNKNOWN_KEY}
+_REFUSALS = {"429": RATE_LIMITED, "1000": UNKNOWN_KEY, "1002": UNKNOWN}
 
 
 def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
@@ -88,8 +91,8 @@ def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
 def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -> Response:
     """The response as it arrives; what it was to be matters only where the fault has an effect."""
     match fault.name:
-        case "429" | "1002":
-            return error(tenant, Refusal(*(UNKNOWN if fault.name == "1002" else RATE_LIMITED)), rate)
+        case "429" | "1000" | "1002":
+            return error(tenant, Refusal(*_REFUSALS[fault.name]), rate)
         case "reset" | "lost-answer":
             return Response(200, b"", mishap="reset" if fault.name == "reset" else "close")
         case "502-html" | "html-200":

@@ -9,33 +9,36 @@ from marketing_api.sandbox.seed import WORDS, Thing, salt
 from marketing_api.sandbox.world import channel
 
 #: `channelid` as specified, beside the ids of pages and profiles (api-observed row 24).
-_CHANNEL_NUMBERS = (1, 2, 3, 4)
+_CHANNEL_NUMBERS = ("1", "2", "3", "4")
+#: Networks as specified, with the kind of their profiles.
+_SPECIFIED = {"facebook": "page", "twitter": "profile", "linkedin": "profile", "pinterest": "profile"}
+_PLURALS = {"company": "companies"}
 
 
 @rule("socialmedia/channels")
 def channels(call: CheckedCall) -> Payload:
     """Keyed by network; api-observed row 23 adds companies, boards and networks."""
-    found: dict[str, dict[str, Any]] = {}
-    for network in ("facebook", "twitter", "linkedin"):
-        kind, known, name = WORDS["profiles"][network]
-        if kind == "page":
-            entries = [{"id": call.an_id(known), "name": name}, {"id": call.an_id(known + 7), "name": f"{name} (East Pier)"}]
-        else:
-            entries = [_profile(call, known, name.lower().replace(" ", ""), name)]
-        found[network.title()] = {"count": len(entries), f"{kind}s": entries}
-    found["Pinterest"] = {"count": 0, "profiles": []}
-    if call.switches["channels"] == "observed":
-        found["Linkedin"]["companies"] = [{"id": call.an_id(7_799), "name": "Our kitchen, the company"}]
-        found["Pinterest"]["boards"] = [{"id": call.an_id(9_931), "name": "Recipes"}]
-        _, known, name = WORDS["profiles"]["instagram"]
-        found["Instagram"] = {"count": 1, "profiles": [_profile(call, known, name, name)]}
-        found["Tiktok"] = {"count": 1, "accounts": [{"id": "tk_5512", "name": "ourkitchen"}]}
+    is_observed, found = call.switches["channels"] != "specified", {}
+    for network, targets in WORDS["profiles"].items():
+        main = _SPECIFIED.get(network, targets[0][0])
+        lists: dict[str, list[Any]] = {main: []}
+        for kind, known, name in targets:
+            if is_observed or kind == main:
+                lists.setdefault(kind, []).append(_target(call, kind, known, name))
+        if is_observed or network in _SPECIFIED:
+            named = {_PLURALS.get(kind, f"{kind}s"): entries for kind, entries in lists.items()}
+            found[network.title()] = {"count": len(lists[main]), **named}
     return {"channels": call.map(found)}
 
 
-def _profile(call: CheckedCall, known: int, screen_name: str, name: str) -> dict[str, Any]:
-    beside = {"name": name} if call.switches["channels"] == "observed" else {}  # api-observed row 36
-    return {"id": call.an_id(known), **beside, "screenname": screen_name, "fullname": name}
+def _target(call: CheckedCall, kind: str, known: int, name: str) -> dict[str, Any]:
+    form = call.switches["channels"]
+    if kind == "company" and form == "company-id":  # api-observed row 46
+        return {"companyId": call.an_id(known), "companyName": name}
+    if kind != "profile":
+        return {"id": call.an_id(known), "name": name}
+    beside = {} if form == "specified" else {"name": name}  # api-observed row 36
+    return {"id": call.an_id(known), **beside, "screenname": name.lower().replace(" ", ""), "fullname": name}
 
 
 @rule("socialmedia/calendar")
@@ -86,7 +89,7 @@ def stats(call: CheckedCall) -> Payload:
 
 @rule("socialmedia/getpost")
 def getpost(call: CheckedCall) -> Payload:
-    post, network = _existing(call), call.get("channel")
+    post, network = _existing(call), _network(call)
     return {
         "item": {
             "id": call.an_id(call.id()),
@@ -100,10 +103,15 @@ def getpost(call: CheckedCall) -> Payload:
     }
 
 
+def _network(call: CheckedCall) -> str:
+    """A company's page at LinkedIn has a word of its own (api-observed row 46)."""
+    return call.get("channel").removesuffix("_company")
+
+
 def _existing(call: CheckedCall) -> Thing:
     """The post, on the network that is named if one is."""
     post = call.existing(call.world.posts)
-    if call.has("channel") and all(one["network"] != call.get("channel") for one in post["channels"]):
+    if call.has("channel") and all(one["network"] != _network(call) for one in post["channels"]):
         raise missing("The post")
     return post
 
@@ -111,9 +119,10 @@ def _existing(call: CheckedCall) -> Thing:
 @rule("socialmedia/addpost")
 def addpost(call: CheckedCall) -> Payload:
     """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable links become short ones."""
-    message, at, network, wanted = call.get("message"), _scheduled(call), call.get("channel"), call.ids("channelid")
-    posts, links, known = call.world.posts, call.world.links, WORDS["profiles"][network][1]
-    call.must_exist("The channel", wanted, {known, known + 7, *_CHANNEL_NUMBERS})
+    message, at, network, wanted = call.get("message"), _scheduled(call), _network(call), call.words("channelid")
+    posts, links = call.world.posts, call.world.links
+    shown = {str(known) for _, known, _ in WORDS["profiles"][network]}
+    call.must_exist("The channel", wanted, shown.union(_CHANNEL_NUMBERS))
 
     def short(match: re.Match[str]) -> str:
         url = f"https://go.example.com/w{salt(at, match[0]):08x}"
@@ -132,6 +141,8 @@ def _scheduled(call: CheckedCall) -> int:
         return call.now
     if not call.has("scheduleddate"):
         raise Refusal(NOT_VALID, "scheduleddate is required", ("scheduleddate",))
+    if call.get("scheduleddate").isdecimal():  # unix seconds (api-observed row 46)
+        return int(call.get("scheduleddate"))
     hour, _, minute = call.get("scheduledhours", "12").partition(":")
     if not hour.isdecimal() or (minute and not minute.isdecimal()):
         raise Refusal(NOT_VALID, "scheduledhours is not valid", ("scheduledhours",))
@@ -156,7 +167,7 @@ def editpost(call: CheckedCall) -> Payload:
 def deletepost(call: CheckedCall) -> Payload:
     """From one network, or from all when none is named."""
     posts, channels = call.world.posts, _existing(call)["channels"]
-    rest = [one for one in channels if call.has("channel") and one["network"] != call.get("channel")]
+    rest = [one for one in channels if call.has("channel") and one["network"] != _network(call)]
     if not rest:
         return call.deleted(posts)
     posts.edit(call.id(), {"channels": rest})

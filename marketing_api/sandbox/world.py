@@ -90,10 +90,11 @@ _BEGAN = (HISTORY_DAYS - 150) * DAY
 _EVERY = int(3.4 * DAY)
 
 
-def channel(network: str, channel_id: int = 0) -> Thing:
-    """To what a post on that network goes."""
-    kind, known, name = WORDS["profiles"][network]
-    return {"network": network, "type": kind, "id": channel_id or known, "name": name}
+def channel(network: str, wanted: str = "") -> Thing:
+    """To what a post on that network goes; `wanted` is an id."""
+    targets = WORDS["profiles"][network]
+    kind, known, name = next((each for each in targets if str(each[1]) == wanted), targets[0])
+    return {"network": network, "type": kind, "id": int(wanted) if wanted.isdecimal() else known, "name": name}
 
 
 def seeded_posts(account: Account, now: int) -> Iterator[tuple[int, Thing]]:

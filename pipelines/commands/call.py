@@ -29,6 +29,7 @@ from pipelines.options import ACCOUNT, JSON, Option
 from pipelines.output import Finding, Findings, emit
 from pipelines.settings import Settings, SettingsError, account_named
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.write_back.refusals import known
 
 #: Seconds; all tries together take less than two, since a person waits.
 _FIRST_PAUSE = 0.03
@@ -117,7 +118,9 @@ def call(arguments: Arguments, settings: Settings) -> int:
                     client.fetch(account.ME.bind())
                 return _print(client, call)
             except MarketingApiError as problem:
-                return print_error(f"marketing-sync: {explained(connection, problem)}", explain(problem)[1])
+                refusal = None if call.operation.is_read else known(str(problem))
+                remedy = f"\nto do: {refusal.remedy}" if refusal else ""
+                return print_error(f"marketing-sync: {explained(connection, problem)}{remedy}", explain(problem)[1])
 
 
 def _print(client: Client, call: Call) -> int:

@@ -28,6 +28,9 @@ FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
 
 T = TypeVar("T")
 
+#: Of rows that put somebody on a list (api-observed row 52).
+REACHES_PEOPLE = "whoever comes onto a list is sent the mails of automations that start there, at once"
+
 
 @dataclass
 class Planning:

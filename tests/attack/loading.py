@@ -226,9 +226,9 @@ class Ground:
             client=service,
             listings_at_once=1,
             accepts_shrinking=False,
-            confirm_key=lambda operation: None,
             zone=ZONE,
             refused={},
+            unavailable={},
             reuse=lambda asset, call: None,
         )
         params: dict[str, Any] = dict(question.params)

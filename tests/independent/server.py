@@ -87,7 +87,7 @@ class Service:
         action = READS.get(operation) or WRITES.get(operation)
         try:
             if action is None or operation in v.missing:
-                raise ServiceFault(1002, "Cannot find the requested action")
+                raise ServiceFault(v.missing_code, "Cannot find the requested action")
             return 200, action(self.world, params), True
         except ServiceFault as refusal:
             return v.error_status, {"errorCode": refusal.code, "errorMessage": str(refusal)}, False

@@ -111,6 +111,7 @@ def test_faults_cost_retries_and_outages_cost_their_own_tables_only(tmp_path: Pa
         ignore_limit=True,
         count="missing",
         missing=frozenset({"reputation/sentiment", "goal/listbydomain"}),
+        missing_code=1000,
         broken=frozenset({"socialmedia/stats"}),
         rate_place="header",
         rate_headers=False,

@@ -58,7 +58,8 @@ class Variants:
     tag_needs: str = ""  # "email" (addtag and removetag) or "id" (removetag): required there
     several_lists: str = "all"  # or "first" (the others silently not), "refused": what synccontact makes of several list ids
     status_required: bool = False  # synccontact refuses to go without
-    missing: frozenset[str] = frozenset()  # operations answered with 1002
+    missing: frozenset[str] = frozenset()  # operations answered with an error
+    missing_code: int = 1002  # or 1000, as if the key were wrong (row 41)
     broken: frozenset[str] = frozenset()  # operations answered with 500 for ever
     faults: dict[str, float] = field(default_factory=dict)  # fault -> share of requests, see limits.FAULTS
     write_faults: dict[str, float] = field(default_factory=dict)  # the same for writes, after their effect or `-before` it
@@ -153,7 +154,7 @@ def bold(rng: random.Random) -> Variants:
         {"count": "wrong"},
         {"empty_as_null": True, "empty_as_list": False},
         {"booleans": True},
-        {"error_status": 401, "missing": frozenset(rng.sample(EXPENDABLE, 2))},
+        {"error_status": 401, "missing": frozenset(rng.sample(EXPENDABLE, 2)), "missing_code": rng.choice([1000, 1002])},
         {"reported_limit": 90},
     ]
     for extra in rng.sample(extras, 2):

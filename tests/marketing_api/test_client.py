@@ -28,6 +28,7 @@ from marketing_api.errors import (
 from marketing_api.exchange import Outcome
 from marketing_api.operation import Call
 from marketing_api.operations import account, contacts
+from marketing_api.records.contacts import EDITCONTACT
 from tests.marketing_api.conftest import KEY, MakeBench
 from tests.marketing_api.scripted_server import Reply, ScriptedServer, ok, over_limit, refusal
 
@@ -148,6 +149,39 @@ def test_a_refused_key_stops_every_later_question_unasked(bench: MakeBench) -> N
         with pytest.raises(AuthenticationFailed):
             at.client.fetch(ME)
     assert len(at.asked) == 1
+
+
+SUSPICIOUS = pytest.mark.parametrize(
+    "reply",
+    [refusal(1000, status=401, text="Authentication failed"), refusal(1000), Reply(401, b"who are you"), refusal(1002)],
+    ids=["401 and 1000", "1000", "401", "1002"],
+)
+
+
+@SUSPICIOUS
+def test_what_one_operation_refuses_stops_no_other_while_the_key_is_accepted(bench: MakeBench, reply: Reply) -> None:
+    """api-observed row 41. Whether it is, is asked once an operation."""
+    at = bench(lambda asked: ok() if asked.operation == "app/me" else reply)
+    at.client.fetch(ME)
+    for _ in range(3):
+        with pytest.raises(NotAvailable, match="not available to this account") as caught:
+            at.client.fetch(contacts.GETCONTACT.bind(id=7))
+        assert "key is missing" not in str(caught.value)
+        assert "Authentication" not in str(caught.value)
+    with pytest.raises(NotAvailable):
+        at.client.write(EDITCONTACT.bind(id=7))
+    assert at.client.fetch(ME)
+    assert [asked.operation for asked in at.asked].count("app/me") == 1 + 2 + 1
+
+
+@SUSPICIOUS
+def test_a_key_that_is_revoked_in_the_middle_stops_everything(bench: MakeBench, reply: Reply) -> None:
+    at = bench(ok(), reply)
+    at.client.fetch(ME)
+    for _ in range(3):
+        with pytest.raises(AuthenticationFailed, match="key"):
+            at.client.write(EDITCONTACT.bind(id=7))
+    assert [asked.operation for asked in at.asked] == ["app/me", "emailmarketing/editcontact", "app/me"]
 
 
 def test_redirects_are_not_followed(bench: MakeBench) -> None:

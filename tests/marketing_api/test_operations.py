@@ -45,12 +45,12 @@ CHOICES = {
     "socialmedia/stats": {"channels": f"all {NETWORKS} pinterest", "sort": "asc desc"},
     "socialmedia/getpost": {"channel": NETWORKS},
     "socialmedia/addpost": {
-        "channel": f"{NETWORKS} pinterest instagram",
+        "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",  # the last two: api-observed rows 23 and 46
         "scheduledampm": "AM PM am pm",
         "channels": f"all {NETWORKS}",
     },
     "socialmedia/editpost": {
-        "channel": f"{NETWORKS} pinterest instagram",
+        "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",  # the last two: api-observed rows 23 and 46
         "scheduledampm": "AM PM am pm",
         "channels": f"all {NETWORKS}",
     },

@@ -121,7 +121,7 @@ def test_bad_key_stops(body: bytes, status: int) -> None:
 def test_1002_is_the_key_on_app_me_and_the_operation_elsewhere() -> None:
     assert isinstance(verdict(account.ME, error("1002")), AuthenticationFailed)
     assert isinstance(contacts_verdict(error("1002")), NotAvailable)
-    assert isinstance(contacts_verdict(error(1002), 401), NotAvailable)  # the run then asks app/me whether the key still holds
+    assert isinstance(contacts_verdict(error(1002), 401), NotAvailable)  # the client then asks app/me whether the key still holds
 
 
 def test_a_401_with_a_code_of_its_own_is_a_refusal_like_others() -> None:

@@ -128,8 +128,10 @@ def mixed(count: int) -> Iterator[Call]:
         yield lists.GETLIST.bind(id=number)
 
 
-def test_an_operation_that_is_not_available_is_not_asked_further(bench: MakeBench) -> None:
-    at = bench(by_operation(refusal(1002)), workers=4)
+@pytest.mark.parametrize("code", [1000, 1002])
+def test_an_operation_that_is_not_available_is_not_asked_further(bench: MakeBench, code: int) -> None:
+    at = bench(by_operation(refusal(code)), workers=4)
+    at.client.fetch(account.ME.bind())
     results = list(at.client.fetch_many(mixed(200)))
     failures = [result for result in results if isinstance(result, Failure)]
     assert len(results) == 400

@@ -181,6 +181,23 @@ def test_an_answer_without_words_is_a_success(data: Any) -> None:
     assert not is_refused(TAG, data)
 
 
+@pytest.mark.parametrize("made", [0, "0", 0.0, " 00 "])
+def test_id_0_is_no_success(made: Any) -> None:
+    """api-observed row 45. Where a write makes nothing, an id says nothing."""
+    post = ALL["socialmedia/addpost"].bind(message="Hello", channel="facebook", channelid=1)
+    assert is_refused(ADD, {"id": made, "item": "The contact was added"})
+    assert is_refused(SYNC, {"ID": made})
+    assert is_refused(post, {"post_id": made})
+    assert not is_refused(TAG, {"id": made, "item": "The tag was added"})
+    assert not is_refused(SYNC, {"id": 10, "item": "The contact was synced"})
+
+
+@pytest.mark.parametrize("member", ["item", "error"])
+def test_a_contact_that_exists_is_refused_by_its_words(member: str) -> None:
+    with pytest.raises(Refused, match="said: The contact already exists"):
+        validation.check(ADD, 200, {}, told({"id": "0", member: "The contact already exists"}))
+
+
 @pytest.mark.parametrize("status", [200, 400, 404, 500])
 def test_an_ok_envelope_counts_whatever_the_http_status_says(status: int) -> None:
     assert not is_refused(TAG, {"item": "The tag was added"}, status)
@@ -194,7 +211,8 @@ def test_the_refusal_shows_the_words_without_addresses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "named"), [({"id": "12", "item": "x"}, 12), ({"post_id": 7}, 7), ({"item": "x"}, None), ({"id": True}, None)]
+    ("data", "named"),
+    [({"id": "12", "item": "x"}, 12), ({"post_id": 7}, 7), ({"item": "x"}, None), ({"id": True}, None), ({"id": "0"}, None)],
 )
 def test_the_new_id_is_read_where_the_answer_has_one(data: Any, named: int | None) -> None:
     response = Response(1, "main", TAG, dt.datetime.now(dt.UTC), told(data))

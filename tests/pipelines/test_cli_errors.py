@@ -159,6 +159,17 @@ def test_a_key_revoked_in_the_middle_stops_the_asking_and_is_said(command: Comma
         assert service.count < 60 + 70, "it went on asking"
 
 
+def test_a_known_refusal_of_a_write_by_hand_says_what_to_do(command: Command) -> None:
+    """api-observed rows 45 and 50."""
+    texts = ("name=n", "subject=s", "body=b", "fromemail=a@example.org", "from_name=f", "reply_to=a@example.org", "type=standard")
+    with serve(Options(contacts=100, rate_limit=0, switches={"sender-domain": "verified", "contact-exists": "item"})) as url:
+        campaign = command("call", "emailmarketing/addcampaign", *texts, "--yes", sandbox=Sandbox(url))
+        says(campaign, 1, "The sender domain is not verified", "to do: verify the domain in the service's settings")
+        add = ("call", "emailmarketing/addcontact", "email=new@example.com", "listid=1801", "status=Active", "--yes")
+        assert command(*add, sandbox=Sandbox(url)).code == 0
+        says(command(*add, sandbox=Sandbox(url)), 1, "The contact already exists", "to do: nothing, or change it")
+
+
 # -- the home
 
 

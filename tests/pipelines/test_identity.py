@@ -51,7 +51,7 @@ def test_another_id_is_another_business_and_the_same_one_at_its_host_never_is(kn
         assert known.business_id == told.business_id or not is_same(known, told)
         if known.business_id == told.business_id and known.host == told.host:
             assert is_same(known, told), "the service renames businesses"
-    elif known.is_told and (known.business_name, known.service_name) != (told.business_name, told.service_name):
+    elif known.is_told and (known.business_name != told.business_name or known.service_name not in (None, told.service_name)):
         assert not is_same(known, told)
 
 
@@ -66,8 +66,19 @@ def test_another_id_is_another_business_and_the_same_one_at_its_host_never_is(kn
         (Owner(1, "Harbor Coffee", "harbor", "api.example.com"), Owner(None, "Harbor Coffee", "harbor", "api.example.com"), True),
         (Owner(1, "Harbor Coffee", "harbor", "api.example.com"), Owner(host="api.example.com"), False),
         (Owner(), Owner(1, "Harbor Coffee", "harbor", "api.example.com"), True),
+        (Owner(None, "Harbor Coffee"), Owner(None, "Harbor Coffee", "harbor"), True),
     ],
-    ids=["renamed", "moved", "both: each service counts its own", "no id, another host", "of before", "no id tonight", "nothing", "new"],
+    ids=[
+        "renamed",
+        "moved",
+        "both: each service counts its own",
+        "no id, another host",
+        "of before",
+        "no id tonight",
+        "nothing",
+        "new",
+        "short name read since",
+    ],
 )
 def test_which_business_is_the_same(known: Owner, told: Owner, is_ours: bool) -> None:
     assert is_same(known, told) is is_ours

@@ -222,12 +222,23 @@ def _live(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     monkeypatch.chdir(settings.home)
 
 
+@pytest.mark.parametrize("code", ["1000", "1002"])
 @pytest.mark.slow
-def test_what_an_account_lacks_fails_no_step(run_job: RunJob, service: Sandbox) -> None:
-    service.control("faults", **{"1002": "1@user/managers"})
-    result = run_job(sources.users, sources.managers)
+def test_what_an_account_lacks_fails_no_step_and_is_asked_no_further(run_job: RunJob, service: Sandbox, code: str) -> None:
+    """The service says 1000 to one operation of a key that it accepts (api-observed row 41)."""
+    service.control("faults", **{code: "1@user/managers,emailmarketing/getcontacttimeline"})
+    result = run_job(sources.users, sources.managers, sources.lists, sources.contacts, sources.timelines, sources.coupons)
     assert result.success
-    assert [check.asset_key.path[-1] for check in result.get_asset_check_evaluations() if not check.passed] == ["managers"]
+    checks = {check.asset_key.path[-1]: check for check in result.get_asset_check_evaluations() if check.check_name == "complete"}
+    assert {name.partition("_")[0] for name, check in checks.items() if not check.passed} == {"managers", "timeline"}
+    reason = str(checks["managers"].description)
+    assert "not available to this account" in reason
+    assert "key is missing" not in reason
+    asked = operations(service)
+    assert asked["user/managers"] == 1
+    assert asked["emailmarketing/getcontacttimeline"] < 10, "of 100 contacts, those that were under way"
+    assert asked["emailmarketing/getcoupon"] > 50
+    assert asked["app/me"] == 3, "once more for each of the two"
 
 
 def test_a_wrong_key_fails_every_step_with_one_request(run_job: RunJob, service: Sandbox, settings: Settings) -> None:

@@ -28,7 +28,7 @@ from pipelines.write_back.input.values import STATUS_WORDS, BadValue
 from pipelines.write_back.item import DONE, Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import LIST, Kind, Outgoing
 from pipelines.write_back.outbox.outbox import Entry
-from pipelines.write_back.planning import QUEUED, SENT_BEFORE, UNCHANGED, Planning, bound
+from pipelines.write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, UNCHANGED, Planning, bound
 from pipelines.write_back.verification import Compared, ReadBack, Readings
 
 #: Share of the requests that is read back of a `sample`.
@@ -266,6 +266,7 @@ class _Comparison:
         elif any(is_raised(word, status) for word in case.present):
             self._planning.count(RESUBSCRIBED)
         if not now.exists:
+            self._planning.warn(REACHES_PEOPLE)
             if status == ACTIVE and any(member.status_code in (2, 3) for member in members):
                 self._planning.count(_ADDED_ELSEWHERE)
             self._planning.addition(row.number, row.email, self._known.lists.names[list_id], row.values)

@@ -21,7 +21,7 @@ from pipelines.write_back.input.values import BadValue
 from pipelines.write_back.item import Effect, Item, Past, State
 from pipelines.write_back.kinds.kind import BY_WHO, LIST, WHO, Kind, Outgoing
 from pipelines.write_back.outbox.outbox import Entry
-from pipelines.write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
+from pipelines.write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, Planning, bound, resolve
 from pipelines.write_back.verification import Compared, ReadBack, Readings
 
 ON_TARGET, OFF_LIST = "already on the list", "not on the list"
@@ -182,6 +182,8 @@ class _Removing:
         for fate in to_send:
             self._send(row, person, source, fate.contact_id)
         if to_send:
+            if row.target is not None:
+                self._planning.warn(REACHES_PEOPLE)
             return
         first = fates[0]
         if refused := next((fate.refused for fate in fates if fate.refused is not None), None):

@@ -31,6 +31,13 @@ def test_unknown_networks_and_sub_lists_are_read_by_the_same_rule() -> None:
     assert [(each.network, each.kind, each.profile_id) for each in found] == [("mastodon", "gallery", "7")]
 
 
+def test_companies_have_names_of_their_own() -> None:
+    """api-observed row 46."""
+    channels = {"Linkedin": {"count": 0, "profiles": [], "companies": [{"companyId": 7, "companyName": "Corner Ltd"}]}}
+    (company,) = records(SocialProfile, social.CHANNELS, {"channels": channels})
+    assert (company.kind, company.profile_id, company.name) == ("company", "7", "Corner Ltd")
+
+
 @pytest.mark.parametrize("count", [{"id": "7"}, [{"id": "7"}], {}, []])
 def test_a_count_that_is_a_collection_is_no_profile_and_proves_nothing(count: Any) -> None:
     channels = {"channels": {"Facebook": {"count": count, "pages": [{"id": "1"}]}}}

@@ -55,12 +55,13 @@ def test_fault_may_be_limited_to_operations() -> None:
     assert [ask.reply(name).status for name in ("goal/lists", "webhook/lists", "app/me")] == [500, 500, 200]
 
 
-def test_operation_may_be_gone_for_good() -> None:
-    ask = asking(contacts=100, faults={"1002": "1@goal/lists"})
+@pytest.mark.parametrize(("name", "status"), [("1000", 401), ("1002", 200)])
+def test_operation_may_be_gone_for_good(name: str, status: int) -> None:
+    ask = asking(contacts=100, faults={name: "1@goal/lists"})
     for _ in range(3):
         with pytest.raises(Refused) as refused:
             ask.data("goal/lists")
-        assert refused.value.code == 1002
+        assert (str(refused.value.code), refused.value.status) == (name, status)
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=NAMES)

@@ -13,6 +13,7 @@ from marketing_api.sandbox.responses import Request
 from marketing_api.sandbox.switches import SWITCHES
 from tests.marketing_api.sandbox.asking import Asking, Refused, asking, content, params_for
 
+COMPANY = "Our kitchen, the company"
 #: A look at what a switch changes, and what each of its values makes of it.
 Look = Callable[[Asking], Any]
 CASES: list[tuple[str, Look, dict[str, Any]]] = []
@@ -62,9 +63,11 @@ def email_missing(ask: Asking) -> Any:
         return "refused"
 
 
-@case("email-found", object=dict, array=list)
+@case("email-found", object=[dict, dict], array=[list, list], by_list=[list, dict])
 def email_found(ask: Asking) -> Any:
-    return type(ask.data("emailmarketing/getcontactbyemail", email=_first(ask)["email"])["contact"])
+    """Without and with a list (row 48)."""
+    email = _first(ask)["email"]
+    return [type(ask.data("emailmarketing/getcontactbyemail", email=email, **where)["contact"]) for where in ({}, {"listid": 1801})]
 
 
 @case("addtag-missing", error="refused", soft="The contact doesn't exist")
@@ -227,10 +230,12 @@ def sent_key(ask: Asking) -> Any:
     return _timeline(ask)["timeline"]["data"][0]["key"]
 
 
-@case("channels", specified=False, observed=True)
+@case("channels", specified=None, observed={"id": "7799", "name": COMPANY}, company_id={"companyId": "7799", "companyName": COMPANY})
 def channels(ask: Asking) -> Any:
+    """The company (row 46)."""
     found = ask.data("socialmedia/channels")["channels"]
-    return "Instagram" in found and "companies" in found["Linkedin"]
+    assert ("Instagram" in found) is ("companies" in found["Linkedin"])
+    return next(iter(found["Linkedin"].get("companies", ())), None)
 
 
 @case("clickers", any={0: False, 1: True}, always={0: True, 1: True}, never={0: False, 1: False})
@@ -287,7 +292,7 @@ def header_extras(ask: Asking) -> Any:
     return "cached" in header, type(header["limit"])
 
 
-@case("reputation", present=None, gone=1002)
+@case("reputation", present=None, gone=1002, refused=1000)
 def reputation(ask: Asking) -> Any:
     try:
         ask.data("reputation/direct")
@@ -296,9 +301,9 @@ def reputation(ask: Asking) -> Any:
     return None
 
 
-@case("sending", added=("Sent", "Scheduled"), edited=("Draft", "Scheduled"))
+@case("sending", added=("Sent", "Scheduled", "Scheduled"), edited=("Draft", "Scheduled", "Scheduled"))
 def sending(ask: Asking) -> Any:
-    """The status of a campaign that was added to be sent, and of the same one edited to be sent tomorrow (row 34)."""
+    """The status of a campaign that was added to be sent; of one edited, and one added, to be sent tomorrow (row 34)."""
     texts = {
         "name": "n",
         "subject": "Unmistakable",
@@ -309,9 +314,12 @@ def sending(ask: Asking) -> Any:
     }
     added = ask.data("emailmarketing/addcampaign", **texts, type="standard", lists="1801")["id"]
     draft = ask.data("emailmarketing/addcampaign", **texts, type="standard", lists="1801", isdraft="true")["id"]
-    ask.data("emailmarketing/editcampaign", **texts, id=draft, isscheduled="true", scheduled_datetime="11/21/2026 09:30")
+    tomorrow = {"isscheduled": "true", "scheduled_datetime": "11/21/2026 09:30"}
+    ask.data("emailmarketing/editcampaign", **texts, **tomorrow, id=draft)
+    later = ask.data("emailmarketing/addcampaign", **texts, **tomorrow, type="standard", lists="1801")["id"]
     groups = ask.data("emailmarketing/campaigns", filter="all", limit=1000)["campaigns"]["items"]
-    return tuple(name for wanted in (added, draft) for name, one in groups.items() if wanted in [each["id"] for each in one["data"]])
+    ids = {name: [each["id"] for each in one["data"]] for name, one in groups.items()}
+    return tuple(name for wanted in (added, draft, later) for name in ids if wanted in ids[name])
 
 
 @case("delete-everywhere", off=1004, on=0)
@@ -340,6 +348,31 @@ def calendar_words(ask: Asking) -> Any:
             codes.append(refused.code)
     assert len(counts) == 1
     return codes
+
+
+@case("contact-exists", refused=1004, item=("0", "item"), error=("0", "error"))
+def contact_exists(ask: Asking) -> Any:
+    """Row 45: the id, and where the sentence is."""
+    before = ask.contacts(1801)
+    try:
+        data = ask.data("emailmarketing/addcontact", email=before[0]["email"], listid=1801, status=1)
+    except Refused as refused:
+        return refused.code
+    assert ask.contacts(1801) == before
+    return data["id"], next(name for name, words in data.items() if words == "The contact already exists")
+
+
+@case("sender-domain", any=[None, None], verified=[None, "The sender domain is not verified"])
+def sender_domain(ask: Asking) -> Any:
+    """Row 50."""
+    said: list[str | None] = []
+    for sender in ("a@example.com", "a@example.org"):
+        try:
+            ask.data("emailmarketing/addcampaign", **params_for(ask)["emailmarketing/addcampaign"] | {"fromemail": sender})
+            said.append(None)
+        except Refused as refused:
+            said.append(refused.data["errorMessage"])
+    return said
 
 
 @case("email-field", off=(None, "", "refused"), on=("Email Address", "mapped@example.com", "mapped@example.com"))
@@ -379,9 +412,17 @@ def ids(ask: Asking) -> Any:
     return kinds.pop()
 
 
-@case("business-names", camel="businessName", lower="businessname")
+@case(
+    "business-names",
+    camel=["businessName", "contactName", "serviceName"],
+    lower=["businessname", "contactName", "serviceName"],
+    observed=["businessName", "contactName", "sandboxName"],
+)
 def business_names(ask: Asking) -> Any:
-    return next(name for name in ask.data("app/me")["business"] if name.lower() == "businessname")
+    """Row 47."""
+    business = ask.data("app/me")["business"]
+    assert ("limits" in business) is ("serviceName" not in business)
+    return [name for name in business if name.lower().endswith("name")]
 
 
 @case("envelope", always="response", writes="business")

@@ -17,6 +17,7 @@ from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds import CONTACTS, DELETIONS
 from pipelines.write_back.kinds.contacts import RESUBSCRIBED
+from pipelines.write_back.planning import REACHES_PEOPLE
 from tests.pipelines.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
 
 
@@ -45,6 +46,12 @@ def test_what_is_known_to_be_so_is_not_sent(plan: Planner) -> None:
     assert fates(planned) == {2: "idle: unchanged", 3: "idle: unchanged", 4: "sent", 5: "idle: unchanged", 6: "sent", 7: "idle: unchanged"}
     assert (planned.new_count, planned.changed_count) == (2, 0)
     assert "unchanged: as of 2026-03-02 09:00, when the contacts were last read" in planned.warnings
+
+
+def test_that_somebody_new_to_a_list_may_be_sent_mail_is_said(plan: Planner) -> None:
+    """By an automation that starts there (api-observed row 52)."""
+    assert REACHES_PEOPLE in plan(row("ann@example.com", "Shop"), row("new@example.com")).warnings
+    assert REACHES_PEOPLE not in plan(row("bo@example.com", city="Bonn")).warnings
 
 
 def test_whoever_is_known_keeps_the_status_that_the_service_has_by_now(plan: Planner) -> None:
@@ -303,7 +310,7 @@ def test_columns_are_renamed_and_left_out(plan: Planner) -> None:
     rows = {"Mail": "new@example.com", "email": "old", "to": "News", "x": "Rom", "note": "hm"}
     planned = plan(rows, mapping={"email": "mail", "list": "TO", "home phone": "x"}, ignore=("Note",))
     assert list(requests(planned)) == [{"email": "new@example.com", "listid": "1", "status": "Active", "fields[12]": "Rom"}]
-    assert planned.warnings == ("column “email” is left out, since --map takes “Mail” in its place",)
+    assert planned.warnings == ("column “email” is left out, since --map takes “Mail” in its place", REACHES_PEOPLE)
     for mapping, said in (({"emial": "Mail"}, "did you mean “email”"), ({"email": "Mial"}, "did you mean “Mail”")):
         with pytest.raises(InputError, match=said):
             plan(rows, mapping=mapping)

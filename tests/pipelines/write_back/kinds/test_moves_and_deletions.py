@@ -13,6 +13,7 @@ from pipelines.write_back.account_state import Known
 from pipelines.write_back.consent import LEFT_ON_TARGET
 from pipelines.write_back.item import State
 from pipelines.write_back.kinds import CONTACTS, DELETIONS, MOVES
+from pipelines.write_back.planning import REACHES_PEOPLE
 from tests.pipelines.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
 
 
@@ -54,6 +55,13 @@ def test_who_is_on_the_source_is_moved_by_contact_id(moves: Planner) -> None:
     assert [item.expected.get("status") for item in planned.items] == [None, None, None, "unsubscribed"], "as which fay is moved"
     assert (planned.changed_count, planned.request_count) == (3, 1 + 4 + 4 + 1)
     assert [(each.old, each.new) for each in planned.changes][:2] == [("Friends, Family", "Shop"), ("News", "Shop")]
+
+
+def test_that_a_move_may_send_mail_is_said(moves: Planner, deletions: Planner) -> None:
+    """By an automation that starts on the list (api-observed row 52)."""
+    assert REACHES_PEOPLE in moves(move(None, 2, 3, 202)).warnings
+    assert REACHES_PEOPLE not in moves(move("ed@example.com", "News", 2)).warnings, "it is there already"
+    assert REACHES_PEOPLE not in deletions(delete(None, 2, 202)).warnings
 
 
 def test_who_is_there_already_stays_and_who_is_on_neither_is_said(moves: Planner) -> None:

@@ -115,13 +115,13 @@ class AccountSession:
         self._counting = threading.Lock()
 
     def prepare(self, assets: Iterable[str], checkpoints: Checkpoints) -> None:
-        """Find out from which request on archived responses have not been used by these assets: before `open` and `reuse`."""
-        finished, now = self.warehouse.finished(self.account), self._now()
+        """Find out from which request on these assets may use archived responses: before `open` and `reuse`."""
+        now = self._now()
         for asset in assets:
             died = checkpoints.resume_from(asset)
             if died is not None:
                 self.unfinished.add(asset)
-            self._unused_since[asset] = finished.get(asset, 0) if died is None else died
+            self._unused_since[asset] = checkpoints.since if died is None else died
         since = min(self._unused_since.values(), default=new_request_id())
         self._archived = self.warehouse.archive.reusable(self.account, since, (now - self._resume, now + _AT_ONCE))
 
@@ -195,7 +195,7 @@ class AccountSession:
             return Spent(sum(spent.requests for spent in each), sum(spent.waited_s for spent in each))
 
     def reuse(self, asset: str, call: Call) -> Response | None:
-        """A whole response that came after `asset` was last read to the end, as a run that died left it; or the account's own."""
+        """A whole response of this run, or of one that died reading `asset`; or the account's own."""
         if self._me is not None and call.key == self._me.call.key:
             return self._me
         return self._archived.get(call.key, self._unused_since.get(asset, sys.maxsize))

@@ -32,13 +32,13 @@ class Checkpoints:
     def __init__(self, folder: Path) -> None:
         """Call it when the archive is open: the run's own requests have larger ids than the one made here."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._since = new_request_id()
+        self.since = new_request_id()
         self._own = folder / f"{uuid.uuid4().hex}.json"
         self._held: IO[str] | None = None
         self._abandoned = {path: found for path in sorted(folder.glob("*.json")) if (found := _abandoned(path))}
 
     def begin(self, assets: Iterable[str]) -> None:
-        self._held = _write(self._own, self._since, assets)
+        self._held = _write(self._own, self.since, assets)
 
     def resume_from(self, asset: str) -> int | None:
         """The request id with which the earliest run began that was reading the asset and did not end; None when there is none."""

@@ -171,31 +171,58 @@ class Fetcher:
         problem = f"{operation.name}, {days}: {reason}; they are requested again" if is_news else ""
         return replace(batch, days=days, scope={"reason": reason}, is_complete=False, problem=problem)
 
-    def pages(self, operation: Operation, **params: Any) -> Batch:
+    def pages(self, operation: Operation, *views: Mapping[str, Any], **params: Any) -> Batch:
         """Every page of a listing; when a page does not come, the pages before it as an incomplete batch.
 
         A listing may change between two of its pages. Where something is gone from several, it is read once more: a row
         is gone when neither reading shows it, and none is when the second one does not come whole.
+
+        `views`: parameters of several listings that are one together; the first shows everything, the others a part each.
         """
-        listing = paging.Listing(operation, params)
-        batch = self._reading(listing)
+        wanted = [{**params, **view} for view in views or ({},)]
+        listings, batch = self._reading(operation, wanted)
+        self._note_repeated(listings[1:])
         if len(batch.request_ids) == 1 and self.is_recognised:
             return batch
-        batch = self._compared(batch, listing)
-        if len(batch.request_ids) == 1 or batch.known == batch.kept or batch.failures or listing.missing:
+        batch = self._compared(batch, listings)
+        if len(batch.request_ids) == 1 or batch.known == batch.kept or batch.failures or batch.problem:
             return batch
         try:
-            second = self._reading(paging.Listing(operation, params), reuses=False)
+            _, second = self._reading(operation, wanted, reuses=False)
         except MarketingApiError as problem:
-            second = Batch(is_complete=False, failures=(Failure(operation.bind(**params), problem),))
+            second = Batch(is_complete=False, failures=(Failure(operation.bind(**wanted[0]), problem),))
         count = second.service_count or batch.service_count
         batch = replace(batch + second, is_complete=second.is_complete, service_count=count)
         if second.is_complete:
             return batch
         return replace(batch, scope={"reason": _UNCONFIRMED}, problem=f"{operation.name}: {_UNCONFIRMED}")
 
-    def _reading(self, listing: paging.Listing, *, reuses: bool = True) -> Batch:
-        """The listing as it is read once."""
+    def _note_repeated(self, views: Sequence[paging.Listing]) -> None:
+        times = Counter(key for view in views for key in view.keys)
+        if several := [key for key, count in times.items() if count > 1]:
+            what = f"{views[0].operation.name}: {len(several):,} entries are listed under several filters"
+            self.result.learnt.append(f"{what} ({min(several)}, for example); what the last one says counts")
+
+    def _reading(
+        self, operation: Operation, wanted: Iterable[Mapping[str, Any]], *, reuses: bool = True
+    ) -> tuple[list[paging.Listing], Batch]:
+        """The listings as they are read once, in their order, and the responses of all.
+
+        One behind the first that is refused costs what it alone tells.
+        """
+        listings, batches = [paging.Listing(operation, params) for params in wanted], list[Batch]()
+        for listing in listings:
+            try:
+                batches.append(self._view(listing, reuses=reuses))
+            except (Refused, NotAvailable) as refusal:
+                if not batches:
+                    raise
+                self.result.failures.append(Failure(operation.bind(**listing.params), refusal))
+        is_complete = all(batch.is_complete for batch in batches)
+        problem = "; ".join(filter(None, (batch.problem for batch in batches)))
+        return listings, replace(sum(batches[1:], batches[0]), is_complete=is_complete, problem=problem)
+
+    def _view(self, listing: paging.Listing, *, reuses: bool) -> Batch:
         operation, ids = listing.operation, list[int]()
         failures: tuple[Failure, ...] = ()
         self.operations.add(operation)
@@ -213,11 +240,13 @@ class Fetcher:
         lack = f"{operation.name}: {listing.missing:,} entries that the service counts were not listed" if is_short else ""
         return Batch(tuple(ids), is_complete=is_complete, service_count=listing.service_count, failures=failures, problem=lack)
 
-    def _compared(self, batch: Batch, listing: paging.Listing) -> Batch:
-        """With how many of the rows that are known of its scope the listing has, and how many others."""
-        keys = self.warehouse.known_keys(self.tables[0], self.account, listing.params, str(self.session.zone))
-        shown = Counter(key in listing.keys for key in keys)
-        return replace(batch, known=shown.total(), kept=shown[True], others=listing.rows - shown[True])
+    def _compared(self, batch: Batch, listings: Sequence[paging.Listing]) -> Batch:
+        """With how many of the rows that are known of its scope the listings have, and how many others."""
+        params, zone = listings[0].params, str(self.session.zone)
+        keys = self.warehouse.known_keys(self.tables[0], self.account, params, zone)
+        listed = {key for listing in listings for key in listing.keys}
+        shown = Counter(key in listed for key in keys)
+        return replace(batch, known=shown.total(), kept=shown[True], others=len(listed) - shown[True])
 
     def recognised(self, batches: Batches) -> Batches:
         """Listings that tell one account from another, each held back until one of them has a row that is known.

@@ -12,7 +12,7 @@ from typing import Any, Self
 from assets.days import DateRange, joined
 from assets.planning.crawl_plan import PlanEntry
 from marketing_api.client import Failure
-from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, OtherBusiness, Refused, Transient
+from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
 from marketing_api.exchange import Response
 from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
@@ -150,9 +150,8 @@ class AccountResult:
 
     @property
     def is_through(self) -> bool:
-        """Everything that was requested came; the plan may have left out what its budget did not allow. What was not believed is requested
-        anew: the same response would not be believed the next time either, and another business's is never used again."""
-        return isinstance(self.error, OtherBusiness) or (not self.error and not self._serious())
+        """Everything that was requested came; the plan may have left out what its budget did not allow."""
+        return not self.error and not self._serious()
 
     @property
     def is_failure(self) -> bool:

@@ -46,9 +46,9 @@ def _(account, con, days):
     first, last = published.period(days)
     campaigns = con.execute(
         """
-        select campaign_id, coalesce(nullif(subject, ''), '(no subject)') as subject, sent_at::date as sent_on, sent_count,
-            delivered_count, opened_count, clicker_count, open_rate, open_rate_over_median, click_rate, click_rate_over_median,
-            bounce_rate, unsubscribe_rate, is_percent_inconsistent
+        select campaign_id, coalesce(nullif(subject, ''), '(no subject)') as subject, nullif(name, subject) as name,
+            sent_at::date as sent_on, sent_count, delivered_count, opened_count, clicker_count, open_rate, open_rate_over_median,
+            click_rate, click_rate_over_median, bounce_rate, unsubscribe_rate, is_percent_inconsistent
         from marts.campaign_performance
         where account = ? and type = 'standard' and sent_count > 0 and sent_at::date between ? and ?
         order by sent_at desc
@@ -78,7 +78,7 @@ def _(account, con, days):
 @app.cell
 def _(campaigns):
     names = {
-        "subject": "Campaign", "sent_on": "Sent on", "sent_count": "Sent",
+        "subject": "Campaign", "name": "Name", "sent_on": "Sent on", "sent_count": "Sent",
         "open_rate": "Opened", "open_rate_over_median": "… against usual",
         "click_rate": "Clicked", "click_rate_over_median": "… against usual ",
         "bounce_rate": "Bounced", "unsubscribe_rate": "Unsubscribed", "is_percent_inconsistent": "Contradictory",

@@ -282,13 +282,13 @@ def materialize(connection: duckdb.DuckDBPyConnection, node: Node, present: str 
 def _merge(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
     """Write what is new into its table, in place of the rows with the same key. False when its columns are others than they were, and
     nothing speaks against making it anew."""
-    rows(connection, f"create or replace temp table fresh as (\n{node.later_sql}\n)")
     table = qualified(node.relation)
-    there, fresh = _columns(connection, table), _columns(connection, "fresh")
-    if there != fresh and not node.is_kept:
+    there, wanted = _columns(connection, table), _columns(connection, f"(\n{node.sql}\n)")
+    if there != wanted and not node.is_kept:
         return False
-    for name in fresh.keys() - there.keys():
-        rows(connection, f"alter table {table} add column {quoted(name)} {fresh[name]}")
+    for name in wanted.keys() - there.keys():  # before its SQL is run, which may read them there
+        rows(connection, f"alter table {table} add column {quoted(name)} {wanted[name]}")
+    rows(connection, f"create or replace temp table fresh as (\n{node.later_sql}\n)")
     if node.key:  # else it only grows
         same = " and ".join(f"fresh.{quoted(name)} = there.{quoted(name)}" for name in node.key)
         rows(connection, f"delete from {table} as there using fresh where {same}")

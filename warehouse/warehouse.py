@@ -133,7 +133,7 @@ class Warehouse:
         return self.commit(session.connection, logged or load, staged)
 
     def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
-        """Note that all of these (account, asset) was read: responses from before need not be used again (`finished`)."""
+        """Note that all of these (account, asset) was read: what differs from then on is news (`loads.drift`)."""
         loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
 
         def note(session: _Session) -> None:
@@ -224,10 +224,6 @@ class Warehouse:
         day = quoted(table.load.column)
         sql = f"select distinct {day} from {table.qualified} where {_LIVE} and {day} between $first and $last"
         return self._column(sql, account=account, first=first, last=last)
-
-    def finished(self, account: str) -> dict[str, int]:
-        """The request id behind which all of each asset was last read (`Warehouse.finish_assets`)."""
-        return dict(self._rows(_SHORT["finished"], account=account))
 
     # -- what is known of each call that could be requested next: a row per call, cheap for a million contacts
 

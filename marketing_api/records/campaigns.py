@@ -12,6 +12,8 @@ from marketing_api.records.fields import MaybeWord, Record, Rows, Unread, field,
 from marketing_api.records.shapes import each, entries, is_full, is_numbered, is_scalar, is_whole, items_of, mapping, member, objects
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
+_UNTOLD = "NULL where the service does not say"  # api-observed row 40
+
 
 class Campaign(Record):
     """One e-mail campaign."""
@@ -25,6 +27,10 @@ class Campaign(Record):
     from_email: str | None = field("Address of the sender.", "fromemail", personal=True)
     from_name: str | None = field("Name of the sender.", personal=True)
     created_at: dt.datetime | None = field("When it was created, UTC.", "creation_date")
+    name: str | None = field(f"Name that the account's own people gave it; {_UNTOLD}.")
+    sent_at: dt.datetime | None = field(f"When it was sent, or will be, UTC; {_UNTOLD}.", "sent_date")
+    delivered_count: int | None = field(f"Messages delivered; {_UNTOLD}.", "delivery_success")
+    failed_count: int | None = field(f"Messages that could not be delivered; {_UNTOLD}.", "delivery_failed")
 
 
 _AS_STATED = ": the service's own statement, which may contradict the counts and be over 100"

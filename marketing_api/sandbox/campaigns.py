@@ -21,12 +21,24 @@ def _shown(call: CheckedCall, campaign: Campaign) -> dict[str, Any]:
         "from_email": campaign.from_email,
         "from_name": campaign.from_name,
         "creation_date": call.moments.text(campaign.created_at),
+        **(_delivery(call, campaign) if call.switches["campaign-groups"] == "observed" else {}),
+    }
+
+
+def _delivery(call: CheckedCall, campaign: Campaign) -> dict[str, Any]:
+    """Of what is not sent to everybody at once, or not yet, there is no date (assumed)."""
+    sent, bounced, _, _ = call.world.activity.totals(campaign, call.now)
+    is_sent = campaign.group(call.now) == "Sent"
+    return {
+        "sent_date": call.moments.text(campaign.sent_at) if is_sent else "",
+        "delivery_success": str(sent - bounced),
+        "delivery_failed": str(bounced),
     }
 
 
 @rule("emailmarketing/campaigns")
 def campaigns(call: CheckedCall) -> Payload:
-    """Grouped by status, or all at the top (api-observed row 39); a page is cut from all groups together (assumed)."""
+    """Grouped by status, or all at the top (api-observed rows 39, 40); a page is cut from all groups together (assumed)."""
     wanted = call.get("filter", "all").lower()
     first, end = call.between()
     found = [
@@ -149,4 +161,8 @@ def deletecampaign(call: CheckedCall) -> Payload:
     return {"item": "The campaign was deleted successfully"}
 
 
-RULES["emailmarketing/getcampaign"] = lambda call: {"item": _shown(call, existing(call))}
+@rule("emailmarketing/getcampaign")
+def getcampaign(call: CheckedCall) -> Payload:
+    campaign = existing(call)
+    name = {"name": campaign.name} if call.switches["campaign-groups"] == "observed" else {}
+    return {"item": _shown(call, campaign) | name}

@@ -196,7 +196,7 @@ def test_every_listing_of_several_pages_is_read_twice_only_when_something_is_gon
                 reader.finish()
                 assert not reader.problems()
                 reader.note_run("again", "nightly_sync")
-            return [entry["params"]["page"] for entry in service.asked(since) if entry["operation"] == operation]
+            return [str(entry["params"]) for entry in service.asked(since) if entry["operation"] == operation]
 
         def there() -> int:
             return int(query(home, f"select count(*) from source.{table} where _deleted_at is null")[0][0])

@@ -63,6 +63,7 @@ def campaign(subject: str, **values: Any) -> dict[str, Any]:
     rates = {"open_rate": 0.41, "click_rate": 0.09, "bounce_rate": 0.02, "unsubscribe_rate": 0.01}
     return {
         "subject": subject,
+        "name": None,
         "type": "standard",
         "sent_at": NOW,
         "created_at": NOW,
@@ -223,6 +224,11 @@ def test_a_share_that_the_service_contradicts_is_marked_beside_what_it_states() 
     assert "stated as 366.67 % opened" in said
     assert said.count(" *") == 1
     assert "* The service states another share" in said
+
+
+def test_a_campaign_whose_name_is_not_its_subject_has_both() -> None:
+    said = "".join(Elements(page(account(campaigns=[campaign("News", name="News of May <1>"), campaign("Else")]))).texts)
+    assert said.count("News of May <1>, sent ") == 1
 
 
 def test_messages_whose_opening_cannot_be_known_are_not_below_the_line() -> None:

@@ -173,6 +173,12 @@ def test_history_keeps_changes_deletions_and_returns(path: Path) -> None:
     assert versions(path) == expected
 
 
+def test_history_of_an_earlier_version_gains_the_new_columns(path: Path) -> None:
+    query(path, "alter table history.lists drop column name")
+    change(path, "2026-12-01", "name = 'Second'")
+    assert versions(path) == [(None, "2026-11-19", "2026-12-01", False, "changed"), ("Second", "2026-12-01", None, True, None)]
+
+
 def test_history_has_what_was_deleted_before_it_began(path: Path) -> None:
     query(path, "insert into source.lists by name select * replace (99 as list_id, timestamptz '2026-11-25 02:00+00' as _deleted_at) "
                 "from source.lists where account = 'main' and list_id = 1")  # fmt: skip

@@ -177,18 +177,6 @@ def test_what_tells_loads_apart_is_what_they_change() -> None:
     assert replace(load, request_ids=(2,)).load_id != load.load_id
 
 
-def test_an_asset_is_finished_when_that_was_noted(home: Home) -> None:
-    assert home.warehouse.finished("main").get("contacts") is None
-    home.warehouse.finish_assets([("main", "contacts")])
-    first = home.warehouse.finished("main").get("contacts")
-    home.warehouse.finish_assets([("main", "contacts")])
-    second = home.warehouse.finished("main").get("contacts")
-    assert first is not None
-    assert second is not None
-    assert second > first
-    assert home.warehouse.finished("other").get("contacts") is None
-
-
 def test_nothing_is_half_applied_when_a_table_fails(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     listing = home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": "A", "fields": {"7": "City"}}]}})
 

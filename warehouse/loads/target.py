@@ -41,7 +41,7 @@ class TableReport:
 class Target:
     """A table that is being loaded. `staged` names the relation with one row per key once `merge_parts` has run.
 
-    `as_of` dates its rows, `last_request` tells which of two loads is the newer: clocks do not.
+    `as_of` dates its rows, `last_request` (of a listing) tells which of two loads is the newer: clocks do not.
     """
 
     def __init__(
@@ -58,8 +58,9 @@ class Target:
         self.table = table
         self.account = literal(account)
         self.as_of = f"timestamptz {literal(as_of.astimezone(dt.UTC).isoformat())}"
-        self.last_request = "null" if last_request is None else str(last_request)
         self.responses = rows.responses
+        last_request = max((head.request_id for head in rows.responses if self.is_listing(head)), default=last_request)
+        self.last_request = "null" if last_request is None else str(last_request)
         self.zone = zone
         last = set({(head.operation, *sorted(head.params.items())): head.index for head in rows.responses}.values())
         #: Of a call that was made twice, what the later response has.

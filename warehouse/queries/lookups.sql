@@ -13,8 +13,3 @@ order by list_id;
 select distinct domain_id from source.webhooks
 where account = $account and _deleted_at is null and domain_id is not null
 order by 1;
-
--- finished
-select asset, max(coalesce(last_request, epoch_us(logged_at) * 1024)) from sync.loads -- NULL: from before ids were noted
-where account = $account and len(tables) = 0
-group by asset;

@@ -1,4 +1,4 @@
-select subject, type, sent_at, created_at, sent_count, delivered_count, opened_count, clicker_count, open_rate, click_rate,
+select subject, nullif(name, subject) as name, type, sent_at, created_at, sent_count, delivered_count, opened_count, clicker_count, open_rate, click_rate,
     bounce_rate, unsubscribe_rate, median_open_rate_90d, open_rate_over_median, opened_percent, is_percent_inconsistent
 from marts.campaign_performance
 where account = $account and sent_count > 0 and not is_deleted

@@ -55,6 +55,15 @@ def test_campaigns_without_groups_have_the_status_that_was_asked_for() -> None:
     assert listed([{"id": 1}]) == [(1, None, "standard")]
 
 
+def test_what_a_flat_list_tells_of_the_sending() -> None:
+    told = {"name": "June", "sent_date": "11/05/2014 09:00", "delivery_success": "98", "delivery_failed": 2}
+    items = [{"id": 1, **told}, {"id": 2, "sent_date": "", "delivery_success": None, "delivery_failed": "0"}, {"id": 3}]
+    sent, draft, bare = records(Campaign, campaigns.CAMPAIGNS, {"campaigns": {"count": 3, "items": items}}, filter="sent")
+    assert (sent.name, sent.sent_at, sent.delivered_count, sent.failed_count) == ("June", utc("2014-11-05 14:00:00"), 98, 2)
+    assert (draft.sent_at, draft.delivered_count, draft.failed_count) == (None, None, 0)
+    assert not {"name", "sent_at", "delivered_count", "failed_count"} & bare.model_fields_set
+
+
 def test_detail_does_not_know_the_status() -> None:
     (campaign,) = records(Campaign, campaigns.GETCAMPAIGN, samples.CAMPAIGN_DETAIL, id=41, type="automated")
     assert campaign.type == "automated"

@@ -390,11 +390,11 @@ def email_field(ask: Asking) -> Any:
     return label, contact["email"], contact[field]
 
 
-@case("campaign-groups", groups=["Sent", "Scheduled", "Draft", "Automation"], list=list, numbered=["1", "2", "3", "4"])
+@case("campaign-groups", groups=["Sent", "Scheduled", "Draft", "Automation"], list=False, numbered=["1", "2", "3", "4"], observed=True)
 def campaign_groups(ask: Asking) -> Any:
-    """Row 39."""
+    """Names of groups or entries (row 39), or whether a list tells of the sending (row 40)."""
     items = ask.data("emailmarketing/campaigns", filter="all", limit=1000)["campaigns"]["items"]
-    return list(items)[:4] if isinstance(items, dict) else type(items)
+    return list(items)[:4] if isinstance(items, dict) else "sent_date" in items[0]
 
 
 @case("rating", php=r'a:1:{s:6:"rating";s:1:"\d";}', json=r'{"rating": \d}', number=r"\d", list=r"a:2:{i:0;i:\d;i:1;i:5;}")

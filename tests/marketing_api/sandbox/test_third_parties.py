@@ -7,6 +7,7 @@ Names of endpoints and parameters are as they write them; addresses and values a
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -179,8 +180,20 @@ def test_draft_is_scheduled_by_editing_it(ask: Asking, moment: str) -> None:
     draft = send(ask, "POST", "/1/EmailMarketing/AddCampaign", KEY, FORM, f"{texts}&isdraft=true&lists=1801&audiences=".encode())["id"]
     body = f"{texts}&id={draft}&isscheduled=true&isdraft=false&scheduled_datetime={moment}&type=standard"
     send(ask, "POST", "/1/EmailMarketing/EditCampaign", KEY, FORM, body.encode())
-    scheduled = ask.data("emailmarketing/campaigns", filter="scheduled", limit=100)["campaigns"]["items"]["Scheduled"]["data"]
+    scheduled = ask.data("emailmarketing/campaigns", filter="scheduled", limit=100)["campaigns"]["items"]
     assert draft in [one["id"] for one in scheduled]
+
+
+def test_campaigns_are_read_as_a_flat_list_with_what_became_of_them(ask: Asking) -> None:
+    """Row 40: one request for all of some years."""
+    data = send(ask, "GET", "/1/emailmarketing/campaigns.json", f"{KEY}&filter=all&from=01/01/2020&to=12/31/2030&limit=5000")["campaigns"]
+    sent = next(one for one in data["items"] if one["sent_date"])
+    assert data["count"] == len(data["items"]) > 20
+    assert dt.datetime.strptime(sent["sent_date"], "%m/%d/%Y %H:%M") > dt.datetime.strptime(sent["creation_date"], "%m/%d/%Y %H:%M")
+    counts = ask.data("emailmarketing/stats", id=sent["id"])["campaign"]["stats"]
+    told = [int(counts[name].split()[0]) for name in ("open", "unopened", "bounced")]
+    assert (int(sent["delivery_success"]), int(sent["delivery_failed"])) == (told[0] + told[1], told[2])
+    assert ask.data("emailmarketing/getcampaign", id=sent["id"])["item"] == {**sent, "name": sent["subject"]}
 
 
 @pytest.mark.parametrize(("flag", "shown"), [("true", "1"), ("1", "1"), ("0", "0"), ("false", "0")])

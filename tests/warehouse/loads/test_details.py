@@ -132,6 +132,14 @@ def test_learning_a_detail_is_no_change_of_the_row_when_it_says_the_same(home: H
     assert report.tables["goals"].changed == 0
 
 
+def test_a_listing_that_is_loaded_again_without_its_details_is_not_older_than_itself(home: Home) -> None:
+    listing, detail = goal_list(home, {"id": 1, "name": "A"}), goal_detail(home, {"id": 1, "name": "A"}, 1)
+    home.load([listing, detail], tables.GOALS)
+    assert home.load([listing], tables.GOALS).tables["goals"].stale == []
+    home.load([goal_list(home, {"id": 1, "name": "A"}, minutes=2)], tables.GOALS)
+    assert home.load([listing, detail], tables.GOALS, is_complete=False).tables["goals"].stale == ["all"]
+
+
 def test_a_list_keeps_the_fields_that_only_its_own_answer_shows(home: Home) -> None:
     listing = home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": "A"}, {"id": 2, "name": "B"}]}})
     details = [

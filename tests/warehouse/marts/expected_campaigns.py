@@ -100,31 +100,36 @@ def _counted(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Fou
     stats = grouped(source.rows("campaign_stats"), "account", "campaign_id")
     links = grouped(source.rows("campaign_links"), "account", "campaign_id", "observed_on")
     clickers = grouped(source.rows("campaign_clickers"), "account", "campaign_id")
-    found, is_told, shown = [], can_tell_openings(source), channels(source)
+    found, can_tell, shown = [], can_tell_openings(source), channels(source)
     for campaign in source.rows("campaigns", deleted=True):
         key = (campaign["account"], campaign["campaign_id"])
         last = max(stats.get(key, []), key=lambda row: row["observed_on"], default=dict.fromkeys(("observed_on", *_COUNTS, *_PERCENTS)))
         is_asked = last["observed_on"] is not None
         named = links.get((*key, last["observed_on"]), [])
         clicked = len({row["email"].lower() for row in clickers.get(key, [])}) if is_asked else None
-        delivered = added(last["opened_count"], last["unopened_count"])
-        sent = added(delivered, last["bounced_count"])
-        opened, unopened = (last[name] if is_told[key] else None for name in ("opened_count", "unopened_count"))
+        counted = added(last["opened_count"], last["unopened_count"])
+        bounced = last["bounced_count"]
+        is_told = campaign["delivered_count"] is not None and campaign["delivered_count"] >= (last["opened_count"] or 0)
+        failed = None if not is_told else bounced if campaign["failed_count"] is None else campaign["failed_count"]
+        delivered = campaign["delivered_count"] if is_told else counted
+        sent = added(counted, bounced) if failed is None else added(delivered, failed)
+        opened, unopened = (last[name] if can_tell[key] else None for name in ("opened_count", "unopened_count"))
         found.append(
             {
-                **{name: campaign[name] for name in ("account", "campaign_id", "subject", "status", "type", "created_at")},
+                **{name: campaign[name] for name in ("account", "campaign_id", "subject", "name", "status", "type", "created_at")},
                 "is_deleted": campaign["_deleted_at"] is not None,
-                "sent_at": sent_at.get(key),
+                "sent_at": (campaign["sent_at"] if campaign["status"] == "sent" else None) or sent_at.get(key),
                 **{name: last[name] for name in ("observed_on", "bounced_count", "unsubscribed_count", "opened_percent")},
                 **{"opened_count": opened, "unopened_count": unopened, "channel": shown.get(key)},
-                "is_percent_inconsistent": _is_inconsistent(last, delivered, sent),
+                "is_percent_inconsistent": _is_inconsistent(last, counted, added(counted, bounced)),
+                "failed_count": failed,
                 "sent_count": sent,
                 "delivered_count": delivered,
                 "clicker_count": clicked,
                 "click_count": sum(row["click_count"] for row in named) if is_asked else None,
                 "link_count": len(named) if is_asked else None,
                 "open_rate": share(opened, delivered),
-                "click_rate": share(clicked, delivered) if is_told[key] else None,
+                "click_rate": share(clicked, delivered) if can_tell[key] else None,
                 "click_to_open_rate": share(clicked, opened),
                 "bounce_rate": share(last["bounced_count"], sent),
                 "unsubscribe_rate": share(last["unsubscribed_count"], delivered),

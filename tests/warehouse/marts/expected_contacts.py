@@ -169,7 +169,8 @@ _EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def _by_subject(source: Source) -> dict[tuple[Any, ...], Found]:
-    """(account, kind, subject) → the campaigns that went out: id, created, and when an answer first listed it as sent."""
+    """(account, kind, subject) → the campaigns that went out: id, and from when until when they may have sent messages. The end is when an
+    answer first listed them as sent; where the sending is told, hours around it are both."""
     found: dict[tuple[Any, ...], Found] = {}
     for row in source.rows("campaigns", deleted=True):
         if row["subject"] is None or row["status"] in ("draft", "scheduled"):
@@ -177,7 +178,10 @@ def _by_subject(source: Source) -> dict[tuple[Any, ...], Found]:
         kind = "automated" if row["type"] == "automated" else "standard"
         seen_at = row["_first_seen_at"] if row["_deleted_at"] else row["_changed_at"]
         gone_at = seen_at if kind == "standard" and row["status"] == "sent" else None
-        campaign = {"id": row["campaign_id"], "created_at": row["created_at"] or _EVER, "gone_at": gone_at}
+        begins_at = row["created_at"] or _EVER
+        if kind == "standard" and row["sent_at"]:
+            begins_at, gone_at = row["sent_at"] - dt.timedelta(hours=12), row["sent_at"] + dt.timedelta(hours=10)
+        campaign = {"id": row["campaign_id"], "begins_at": begins_at, "gone_at": gone_at}
         found.setdefault((row["account"], kind, row["subject"].strip().lower()), []).append(campaign)
     return found
 
@@ -192,9 +196,9 @@ def _able(campaigns: Found, at: dt.datetime | None) -> Found:
     """The campaigns of its subject that may have sent the message."""
     if not campaigns or at is None:
         return []
-    first = min(campaign["created_at"] for campaign in campaigns)
+    first = min(campaign["begins_at"] for campaign in campaigns)
     if first - dt.timedelta(days=1) <= at < first:
         at = first  # clocks differ
-    before = [campaign for campaign in campaigns if campaign["created_at"] <= at]
-    newest = max((campaign["created_at"] for campaign in before), default=None)
-    return [one for one in before if one["created_at"] == newest or one["gone_at"] is None or one["gone_at"] >= newest]
+    before = [campaign for campaign in campaigns if campaign["begins_at"] <= at]
+    newest = max((campaign["begins_at"] for campaign in before), default=None)
+    return [one for one in before if one["begins_at"] == newest or one["gone_at"] is None or one["gone_at"] >= newest]

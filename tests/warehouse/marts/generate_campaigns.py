@@ -38,11 +38,19 @@ def _campaign(made: Made, number: int) -> Row:
         campaign_id=1000 + number,
         status=status,
         type=kind,
+        name=f"Name {number}" if number % 3 else None,
+        sent_at=_told(made, number),
         subject=f"Letter {_SUBJECTS.get(number, number // 2 if number % 10 == 1 else number)}",  # some are used twice
         message="Hello",
         created_at=None if number == 30 else created_at,
         _deleted_at=made.moment(3) if number % 13 == 5 else None,
     )
+
+
+def _told(made: Made, number: int) -> dt.datetime | None:
+    """Of two in three; of two with one subject at nearly the same time."""
+    days = 8.5 if number == 20 else 398 - 10 * number
+    return None if number % 3 == 1 else made.moment(days)
 
 
 def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
@@ -67,6 +75,9 @@ def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
         rows["campaign_stats"].append(row)
         clicks += made.draw.randint(0, 6) if opened else 0
         _links(made, campaign["campaign_id"], night, urls, clicks, rows["campaign_links"])
+    if campaign["campaign_id"] % 4:  # one in twelve says less than was opened
+        told = 1 if campaign["campaign_id"] % 12 == 7 else sent
+        campaign |= {"delivered_count": told, "failed_count": sent // 40 if campaign["campaign_id"] % 4 == 1 else None}
     if nights and sent:
         rows["campaign_clickers"] += _clickers(made, campaign["campaign_id"], urls, sent)
 

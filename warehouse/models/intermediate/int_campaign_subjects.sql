@@ -10,7 +10,8 @@ with campaigns as (
         trim(subject) as title,
         created_at,
         -- a standard campaign goes out once: sends that come after it was listed as sent are not its own
-        case when type is distinct from 'automated' then min(valid_from) filter (where status = 'sent') over campaign end as gone_out_by
+        case when type is distinct from 'automated' then min(valid_from) filter (where status = 'sent') over campaign end as gone_out_by,
+        case when type is distinct from 'automated' then min(sent_at) over campaign end as sent_at
     from {{ ref('history_campaigns') }}
     where status not in ('draft', 'scheduled') or status is null
     window campaign as (partition by account, campaign_id)
@@ -22,9 +23,10 @@ subjects as (
         kind,
         subject,
         campaign_id,
-        -- one whose creation is not told may always have been there
-        coalesce(min(created_at), timestamptz '1970-01-01 00:00+00') as created_at,
-        min(gone_out_by) as gone_out_by,
+        -- where its sending is told: clocks and time zones may differ by half a day; a sending takes less than two hours then. One of
+        -- which not even the creation is told may always have been there
+        coalesce(min(sent_at) - interval 12 hours, min(created_at), timestamptz '1970-01-01 00:00+00') as begins_at,
+        coalesce(min(sent_at) + interval 10 hours, min(gone_out_by)) as gone_out_by,
         max(title) as title
     from campaigns
     where subject is not null
@@ -32,7 +34,7 @@ subjects as (
 ),
 
 begins as (
-    select distinct account, kind, subject, created_at as from_at from subjects
+    select distinct account, kind, subject, begins_at as from_at from subjects
 ),
 
 -- which campaigns may have sent what was sent from then on
@@ -48,8 +50,8 @@ candidates as (
         max(subjects.title) as title
     from begins
     join subjects using (account, kind, subject)
-    where subjects.created_at = begins.from_at
-        or (subjects.created_at < begins.from_at and coalesce(subjects.gone_out_by >= begins.from_at, true))
+    where subjects.begins_at = begins.from_at
+        or (subjects.begins_at < begins.from_at and coalesce(subjects.gone_out_by >= begins.from_at, true))
     group by all
 )
 

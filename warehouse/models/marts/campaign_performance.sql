@@ -14,6 +14,14 @@ latest_stats as (
     qualify row_number() over (partition by account, campaign_id order by observed_on desc) = 1
 ),
 
+-- as the service tells it, unless more was opened than it says
+delivery as (
+    select account, campaign_id, delivered_count, coalesce(failed_count, bounced_count) as failed_count
+    from campaigns
+    left join latest_stats using (account, campaign_id)
+    where delivered_count >= coalesce(opened_count, 0)
+),
+
 -- links and totals come in one answer: links of an earlier day are links that are gone
 clicks as (
     select account, campaign_id, observed_on, count(*) as link_count, sum(click_count) as click_count
@@ -36,6 +44,7 @@ counted as (
         account,
         campaigns.campaign_id,
         campaigns.subject,
+        campaigns.name,
         campaigns.status,
         campaigns.type,
         campaigns.deleted_at is not null as is_deleted,
@@ -45,8 +54,12 @@ counted as (
         channels.sent_at,
         {{ local_date('coalesce(channels.sent_at, campaigns.created_at)', 'accounts.timezone') }} as compared_on,
         latest_stats.observed_on,
-        latest_stats.opened_count + latest_stats.unopened_count + latest_stats.bounced_count as sent_count,
-        latest_stats.opened_count + latest_stats.unopened_count as delivered_count,
+        coalesce(
+            delivery.delivered_count + delivery.failed_count,
+            latest_stats.opened_count + latest_stats.unopened_count + latest_stats.bounced_count
+        ) as sent_count,
+        coalesce(delivery.delivered_count, latest_stats.opened_count + latest_stats.unopened_count) as delivered_count,
+        delivery.failed_count,
         case when channels.can_tell_openings then latest_stats.opened_count end as opened_count,
         case when channels.can_tell_openings then latest_stats.unopened_count end as unopened_count,
         latest_stats.bounced_count,
@@ -59,6 +72,7 @@ counted as (
     from campaigns
     left join accounts using (account)
     left join latest_stats using (account, campaign_id)
+    left join delivery using (account, campaign_id)
     left join clicks using (account, campaign_id, observed_on)
     left join clickers using (account, campaign_id)
     left join channels using (account, campaign_id)
@@ -109,6 +123,7 @@ select
     account,
     campaign_id,
     rated.subject,
+    rated.name,
     rated.status,
     rated.type,
     rated.is_deleted,
@@ -118,6 +133,7 @@ select
     rated.observed_on,
     rated.sent_count,
     rated.delivered_count,
+    rated.failed_count,
     rated.opened_count,
     rated.unopened_count,
     rated.bounced_count,

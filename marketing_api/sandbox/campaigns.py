@@ -6,7 +6,7 @@ from typing import Any
 
 from marketing_api.sandbox.lists import AUDIENCE_IDS
 from marketing_api.sandbox.mailing import Campaign, Links
-from marketing_api.sandbox.rules import NOT_VALID, RULES, CheckedCall, Payload, Refusal, missing, rule
+from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Payload, Refusal, missing, rule
 from marketing_api.sandbox.seed import WORDS
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")

@@ -60,8 +60,8 @@ class Probe:
                     self._try(operation, client.fetch)
             self.settled["limit"] = f"{limiter.limit:,.15g} requests a second, told in {' and '.join(sorted(self._limits)) or 'nothing'}"
         for name, problem in self._problems.items():
-            if problem:
-                self._deviates("response", "to be whole", problem.removeprefix(f"{name}: "), name)
+            if problem:  # without the service's words, which may be about somebody
+                self._deviates("response", "to be whole", problem.removeprefix(f"{name}: ").partition(" (")[0], name)
         for comparison in self.comparisons.values():
             comparison.missing()
             self.deviations |= comparison.deviations

@@ -35,7 +35,7 @@ _DATE_LIKE = re.compile(r"[\d/:.\-+ TZ]*(?:[AaPp][Mm])?[\d/:.\-+ TZ]*")
 _ANYWHERE = {"rate-limit"}
 _TOP, _RESPONSE = {"response", *_ANYWHERE}, {"header", "data", *_ANYWHERE}
 _HEADER = {"status", "datatype", "limit", "cached", *_ANYWHERE}
-_UNANNOUNCED = "a member that nobody announced"
+UNANNOUNCED = "a member that nobody announced"
 #: Names of members that may be shown; another may be somebody's.
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,39}", re.ASCII)
 
@@ -161,7 +161,7 @@ class Comparison:
             is_known = envelope.bare and level in ("", "response.")
             for name in () if is_known else members:
                 if name.lower() not in known:
-                    self._deviates(f"{level}{_shown(name)}", "nothing", _UNANNOUNCED)
+                    self._deviates(f"{level}{shown(name)}", "nothing", UNANNOUNCED)
         if "limit" in header:
             self._value(decode(header["limit"]), "number", "header.limit")
         payload = envelope.decoded(operation)
@@ -229,7 +229,7 @@ class Comparison:
             elif name.lower() == "count":
                 self._value(each, "number", f"{place}.count")
             else:
-                self._deviates(f"{place}.{_shown(name)}", "nothing", _UNANNOUNCED)
+                self._deviates(f"{place}.{shown(name)}", "nothing", UNANNOUNCED)
         for name in {"items", "count"} - set(map(str.lower, value)):
             self._deviates(f"{place}.{name}", "to be there", "missing")
 
@@ -253,7 +253,7 @@ class Comparison:
         for name, each in value.items():
             member = _declared_as(kind, name)
             if member is None:
-                self._deviates(f"{place}.{_shown(name)}", "nothing", _UNANNOUNCED)
+                self._deviates(f"{place}.{shown(name)}", "nothing", UNANNOUNCED)
                 continue
             self._present[place, member.name] += 1
             self._value(each, member.kind, f"{place}.{member.name}")
@@ -284,5 +284,6 @@ def _declared_as(kind: str, name: str) -> Member | None:
     return next(exact, None) or next(wild, None)
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
+    """A member's name as it may be told."""
     return name if _NAME.fullmatch(name) else "(a name that is not shown)"

@@ -5,7 +5,8 @@ Not here: how one response is compared (`marketing_api.expected`).
 """
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
@@ -20,7 +21,7 @@ from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import utc_now
 from marketing_api.errors import BudgetSpent, InvalidCall, MarketingApiError, ServiceError
 from marketing_api.exchange import Exchange, Outcome, Response
-from marketing_api.expected import Comparison, Deviation, form_of, reads
+from marketing_api.expected import UNANNOUNCED, Comparison, Deviation, form_of, reads, shown
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import account, find
 from marketing_api.parsing import item_keys, service_count
@@ -28,12 +29,18 @@ from marketing_api.rate_limit import SPECIFIED_RATE, limit_in_body, limit_in_hea
 from marketing_api.records.values import read_decimal, read_or_none
 from pipelines.commands.call import client_by_hand
 
+log = logging.getLogger(__name__)
+
 MOST_REQUESTS = 40
 #: Entries of the first two pages of a listing, by which its paging is seen.
 _PAGE = 2
 #: Outcomes of a last try that leave open what the response would be.
 _NO_RESPONSE = (Outcome.BROKEN, Outcome.UNREACHABLE, Outcome.RATE_LIMITED)
 _LIMIT = ("limit", "requests", "remaining", "reached", "reset", "after")
+
+
+class _NothingSeen(Exception):
+    """There was no entry from which a parameter could be taken; the message says of what."""
 
 
 @dataclass
@@ -85,7 +92,7 @@ class Probe:
             self._deviates("rate-limit", "in the body or the headers", "missing")
         for place, values in told.items():
             for name in values.keys() - set(_LIMIT):
-                self._deviates(f"rate-limit, {place}: {name}", "nothing", "a member that nobody announced")
+                self._deviates(f"rate-limit, {place}: {shown(name)}", "nothing", UNANNOUNCED)
             for name in _LIMIT if values else ():
                 self._check_limit(f"rate-limit, {place}: {name}", values.get(name))
 
@@ -104,22 +111,30 @@ class Probe:
         seen = {name: value for each in self.comparisons.values() for name, value in each.seen.items()}
         whole = {"limit": 1000, "page": 1, **reads()[operation.name].whole}
         pages: list[Mapping[str, Any]] = [{"limit": _PAGE, "page": 1}, {"limit": _PAGE, "page": 2}, whole]
-        responses = []
-        comparison = self._comparison(operation)
         try:
-            for place in pages if operation.is_paged else [{}]:
-                responses.append(fetch(_call(operation, seen, place)))
-                comparison.response(responses[-1], self.zone)
-        except (LookupError, InvalidCall, BudgetSpent) as problem:
-            self.untried[operation.name] = str(problem.args[0])
+            responses = [fetch(_call(operation, seen, place)) for place in (pages if operation.is_paged else [{}])]
+        except InvalidCall as problem:
+            self.untried[operation.name] = f"its {problem.parameter}, as it was read before, is none that can be sent"
+        except (_NothingSeen, BudgetSpent) as problem:
+            self.untried[operation.name] = str(problem)
         except ServiceError as problem:
             self._refused(operation, problem)
         except MarketingApiError:  # noted as it was recorded
             pass
-        if len(responses) == len(pages):
-            self._compare_pages(operation, *responses)
-        elif responses and not operation.is_paged:
-            self._compare_count(operation, responses[0])
+        else:
+            self._compare(operation, responses)
+
+    def _compare(self, operation: Operation, responses: Sequence[Response]) -> None:
+        try:
+            for response in responses:
+                self._comparison(operation).response(response, self.zone)
+            if operation.is_paged:
+                self._compare_pages(operation, *responses)
+            else:
+                self._compare_count(operation, responses[0])
+        except Exception as problem:  # whatever a stranger's response makes of a parser
+            log.exception("a response of %s cannot be compared", operation.name)
+            self._deviates("response", "to be readable", type(problem).__name__, operation.name)
 
     def _refused(self, operation: Operation, problem: ServiceError) -> None:
         how = "without an errorCode" if problem.code is None else f"with errorCode {problem.code}"
@@ -172,7 +187,7 @@ def _text() -> Template:
 
 
 def _call(operation: Operation, seen: Mapping[str, Any], place: Mapping[str, Any]) -> Call:
-    """With parameters taken from what was read before. LookupError says what there was none of."""
+    """With parameters taken from what was read before. Raises InvalidCall, or _NothingSeen."""
     given = {name: _value(each, seen) for name, each in reads()[operation.name].params.items()}
     return operation.bind(**{**given, **place})
 
@@ -183,5 +198,5 @@ def _value(given: Any, seen: Mapping[str, Any]) -> Any:
     if not isinstance(given, str) or "." not in given:
         return given
     if given not in seen:
-        raise LookupError(f"there is no {given.partition('.')[0].replace('_', ' ')} to ask about")
+        raise _NothingSeen(f"there is no {given.partition('.')[0].replace('_', ' ')} to ask about")
     return seen[given]

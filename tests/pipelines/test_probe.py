@@ -52,7 +52,7 @@ def dialects() -> list[tuple[str, dict[str, str]]]:
     return [("specified", {}), ("as observed", dict(AS_OBSERVED)), *((f"{name} {value}", {name: value}) for name, value in single)]
 
 
-@pytest.mark.slow
+@pytest.mark.attack
 @pytest.mark.parametrize(("name", "switches"), dialects(), ids=lambda value: value if isinstance(value, str) else "")
 def test_no_dialect_of_the_sandbox_deviates(name: str, switches: dict[str, str]) -> None:
     with serve(Options(contacts=60, rate_limit=0, switches=switches)) as url:

@@ -56,7 +56,7 @@ _FOUND = "still found: look at it, and remove it or what it has of them"
 _TEXTS = ("logs/*.log*", "dagster/storage/**/*.out", "dagster/storage/**/*.err")
 _SQLITE = ("dagster/**/*.db",)
 _DATABASES = ("archive/checkpoints/*.duckdb",)
-_COPIES = ("upgrades/*", "pushes/plan/*", "**/*.damaged-*")
+_COPIES = ("pushes/plan/*", "**/*.damaged-*")
 #: What is no place of ours (models of the user's, and the memory of the sandbox, which is a service), has a step that knows more of it,
 #: or is made anew.
 _NOT_LOOKED_AT = ("models/**/*", "sandbox.jsonl", "forgetting.json", "warehouse.duckdb", "outbox*.sqlite", *_DATABASES, *_SQLITE,

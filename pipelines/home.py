@@ -2,7 +2,7 @@
 
 No file of a home names the place where the home is, so that it can be moved, copied and restored.
 
-A home of a newer program is refused, one of an earlier program upgraded. Not here: how, and which versions there are (`upgrade`), what is
+A home of a newer program is refused, one of an earlier program completed. Not here: how, and which versions there are (`versions`), what is
 in the files (`warehouse`), where the home is (`settings`).
 """
 
@@ -20,24 +20,25 @@ import duckdb
 
 from pipelines.failures import HomeError
 from pipelines.machines import claim
-from pipelines.upgrade import VERSIONS, check_not_newer, complete_tables, noted_versions, open_warehouse, upgrade, write_yaml
-from warehouse.archive.disk import RESTORING, no_folder, sweep
+from pipelines.versions import VERSIONS, check_not_newer, complete, complete_tables, noted_versions, open_warehouse
+from warehouse.archive.disk import RESTORING, no_folder, sweep, write_file
 from warehouse.connection import DEADLINE_S
 from warehouse.schema import is_current
 from warehouse.tables import TABLES
 
 log = logging.getLogger(__name__)
 
+_DAGSTER_YAML = Path(__file__).with_name("dagster.yaml")
 #: How long work waits for people to be forgotten.
 _IN_USE_S = 600.0
 
 
-def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, upgrades: bool = True) -> Path:
-    """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed processes left; upgrade it when it
+def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: bool = True) -> Path:
+    """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed processes left; complete it when it
     is of an earlier version.
 
-    Raises HomeError, also when another machine or a newer version uses the home, or OSError when the disk is full; upgrading it, what
-    `connection.connect` raises.
+    Raises HomeError, also when another machine or a newer version uses the home, or OSError when the disk is full; completing it, what
+    `versions.complete` raises.
     """
     os.umask(0o077)
     dagster = home / "dagster"
@@ -52,10 +53,12 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, upgrades: bool
         probe = home / ".writable"
         probe.touch()
         probe.unlink(missing_ok=True)  # another process may have been quicker
-        if upgrades:
+        if completes:
             if noted_versions(home) != VERSIONS:
-                upgrade(home, lock_seconds)
-            write_yaml(home)
+                complete(home, lock_seconds)
+            settings = no_folder(dagster / "dagster.yaml")
+            if not settings.exists():  # what a person wrote into them is left alone
+                write_file(settings, _DAGSTER_YAML.read_bytes())
     except OSError as problem:
         if problem.errno == errno.ENOSPC:
             raise

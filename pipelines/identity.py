@@ -19,7 +19,7 @@ from marketing_api.exchange import Connection, Response
 from marketing_api.operations import account as operations
 from pipelines.failures import HomeError
 from pipelines.settings import Settings, SettingsError
-from pipelines.upgrade import open_warehouse
+from pipelines.versions import open_warehouse
 from warehouse.archive.disk import exclusive, no_folder, write_file
 from warehouse.sql import records
 

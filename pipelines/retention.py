@@ -15,7 +15,6 @@ from pipelines.failures import explain
 from pipelines.home import in_use
 from pipelines.progress import report_waiting, stage
 from pipelines.settings import Settings
-from pipelines.upgrade import upgrade_copies
 from warehouse.archive.disk import remove
 from warehouse.connection import connect
 from warehouse.retention import compact, let_go, note_sizes
@@ -40,7 +39,6 @@ def tidy(settings: Settings) -> None:
         with in_use(settings.home), stage("tidying up"):
             compact(settings.home, settings.kept, utc_now())
             _remove_old((settings.home / "logs").glob("*.log*"), settings.kept.logs)
-            _remove_old(upgrade_copies(settings.home), settings.kept.upgrades)
             if settings.kept.dagster and os.environ.get("DAGSTER_HOME"):
                 from pipelines.dagster_internals import prune_runs  # Dagster takes seconds to import: a run that shows in it has done so
 

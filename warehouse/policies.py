@@ -35,7 +35,6 @@ class Kept:
     skipped: int | None = 7  # rows of pushes with nothing to send: a nightly push of 100,000 rows would fill the outbox
     dagster: int | None = 90  # runs of the UI with their events
     logs: int | None = 90
-    upgrades: int | None = 400  # files as they were before an upgrade
 
     @classmethod
     def of(cls, text: str) -> Self:

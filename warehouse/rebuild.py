@@ -89,7 +89,7 @@ def rebuild(
 
 
 def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport:
-    with old.writing() as connection:
+    with old.writing(as_far_as_it_goes=True) as connection:
         rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
         damaged = repair_log(connection, old.archive)
         since = begin(new)

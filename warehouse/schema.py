@@ -1,8 +1,7 @@
 """Creates the schemas and tables of a warehouse file with their COMMENTs, and checks its version.
 
 Schema evolution: columns that declarations gained are added when the file is opened; a rebuild fills them from the archive.
-The version stands in `sync.meta`. Not here: what the tables are (`tables`), DuckDB's file format (`connection`), the
-copy that is made before a file gets another version (`pipelines.upgrade`).
+The version stands in `sync.meta`. Not here: what the tables are (`tables`), DuckDB's file format (`connection`).
 """
 
 import hashlib
@@ -15,7 +14,7 @@ import duckdb
 
 from warehouse.errors import NotAWarehouse, WarehouseError, WarehouseTooNew
 from warehouse.sql import literal, query, quoted, rows, transaction, value
-from warehouse.tables import EMAIL, EMAIL_NORMALIZED, SYNC_TABLES, SyncTable, Table
+from warehouse.tables import SYNC_TABLES, SyncTable, Table
 
 #: Views of the fields that the service sends and no column holds, which come and go with what it sends (`loads.drift`).
 UNDECLARED = "extra"
@@ -27,15 +26,18 @@ _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> None:
     """Create what is missing; one look-up when nothing is. Not to be called within a transaction.
 
-    Tables keep columns that are no longer declared. WarehouseError when a column's values do not fit its new type.
+    Tables keep columns that are no longer declared. WarehouseError when a column's values do not fit its new type, or the tables are of
+    before the first release.
     """
     wanted: tuple[Table | SyncTable, ...] = (*tables, *SYNC_TABLES)
     fingerprint = _fingerprint(wanted)
     if fact(connection, "tables") == fingerprint:
         return
     found = schema_version(connection)
+    if found is not None and found < _OLDEST:
+        raise WarehouseError(f"the warehouse has schema version {found}, of before the first release: run `marketing-sync rebuild`")
     with transaction(connection):
-        for statement in _upgrading(connection, wanted, SCHEMA_VERSION if found is None else found):
+        for statement in _completing(connection, wanted, SCHEMA_VERSION if found is None else found):
             try:
                 rows(connection, statement)
             except duckdb.ConversionException as problem:
@@ -44,27 +46,13 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]
         note_fact(connection, "tables", fingerprint)
 
 
-def _upgrading(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | SyncTable], version: int) -> Iterator[str]:
+def _completing(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | SyncTable], version: int) -> Iterator[str]:
     """The statements, each to be run before the next is asked for."""
     yield from (f"create schema if not exists {schema}" for schema in SCHEMAS)
     yield from itertools.chain.from_iterable(MIGRATIONS[each] for each in sorted(MIGRATIONS) if each > version)
-    yield from _filling_normal_forms(columns_of(connection))
     existing = columns_of(connection)
-    if version < 5 and "sync.known_shapes" in existing:  # what is gone is learnt again, without addresses
-        yield "delete from sync.known_shapes where contains(field, '@') or contains(field, '%40')"
     for table in tables:
         yield from statements(table, existing.get(table.qualified))
-        if isinstance(table, SyncTable) and table.formerly and (before := f"sync.{table.formerly[0]}") in existing:
-            yield f"insert into {table.qualified} by name select {table.formerly[1]} from {before}"
-            yield f"drop table {before}"
-
-
-def _filling_normal_forms(existing: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Beside the addresses of earlier versions' tables, those of `history` too."""
-    for table, columns in existing.items():
-        if EMAIL in columns and EMAIL_NORMALIZED not in columns and table.startswith(("source.", "history.", "sync.")):
-            yield f"alter table {table} add column {EMAIL_NORMALIZED} varchar"
-            yield f"update {table} set {EMAIL_NORMALIZED} = nullif(normal_form({EMAIL}), '')"
 
 
 def is_current(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> bool:
@@ -86,20 +74,6 @@ def kinds_of(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     kind = "if(table_type = 'VIEW', 'view', 'table')"
     of_file = "from information_schema.tables where table_catalog = current_database()"
     return dict(rows(connection, f"select table_schema || '.' || table_name, {kind} {of_file}"))
-
-
-def differences(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Between two results of `columns_of`, in words."""
-    for table in {**before, **after}:
-        had, has = before.get(table), after.get(table)
-        if had is None or has is None:
-            yield f"{table}: {'table that is gone' if has is None else 'new table'}"
-            continue
-        for column in {**had, **has}:
-            was, now = had.get(column), has.get(column)
-            if was != now:
-                what = f"{was} becomes {now}" if was and now else f"new column, {now}" if now else "column that is gone"
-                yield f"{table}.{column}: {what}"
 
 
 def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:
@@ -164,9 +138,10 @@ def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> No
     rows(connection, "insert into sync.meta values (?, ?)", [name, text])
 
 
-#: Goes up when a program of the version before could no longer load into the file or would damage it. 4: it would load those again who are
-#: forgotten, and not find sealed files of months. 5: it would leave out the normal forms of addresses.
+#: Goes up when a program of the version before could no longer load into the file or would damage it.
 SCHEMA_VERSION = 5
+#: What a file has at least that a release made.
+_OLDEST = 5
 #: Version → the statements that make its tables out of those of the version before, as far as `ensure_schema` does not complete them:
 #: a renamed column, rows that change. In their order, within its transaction.
 MIGRATIONS: dict[int, Sequence[str]] = {}

@@ -297,8 +297,7 @@ WEBHOOKS = _table("webhooks", webhooks.Webhook, "webhook_id", load=Snapshot(list
 class SyncTable:
     """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not published.
 
-    `kept`: which of its rows a rebuild takes over, when it is among `KEPT`. `formerly`: the table of earlier versions that it replaces,
-    and the columns that are taken over of it.
+    `kept`: which of its rows a rebuild takes over, when it is among `KEPT`.
     """
 
     name: str
@@ -307,7 +306,6 @@ class SyncTable:
     key: tuple[str, ...] = ()
     is_internal: bool = False
     kept: str = "true"
-    formerly: tuple[str, ...] = ()
 
     @property
     def qualified(self) -> str:

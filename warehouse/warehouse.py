@@ -8,7 +8,7 @@ import datetime as dt
 import itertools
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from marketing_api.redaction import MASK, markdown_table
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
 from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, connect
-from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseLocked
+from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseError, WarehouseLocked
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.listing import Key, known_keys, row_hash
 from warehouse.loads.load import APPLIED, Load, LoadReport, is_log_whole, logged_last, outcome_of, repair_log, write_load
@@ -159,11 +159,12 @@ class Warehouse:
         return self._connect(read_only=True)
 
     @contextmanager
-    def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The file, open for writing and with all its tables, while nobody else has it."""
+    def writing(self, *, as_far_as_it_goes: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The file, open for writing and with all its tables, while nobody else has it; `as_far_as_it_goes`: or with those that it has."""
         with self._connect() as connection:
             rows(connection, _UTC)
-            ensure_schema(connection, TABLES.values())
+            with suppress(WarehouseError) if as_far_as_it_goes else nullcontext():
+                ensure_schema(connection, TABLES.values())
             yield connection
 
     # -- what decides what is requested next, over the tables of one account; nothing loaded yet means empty results

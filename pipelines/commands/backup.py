@@ -1,6 +1,4 @@
-"""`marketing-sync backup`, `restore` and `upgrade`: a home's backup by hand, a home made of it, and a home of an earlier version, upgraded
-by hand, tried first, or put back. Not here: the backup behind each run, upgrades by other commands.
-"""
+"""`marketing-sync backup` and `restore`: a home's backup by hand, and a home made of it. Not here: the backup behind each run."""
 
 import os
 import sys
@@ -11,11 +9,11 @@ from pipelines import exits
 from pipelines.backups import back_up_home, backup_storage
 from pipelines.commands import Arguments, command
 from pipelines.freshness import ago
-from pipelines.home import prepare_home, reading
+from pipelines.home import prepare_home
 from pipelines.options import Option
 from pipelines.progress import report_waiting
 from pipelines.settings import Settings
-from pipelines.upgrade import VERSIONS, check_not_newer, roll_back, try_upgrade, versions_in_words
+from pipelines.versions import check_not_newer
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import outbox_path
 from pipelines.write_back.outbox.store import held_note, hold
@@ -69,25 +67,3 @@ def restore(arguments: Arguments, settings: Settings) -> int:
     if result.failed:
         print(f"{result.failed:,} loads could not be applied; sync.loads has the reasons", file=sys.stderr)
     return exits.INCOMPLETE if result.failed else exits.DONE
-
-
-@command(
-    Option("dry_run", "try it on copies, show what is changed, and change nothing"),
-    Option("rollback", "put the files back as they were before the last upgrade, for the earlier version to go on"),
-    Option("accept_loss", "with --rollback: although something came since that would be lost"),
-)
-def upgrade(arguments: Arguments, settings: Settings) -> int:
-    """Copies of the files as they were stay in `upgrades/` of the home, those of the last two upgrades."""
-    home, wait_s = settings.home, settings.lock_seconds
-    check_not_newer(home)
-    if arguments.dry_run:
-        for line in try_upgrade(home, wait_s):
-            print(line)
-    elif arguments.rollback:
-        print(roll_back(prepare_home(home, upgrades=False), wait_s, accept_loss=arguments.accept_loss))
-    else:
-        prepare_home(home, wait_s)
-        if settings.warehouse_path.exists():
-            with reading(home, wait_s):
-                print(f"the home is of this version: {versions_in_words(VERSIONS)}")
-    return exits.DONE

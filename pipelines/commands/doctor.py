@@ -106,7 +106,7 @@ def _secrets(settings: Settings) -> Iterator[Finding]:
 
 def _home(settings: Settings) -> Iterator[Finding]:
     try:
-        prepare_home(settings.home, upgrades=False)
+        prepare_home(settings.home, completes=False)
     except HomeError as problem:
         yield Finding("home", False, str(problem))
         return

@@ -72,7 +72,7 @@ def report(arguments: Arguments, settings: Settings) -> int:
 @command(Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"))
 def rebuild(arguments: Arguments, settings: Settings) -> int:
     """Every load is replayed; the old file is replaced only when the new one is complete."""
-    home = prepare_home(settings.home, settings.lock_seconds)
+    home = prepare_home(settings.home, settings.lock_seconds, completes=False)
     is_restored = restore(outbox_path(home), wall(), NOT_IDEMPOTENT)
     with in_use(home):
         result = rebuild_warehouse(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, accept_loss=arguments.accept_loss)

@@ -22,7 +22,7 @@ from pipelines.options import JSON, Option
 from pipelines.output import Status, emit
 from pipelines.publishing import lake_storage, published_document, what_is_published
 from pipelines.settings import Settings
-from pipelines.upgrade import check_not_newer
+from pipelines.versions import check_not_newer
 from warehouse.lake import Manifest, fleet, manifests, problems, views, write_views
 from warehouse.retention import sizes
 from warehouse.sql import literal, records, statements

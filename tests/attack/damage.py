@@ -92,7 +92,6 @@ FILES = (
     File("pushes/*/*", loses="the rows of the push's input", used_by=(("push", "status", "1"),)),
     File("version", used_by=(STATUS, SYNC)),
     File("identity.json", (("check", "--accept-business", "main", "--yes"),), used_by=(STATUS, SYNC)),
-    File("upgrades/*", used_by=()),
     File(".machine", used_by=(STATUS, SYNC)),
     File(".in-use"),
     File(".backup"),

@@ -1,4 +1,4 @@
-"""Behind a run a home lets go of what MARKETING_KEEP says: runs of the UI, logs, copies of upgrades; what goes wrong is no failure."""
+"""Behind a run a home lets go of what MARKETING_KEEP says: runs of the UI, logs; what goes wrong is no failure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sqlite3
 import warnings
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
@@ -75,24 +74,16 @@ def test_runs_of_somebody_else_and_those_that_have_not_ended_stay(ui_home: Path)
     assert left(ui_home)[0] == {others, begun}
 
 
-def test_logs_and_copies_of_upgrades_go_by_their_age(home: Path) -> None:
-    settings = Settings(home, kept=Kept(logs=10, upgrades=20))
-    paths = {
-        name: home / name for name in ("logs/old.log", "logs/new.log", "upgrades/20260101T000000Z-old", "upgrades/20260102T000000Z-new")
-    }
-    for name, path in paths.items():
-        if "upgrades" in name:
-            path.mkdir(parents=True)
-            (path / "warehouse.duckdb").touch()
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.touch()
-        if "old" in name:
-            os.utime(path, times=(0, (utc_now() - dt.timedelta(15)).timestamp()))
-    tidy(settings)
-    assert [name for name, path in paths.items() if not path.exists()] == ["logs/old.log"]
-    tidy(replace(settings, kept=Kept(logs=10, upgrades=14)))
-    assert [name for name, path in paths.items() if path.exists()] == ["logs/new.log", "upgrades/20260102T000000Z-new"]
+def test_logs_go_by_their_age(home: Path) -> None:
+    old, new = home / "logs" / "old.log", home / "logs" / "new.log"
+    old.parent.mkdir(parents=True)
+    for path in (old, new):
+        path.touch()
+    os.utime(old, times=(0, (utc_now() - dt.timedelta(15)).timestamp()))
+    tidy(Settings(home, kept=Kept(logs=20)))
+    assert old.exists()
+    tidy(Settings(home, kept=Kept(logs=10)))
+    assert [path.exists() for path in (old, new)] == [False, True]
 
 
 def test_what_cannot_be_tidied_up_is_logged(home: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""Makes the small home that a release leaves as a fixture: `make fixture`. Each later version has to open, upgrade and put it back.
+"""Makes the small home that a release leaves as a fixture: `make fixture`. Each later version has to open it.
 
     python -m tests.pipelines.homes [--program FOLDER]      # of another version, checked out there
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from marketing_api.exchange import Response
 from marketing_api.operations import contacts, goals, lists, reputation
 from tests.warehouse.answering import START, Home
 from warehouse import tables
-from warehouse.connection import connect
 from warehouse.rebuild import rebuild
-from warehouse.schema import ensure_schema, stamp_version
-from warehouse.sql import rows
 
 GOOD: dict[str, Any] = {"id": "1", "email": "a@x.com"}
 BAD: dict[str, Any] = {"id": "one", "email": "b@x.com"}
@@ -150,14 +146,3 @@ def test_what_is_known_of_fields_names_nobody(home: Home) -> None:
     fields = home.values("sync.known_shapes", "field")
     assert {"•••", "more.of.•••"} <= set(fields)
     assert not any("example.com" in field for field in fields)
-
-
-def test_addresses_that_an_earlier_version_knew_as_fields_go_with_the_upgrade(tmp_path: Path) -> None:
-    with connect(tmp_path / "warehouse.duckdb") as connection:
-        ensure_schema(connection, [])
-        insert = "insert into sync.known_shapes (table_name, field, kind, what) values ('audiences', ?, 'type', 'number')"
-        for field in ("more.ann@example.com", "ann%40example.com", "more"):
-            rows(connection, insert, [field])
-        stamp_version(connection, 4)
-        ensure_schema(connection, [tables.AUDIENCES])
-        assert rows(connection, "select field from sync.known_shapes") == [("more",)]

@@ -30,7 +30,7 @@ _MOMENTS = {
 }
 _DAYS = {"99-99-9999"} | _MOMENTS
 _CLOCKS = {"99:99 AM", "99:99AM", "99:99", "9:99 AM"}
-_DATE_LIKE = re.compile(r"[\d/:.\-+ TZ]*(?:[AaPp][Mm])?[\d/:.\-+ TZ]*")
+_HALF_OF_DAY, _DATE_LIKE = re.compile("[AaPp][Mm]"), re.compile(r"[\d/:.\-+ TZ]*")
 #: Members around the payload, in lower case. Where the rate limit stands is not specified.
 _ANYWHERE = {"rate-limit"}
 _TOP, _RESPONSE = {"response", *_ANYWHERE}, {"header", "data", *_ANYWHERE}
@@ -52,13 +52,13 @@ def form_of(value: Any) -> str:
         return "list"
     if isinstance(value, dict):
         return "object keyed by number" if is_numbered(value) else "object"
-    if len(value) <= 30 and _DATE_LIKE.fullmatch(value) and any(map(str.isdigit, value)):
+    if len(value) <= 30 and _DATE_LIKE.fullmatch(_HALF_OF_DAY.sub("", value)) and any(map(str.isdigit, value)):
         return "number in a text" if read_or_none(read_decimal, value) is not None else f"text like {_pattern(value)}"
     return "text"
 
 
 def _pattern(text: str) -> str:
-    return re.sub("[AaPp][Mm]", "AM", re.sub(r"\d", "9", text))
+    return _HALF_OF_DAY.sub("AM", re.sub(r"\d", "9", text))
 
 
 def _is_in(patterns: set[str]) -> Callable[[Any], bool]:

@@ -57,7 +57,7 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
             if noted_versions(home) != VERSIONS:
                 complete(home, lock_seconds)
             settings = no_folder(dagster / "dagster.yaml")
-            if not settings.exists():  # what a person wrote into them is left alone
+            if not settings.exists() or settings.stat().st_size == 0:  # what a person wrote into them is left alone
                 write_file(settings, _DAGSTER_YAML.read_bytes())
     except OSError as problem:
         if problem.errno == errno.ENOSPC:

@@ -14,7 +14,7 @@ import duckdb
 
 from warehouse.errors import NotAWarehouse, WarehouseError, WarehouseTooNew
 from warehouse.sql import literal, query, quoted, rows, transaction, value
-from warehouse.tables import SYNC_TABLES, SyncTable, Table
+from warehouse.tables import EMAIL, EMAIL_NORMALIZED, SYNC_TABLES, SyncTable, Table
 
 #: Views of the fields that the service sends and no column holds, which come and go with what it sends (`loads.drift`).
 UNDECLARED = "extra"
@@ -50,9 +50,18 @@ def _completing(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | 
     """The statements, each to be run before the next is asked for."""
     yield from (f"create schema if not exists {schema}" for schema in SCHEMAS)
     yield from itertools.chain.from_iterable(MIGRATIONS[each] for each in sorted(MIGRATIONS) if each > version)
+    yield from _filling_normal_forms(columns_of(connection))
     existing = columns_of(connection)
     for table in tables:
         yield from statements(table, existing.get(table.qualified))
+
+
+def _filling_normal_forms(existing: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Beside the addresses of tables that were made without, those of `history` too, which a rebuild takes over."""
+    for table, columns in existing.items():
+        if EMAIL in columns and EMAIL_NORMALIZED not in columns and table.startswith(("source.", "history.", "sync.")):
+            yield f"alter table {table} add column {EMAIL_NORMALIZED} varchar"
+            yield f"update {table} set {EMAIL_NORMALIZED} = nullif(normal_form({EMAIL}), '')"
 
 
 def is_current(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> bool:

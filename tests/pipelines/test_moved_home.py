@@ -98,28 +98,6 @@ def _timeline(port: int, process: Command) -> Any:
     raise AssertionError("it did not answer")
 
 
-def test_a_home_of_an_earlier_version_forgets_its_place_and_keeps_what_a_person_wrote(home: Path) -> None:
-    yaml = prepare_home(home) / "dagster" / "dagster.yaml"
-    new = yaml.read_text()
-    old = new.replace("base_dir: history/runs   # in this folder, wherever it is: a home can be moved and copied", "base_dir: %s")
-    assert old != new
-    yaml.write_text(old % '"/a/place it had/dagster/history/runs"' + "# mine\n")
-    prepare_home(home)
-    assert yaml.read_text() == old % "history/runs" + "# mine\n"
-    yaml.write_text(old % '"/another/disk/events"')
-    prepare_home(home)
-    assert yaml.read_text() == old % '"/another/disk/events"', "that is where a person wants it"
-
-
-def test_a_home_of_an_earlier_version_names_the_event_log_where_it_is_now(home: Path) -> None:
-    yaml = prepare_home(home) / "dagster" / "dagster.yaml"
-    new = yaml.read_text()
-    yaml.write_text(new.replace("pipelines.dagster_internals", "pipelines.run_history"))
-    assert yaml.read_text() != new
-    prepare_home(home)
-    assert yaml.read_text() == new
-
-
 def test_what_a_kill_leaves_of_dagster_yaml_does_not_pass_for_a_persons(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def die_half_way(path: Path, text: str, **options: str) -> None:
         path.write_bytes(text.encode()[: len(text) // 2])

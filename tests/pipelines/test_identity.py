@@ -123,9 +123,10 @@ def independent(seed: int) -> Iterator[Service]:
         yield Service(server.url, made.key, lambda: [entry.operation for entry in server.log.entries])
 
 
-@pytest.fixture(
-    params=[(sandbox, sandbox), (independent, independent), (sandbox, independent)], ids=lambda two: "-".join(s.__name__ for s in two)
-)
+_IN_ATTACKS = [pytest.param(pair, marks=pytest.mark.attack) for pair in ((sandbox, sandbox), (independent, independent))]
+
+
+@pytest.fixture(params=[*_IN_ATTACKS, (sandbox, independent)], ids=lambda two: "-".join(service.__name__ for service in two))
 def services(request: pytest.FixtureRequest, unrecorded: None) -> Iterator[tuple[Service, Service]]:
     """The business of the home, and another one."""
     ours, theirs = request.param

@@ -112,7 +112,9 @@ def pages(count: int) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("readings", [(1,), (1, 2), (1, "and one is gone")])
+@pytest.mark.parametrize(
+    "readings", [pytest.param((1,), marks=pytest.mark.attack), pytest.param((1, 2), marks=pytest.mark.attack), (1, "and one is gone")]
+)
 def test_between_any_two_pages_nobody_who_is_there_is_marked_as_deleted_and_who_is_gone_is(
     home: Path, moving: Moving, readings: tuple[Any, ...]
 ) -> None:

@@ -80,7 +80,7 @@ def how_sure() -> str:
         reads=reads(),
         types=types(),
         switches=SWITCHES,
-        grades=lambda row: evidence.get(row, [""])[0],
+        is_measured=lambda rows: any(evidence[row][0] in ("M", "O") for row in re.findall(r"\d+", rows)),
     )
 
 

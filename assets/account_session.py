@@ -1,4 +1,5 @@
-"""One account during one run: its client, its time zone, what its requests cost, and which archived responses it may reuse."""
+"""One account during one run: its client, its time zone, what its requests cost, and which archived responses
+it may reuse."""
 
 import datetime as dt
 import logging
@@ -32,11 +33,13 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Requests under way of all accounts together, and of one at most and at least: 16 keep a limit of 15/s busy up to a second of latency.
+#: Requests under way of all accounts together, and of one at most and at least: 16 keep a limit of 15/s busy
+#: up to a second of latency.
 _WORKERS, _MOST_WORKERS, _FEWEST_WORKERS = 256, 32, 8
 #: How far the clock may have been set back since a response was requested for it to count as recent.
 _AT_ONCE = dt.timedelta(minutes=5)
-#: What tells one account from another where the service names nobody: listings that are short, and that every night reads.
+#: What tells one account from another where the service names nobody: listings that are short, and that every
+#: night reads.
 _TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
     (LISTS, lists.GETLISTS, {}),
     (CAMPAIGNS, campaigns.CAMPAIGNS, {"filter": "all"}),
@@ -45,14 +48,19 @@ _TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
 
 def business_of(response: Response) -> Business | None:
     """The business that a response of `app/me` names."""
-    records = (record for rows in parse_rows(response, dt.UTC, response.requested_at.date()) for record in rows.records)
+    records = (
+        record
+        for rows in parse_rows(response, dt.UTC, response.requested_at.date())
+        for record in rows.records
+    )
     return next((record for record in records if isinstance(record, Business)), None)
 
 
 def others_account(what: str) -> OtherBusiness:
     """The error of listings in which nothing is left that is known; `what` is."""
     return OtherBusiness(
-        f"none of the {what}: key or address are another account's, or all of them were replaced there. Nothing of it was loaded. "
+        f"none of the {what}: key or address are another account's, or all of them were replaced there. "
+        "Nothing of it was loaded. "
         "If it is right, `marketing-sync sync --accept-shrink` loads it"
     )
 
@@ -67,11 +75,12 @@ class Recognition(Protocol):
 
 
 class AccountSession:
-    """`open` makes the first request; it must succeed before anything else is fetched. It may be under way while other accounts are read.
+    """`open` makes the first request; it must succeed before anything else is fetched. It may be under way
+    while other accounts are read.
 
-    `recognition` raises OtherBusiness when that is not the business whose data the home holds. `accounts`: how many share the process;
-    `accepts_shrinking`: a person said that listings which lost their rows are right.
-    """
+    `recognition` raises OtherBusiness when that is not the business whose data the home holds. `accounts`:
+    how many share the process; `accepts_shrinking`: a person said that listings which lost their rows are
+    right."""
 
     def __init__(
         self,
@@ -95,7 +104,15 @@ class AccountSession:
         self._recognition = recognition
         self.listings_at_once = max(2, workers // 4)
         self.limiter = limiter
-        self.client = Client(connection, limiter, record=self.record, spool=spool, accept=recognition, workers=workers, budget=budget)
+        self.client = Client(
+            connection,
+            limiter,
+            record=self.record,
+            spool=spool,
+            accept=recognition,
+            workers=workers,
+            budget=budget,
+        )
         self.zone = ZoneInfo(connection.timezone or fallback_zone)
         self.business: Business | None = None
         self.problem: Exception | None = None  # MarketingApiError, WarehouseError or OSError
@@ -108,14 +125,17 @@ class AccountSession:
         planner.now = self.now
         self._resume = dt.timedelta(hours=resume_hours)
         self._me: Response | None = None
-        self._unused_since: dict[str, int] = {}  # by asset: the first request id whose response it may use again
+        self._unused_since: dict[
+            str, int
+        ] = {}  # by asset: the first request id whose response it may use again
         self._archived: Reusable  # of all assets, once it is prepared
         self.unfinished: set[str] = set()  # assets that a run was reading when it died
         self._spent: dict[str, Spent] = defaultdict(Spent)
         self._counting = threading.Lock()
 
     def prepare(self, assets: Iterable[str], checkpoints: Checkpoints) -> None:
-        """Find out from which request on these assets may use archived responses: before `open` and `reuse`."""
+        """Find out from which request on these assets may use archived responses: before `open` and
+        `reuse`."""
         now = self._now()
         for asset in assets:
             died = checkpoints.resume_from(asset)
@@ -123,7 +143,9 @@ class AccountSession:
                 self.unfinished.add(asset)
             self._unused_since[asset] = checkpoints.since if died is None else died
         since = min(self._unused_since.values(), default=new_request_id())
-        self._archived = self.warehouse.archive.reusable(self.account, since, (now - self._resume, now + _AT_ONCE))
+        self._archived = self.warehouse.archive.reusable(
+            self.account, since, (now - self._resume, now + _AT_ONCE)
+        )
 
     def now(self) -> dt.datetime:
         """The moment by the service's clock, as far as it is known."""
@@ -143,7 +165,8 @@ class AccountSession:
         )
 
     def open(self) -> None:
-        """Request who the account is. Without this response nothing else is worth a request, and `problem` is why there is none."""
+        """Request who the account is. Without this response nothing else is worth a request, and `problem` is
+        why there is none."""
         try:
             self._me = self.client.fetch(account.ME.bind())
             self.business = business_of(self._me)
@@ -152,13 +175,18 @@ class AccountSession:
             if not (self.accepts_shrinking or self._recognition.is_known):
                 self._recognise()
             self._recognition.note()
-        except (MarketingApiError, WarehouseError, OSError) as problem:  # such as a full disk, or an archive that is closed by now
+        except (
+            MarketingApiError,
+            WarehouseError,
+            OSError,
+        ) as problem:  # such as a full disk, or an archive that is closed by now
             self.problem = problem
         finally:
             self.opened.set()
 
     def _recognise(self) -> None:
-        """By its listings, ahead of all else, so that nothing of another account is loaded; who reads them has these responses again.
+        """By its listings, ahead of all else, so that nothing of another account is loaded; who reads them
+        has these responses again.
 
         None is taken from the archive: it may be what another account's key brought last.
         """
@@ -179,7 +207,8 @@ class AccountSession:
             log.warning("account %s names a time zone that is not known; %s is used", self.account, self.zone)
 
     def record(self, exchange: Exchange) -> Exchange:
-        """Archive one request and count it for its operation; returns it as it is archived, which is what is loaded."""
+        """Archive one request and count it for its operation; returns it as it is archived, which is what is
+        loaded."""
         exchange = self.warehouse.archive.record(exchange)
         name = exchange.call.operation.name
         log.debug("%s: %s, %d ms", name, exchange.outcome.value, exchange.took_ms)
@@ -201,5 +230,6 @@ class AccountSession:
         return self._archived.get(call.key, self._unused_since.get(asset, sys.maxsize))
 
     def left_behind(self, asset: str, call: Call) -> int | None:
-        """The request of the archived response that a run which died reading `asset` has left to the call; None without one."""
+        """The request of the archived response that a run which died reading `asset` has left to the call;
+        None without one."""
         return self._archived.request_id(call.key, self._unused_since[asset])

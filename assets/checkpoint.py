@@ -1,8 +1,9 @@
-"""Checkpoints of runs: what a run that did not reach its end was reading, so that the next one resumes from its archived responses.
+"""Checkpoints of runs: what a run that did not reach its end was reading, so that the next one resumes from
+its archived responses.
 
-Every run keeps a checkpoint in a file that it holds locked from the moment that it has its name. One whose lock is free belongs to a run
-that was killed, stopped or ran out of requests; it goes when a run that read the same assets ends.
-"""
+Every run keeps a checkpoint in a file that it holds locked from the moment that it has its name. One whose
+lock is free belongs to a run that was killed, stopped or ran out of requests; it goes when a run that read
+the same assets ends."""
 
 import contextlib
 import datetime as dt
@@ -35,13 +36,16 @@ class Checkpoints:
         self.since = new_request_id()
         self._own = folder / f"{uuid.uuid4().hex}.json"
         self._held: IO[str] | None = None
-        self._abandoned = {path: found for path in sorted(folder.glob("*.json")) if (found := _abandoned(path))}
+        self._abandoned = {
+            path: found for path in sorted(folder.glob("*.json")) if (found := _abandoned(path))
+        }
 
     def begin(self, assets: Iterable[str]) -> None:
         self._held = _write(self._own, self.since, assets)
 
     def resume_from(self, asset: str) -> int | None:
-        """The request id with which the earliest run began that was reading the asset and did not end; None when there is none."""
+        """The request id with which the earliest run began that was reading the asset and did not end; None
+        when there is none."""
         return min((since for since, assets in self._abandoned.values() if asset in assets), default=None)
 
     def end(self, assets: Iterable[str]) -> None:
@@ -65,12 +69,15 @@ class Checkpoints:
 class _Written(msgspec.Struct):
     assets: frozenset[str]
     since: Annotated[int, msgspec.Meta(ge=0)] | None = None
-    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)] = dt.datetime.fromtimestamp(0, dt.UTC)  # where earlier versions noted it
+    started_at: Annotated[dt.datetime, msgspec.Meta(tz=True)] = dt.datetime.fromtimestamp(
+        0, dt.UTC
+    )  # where earlier versions noted it
 
 
 def _abandoned(path: Path) -> tuple[int, frozenset[str]] | None:
-    """From which request on a run that is no more was reading which assets; None for one at work. An empty checkpoint of an earlier version
-    is removed, one that cannot be read is set aside: what its run was reading is requested again."""
+    """From which request on a run that is no more was reading which assets; None for one at work. An empty
+    checkpoint of an earlier version is removed, one that cannot be read is set aside: what its run was
+    reading is requested again."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -84,12 +91,17 @@ def _abandoned(path: Path) -> tuple[int, frozenset[str]] | None:
         return None
     except (OSError, ValueError, RecursionError) as problem:
         with contextlib.suppress(OSError):
-            log.warning("the checkpoint of an earlier run cannot be read (%s): it is %s now", type(problem).__name__, set_aside(path).name)
+            log.warning(
+                "the checkpoint of an earlier run cannot be read (%s): it is %s now",
+                type(problem).__name__,
+                set_aside(path).name,
+            )
         return None
 
 
 def _write(path: Path, since: int, assets: Iterable[str]) -> IO[str]:
-    """Put the checkpoint in its place and hold it until the returned file is closed. Drafts that are found are those of killed runs."""
+    """Put the checkpoint in its place and hold it until the returned file is closed. Drafts that are found
+    are those of killed runs."""
     with exclusive(path.parent), contextlib.ExitStack() as failing:
         for left in path.parent.glob(f"*{_DRAFT}"):
             left.unlink()

@@ -1,11 +1,13 @@
-"""Which days a date-ranged read requests, what day it is, and what the response to a daily series proves of the days.
+"""Which days a date-ranged read requests, what day it is, and what the response to a daily series proves of
+the days.
 
-The first sync backfills from the start of history, later ones read the last days; a person can choose any days (a backfill).
+The first sync backfills from the start of history, later ones read the last days; a person can choose any
+days (a backfill).
 
-Services cut long series: then the days that lack are unknown, not empty. Nothing shows whether a day without an entry had none or was
-left out, unless the series lists every day: where a week or more is listed without a gap, the days beyond its end lack. Its late
-beginning may be the account's own, or the service listed the newest days only: a request for the days before settles it.
-"""
+Services cut long series: then the days that lack are unknown, not empty. Nothing shows whether a day without
+an entry had none or was left out, unless the series lists every day: where a week or more is listed without a
+gap, the days beyond its end lack. Its late beginning may be the account's own, or the service listed the
+newest days only: a request for the days before settles it."""
 
 import datetime as dt
 import itertools
@@ -91,17 +93,19 @@ def days_to_fetch(
 ) -> DateRange:
     """The days of one read: exactly those that a person chose, `ahead` or not.
 
-    Otherwise from the first day that was never read (history on the first night, the nights that were missed later), and at least
-    `lookback_days`, to today and as many days `ahead`.
-    """
+    Otherwise from the first day that was never read (history on the first night, the nights that were missed
+    later), and at least `lookback_days`, to today and as many days `ahead`."""
     if chosen is not None:
         return chosen.by(today)
     first = min(first_missing(covered, history_start), today - dt.timedelta(days=lookback_days))
     return DateRange(first, today + dt.timedelta(days=ahead))
 
 
-def days_of_run(moment: dt.datetime, zones: Iterable[str | ZoneInfo], lookback_days: int, chosen: ChosenDays | None = None) -> DateRange:
-    """The days that a run is about over all of its accounts: those chosen, or the last days wherever one of them is."""
+def days_of_run(
+    moment: dt.datetime, zones: Iterable[str | ZoneInfo], lookback_days: int, chosen: ChosenDays | None = None
+) -> DateRange:
+    """The days that a run is about over all of its accounts: those chosen, or the last days wherever one of
+    them is."""
     todays = [today_in(zone, moment) for zone in zones]
     if chosen is not None:
         return chosen.by(max(todays))
@@ -110,7 +114,8 @@ def days_of_run(moment: dt.datetime, zones: Iterable[str | ZoneInfo], lookback_d
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """`days`: what the response proves, listed or not; None: nothing. `before` and `after` lack and are to be requested again."""
+    """`days`: what the response proves, listed or not; None: nothing. `before` and `after` lack and are to be
+    requested again."""
 
     days: DateRange | None
     before: DateRange | None = None
@@ -118,13 +123,18 @@ class Proof:
 
 
 def prove(
-    requested: DateRange, served: Sequence[Set[dt.date]], known: Sequence[Set[dt.date]], covered: Sequence[DateRange], today: dt.date
+    requested: DateRange,
+    served: Sequence[Set[dt.date]],
+    known: Sequence[Set[dt.date]],
+    covered: Sequence[DateRange],
+    today: dt.date,
 ) -> Proof:
-    """What the response to `requested` proves that has these days of each series; `known` were listed by others, `covered` read before.
+    """What the response to `requested` proves that has these days of each series; `known` were listed by
+    others, `covered` read before.
 
-    A response proves no more of any of its series than of the dense ones: what has few entries is cut later. A series with nothing
-    beside others that have something ended before, as has one that was requested on its own and listed nothing more.
-    """
+    A response proves no more of any of its series than of the dense ones: what has few entries is cut later.
+    A series with nothing beside others that have something ended before, as has one that was requested on its
+    own and listed nothing more."""
     first, last, is_empty = requested.first, requested.last, not any(served)
     for days, others in zip(served, known, strict=True):
         listed = days | others

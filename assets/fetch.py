@@ -1,7 +1,7 @@
 """What an asset function is given: ways to fetch from one account, each returning batches that can be loaded.
 
-Not here: the functions (`sources`), who runs them (`prefetch`), the rate limit and retries (`marketing_api.client`).
-"""
+Not here: the functions (`sources`), who runs them (`prefetch`), the rate limit and retries
+(`marketing_api.client`)."""
 
 import datetime as dt
 import time
@@ -33,7 +33,8 @@ from marketing_api.records.fields import Record
 from warehouse.loads.listing import needs_detail
 from warehouse.tables import Table, Window
 
-#: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work in the tables.
+#: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work
+#: in the tables.
 BATCH_RESPONSES = 500
 BATCH_SECONDS = 30.0
 #: Requests of one run for what the service left out of a series; the next run goes on.
@@ -44,7 +45,9 @@ _NEWS = dt.timedelta(days=28)
 _SERIES_BEFORE = dt.timedelta(days=28)
 
 #: Why nothing of a listing of several pages is marked as deleted.
-_UNCONFIRMED = "rows are gone from several pages, which were not read a second time to confirm it: nothing was "
+_UNCONFIRMED = (
+    "rows are gone from several pages, which were not read a second time to confirm it: nothing was "
+)
 _UNCONFIRMED += "marked as deleted"
 
 #: What the function of an asset yields.
@@ -65,7 +68,8 @@ class FetchSettings:
 
 @dataclass(eq=False)
 class Fetcher:
-    """Fetches from one account for the asset of this name, counting in `result`. Of several the one of the highest `urgency` goes first."""
+    """Fetches from one account for the asset of this name, counting in `result`. Of several the one of the
+    highest `urgency` goes first."""
 
     session: AccountSession
     name: str
@@ -77,7 +81,11 @@ class Fetcher:
     operations: set[Operation] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.account, self.warehouse, self.plan = self.session.account, self.session.warehouse, self.session.planner
+        self.account, self.warehouse, self.plan = (
+            self.session.account,
+            self.session.warehouse,
+            self.session.planner,
+        )
         self.today = self.session.today()
         #: A listing has a row that is known, so that it is the same account's.
         self.is_recognised = self.session.accepts_shrinking
@@ -96,12 +104,17 @@ class Fetcher:
             yield batch
 
     def series(self, operation: Operation, **params: Any) -> Batches:
-        """A date-ranged read of daily series; what a response left out of them is requested again, in a range of its own."""
+        """A date-ranged read of daily series; what a response left out of them is requested again, in a range
+        of its own."""
         whole = self._wanted_days()
         covered = [] if self.chosen_days else self._covered()
         lacking = {days.first for days in self._covered(is_complete=False)}
         lists = self.warehouse.listed_days
-        known = [set(lists(each, self.account, days.first - _SERIES_BEFORE, days.last)) for days in whole for each in self.tables]
+        known = [
+            set(lists(each, self.account, days.first - _SERIES_BEFORE, days.last))
+            for days in whole
+            for each in self.tables
+        ]
         todo, more = deque(whole), _MOST_AGAIN
         for days, batch in self._ranges(operation, todo, params):
             served = self._listed(batch, days)
@@ -120,13 +133,18 @@ class Fetcher:
                 else:
                     yield self._lacking(batch, operation, again, is_known=is_known)
 
-    def _ranges(self, operation: Operation, todo: deque[DateRange], params: Mapping[str, Any]) -> Iterator[tuple[DateRange, Batch]]:
-        """Each range and its responses, or its years' where the service refuses so much. Whoever takes them may add to `todo`."""
+    def _ranges(
+        self, operation: Operation, todo: deque[DateRange], params: Mapping[str, Any]
+    ) -> Iterator[tuple[DateRange, Batch]]:
+        """Each range and its responses, or its years' where the service refuses so much. Whoever takes them
+        may add to `todo`."""
         while todo:
             days = todo.popleft()
             wanted = {**params, "from": days.first, "to": days.last}
             try:
-                batch = self.pages(operation, **wanted) if operation.is_paged else self.once(operation, **wanted)
+                batch = (
+                    self.pages(operation, **wanted) if operation.is_paged else self.once(operation, **wanted)
+                )
             except Refused:
                 if days.first.year == days.last.year:
                     raise
@@ -135,7 +153,8 @@ class Fetcher:
                 yield days, replace(batch, days=days)
 
     def _wanted_days(self, ahead: int = 0) -> list[DateRange]:
-        """The days that this run reads again, or for the first time; none of an account where those that were chosen are still to come."""
+        """The days that this run reads again, or for the first time; none of an account where those that were
+        chosen are still to come."""
         days = days_to_fetch(
             self._covered(),
             self.today,
@@ -147,20 +166,26 @@ class Fetcher:
         return [days] if days else []
 
     def _covered(self, *, is_complete: bool = True) -> list[DateRange]:
-        """Ranges of days that were read completely, after they had ended in the account's zone; or that were not."""
+        """Ranges of days that were read completely, after they had ended in the account's zone; or that were
+        not."""
         zone = str(self.session.zone)
         ranges = self.warehouse.covered_days(self.tables[0], self.account, zone, is_complete=is_complete)
         return [DateRange(first, last) for first, last in ranges]
 
     def _listed(self, batch: Batch, requested: DateRange) -> list[set[dt.date]] | None:
-        """The requested days that the response lists, by table; None when an entry cannot be read: it may be of any day."""
+        """The requested days that the response lists, by table; None when an entry cannot be read: it may be
+        of any day."""
         listed: dict[type[Record], set[dt.date]] = {table.record: set() for table in self.tables}
         columns = {table.record: table.load.column for table in self.tables if isinstance(table.load, Window)}
         for response in batch.responses or self.warehouse.archive.responses(batch.request_ids):
             for rows in parse_rows(response, self.session.zone, self.today):
                 if rows.rejected or rows.missing:
                     return None
-                listed[rows.record] |= {day for record in rows.records if (day := getattr(record, columns[rows.record])) in requested}
+                listed[rows.record] |= {
+                    day
+                    for record in rows.records
+                    if (day := getattr(record, columns[rows.record])) in requested
+                }
         return list(listed.values())
 
     def _lacking(self, batch: Batch, operation: Operation, days: DateRange, *, is_known: bool) -> Batch:
@@ -174,11 +199,12 @@ class Fetcher:
     def pages(self, operation: Operation, *views: Mapping[str, Any], **params: Any) -> Batch:
         """Every page of a listing; when a page does not come, the pages before it as an incomplete batch.
 
-        A listing may change between two of its pages. Where something is gone from several, it is read once more: a row
-        is gone when neither reading shows it, and none is when the second one does not come whole.
+        A listing may change between two of its pages. Where something is gone from several, it is read once
+        more: a row is gone when neither reading shows it, and none is when the second one does not come
+        whole.
 
-        `views`: parameters of several listings that are one together; the first shows everything, the others a part each.
-        """
+        `views`: parameters of several listings that are one together; the first shows everything, the others
+        a part each."""
         wanted = [{**params, **view} for view in views or ({},)]
         listings, batch = self._reading(operation, wanted)
         self._note_repeated(listings[1:])
@@ -237,8 +263,18 @@ class Fetcher:
         self.result.fetched += 1
         is_complete = not failures and listing.is_complete
         is_short = listing.missing and not failures
-        lack = f"{operation.name}: {listing.missing:,} entries that the service counts were not listed" if is_short else ""
-        return Batch(tuple(ids), is_complete=is_complete, service_count=listing.service_count, failures=failures, problem=lack)
+        lack = (
+            f"{operation.name}: {listing.missing:,} entries that the service counts were not listed"
+            if is_short
+            else ""
+        )
+        return Batch(
+            tuple(ids),
+            is_complete=is_complete,
+            service_count=listing.service_count,
+            failures=failures,
+            problem=lack,
+        )
 
     def _compared(self, batch: Batch, listings: Sequence[paging.Listing]) -> Batch:
         """With how many of the rows that are known of its scope the listings have, and how many others."""
@@ -249,7 +285,8 @@ class Fetcher:
         return replace(batch, known=shown.total(), kept=shown[True], others=len(listed) - shown[True])
 
     def recognised(self, batches: Batches) -> Batches:
-        """Listings that tell one account from another, each held back until one of them has a row that is known.
+        """Listings that tell one account from another, each held back until one of them has a row that is
+        known.
 
         Raises OtherBusiness when none has, though others came: nothing of them is loaded.
         """
@@ -281,7 +318,8 @@ class Fetcher:
             yield from pool.map(one, many)
 
     def each(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batches:
-        """One request for each of `many`, in about that order, in batches of some hundred responses; of nothing, a batch that notes it."""
+        """One request for each of `many`, in about that order, in batches of some hundred responses; of
+        nothing, a batch that notes it."""
         self.operations.add(operation)
         calls, failures = _bind_all(operation, many)
         self.result.planned += len(calls)
@@ -295,7 +333,9 @@ class Fetcher:
                 else:
                     responses.append(result)
                 if len(responses) >= BATCH_RESPONSES or time.monotonic() - since > BATCH_SECONDS:
-                    yield replace(Batch.of(responses), is_complete=False)  # there is more to come: a run that dies has not read it
+                    yield replace(
+                        Batch.of(responses), is_complete=False
+                    )  # there is more to come: a run that dies has not read it
                     responses, since = [], time.monotonic()
         except (AuthenticationFailed, BudgetSpent, Stopped):
             yield replace(Batch.of(responses, failures), is_complete=False)
@@ -317,10 +357,15 @@ class Fetcher:
             through += len(batch.request_ids) + len(batch.failures)
             # Until the last of them is there, the next night has to go on.
             is_last = through >= len(many)
-            yield replace(batch, is_complete=is_last and entry.is_whole, due_at=entry.due_at if is_last else None)
+            yield replace(
+                batch, is_complete=is_last and entry.is_whole, due_at=entry.due_at if is_last else None
+            )
 
-    def _left_behind(self, operation: Operation, params: Params, planned: set[Any]) -> list[Mapping[str, Any]]:
-        """Requests outside the plan whose archived response is newer than what is loaded: responses must not be lost."""
+    def _left_behind(
+        self, operation: Operation, params: Params, planned: set[Any]
+    ) -> list[Mapping[str, Any]]:
+        """Requests outside the plan whose archived response is newer than what is loaded: responses must not
+        be lost."""
         rows = self.plan.candidates(self.name)
         found = []
         for key, loaded in zip(rows[0].to_pylist(), rows["request_id"].to_pylist(), strict=True):
@@ -340,10 +385,13 @@ class Fetcher:
         return sum(batches[1:], batches[0]) if batches else Batch()
 
     def with_details(self, listing: Batch, operation: Operation, params: Params) -> Batch:
-        """A listing for the first table, and the details of its entries that are new, or differ from when theirs were last fetched."""
+        """A listing for the first table, and the details of its entries that are new, or differ from when
+        theirs were last fetched."""
         (listing,) = self.recognised(iter([listing]))
         table, responses = self.tables[0], self.warehouse.archive.responses(listing.request_ids)
-        changed = needs_detail(table, responses, self.warehouse.listing_hashes(table, self.account), self.session.zone)
+        changed = needs_detail(
+            table, responses, self.warehouse.listing_hashes(table, self.account), self.session.zone
+        )
         return listing + self.all(operation, map(params, changed))
 
     def _fetch(self, call: Call, *, reuses: bool = True) -> Response:
@@ -353,7 +401,8 @@ class Fetcher:
         return result
 
     def _results(self, calls: Iterable[Call], *, reuses: bool = True) -> Iterator[Response | Failure]:
-        """What need not be requested, since it was refused in this run or is in the archive and unused, and what the client fetches."""
+        """What need not be requested, since it was refused in this run or is in the archive and unused, and
+        what the client fetches."""
         session, refused, unavailable = self.session, self.session.refused, self.session.unavailable
 
         def known(call: Call) -> Response | Failure | None:
@@ -379,5 +428,7 @@ def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[
         try:
             calls.append(operation.bind(**params))
         except InvalidCall as problem:
-            bad.append(Failure(Call(operation, {name: str(value) for name, value in params.items()}), problem))
+            bad.append(
+                Failure(Call(operation, {name: str(value) for name, value in params.items()}), problem)
+            )
     return calls, bad

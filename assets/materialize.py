@@ -21,19 +21,24 @@ from warehouse.loads.coverage import FRESH_FOR
 from warehouse.tables import Column, Table
 from warehouse.warehouse import Warehouse
 
-#: One more try, after so many seconds, for what a person would simply run again. The step itself requests it: a retry policy
-#: would repeat permanent errors, too, and a step that was stopped.
+#: One more try, after so many seconds, for what a person would simply run again. The step itself requests it:
+#: a retry policy would repeat permanent errors, too, and a step that was stopped.
 _RETRIES, _RETRY_AFTER_S = 1, 30
 
 
-#: The checks that every table gets, evaluated with the step that filled it: what each holds the table to, and how bad it is otherwise.
+#: The checks that every table gets, evaluated with the step that filled it: what each holds the table to, and
+#: how bad it is otherwise.
 _CHECKS = {
     "unique_keys": ("No two rows have the same key.", dg.AssetCheckSeverity.ERROR),
-    "complete": ("Everything that was requested came, and no fewer rows than the service counts.", dg.AssetCheckSeverity.ERROR),
+    "complete": (
+        "Everything that was requested came, and no fewer rows than the service counts.",
+        dg.AssetCheckSeverity.ERROR,
+    ),
     "shrink": ("No listing was refused because it lost too many of its rows.", dg.AssetCheckSeverity.ERROR),
     "readable": ("No record was set aside.", dg.AssetCheckSeverity.WARN),
     "same_schema": (
-        "The service's responses have the fields, types and words that they had before; what no column holds is kept in `extra`.",
+        "The service's responses have the fields, types and words that they had before; what no column "
+        "holds is kept in `extra`.",
         dg.AssetCheckSeverity.WARN,
     ),
 }
@@ -41,8 +46,10 @@ _CHECKS = {
 
 #: What is said where people look for missing days.
 _PARTITIONS = (
-    "**Partitions** are for choosing the days that a run reads. *Missing* says only that no run names this day as one of its last: a run "
-    "notes few of the days that it read. Which days are in the table is said by *days read so far*, in the metadata."
+    "**Partitions** are for choosing the days that a run reads. *Missing* says only that no run names this "
+    "day as one of its last: a run "
+    "notes few of the days that it read. Which days are in the table is said by *days read so far*, in "
+    "the metadata."
 )
 
 
@@ -52,18 +59,22 @@ def asset_key(table: Table) -> dg.AssetKey:
 
 
 def daily_partitions(start: dt.date) -> dg.DailyPartitionsDefinition:
-    """One partition per day that the data is about, up to today where the day begins first: every account's today is one."""
+    """One partition per day that the data is about, up to today where the day begins first: every account's
+    today is one."""
     return dg.DailyPartitionsDefinition(start_date=start.isoformat(), timezone=FIRST_ZONE, end_offset=1)
 
 
 def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
-    """The step that waits for the reader's result of `asset` and reports it, one materialization per table."""
+    """The step that waits for the reader's result of `asset` and reports it, one materialization per
+    table."""
 
     @dg.multi_asset(
         name=asset.name,
         specs=[_spec(asset, table) for table in asset.tables],
         check_specs=[
-            dg.AssetCheckSpec(name, asset=asset_key(table), description=doc) for table in asset.tables for name, (doc, _) in _CHECKS.items()
+            dg.AssetCheckSpec(name, asset=asset_key(table), description=doc)
+            for table in asset.tables
+            for name, (doc, _) in _CHECKS.items()
         ],
         partitions_def=partitions if asset.is_daily else None,
         backfill_policy=dg.BackfillPolicy.single_run() if asset.is_daily else None,
@@ -84,7 +95,11 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
         for result in results:
             spent = result.spent
             each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
-            planned = result.plan.words if result.plan else f"{result.fetched:,} of {result.planned:,} requests with a response"
+            planned = (
+                result.plan.words
+                if result.plan
+                else f"{result.fetched:,} of {result.planned:,} requests with a response"
+            )
             context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
         yield from _selected(context, materializations)
         _raise_on_failure(context, reader, asset, results)
@@ -95,18 +110,25 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
 def _selected(
     context: dg.AssetExecutionContext, materializations: Iterable[dg.MaterializeResult[Any]]
 ) -> Iterator[dg.MaterializeResult[Any]]:
-    """Those of the tables that were chosen. The others, which the same requests filled, are noted as such in the run's log."""
+    """Those of the tables that were chosen. The others, which the same requests filled, are noted as such in
+    the run's log."""
     checks = context.selected_asset_check_keys
     is_partitioned = context.has_partition_key or context.has_partition_key_range
     for made in materializations:
         assert made.asset_key is not None  # Dagster's type allows it
         key = dg.AssetKey.from_coercible(made.asset_key)
         if key in context.selected_asset_keys:
-            wanted = [check for check in made.check_results or () if dg.AssetCheckKey(key, str(check.check_name)) in checks]
+            wanted = [
+                check
+                for check in made.check_results or ()
+                if dg.AssetCheckKey(key, str(check.check_name)) in checks
+            ]
             yield made._replace(check_results=wanted)
         else:
             for day in context.partition_keys if is_partitioned else [None]:
-                context.log_event(dg.AssetMaterialization(key, "filled by the same requests", made.metadata, partition=day))
+                context.log_event(
+                    dg.AssetMaterialization(key, "filled by the same requests", made.metadata, partition=day)
+                )
 
 
 def _spec(asset: SourceAsset, table: Table) -> dg.AssetSpec:
@@ -134,11 +156,20 @@ def _description(asset: SourceAsset, table: Table) -> str:
 
 
 def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
-    return dg.TableSchema([dg.TableColumn(column.name, column.sql_type, description=column.comment) for column in columns])
+    return dg.TableSchema(
+        [dg.TableColumn(column.name, column.sql_type, description=column.comment) for column in columns]
+    )
 
 
-def _materialization(reader: Prefetcher, asset: SourceAsset, table: Table, results: list[AccountResult]) -> dg.MaterializeResult[Any]:
-    counts = [report.tables[table.name] for result in results for report in result.reports if table.name in report.tables]
+def _materialization(
+    reader: Prefetcher, asset: SourceAsset, table: Table, results: list[AccountResult]
+) -> dg.MaterializeResult[Any]:
+    counts = [
+        report.tables[table.name]
+        for result in results
+        for report in result.reports
+        if table.name in report.tables
+    ]
     share = share_read(results)
     return dg.MaterializeResult(
         asset_key=asset_key(table),
@@ -172,19 +203,30 @@ def _plan_metadata(entries: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
     }
 
 
-def _days_metadata(reader: Prefetcher, table: Table, results: list[AccountResult]) -> dict[str, dg.MetadataValue]:
+def _days_metadata(
+    reader: Prefetcher, table: Table, results: list[AccountResult]
+) -> dict[str, dg.MetadataValue]:
     """Partitions show the days that runs were started for; this shows which days were read."""
     lines = []
     for result in results:
-        days = joined(DateRange(first, last) for first, last in reader.warehouse.covered_days(table, result.account))
+        days = joined(
+            DateRange(first, last) for first, last in reader.warehouse.covered_days(table, result.account)
+        )
         lines.append(f"{result.account}: {', '.join(map(str, days)) or 'none'}")
     now = [f"{result.account}: {result.days_in_words or 'none'}" for result in results]
-    return {"days read": dg.MetadataValue.text("; ".join(now)), "days read so far": dg.MetadataValue.text("; ".join(lines))}
+    return {
+        "days read": dg.MetadataValue.text("; ".join(now)),
+        "days read so far": dg.MetadataValue.text("; ".join(lines)),
+    }
 
 
-def _check_results(warehouse: Warehouse, table: Table, results: list[AccountResult]) -> Iterator[dg.AssetCheckResult]:
+def _check_results(
+    warehouse: Warehouse, table: Table, results: list[AccountResult]
+) -> Iterator[dg.AssetCheckResult]:
     duplicates, rejected = warehouse.duplicate_keys(table), warehouse.rejected_count(table)
-    missing = [f"{result.account}: {problem}" for result in results for problem in result.problems] + warehouse.incomplete(table)
+    missing = [
+        f"{result.account}: {problem}" for result in results for problem in result.problems
+    ] + warehouse.incomplete(table)
     reports = [report for result in results for report in result.reports if table.name in report.tables]
     shrunk = [reason for report in reports for reason in report.tables[table.name].refused]
     drift = [line for report in reports for line in report.tables[table.name].drift]
@@ -197,12 +239,16 @@ def _check_results(warehouse: Warehouse, table: Table, results: list[AccountResu
     }
     for name, (passed, text) in verdicts.items():
         severity = _CHECKS[name][1]
-        yield dg.AssetCheckResult(asset_key=asset_key(table), check_name=name, passed=passed, severity=severity, description=text)
+        yield dg.AssetCheckResult(
+            asset_key=asset_key(table), check_name=name, passed=passed, severity=severity, description=text
+        )
 
 
-def _raise_on_failure(context: dg.AssetExecutionContext, reader: Prefetcher, asset: SourceAsset, results: list[AccountResult]) -> None:
-    """Fail the step, naming account and reason, once the reader is through: Dagster skips the steps behind a failed one, and what could be
-    read of them is in the warehouse then."""
+def _raise_on_failure(
+    context: dg.AssetExecutionContext, reader: Prefetcher, asset: SourceAsset, results: list[AccountResult]
+) -> None:
+    """Fail the step, naming account and reason, once the reader is through: Dagster skips the steps behind a
+    failed one, and what could be read of them is in the warehouse then."""
     failed = {result.account: result.problems for result in results if result.is_failure}
     for result in results:
         for line in result.learnt:
@@ -212,7 +258,9 @@ def _raise_on_failure(context: dg.AssetExecutionContext, reader: Prefetcher, ass
     if not failed:
         return
     failure = dg.Failure(
-        description="; ".join(f"account {account}: {', '.join(problems)}" for account, problems in failed.items()),
+        description="; ".join(
+            f"account {account}: {', '.join(problems)}" for account, problems in failed.items()
+        ),
         metadata={account: "\n".join(problems) for account, problems in failed.items()},
     )
     if context.retry_number < _RETRIES and any(result.is_worth_a_retry for result in results):

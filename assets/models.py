@@ -1,8 +1,8 @@
 """The models as Dagster assets, their tests as asset checks, in one step behind the reads.
 
-What there is comes from the compiled dbt project, the building is `warehouse.models`, in this process: another one would have to wait for
-the file that this one may have open. Not here: with which settings (`pipelines`).
-"""
+What there is comes from the compiled dbt project, the building is `warehouse.models`, in this process:
+another one would have to wait for the file that this one may have open. Not here: with which settings
+(`pipelines`)."""
 
 import hashlib
 import re
@@ -45,7 +45,10 @@ def model_assets(name: str, build: Build, nodes: Sequence[Node]) -> dg.AssetsDef
         report = build(settings, selected if context.is_subset else ())
         yield from _events(context, report, settings.warehouse_path)
         if unchanged := report.of(Status.UNCHANGED):
-            context.log.info(f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: nothing that they read changed")
+            context.log.info(
+                f"{len(unchanged)} of {len(report.outcomes)} models and tests were not run: nothing that "
+                "they read changed"
+            )
         for warning in report.warnings:
             context.log.warning(warning)
         if report.problem:
@@ -60,7 +63,8 @@ def _key(relation: str) -> dg.AssetKey:
 
 
 def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
-    """Groups are schema and area, such that data leaves them in one direction: a model that reads a mart stands with the marts."""
+    """Groups are schema and area, such that data leaves them in one direction: a model that reads a mart
+    stands with the marts."""
     by_relation = {node.relation: node for node in models}
 
     @cache
@@ -75,11 +79,16 @@ def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
             description=_description(node),
             group_name=f"{_FLOORS[floor(node.relation)]}/{node.meta['area']}",
             kinds={"dbt", "duckdb"},
-            code_version=hashlib.blake2b(f"{node.sql}\0{node.later_sql}".encode(), digest_size=10).hexdigest(),
+            code_version=hashlib.blake2b(
+                f"{node.sql}\0{node.later_sql}".encode(), digest_size=10
+            ).hexdigest(),
             metadata={
                 "dagster/table_name": node.relation,
                 "dagster/column_schema": dg.TableSchema(
-                    [dg.TableColumn(name, description=f"{text} {_origin(node, name)}".strip()) for name, text in node.columns.items()]
+                    [
+                        dg.TableColumn(name, description=f"{text} {_origin(node, name)}".strip())
+                        for name, text in node.columns.items()
+                    ]
                 ),
                 **_column_lineage(node),
                 "materialized as": node.kind,
@@ -91,14 +100,20 @@ def _specs(models: Sequence[Node]) -> list[dg.AssetSpec]:
 
 def _description(node: Node) -> str:
     """In Markdown: what it is, and of a mart the questions that it answers, each with a query."""
-    asked = [f"**{each['ask']}**\n\n```sql\n{each['sql'].strip()}\n```" for each in node.meta.get("questions", ())]
+    asked = [
+        f"**{each['ask']}**\n\n```sql\n{each['sql'].strip()}\n```" for each in node.meta.get("questions", ())
+    ]
     return "\n\n".join([node.description, *asked])
 
 
 def _column_lineage(node: Node) -> dict[str, dg.TableColumnLineage]:
-    """For whoever reads metadata; Dagster's own pages do not draw it (1.13), which is why descriptions say it, too."""
+    """For whoever reads metadata; Dagster's own pages do not draw it (1.13), which is why descriptions say
+    it, too."""
     deps = {
-        column: [dg.TableColumnDep(_key(relation), name) for relation, _, name in (source.rpartition(".") for source in sources)]
+        column: [
+            dg.TableColumnDep(_key(relation), name)
+            for relation, _, name in (source.rpartition(".") for source in sources)
+        ]
         for column, sources in lineage()["made_of"].get(node.relation, {}).items()
         if sources
     }
@@ -106,14 +121,16 @@ def _column_lineage(node: Node) -> dict[str, dg.TableColumnLineage]:
 
 
 def _origin(node: Node, column: str) -> str:
-    """What a column is made of, in words; empty where that is not known, or is no column (a number of rows)."""
+    """What a column is made of, in words; empty where that is not known, or is no column (a number of
+    rows)."""
     sources: list[str] = lineage()["made_of"].get(node.relation, {}).get(column, [])
     more = f" and {len(sources) - _NAMED} more" if len(sources) > _NAMED else ""
     return f"From {', '.join(sources[:_NAMED])}{more}." if sources else ""
 
 
 def check_name(test: Node) -> str:
-    """The beginning of what it says, e.g. `version_ends_after_it_began`: dbt's own name repeats model and columns."""
+    """The beginning of what it says, e.g. `version_ends_after_it_began`: dbt's own name repeats model and
+    columns."""
     if test.key:
         return "unique_keys"
     said, *_ = re.split(r"[.,:;](?: |$)", test.description or test.name)
@@ -145,10 +162,19 @@ def _events(
                 yield _check_result(outcome)
         elif outcome.status in (Status.OK, Status.UNCHANGED):
             types = columns.get(node.relation, {})
-            found = [dg.TableColumn(name, kind, description=node.columns.get(name, "")) for name, kind in types.items()]
-            took: dict[str, Any] = {"unchanged": True} if outcome.status is Status.UNCHANGED else {"seconds": round(outcome.seconds, 2)}
+            found = [
+                dg.TableColumn(name, kind, description=node.columns.get(name, ""))
+                for name, kind in types.items()
+            ]
+            took: dict[str, Any] = (
+                {"unchanged": True}
+                if outcome.status is Status.UNCHANGED
+                else {"seconds": round(outcome.seconds, 2)}
+            )
             size = {"dagster/row_count": sizes[node.relation]} if node.relation in sizes else {}
-            yield dg.MaterializeResult(asset_key=key, metadata={"dagster/column_schema": dg.TableSchema(found), **took, **size})
+            yield dg.MaterializeResult(
+                asset_key=key, metadata={"dagster/column_schema": dg.TableSchema(found), **took, **size}
+            )
 
 
 def _check_result(outcome: Outcome) -> dg.AssetCheckResult:
@@ -157,7 +183,11 @@ def _check_result(outcome: Outcome) -> dg.AssetCheckResult:
         asset_key=_key(outcome.node.relation),
         check_name=check_name(outcome.node),
         passed=passed,
-        severity=dg.AssetCheckSeverity.WARN if outcome.status is Status.WARNED else dg.AssetCheckSeverity.ERROR,
+        severity=dg.AssetCheckSeverity.WARN
+        if outcome.status is Status.WARNED
+        else dg.AssetCheckSeverity.ERROR,
         description=None if passed else outcome.sentence,
-        metadata={"unchanged": True} if is_unchanged else {"rows that break it": outcome.failures, "seconds": round(outcome.seconds, 2)},
+        metadata={"unchanged": True}
+        if is_unchanged
+        else {"rows that break it": outcome.failures, "seconds": round(outcome.seconds, 2)},
     )

@@ -1,8 +1,9 @@
-"""Runs the asset functions ahead of the steps that wait for them, so that the limit is busy from the first second to the last.
+"""Runs the asset functions ahead of the steps that wait for them, so that the limit is busy from the first
+second to the last.
 
-An asset of an account is begun when the assets it comes `after` are in the warehouse; what others wait for goes first, its requests and
-its loads. Not here: what is fetched (`sources`), how (`fetch`), how it is loaded (`warehouse`).
-"""
+An asset of an account is begun when the assets it comes `after` are in the warehouse; what others wait for
+goes first, its requests and its loads. Not here: what is fetched (`sources`), how (`fetch`), how it is loaded
+(`warehouse`)."""
 
 import datetime as dt
 import logging
@@ -32,11 +33,14 @@ log = logging.getLogger(__name__)
 
 #: Batches that wait for their load while the next is fetched; they are in the archive, so none is lost.
 _LOADS_AHEAD = 2
-#: Seconds of a run for which loads that nothing waits for give way: its start is short of the processor. What waits is in the archive.
+#: Seconds of a run for which loads that nothing waits for give way: its start is short of the processor. What
+#: waits is in the archive.
 _GIVE_WAY_S = 30.0
-#: Threads that parse responses and have them loaded, for all accounts: one works while another waits for the file.
+#: Threads that parse responses and have them loaded, for all accounts: one works while another waits for the
+#: file.
 _LOADERS = 4
-#: Readings under way that nothing waits for and that wait for nothing, of all accounts together, and of one at least.
+#: Readings under way that nothing waits for and that wait for nothing, of all accounts together, and of one
+#: at least.
 _ALONE, _ALONE_LEAST = 32, 4
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
@@ -51,7 +55,8 @@ _Key = tuple[str, str]  # asset, account
 
 @dataclass(eq=False)
 class _Reading:
-    """One asset of one account on its way. `parts`: the fetching and the batches that are not loaded yet, in the order of `lane`."""
+    """One asset of one account on its way. `parts`: the fetching and the batches that are not loaded yet, in
+    the order of `lane`."""
 
     asset: SourceAsset
     session: AccountSession
@@ -92,16 +97,25 @@ class Prefetcher:
         self._through: list[tuple[str, str]] = []  # (account, asset) whose responses are all loaded
         self._urgency = {name: self._waiting_for(asset) for name, asset in self._chosen.items()}
         self._in_order = sorted(self._chosen.values(), key=lambda asset: -self._urgency[asset.name])
-        self._urgent = {(name, session.account) for name, urgency in self._urgency.items() if urgency for session in self.sessions}
+        self._urgent = {
+            (name, session.account)
+            for name, urgency in self._urgency.items()
+            if urgency
+            for session in self.sessions
+        }
         self._is_way_clear = False
         self._gives_way_until = time.monotonic() + _GIVE_WAY_S
         self._threads: list[threading.Thread] = []
         self._loads = WorkerPool(
             _LOADERS,
             name="load",
-            is_served=lambda lane: bool(lane.urgency) or self._is_way_clear or time.monotonic() >= self._gives_way_until,
+            is_served=lambda lane: (
+                bool(lane.urgency) or self._is_way_clear or time.monotonic() >= self._gives_way_until
+            ),
         )
-        self._alone: Counter[str] = Counter()  # readings under way that nothing waits for and that wait for nothing, by account
+        self._alone: Counter[str] = (
+            Counter()
+        )  # readings under way that nothing waits for and that wait for nothing, by account
         self._alone_at_once = max(_ALONE_LEAST, _ALONE // max(1, len(self.sessions)))
         self._is_stopping = False
         self.began_at = self.ended_at = now()
@@ -110,13 +124,18 @@ class Prefetcher:
         """The days that the run is about, over all accounts."""
         skew = max((session.client.clock.skew for session in self.sessions), key=abs, default=dt.timedelta())
         return days_of_run(
-            self.began_at + skew, [session.zone for session in self.sessions], self._settings.lookback_days, self.chosen_days
+            self.began_at + skew,
+            [session.zone for session in self.sessions],
+            self._settings.lookback_days,
+            self.chosen_days,
         )
 
     @property
     def began_by_files(self) -> dt.datetime:
         """When it began as files are dated, which a clock that is set back during the run dates earlier."""
-        return self.began_at + min(self.now.jump if isinstance(self.now, SteadyClock) else dt.timedelta(), dt.timedelta())
+        return self.began_at + min(
+            self.now.jump if isinstance(self.now, SteadyClock) else dt.timedelta(), dt.timedelta()
+        )
 
     def begin(self) -> None:
         self._checkpoints.begin(self._chosen)
@@ -124,7 +143,8 @@ class Prefetcher:
             self._start_ready(*self.sessions)
 
     def again(self, asset: SourceAsset) -> None:
-        """Read a failed asset once more for the accounts in which it failed: only what is missing is fetched."""
+        """Read a failed asset once more for the accounts in which it failed: only what is missing is
+        fetched."""
         with self._changed:
             for session in self.sessions:
                 key = (asset.name, session.account)
@@ -134,7 +154,8 @@ class Prefetcher:
             self._start_ready(*self.sessions)
 
     def result(self, asset: SourceAsset) -> list[AccountResult]:
-        """Wait until the asset is read and loaded for every account, whatever became of it. Raises Stopped."""
+        """Wait until the asset is read and loaded for every account, whatever became of it. Raises
+        Stopped."""
         keys = [(asset.name, session.account) for session in self.sessions]
         with self._changed:
             while not self._finished.issuperset(keys):
@@ -149,7 +170,8 @@ class Prefetcher:
             self.result(asset)
 
     def stop_fetching(self) -> None:
-        """Send nothing more, and release all waiters. What has come is in the archive, and the next run begins with it."""
+        """Send nothing more, and release all waiters. What has come is in the archive, and the next run
+        begins with it."""
         self._is_stopping = True
         self._is_way_clear = True
         for session in self.sessions:
@@ -162,11 +184,18 @@ class Prefetcher:
         self.stop_fetching()
         for thread in list(self._threads):
             thread.join(_STOP_SECONDS)
-        self._loads.close(_STOP_SECONDS)  # a load under way is finished: ending it half-way would only repeat it
+        self._loads.close(
+            _STOP_SECONDS
+        )  # a load under way is finished: ending it half-way would only repeat it
 
     def note_run(self, run_id: str, job: str, *, is_publishing: bool = False) -> None:
-        """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so that the copy has them, and in the end."""
-        problems = [f"{asset}, account {account}: {reason}" for (asset, account), lines in self.problems().items() for reason in lines]
+        """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so that the copy
+        has them, and in the end."""
+        problems = [
+            f"{asset}, account {account}: {reason}"
+            for (asset, account), lines in self.problems().items()
+            for reason in lines
+        ]
         failed = all(result.error is not None for result in self.results.values())
         is_tried = len(self._finished) == len(self._chosen) * len(self.sessions)
         is_ended = any(isinstance(result.error, BudgetSpent | Stopped) for result in self.results.values())
@@ -178,7 +207,11 @@ class Prefetcher:
             job=job,
             started_at=self.began_at,
             ended_at=None if is_publishing else self.ended_at,
-            outcome=PUBLISHING if is_publishing else ("failed" if failed else "partial") if problems else "done",
+            outcome=PUBLISHING
+            if is_publishing
+            else ("failed" if failed else "partial")
+            if problems
+            else "done",
             request_count=sum(each.requests for each in statistics),
             waited_s=sum(each.waited_s for each in statistics),
             message="\n".join(problems),
@@ -199,7 +232,8 @@ class Prefetcher:
                 log.warning("%s", notice)
 
     def progress(self) -> tuple[str, int, int, str]:
-        """How far it is now: reading, in the end loading; requests with a response and known so far; the assets at work."""
+        """How far it is now: reading, in the end loading; requests with a response and known so far; the
+        assets at work."""
         with self._changed:
             at_work = {asset for asset, account in self._started if (asset, account) not in self._finished}
             results = list(self.results.values())
@@ -216,12 +250,16 @@ class Prefetcher:
         return {key: result.problems for key, result in self.results.items() if result.problems}
 
     def notices(self) -> list[str]:
-        """What a person should know although nothing is missing: clocks that are wrong, responses that came too late to be loaded."""
+        """What a person should know although nothing is missing: clocks that are wrong, responses that came
+        too late to be loaded."""
         found = [notice for session in self.sessions if (notice := session.clock_notice())]
         if isinstance(self.now, SteadyClock) and abs(self.now.jump) > _JUMP:
             moved = dt.timedelta(seconds=round(abs(self.now.jump).total_seconds()))
             way = "ahead" if self.now.jump > dt.timedelta() else "back"
-            found.append(f"this machine's clock was moved by {moved} {way} during the run; times of the run do not show it")
+            found.append(
+                f"this machine's clock was moved by {moved} {way} during the run; times of the run "
+                "do not show it"
+            )
         for (asset, account), result in self.results.items():
             found += [f"{asset}, account {account}: {line}" for line in result.notices]
         return found
@@ -242,9 +280,17 @@ class Prefetcher:
                         continue
                     self._alone[session.account] += 1
                 self._started.add(key)
-                reading = _Reading(asset, session, AccountResult(session.account), Lane(self._urgency[asset.name], width=1), is_alone)
+                reading = _Reading(
+                    asset,
+                    session,
+                    AccountResult(session.account),
+                    Lane(self._urgency[asset.name], width=1),
+                    is_alone,
+                )
                 self.results[key] = reading.result
-                thread = threading.Thread(target=self._read, args=(reading,), name=f"{session.account}/{asset.name}", daemon=True)
+                thread = threading.Thread(
+                    target=self._read, args=(reading,), name=f"{session.account}/{asset.name}", daemon=True
+                )
                 self._threads.append(thread)
                 thread.start()
 
@@ -257,7 +303,15 @@ class Prefetcher:
                     raise Stopped("the run was stopped before the account had responded")
             if session.problem is not None:
                 raise session.problem
-            fetch = Fetcher(session, asset.name, asset.tables, result, self._settings, self.chosen_days, reading.lane.urgency)
+            fetch = Fetcher(
+                session,
+                asset.name,
+                asset.tables,
+                result,
+                self._settings,
+                self.chosen_days,
+                reading.lane.urgency,
+            )
             reading.operations = fetch.operations
             for batch in asset.function(fetch):
                 if isinstance(session.problem, OtherBusiness):
@@ -282,7 +336,9 @@ class Prefetcher:
         """A mistake of ours in one asset must not stop the others: it is logged."""
         if not isinstance(problem, MarketingApiError | WarehouseError | OSError):
             name, account, kind = reading.asset.name, reading.session.account, type(problem).__name__
-            log.error("reading %s of account %s failed unexpectedly: %s", name, account, kind, exc_info=problem)
+            log.error(
+                "reading %s of account %s failed unexpectedly: %s", name, account, kind, exc_info=problem
+            )
         if isinstance(problem, OtherBusiness):  # nothing more of the account is worth a request, or believed
             reading.session.problem = problem
         return problem
@@ -340,7 +396,9 @@ class Prefetcher:
             asset=asset.name,
             tables=tuple(table.name for table in asset.tables),
             request_ids=batch.request_ids,
-            scope=batch.scope if batch.days is None else {"from_on": str(batch.days.first), "to_on": str(batch.days.last), **batch.scope},
+            scope=batch.scope
+            if batch.days is None
+            else {"from_on": str(batch.days.first), "to_on": str(batch.days.last), **batch.scope},
             is_complete=batch.is_complete,
             service_count=batch.service_count,
             due_at=batch.due_at or session.now() + _A_NIGHT,

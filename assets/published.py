@@ -1,4 +1,5 @@
-"""What Dagster shows beside the source tables and models: the published file, the report, and the `sync` tables that models read.
+"""What Dagster shows beside the source tables and models: the published file, the report, and the `sync`
+tables that models read.
 
 Not here: writing them (`warehouse.publish`, `pipelines.report`), settings (`pipelines`).
 """
@@ -21,18 +22,24 @@ from warehouse.tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECO
 #: Publishes the home that the settings of a run name. Raises WarehouseError when it cannot.
 Publish = Callable[[Any], Published]
 
-#: Makes its report: where it stands, a preview in Markdown without personal data, and what became of its mail. Or raises WarehouseError.
+#: Makes its report: where it stands, a preview in Markdown without personal data, and what became of its
+#: mail. Or raises WarehouseError.
 WriteReport = Callable[[Any], tuple[Path, str, str]]
 
 Metadata = dict[str, Any]
 
-PUBLISHED, OWN_MODELS, REPORT, LAKE = (dg.AssetKey(name) for name in ("published", "own_models", "report", "lake"))
+PUBLISHED, OWN_MODELS, REPORT, LAKE = (
+    dg.AssetKey(name) for name in ("published", "own_models", "report", "lake")
+)
 
-#: Builds the user's own models and publishes what they made, and returns what came of them and what is wrong, a line each. Never raises.
+#: Builds the user's own models and publishes what they made, and returns what came of them and what is wrong,
+#: a line each. Never raises.
 BuildOwn = Callable[[Any], tuple[OwnReport, Sequence[str]]]
 
 
-def published_asset(publish: Publish, breaking_of: Callable[[Any], Sequence[str]], after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
+def published_asset(
+    publish: Publish, breaking_of: Callable[[Any], Sequence[str]], after: Iterable[dg.AssetKey]
+) -> dg.AssetsDefinition:
     """The step that publishes once everything in `after` is made and its blocking checks have passed.
 
     `breaking_of`: what readers of the copy before can no longer count on, a line each.
@@ -46,32 +53,58 @@ def published_asset(publish: Publish, breaking_of: Callable[[Any], Sequence[str]
             "tables": done.table_count,
             "personal data": str(done.personal_data),
             "published at": dg.MetadataValue.timestamp(done.published_at),
-            **({"breaking changes": "\n".join(breaking)} if (breaking := breaking_of(context.resources.settings)) else {}),
+            **(
+                {"breaking changes": "\n".join(breaking)}
+                if (breaking := breaking_of(context.resources.settings))
+                else {}
+            ),
             **({"data as of": dg.MetadataValue.timestamp(done.data_as_of)} if done.data_as_of else {}),
         }
 
-    description = "The copy of the warehouse that analysts open: never locked, swapped in as a whole, personal data as the settings say."
+    description = (
+        "The copy of the warehouse that analysts open: never locked, swapped in as a whole, "
+        "personal data "
+        "as the settings say."
+    )
     freshness = dg.FreshnessPolicy.time_window(fail_window=FRESH_FOR)
-    spec = dg.AssetSpec(PUBLISHED, deps=list(after), kinds={"duckdb"}, freshness_policy=freshness, description=description)
+    spec = dg.AssetSpec(
+        PUBLISHED, deps=list(after), kinds={"duckdb"}, freshness_policy=freshness, description=description
+    )
     return _step(spec, published, "reader")
 
 
 def own_models_asset(build: BuildOwn) -> dg.AssetsDefinition:
-    """The step behind the publishing that no other waits for in vain: whatever is wrong with such models, it ends well and says so."""
+    """The step behind the publishing that no other waits for in vain: whatever is wrong with such models, it
+    ends well and says so."""
 
     def own_models(context: dg.AssetExecutionContext) -> Metadata:
         report, problems = build(context.resources.settings)
         for outcome in report.outcomes:
-            if outcome.status is Status.OK and not outcome.node.is_test:  # they come and go with files: no assets of the definitions
+            if (
+                outcome.status is Status.OK and not outcome.node.is_test
+            ):  # they come and go with files: no assets of the definitions
                 key = dg.AssetKey(outcome.node.relation.split("."))
-                context.log_event(dg.AssetMaterialization(key, metadata={"seconds": round(outcome.seconds, 2)}))
+                context.log_event(
+                    dg.AssetMaterialization(key, metadata={"seconds": round(outcome.seconds, 2)})
+                )
         for line in [*problems, *report.warnings]:
             context.log.warning(line)
         tests = sum(outcome.node.is_test for outcome in report.of(Status.OK))
-        return {"built": len(report.made), "tests passed": tests, **({"problems": "\n".join(problems)} if problems else {})}
+        return {
+            "built": len(report.made),
+            "tests passed": tests,
+            **({"problems": "\n".join(problems)} if problems else {}),
+        }
 
-    description = "Models of your own, by dbt in a process of its own, each with a time limit; what they made is published too."
-    return _step(dg.AssetSpec(OWN_MODELS, deps=[PUBLISHED], kinds={"dbt", "duckdb"}, description=description), own_models)
+    description = (
+        "Models of your own, by dbt in a process of its own, each with a time limit; what "
+        "they made is "
+        "published too."
+    )
+    return _step(
+        dg.AssetSpec(OWN_MODELS, deps=[PUBLISHED], kinds={"dbt", "duckdb"}, description=description),
+        own_models,
+    )
 
 
 def lake_asset(export: Callable[[Any], Manifest]) -> dg.AssetsDefinition:
@@ -80,10 +113,21 @@ def lake_asset(export: Callable[[Any], Manifest]) -> dg.AssetsDefinition:
     def lake(context: dg.AssetExecutionContext) -> Metadata:
         done = export(context.resources.settings)
         rows, size = sum(table.rows for table in done.tables), sum(done.files.values())
-        return {"dagster/row_count": rows, "tables": len(done.tables), "kB": round(size / 1000), "version": done.version}
+        return {
+            "dagster/row_count": rows,
+            "tables": len(done.tables),
+            "kB": round(size / 1000),
+            "version": done.version,
+        }
 
-    description = "The published tables as Parquet, where those of all shards are. When it fails, run it again: what got there stays."
-    return _step(dg.AssetSpec(LAKE, deps=[PUBLISHED, OWN_MODELS], kinds={"parquet"}, description=description), lake)
+    description = (
+        "The published tables as Parquet, where those of all shards are. When it fails, run it "
+        "again: what "
+        "got there stays."
+    )
+    return _step(
+        dg.AssetSpec(LAKE, deps=[PUBLISHED, OWN_MODELS], kinds={"parquet"}, description=description), lake
+    )
 
 
 def report_asset(write: WriteReport) -> dg.AssetsDefinition:
@@ -91,20 +135,31 @@ def report_asset(write: WriteReport) -> dg.AssetsDefinition:
         path, preview, mailed = write(context.resources.settings)
         return {
             "preview": dg.MetadataValue.md(preview),
-            "file": dg.MetadataValue.text(f"{path.parent.name}/{path.name} of the home"),  # the home may be moved
+            "file": dg.MetadataValue.text(
+                f"{path.parent.name}/{path.name} of the home"
+            ),  # the home may be moved
             "kB": round(path.stat().st_size / 1000),
             **({"mail": mailed} if mailed else {}),
         }
 
-    description = "One page for the business owner: what changed, campaigns, lists, reviews, social media, coupons, completeness."
+    description = (
+        "One page for the business owner: what changed, campaigns, lists, reviews, social "
+        "media, coupons, "
+        "completeness."
+    )
     return _step(dg.AssetSpec(REPORT, deps=[PUBLISHED], kinds={"html"}, description=description), report)
 
 
-def _step(spec: dg.AssetSpec, make: Callable[[dg.AssetExecutionContext], Metadata], *resources: str) -> dg.AssetsDefinition:
-    """`make` does it and returns what is shown of it. What it raises is told in its sentence, and not tried again."""
+def _step(
+    spec: dg.AssetSpec, make: Callable[[dg.AssetExecutionContext], Metadata], *resources: str
+) -> dg.AssetsDefinition:
+    """`make` does it and returns what is shown of it. What it raises is told in its sentence, and not tried
+    again."""
 
     @dg.multi_asset(
-        name=spec.key.path[-1], specs=[spec.replace_attributes(group_name="published")], required_resource_keys={"settings", *resources}
+        name=spec.key.path[-1],
+        specs=[spec.replace_attributes(group_name="published")],
+        required_resource_keys={"settings", *resources},
     )
     def step(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
         try:
@@ -123,7 +178,10 @@ def sync_tables() -> list[dg.AssetSpec]:
             description=f"{table.doc} Filled by the steps that read from the service or write to it.",
             group_name="sync",
             kinds={"duckdb"},
-            metadata={"dagster/table_name": table.qualified, "dagster/column_schema": column_schema(table.columns)},
+            metadata={
+                "dagster/table_name": table.qualified,
+                "dagster/column_schema": column_schema(table.columns),
+            },
         )
         for table in (COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS)
     ]

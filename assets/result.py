@@ -1,4 +1,5 @@
-"""What one asset fetched for one account, and what became of it: loaded, missing, and whether that fails the night.
+"""What one asset fetched for one account, and what became of it: loaded, missing, and whether that fails the
+night.
 
 Not here: fetching (`fetch`), loading (`prefetch`).
 """
@@ -12,7 +13,15 @@ from typing import Any, Self
 from assets.days import DateRange, joined
 from assets.planning.crawl_plan import PlanEntry
 from marketing_api.client import Failure
-from marketing_api.errors import BudgetSpent, GivenUp, InvalidCall, MarketingApiError, NotAvailable, Refused, Transient
+from marketing_api.errors import (
+    BudgetSpent,
+    GivenUp,
+    InvalidCall,
+    MarketingApiError,
+    NotAvailable,
+    Refused,
+    Transient,
+)
 from marketing_api.exchange import Response
 from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
@@ -20,28 +29,33 @@ from warehouse.loads.load import LoadReport
 
 Scope = Mapping[str, Any]
 
-#: Single items that the service refuses (a contact deleted since the listing) are normal up to this share, or this many.
+#: Single items that the service refuses (a contact deleted since the listing) are normal up to this share, or
+#: this many.
 _REFUSED_SHARE = 0.01
 _REFUSED_FEW = 3
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Responses that are loaded in one transaction. `scope` is what the requests do not name themselves, beside the days (of a load
-    without responses, what is gone)."""
+    """Responses that are loaded in one transaction. `scope` is what the requests do not name themselves,
+    beside the days (of a load without responses, what is gone)."""
 
     request_ids: tuple[int, ...] = ()
     scope: Scope = field(default_factory=dict)
     is_complete: bool = True
     may_shrink: bool = False
     is_nothing_due: bool = False  # there was nothing to request: what is loaded is still current
-    taken_away: float = 0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
+    taken_away: float = (
+        0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
+    )
     due_at: dt.datetime | None = None  # when the scope should be read again; None: the next night
     service_count: int | None = None
     known: int = 0  # rows of a listing's scope that were there before it, as far as they were looked at,
     kept: int = 0  # that it has, too
     others: int = 0  # and that it has beside them
-    responses: tuple[Response, ...] | None = None  # those of request_ids, where they are few and at hand; else the archive has them
+    responses: tuple[Response, ...] | None = (
+        None  # those of request_ids, where they are few and at hand; else the archive has them
+    )
     failures: tuple[Failure, ...] = ()
     days: DateRange | None = None  # of a date-ranged read
     problem: str = ""  # why this is not complete, where that is news
@@ -73,7 +87,8 @@ class Spent:
 
 @dataclass
 class AccountResult:
-    """Counts are of requests: `fetched` have a response, from the service or the archive, of those `planned` so far."""
+    """Counts are of requests: `fetched` have a response, from the service or the archive, of those `planned`
+    so far."""
 
     account: str
     reports: list[LoadReport] = field(default_factory=list)
@@ -102,12 +117,13 @@ class AccountResult:
         return [failure for failure in self.failures if not _has_code(failure, self.nothing)]
 
     def learn_refusals(self, nothing: set[int]) -> None:
-        """Refusals with these errorCodes mean that there is nothing. Such a refusal never deletes anything: absence is proven by a whole
-        response alone."""
+        """Refusals with these errorCodes mean that there is nothing. Such a refusal never deletes anything:
+        absence is proven by a whole response alone."""
         for code in sorted(nothing - self.nothing):
             count = sum(_has_code(failure, {code}) for failure in self.failures)
             self.learnt.append(
-                f"the service refuses {count:,} of {self.fetched:,} addresses with errorCode {code}: taken as addresses without coupons, "
+                f"the service refuses {count:,} of {self.fetched:,} addresses with errorCode {code}: taken "
+                "as addresses without coupons, "
                 "requested again at their turn; coupons that are stored stay"
             )
         self.nothing = nothing
@@ -123,13 +139,18 @@ class AccountResult:
         """Why data is missing, one line per reason; empty when all of it came."""
         lines = [_sentence(self.error)] if self.error else []
         reasons = Counter(_sentence(failure.error) for failure in self._serious())
-        lines += [f"{reason} ({count} requests)" if count > 1 else reason for reason, count in reasons.items()]
+        lines += [
+            f"{reason} ({count} requests)" if count > 1 else reason for reason, count in reasons.items()
+        ]
         if self.plan is not None and not self.plan.is_whole:
             lines.append(self.plan.shortfall)
         lines += self.shortfalls
         lines += [refusal for report in self.reports for refusal in report.refused.values()]
         rejected = self._counted("rejected").items()
-        return lines + [f"{table}: {count:,} entries could not be read: see sync.rejected_records" for table, count in rejected]
+        return lines + [
+            f"{table}: {count:,} entries could not be read: see sync.rejected_records"
+            for table, count in rejected
+        ]
 
     @property
     def notices(self) -> list[str]:
@@ -155,7 +176,8 @@ class AccountResult:
 
     @property
     def is_failure(self) -> bool:
-        """False when all is well, or when the account merely lacks the operation: that costs the table, not the night."""
+        """False when all is well, or when the account merely lacks the operation: that costs the table, not
+        the night."""
         errors = [*([self.error] if self.error else []), *(failure.error for failure in self._serious())]
         return any(not isinstance(error, NotAvailable | BudgetSpent) for error in errors)
 
@@ -173,20 +195,28 @@ class AccountResult:
 
 
 def share_read(results: Iterable[AccountResult]) -> float | None:
-    """How much came of what was requested, 0 to 1: of the calls, or of the days where that is less; None when nothing was requested."""
+    """How much came of what was requested, 0 to 1: of the calls, or of the days where that is less; None when
+    nothing was requested."""
     fetched, planned, days, lacking = 0, 0, 0, 0
     for result in results:
         fetched, planned = fetched + result.fetched, planned + result.planned
-        days, lacking = days + sum(map(len, joined(result.days))), lacking + sum(map(len, joined(result.lacking)))
+        days, lacking = (
+            days + sum(map(len, joined(result.days))),
+            lacking + sum(map(len, joined(result.lacking))),
+        )
     return min(fetched / planned, days / (days + lacking) if lacking else 1) if planned else None
 
 
 def _sentence(error: Exception) -> str:
-    """Without addresses: this is logged, shown in Dagster and sent to webhooks, and libraries quote the values they choke on."""
+    """Without addresses: this is logged, shown in Dagster and sent to webhooks, and libraries quote the
+    values they choke on."""
     text = without_addresses(str(error))
     if isinstance(error, MarketingApiError | WarehouseError | OSError):
         return text or type(error).__name__
-    return f"something unexpected happened: {type(error).__name__}: {text}; the newest file of the home's logs shows where"
+    return (
+        f"something unexpected happened: {type(error).__name__}: {text}; the newest file of the home's "
+        "logs shows where"
+    )
 
 
 def _has_code(failure: Failure, codes: Collection[int]) -> bool:

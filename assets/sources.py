@@ -1,7 +1,8 @@
-"""The source assets: what is fetched of the service, for which tables, and after what; each is a short function under the one decorator.
+"""The source assets: what is fetched of the service, for which tables, and after what; each is a short
+function under the one decorator.
 
-Not here: what such a function may use (`fetch`), who runs it (`prefetch`), how it looks in Dagster (`materialize`).
-"""
+Not here: what such a function may use (`fetch`), who runs it (`prefetch`), how it looks in Dagster
+(`materialize`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +20,11 @@ FetchFunction = Callable[[Fetcher], Batches]
 
 @dataclass(frozen=True, slots=True)
 class SourceAsset:
-    """What is fetched (`function`), for which tables, and which assets must be in the warehouse first (`after`).
+    """What is fetched (`function`), for which tables, and which assets must be in the warehouse first
+    (`after`).
 
-    `informed_by`: assets whose tables say for whom a request is worth it. They are waited for when the same run reads them, and
-    nothing is lost without them.
-    """
+    `informed_by`: assets whose tables say for whom a request is worth it. They are waited for when the same
+    run reads them, and nothing is lost without them."""
 
     name: str
     tables: tuple[Table, ...]
@@ -41,9 +42,13 @@ SOURCE_ASSETS: dict[str, SourceAsset] = {}
 
 
 def source_asset(
-    *tables: Table, after: Sequence[SourceAsset] = (), informed_by: Sequence[SourceAsset] = (), is_daily: bool = False
+    *tables: Table,
+    after: Sequence[SourceAsset] = (),
+    informed_by: Sequence[SourceAsset] = (),
+    is_daily: bool = False,
 ) -> Callable[[FetchFunction], SourceAsset]:
-    """Declare an asset: its function yields the batches it fetched; archive, load, coverage and errors are added around it."""
+    """Declare an asset: its function yields the batches it fetched; archive, load, coverage and errors are
+    added around it."""
 
     def declare(function: FetchFunction) -> SourceAsset:
         asset = SourceAsset(function.__name__, tables, function, tuple(after), tuple(informed_by), is_daily)
@@ -54,7 +59,8 @@ def source_asset(
 
 
 def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAsset:
-    """An asset of one request, whose response is the whole of its tables; it has the name and the description of the first one."""
+    """An asset of one request, whose response is the whole of its tables; it has the name and the description
+    of the first one."""
 
     def function(fetch: Fetcher) -> Batches:
         yield fetch.once(operation, **params)
@@ -71,33 +77,43 @@ business = one_request(operations.account.ME, tables.BUSINESS)
 # ---- e-mail campaigns and their statistics
 
 
-#: In the order in which a campaign passes through them: one that changes between two listings counts as what it is now.
+#: In the order in which a campaign passes through them: one that changes between two listings counts as what
+#: it is now.
 _CAMPAIGN_FILTERS = ("all", "automation", "draft", "scheduled", "sent")
 
 
 @source_asset(tables.CAMPAIGNS)
 def campaigns(fetch: Fetcher) -> Batches:
-    """Every campaign in every state, which only its filter tells where there are no groups (api-observed row 40); details
-    are fetched only for new or changed ones."""
+    """Every campaign in every state, which only its filter tells where there are no groups (api-observed row
+    40); details are fetched only for new or changed ones."""
     listing = fetch.pages(operations.campaigns.CAMPAIGNS, *({"filter": each} for each in _CAMPAIGN_FILTERS))
-    yield fetch.with_details(listing, operations.campaigns.GETCAMPAIGN, lambda row: {"id": row.campaign_id, "type": row.type})
+    yield fetch.with_details(
+        listing, operations.campaigns.GETCAMPAIGN, lambda row: {"id": row.campaign_id, "type": row.type}
+    )
 
 
 @source_asset(tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS, after=[campaigns])
 def campaign_stats(fetch: Fetcher) -> Batches:
-    """Opens, bounces, unsubscribes, links and who clicked them; the service has totals as of now only. The older, the rarer fetched."""
+    """Opens, bounces, unsubscribes, links and who clicked them; the service has totals as of now only. The
+    older, the rarer fetched."""
     plan = fetch.plan.campaigns()
-    for batch in fetch.each(operations.campaigns.STATS, ({"id": campaign_id, "type": type_} for campaign_id, type_ in plan.campaigns)):
+    for batch in fetch.each(
+        operations.campaigns.STATS,
+        ({"id": campaign_id, "type": type_} for campaign_id, type_ in plan.campaigns),
+    ):
         yield replace(batch, due_at=plan.due_at)
 
 
-# ---- lists, their contacts, and timelines and coupons: one request per contact, in the order that the plan gives
+# ---- lists, their contacts, and timelines and coupons: one request per contact, in the order that the plan
+# gives
 
 
 @source_asset(tables.LISTS, tables.LIST_FIELDS)
 def lists(fetch: Fetcher) -> Batches:
     """Every list with its settings and custom fields; details are fetched only for new or changed ones."""
-    yield fetch.with_details(fetch.pages(operations.lists.GETLISTS), operations.lists.GETLIST, lambda row: {"id": row.list_id})
+    yield fetch.with_details(
+        fetch.pages(operations.lists.GETLISTS), operations.lists.GETLIST, lambda row: {"id": row.list_id}
+    )
 
 
 audiences = one_request(operations.lists.GETAUDIENCES, tables.AUDIENCES)
@@ -110,15 +126,26 @@ def contacts(fetch: Fetcher) -> Batches:
     taken_away = fetch.warehouse.taken_away(fetch.account)
     listings = fetch.listings(operations.contacts.GETCONTACTS, ({"listid": list_id} for list_id in list_ids))
     of_lists = zip(list_ids, listings, strict=True)
-    yield from fetch.recognised(replace(batch, taken_away=taken_away.get(list_id, 0.0)) for list_id, batch in of_lists)
+    yield from fetch.recognised(
+        replace(batch, taken_away=taken_away.get(list_id, 0.0)) for list_id, batch in of_lists
+    )
     for list_id in fetch.warehouse.vanished_list_ids(fetch.account):
         yield Batch(scope={"list_id": [list_id]}, may_shrink=True)
 
 
-@source_asset(tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS, after=[contacts], informed_by=[campaign_stats])
+@source_asset(
+    tables.TIMELINE_EVENTS,
+    tables.TIMELINE_VISITS,
+    tables.TIMELINE_AUTOMATIONS,
+    after=[contacts],
+    informed_by=[campaign_stats],
+)
 def timelines(fetch: Fetcher) -> Batches:
-    """What happened with each contact: messages sent and opened, visits, automations. Old entries are never removed."""
-    yield from fetch.planned(operations.contacts.TIMELINE, lambda contact_id: {"id": contact_id, "include": "utm,automated"})
+    """What happened with each contact: messages sent and opened, visits, automations. Old entries are never
+    removed."""
+    yield from fetch.planned(
+        operations.contacts.TIMELINE, lambda contact_id: {"id": contact_id, "include": "utm,automated"}
+    )
 
 
 @source_asset(tables.COUPONS, after=[contacts], informed_by=[campaign_stats])
@@ -139,10 +166,15 @@ def webhooks(fetch: Fetcher) -> Batches:
 
 @source_asset(tables.GOALS, after=[webhooks])
 def goals(fetch: Fetcher) -> Batches:
-    """Every goal. Only the listing by domain names a goal's domain: it is fetched for domains that webhooks name or a setting adds."""
+    """Every goal. Only the listing by domain names a goal's domain: it is fetched for domains that webhooks
+    name or a setting adds."""
     domain_ids = sorted({*fetch.warehouse.domain_ids(fetch.account), *fetch.settings.goal_domains})
-    by_domain = fetch.all(operations.goals.LISTBYDOMAIN, ({"domainid": domain_id} for domain_id in domain_ids))
-    yield fetch.with_details(fetch.once(operations.goals.LISTS) + by_domain, operations.goals.SHOW, lambda row: {"id": row.goal_id})
+    by_domain = fetch.all(
+        operations.goals.LISTBYDOMAIN, ({"domainid": domain_id} for domain_id in domain_ids)
+    )
+    yield fetch.with_details(
+        fetch.once(operations.goals.LISTS) + by_domain, operations.goals.SHOW, lambda row: {"id": row.goal_id}
+    )
 
 
 # ---- reviews and mentions
@@ -154,7 +186,9 @@ def direct_reviews(fetch: Fetcher) -> Batches:
     yield from fetch.days(operations.reputation.DIRECT, filter="date")
 
 
-online_reviews = one_request(operations.reputation.ONLINE, tables.ONLINE_REVIEWS, tables.ONLINE_REVIEW_CHANNELS, channels="all")
+online_reviews = one_request(
+    operations.reputation.ONLINE, tables.ONLINE_REVIEWS, tables.ONLINE_REVIEW_CHANNELS, channels="all"
+)
 
 
 @source_asset(tables.SENTIMENT_MENTIONS, tables.SENTIMENT_TOTALS, is_daily=True)
@@ -178,17 +212,23 @@ social_profiles = one_request(operations.social.CHANNELS, tables.SOCIAL_PROFILES
 def social_posts(fetch: Fetcher) -> Batches:
     """Posts of the calendar, sent and scheduled."""
     ahead = fetch.settings.calendar_days_ahead
-    yield from fetch.days(operations.social.CALENDAR, ahead=ahead, channels="all", includeposted=True, sort="asc")
+    yield from fetch.days(
+        operations.social.CALENDAR, ahead=ahead, channels="all", includeposted=True, sort="asc"
+    )
 
 
 @source_asset(tables.SOCIAL_POST_DETAILS, after=[social_posts])
 def social_post_details(fetch: Fetcher) -> Batches:
     """Title, picture and profile of posts that are new or changed since they were fetched."""
     posts = fetch.warehouse.posts_needing_detail(fetch.account, operations.social.POST_CHANNELS)
-    yield from fetch.each(operations.social.GETPOST, ({"id": post_id, "channel": network} for post_id, network in posts))
+    yield from fetch.each(
+        operations.social.GETPOST, ({"id": post_id, "channel": network} for post_id, network in posts)
+    )
 
 
-social_links = one_request(operations.social.STATS, tables.SOCIAL_LINKS, tables.SOCIAL_LINK_CLICKS, channels="all", sort="asc")
+social_links = one_request(
+    operations.social.STATS, tables.SOCIAL_LINKS, tables.SOCIAL_LINK_CLICKS, channels="all", sort="asc"
+)
 
 
 # ---- people who work with the account

@@ -1,4 +1,5 @@
-"""The generated pages (`make docs`): templates of `docs/templates` with values as declared. A test fails when one is stale."""
+"""The generated pages (`make docs`): templates of `docs/templates` with values as declared. A test fails when
+one is stale."""
 
 import json
 import re
@@ -39,7 +40,9 @@ def operations() -> str:
 def _schema() -> dict[str, Any]:
     """The documents of `--json` and what they are made of, as JSON Schema with their texts, by name."""
     defined = msgspec.json.schema_components(output.DOCUMENTS)[1]
-    for name, texts in tomllib.loads(Path(output.__file__).with_suffix(".toml").read_text(encoding="utf-8")).items():
+    for name, texts in tomllib.loads(
+        Path(output.__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    ).items():
         defined[name] = {"title": name, "description": texts["text"]} | defined[name]
         for field, text in texts.get("fields", {}).items():
             defined[name]["properties"][field] = {"description": text} | defined[name]["properties"][field]
@@ -47,14 +50,20 @@ def _schema() -> dict[str, Any]:
 
 
 def json_schema() -> str:
-    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": _schema()}, indent=2) + "\n"
+    return (
+        json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": _schema()}, indent=2)
+        + "\n"
+    )
 
 
 def json_output() -> str:
     """What commands print with `--json`: the documents first, then their parts."""
     defined = _schema()
     first = [kind.__name__ for kind in output.DOCUMENTS]
-    return _render("json-output.md", structures={name: defined[name] for name in dict.fromkeys([*first, *sorted(defined)])})
+    return _render(
+        "json-output.md",
+        structures={name: defined[name] for name in dict.fromkeys([*first, *sorted(defined)])},
+    )
 
 
 def sandbox() -> str:
@@ -63,7 +72,11 @@ def sandbox() -> str:
     return _render(
         "sandbox.md",
         default_key=DEFAULT_KEY,
-        observed=textwrap.fill(f"`rate-limit {RATE_OBSERVED}`, {observed}; options given beside it win.", 130, break_on_hyphens=False),
+        observed=textwrap.fill(
+            f"`rate-limit {RATE_OBSERVED}`, {observed}; options given beside it win.",
+            130,
+            break_on_hyphens=False,
+        ),
         switches=SWITCHES.values(),
         number=NUMBER,
         faults=FAULTS.values(),
@@ -93,7 +106,13 @@ def tables() -> str:
 def marts() -> str:
     """Every mart with its columns and the questions that it answers."""
     keys = {test.relation: test.key for test in ModelSettings().nodes() if test.is_test and test.key}
-    models = {"marts": described("marts"), "history": described("history"), "keys": keys, "grain": grain, "is_personal": is_personal}
+    models = {
+        "marts": described("marts"),
+        "history": described("history"),
+        "keys": keys,
+        "grain": grain,
+        "is_personal": is_personal,
+    }
     return _render("marts.md", **models, definitions=definitions(), metrics=metrics().values())
 
 
@@ -107,7 +126,10 @@ def described(schema: str) -> list[Node]:
 def definitions() -> dict[str, str]:
     """Name → what it means, in the order of the declaration."""
     declared = (PROJECT / "models" / "definitions.md").read_text(encoding="utf-8")
-    return {name: " ".join(text.split()) for name, text in re.findall(r"{% docs (\w+) %}(.+?){% enddocs %}", declared, re.DOTALL)}
+    return {
+        name: " ".join(text.split())
+        for name, text in re.findall(r"{% docs (\w+) %}(.+?){% enddocs %}", declared, re.DOTALL)
+    }
 
 
 def grain(model: Node) -> str:
@@ -118,25 +140,36 @@ def grain(model: Node) -> str:
 
 def readme() -> str:
     """README.md with the table of the optional settings between its marks."""
-    rows = [f"| `{variable}` | {f'`{default}`' if default else ''} | {doc} |" for variable, default, doc in documented()]
+    rows = [
+        f"| `{variable}` | {f'`{default}`' if default else ''} | {doc} |"
+        for variable, default, doc in documented()
+    ]
     table = "\n".join(["| setting | default | what it is |", "|---|---|---|", *rows])
     before, rest = README.read_text(encoding="utf-8").split("<!-- settings -->")
     return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
 
 
-_IN_DOCS = {f"{made.__name__.replace('_', '-')}.md": made for made in (operations, sandbox, how_sure, tables, marts, json_output)}
+_IN_DOCS = {
+    f"{made.__name__.replace('_', '-')}.md": made
+    for made in (operations, sandbox, how_sure, tables, marts, json_output)
+}
 PAGES: dict[Path, Callable[[], str]] = {DOCS / name: made for name, made in _IN_DOCS.items()}
 PAGES |= {DOCS / "json-output.schema.json": json_schema, README: readme}
 
 
 def _render(template: str, **values: object) -> str:
-    environment = jinja2.Environment(  # Markdown for our own repository, of our own declarations: nothing to escape
-        loader=jinja2.FileSystemLoader(DOCS / "templates"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701
-        keep_trailing_newline=True,
+    environment = (
+        jinja2.Environment(  # Markdown for our own repository, of our own declarations: nothing to escape
+            loader=jinja2.FileSystemLoader(DOCS / "templates"),
+            undefined=jinja2.StrictUndefined,
+            autoescape=False,  # noqa: S701
+            keep_trailing_newline=True,
+        )
     )
-    environment.filters |= {"code": lambda text: f"`{text}`", "cell": lambda text: text.replace("|", "\\|").replace("\n", " ")}
+    environment.filters |= {
+        "code": lambda text: f"`{text}`",
+        "cell": lambda text: text.replace("|", "\\|").replace("\n", " "),
+    }
     return environment.get_template(template).render(values).rstrip() + "\n"
 
 

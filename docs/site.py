@@ -1,4 +1,5 @@
-"""What `mkdocs.yml` makes of the repository: its own pages join those of `docs/`, README in four parts, and links still lead there."""
+"""What `mkdocs.yml` makes of the repository: its own pages join those of `docs/`, README in four parts, and
+links still lead there."""
 
 import re
 import tomllib
@@ -15,7 +16,9 @@ _ROOT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 def on_config(config: Any) -> None:
     """The version is the package's."""
-    config.site_name += " " + tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    config.site_name += (
+        " " + tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    )
 
 
 def on_files(files: Files, config: Any) -> None:
@@ -26,7 +29,8 @@ def on_files(files: Files, config: Any) -> None:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Links to the root and to README's sections lead to their pages; a list may follow a line of text, as on GitHub."""
+    """Links to the root and to README's sections lead to their pages; a list may follow a line of text, as on
+    GitHub."""
     markdown = re.sub(r"\]\(\.\./((?:\.\./)*[A-Z]+\.md)", r"](\1", markdown)
     for anchor, page in _SECTIONS.items():
         markdown = re.sub(rf"README\.md(?=#{anchor}\))", page, markdown)

@@ -1,8 +1,8 @@
 """The client of one account: every request to the service goes through it.
 
-Belongs here: what users of the package call, and one request with everything around it: budget, rate limit, sending, validation,
-what the limit learns, and the record. Not here: when to try again (`retry`), many calls at once (`worker_pool`), sockets (`transport`).
-"""
+Belongs here: what users of the package call, and one request with everything around it: budget, rate limit,
+sending, validation, what the limit learns, and the record. Not here: when to try again (`retry`), many calls
+at once (`worker_pool`), sockets (`transport`)."""
 
 import contextlib
 import copy
@@ -56,13 +56,13 @@ class Statistics:
 
 
 class Client:
-    """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of its response; where that returns
-    another one, what it kept, the response is that one's. Before that, `accept` is given each whole response, and raises what is wrong with
-    taking it: of another business's (OtherBusiness) the body is not recorded, and nothing more is sent.
+    """Thread-safe. Every request becomes an Exchange, given to `record` before anything is made of its
+    response; where that returns another one, what it kept, the response is that one's. Before that, `accept`
+    is given each whole response, and raises what is wrong with taking it: of another business's
+    (OtherBusiness) the body is not recorded, and nothing more is sent.
 
-    `spool`: folder for bodies over 4 MiB, which then are files that belong to whoever keeps the exchange. `budget`: shared
-    with other clients of the run. Use as a context manager, or call `close`.
-    """
+    `spool`: folder for bodies over 4 MiB, which then are files that belong to whoever keeps the exchange.
+    `budget`: shared with other clients of the run. Use as a context manager, or call `close`."""
 
     def __init__(
         self,
@@ -98,38 +98,44 @@ class Client:
         self._is_key_accepted = False  # `app/me` has responded
         self._confirmed: set[str] = set()  # operations that are not available although the key is accepted
         self._confirming = threading.Lock()
-        self._named: dict[str, int] = {}  # by key of a call: another id than the requested one, which its last response named
+        self._named: dict[
+            str, int
+        ] = {}  # by key of a call: another id than the requested one, which its last response named
         self._statistics = Statistics()
         self._lock = threading.Lock()
 
     def fetch(self, call: Call) -> Response:
-        """The response to a read, after as many tries as it takes; while the whole service is down, for two minutes more.
+        """The response to a read, after as many tries as it takes; while the whole service is down, for two
+        minutes more.
 
-        Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on for every call),
-        Transient (GivenUp from then on), BudgetSpent; or Stopped.
-        """
+        Raises what the last try raised: Refused, NotAvailable, AuthenticationFailed (from then on for every
+        call), Transient (GivenUp from then on), BudgetSpent; or Stopped."""
         return self._retry.read(call, self._stop, lambda: False)
 
     def fetch_many(
-        self, calls: Iterable[Call], *, known: Callable[[Call], Response | Failure | None] | None = None, urgency: int = 0
+        self,
+        calls: Iterable[Call],
+        *,
+        known: Callable[[Call], Response | Failure | None] | None = None,
+        urgency: int = 0,
     ) -> Iterator[Response | Failure]:
         """Responses in order of arrival; a call without one becomes a Failure with its reason.
 
-        `calls` is pulled as needed, about two per worker ahead; `known` may supply a response, or a refusal, that is there already. Of
-        several callers the one of the highest `urgency` is served first, equal ones in turn. An operation that is not available, or
-        fails five times in a row, is not requested further: the rest of its calls fail with that reason. Raises AuthenticationFailed,
-        BudgetSpent or Stopped, after which nothing more is sent.
-        """
+        `calls` is pulled as needed, about two per worker ahead; `known` may supply a response, or a refusal,
+        that is there already. Of several callers the one of the highest `urgency` is served first, equal ones
+        in turn. An operation that is not available, or fails five times in a row, is not requested further:
+        the rest of its calls fail with that reason. Raises AuthenticationFailed, BudgetSpent or Stopped,
+        after which nothing more is sent."""
         return FanOut(self._retry.read, self._pool, urgency).responses(calls, known)
 
     def write(self, call: Call, *, before: Callable[[], object] = lambda: None) -> Response:
-        """Send a write until it certainly arrived or cannot: what took no effect for certain is tried again, nothing else is.
+        """Send a write until it certainly arrived or cannot: what took no effect for certain is tried again,
+        nothing else is.
 
-        `before` is called once, when the first try has its turn under the rate limit: what must be noted before anything leaves.
-        What it raises, is raised, and nothing was sent. Raises RateLimited, Refused, NotAvailable, AuthenticationFailed,
-        BudgetSpent, Stopped, or Unreachable when it certainly took no effect, and OutcomeUnknown when that cannot be told: look
-        before sending it again.
-        """
+        `before` is called once, when the first try has its turn under the rate limit: what must be noted
+        before anything leaves. What it raises, is raised, and nothing was sent. Raises RateLimited, Refused,
+        NotAvailable, AuthenticationFailed, BudgetSpent, Stopped, or Unreachable when it certainly took no
+        effect, and OutcomeUnknown when that cannot be told: look before sending it again."""
         return self._retry.write(call, before)
 
     def stop(self) -> None:
@@ -155,7 +161,9 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _send(
@@ -168,13 +176,22 @@ class Client:
     ) -> Response:
         """One request; `before` is called when it has its slot, and when that raises, nothing is sent.
 
-        Raises what `validation.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from then on, GivenUp too.
-        """
+        Raises what `validation.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from
+        then on, GivenUp too."""
         slot, waited = self._wait(first, is_given_up, before)
         account, sent_at = self.connection.account, self.clock.steady()
         interrupted = Unreachable(f"{call.operation.name}: interrupted", was_sent=True)
         begun = Exchange(
-            new_request_id(), account, call, sent_at, round(waited * 1000), 0, None, Outcome.UNREACHABLE, str(interrupted), b""
+            new_request_id(),
+            account,
+            call,
+            sent_at,
+            round(waited * 1000),
+            0,
+            None,
+            Outcome.UNREACHABLE,
+            str(interrupted),
+            b"",
         )
         self._silence.begin()
         try:
@@ -186,8 +203,12 @@ class Client:
         if problem is None:
             self.clock.learn(received.headers, sent_at)
         if received.status is not None:
-            in_memory = received.body if isinstance(received.body, bytes) else None  # of a body in a file the headers must do
-            self._limiter.learn(slot, rate_report(in_memory, received.headers), refused=isinstance(problem, RateLimited))
+            in_memory = (
+                received.body if isinstance(received.body, bytes) else None
+            )  # of a body in a file the headers must do
+            self._limiter.learn(
+                slot, rate_report(in_memory, received.headers), refused=isinstance(problem, RateLimited)
+            )
         kept = self._keep(begun, received, problem)
         if isinstance(problem, AuthenticationFailed):
             self._lockout = problem
@@ -201,7 +222,8 @@ class Client:
         return Response(kept.request_id, kept.account, kept.call, kept.requested_at, body)
 
     def _confirm_key(self, operation: Operation) -> None:
-        """Request once more who the account is: a key that was revoked looks like an operation that is not there.
+        """Request once more who the account is: a key that was revoked looks like an operation that is not
+        there.
 
         See api-observed rows 1 and 41. Raises AuthenticationFailed, BudgetSpent or Stopped.
         """
@@ -212,7 +234,9 @@ class Client:
                 self.fetch(ME.bind())
             self._confirmed.add(operation.name)
 
-    def _wait(self, first: bool, is_given_up: Callable[[], bool], before: Callable[[], object]) -> tuple[Slot, float]:
+    def _wait(
+        self, first: bool, is_given_up: Callable[[], bool], before: Callable[[], object]
+    ) -> tuple[Slot, float]:
         """A slot, and the seconds that it was waited for."""
         self._check_open()
         self._budget.take()
@@ -235,21 +259,27 @@ class Client:
             self._accept(Response(begun.request_id, begun.account, call, begun.requested_at, received.body))
             self._is_key_accepted |= call.operation.name == ME.name
         except OtherSubject as problem:
-            # a contact of several lists may be named by another of its ids: then the same one comes again, which no mix-up brings
+            # a contact of several lists may be named by another of its ids: then the same one comes again,
+            # which no mix-up brings
             before = self._named.pop(call.key, None)
             if before == problem.named:
                 return None
             self._named[call.key] = problem.named
             return problem
         except AuthenticationFailed as problem:
-            return validation.refused_by_operation(call.operation, problem) if self._is_key_accepted else problem
+            return (
+                validation.refused_by_operation(call.operation, problem) if self._is_key_accepted else problem
+            )
         except MarketingApiError as problem:
             return problem
         except (OSError, MemoryError):
             raise
         except Exception as problem:  # whatever a stranger's response makes of a parser
             log.exception("a response of %s cannot be judged", call.operation.name)
-            what = f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) instead of a response"
+            what = (
+                f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) "
+                "instead of a response"
+            )
             return BrokenResponse(f"{call.operation.name}: {what}")
         return None
 
@@ -262,7 +292,9 @@ class Client:
             http_status=received.status,
             outcome=next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind)),
             error=None if problem is None else str(problem),
-            body=b"" if begun.call.operation.is_secret or isinstance(problem, OtherBusiness) else received.body,
+            body=b""
+            if begun.call.operation.is_secret or isinstance(problem, OtherBusiness)
+            else received.body,
             headers=received.headers,
         )
         with self._lock:

@@ -1,8 +1,9 @@
-"""The one place where the time of day comes from: whoever needs it is given a `Clock`. Not here: what time decides.
+"""The one place where the time of day comes from: whoever needs it is given a `Clock`. Not here: what time
+decides.
 
-The machine's clock may be wrong, and may jump at any moment. So it dates things for people and for calendars; which of two things
-was first is told by request ids (`exchange`), and how long something takes by `elapsed` or the monotonic clock.
-"""
+The machine's clock may be wrong, and may jump at any moment. So it dates things for people and for calendars;
+which of two things was first is told by request ids (`exchange`), and how long something takes by `elapsed`
+or the monotonic clock."""
 
 import datetime as dt
 import time
@@ -10,7 +11,8 @@ from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 
 Clock = Callable[[], dt.datetime]
-#: Clocks of machine and service that differ by less are left as they are; and dates that no service gives in earnest.
+#: Clocks of machine and service that differ by less are left as they are; and dates that no service gives in
+#: earnest.
 TOLERANCE = dt.timedelta(minutes=5)
 _CREDIBLE = (dt.datetime(2015, 1, 1, tzinfo=dt.UTC), dt.datetime(2100, 1, 1, tzinfo=dt.UTC))
 
@@ -26,7 +28,8 @@ def utc_now() -> dt.datetime:
 
 
 def elapsed() -> float:
-    """Seconds on a clock that only goes forward; the time of a suspended machine counts where the system tells it (Linux)."""
+    """Seconds on a clock that only goes forward; the time of a suspended machine counts where the system
+    tells it (Linux)."""
     boot = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if boot is None else time.clock_gettime(boot)
 
@@ -53,7 +56,8 @@ class SteadyClock:
 
 
 class ServiceClock:
-    """What one service calls now: a steady clock, put right by the `Date` of its first response when the two differ.
+    """What one service calls now: a steady clock, put right by the `Date` of its first response when the two
+    differ.
 
     The dates in its responses are by its clock, and so are the days that are requested. Thread-safe.
     """
@@ -64,7 +68,8 @@ class ServiceClock:
         self._is_known = False
 
     def learn(self, headers: Mapping[str, str], sent_at: dt.datetime) -> None:
-        """Take in a response that came just now to a request of that moment on the steady clock: its date is of some time between.
+        """Take in a response that came just now to a request of that moment on the steady clock: its date is
+        of some time between.
 
         A cache that responds in the service's place says how old the response is.
         """

@@ -1,8 +1,9 @@
-"""Who an address is, who is on a list, and what a timeline shows: the responses to the service's look-ups as values.
+"""Who an address is, who is on a list, and what a timeline shows: the responses to the service's look-ups as
+values.
 
-Belongs here: every form in which they come (api-observed rows 3, 4, 19 and 21). Nothing above this package parses them. Not here: what
-a push makes of them (`pipelines.write_back`), the tables that a sync fills from the same operations (`records`).
-"""
+Belongs here: every form in which they come (api-observed rows 3, 4, 19 and 21). Nothing above this package
+parses them. Not here: what a push makes of them (`pipelines.write_back`), the tables that a sync fills from
+the same operations (`records`)."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ _LIST_FROM = 5
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One contact of an address. `list_id` is None where it is not shown; `status` is a word, or a code that has none."""
+    """One contact of an address. `list_id` is None where it is not shown; `status` is a word, or a code that
+    has none."""
 
     contact_id: int
     list_id: int | None
@@ -52,8 +54,11 @@ class Found:
     fields: Mapping[str, Any] | None = field(repr=False)  # None: the response shows no custom fields
 
     def fields_by_id(self, labels: Mapping[str, str]) -> dict[str, Any]:
-        """Custom fields by id, whether they are shown under their ids or their labels (row 19). `labels`: field id → label."""
-        ids = {_folded(label): field_id for field_id, label in labels.items() if label} | {field_id: field_id for field_id in labels}
+        """Custom fields by id, whether they are shown under their ids or their labels (row 19). `labels`:
+        field id → label."""
+        ids = {_folded(label): field_id for field_id, label in labels.items() if label} | {
+            field_id: field_id for field_id in labels
+        }
         found = {}
         for name, value in (self.fields or {}).items():
             if (field_id := ids.get(str(name)) or ids.get(_folded(str(name)))) is not None:
@@ -74,7 +79,11 @@ def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found
         if is_nobody(refusal):
             return ()
         raise
-    return tuple(one for one in read_found(response) if one.email is None or normal_form(one.email) == normal_form(email))
+    return tuple(
+        one
+        for one in read_found(response)
+        if one.email is None or normal_form(one.email) == normal_form(email)
+    )
 
 
 def address_of(fetch: Fetch, contact_id: int) -> str | None:
@@ -87,17 +96,30 @@ def is_nobody(refusal: Refused) -> bool:
 
 
 def read_found(response: Response) -> Iterator[Found]:
-    """The contacts of a response to a look-up or of a page of a list; entries without a readable id are left out."""
+    """The contacts of a response to a look-up or of a page of a list; entries without a readable id are left
+    out."""
     operation, params = response.call.operation, response.call.params
     is_listed = operation.rows is not None
-    pairs = parsing.pairs(response) if is_listed else single(rows_of_contacts)(read_envelope(response.body).decoded(operation), params)
+    pairs = (
+        parsing.pairs(response)
+        if is_listed
+        else single(rows_of_contacts)(read_envelope(response.body).decoded(operation), params)
+    )
     for _, raw in pairs:
         if isinstance(raw, dict) and (contact_id := read_or_none(read_int, raw.get("id"))) is not None:
             list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
             word, code = raw.get("status"), raw.get("status_code")
-            status = str(code) if word is None and code is not None else word  # a code without a word is not one that is not shown
+            status = (
+                str(code) if word is None and code is not None else word
+            )  # a code without a word is not one that is not shown
             email = raw.get("email")
-            yield Found(contact_id, list_id, email if isinstance(email, str) else None, status, raw.get("custom_fields"))
+            yield Found(
+                contact_id,
+                list_id,
+                email if isinstance(email, str) else None,
+                status,
+                raw.get("custom_fields"),
+            )
 
 
 def _folded(label: str) -> str:
@@ -135,7 +157,9 @@ class Seen:
     whole: set[int] = field(default_factory=set)  # lists of which nobody else is a member
 
     def of(self, list_id: int, email: str) -> list[Found] | Unread:
-        return self.found.get((list_id, normal_form(email)), [] if list_id in self.whole else Unread("it was not read"))
+        return self.found.get(
+            (list_id, normal_form(email)), [] if list_id in self.whole else Unread("it was not read")
+        )
 
 
 def _email_of(one: Found) -> str:
@@ -143,7 +167,8 @@ def _email_of(one: Found) -> str:
 
 
 def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> Seen:
-    """The contacts with these addresses, by list: whole lists where that takes fewer requests. Raises Stopped, BudgetSpent, …"""
+    """The contacts with these addresses, by list: whole lists where that takes fewer requests. Raises
+    Stopped, BudgetSpent, …"""
     seen = Seen()
     single: list[Call] = []
     for list_id, emails in addresses.items():
@@ -158,7 +183,11 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
     for each in client.fetch_many(single):
         email, list_id = each.call.params["email"], int(each.call.params["listid"])
         if isinstance(each, Response):
-            found = [one for one in read_found(each) if one.list_id in (None, list_id) and _email_of(one) in ("", normal_form(email))]
+            found = [
+                one
+                for one in read_found(each)
+                if one.list_id in (None, list_id) and _email_of(one) in ("", normal_form(email))
+            ]
             seen.found[list_id, normal_form(email)] = found
         else:
             is_absent = isinstance(each.error, Refused) and is_nobody(each.error)
@@ -167,7 +196,8 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
 
 
 def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] | None, int]:
-    """All contacts of the list, if that takes no more than `worth` requests; and the requests that were sent."""
+    """All contacts of the list, if that takes no more than `worth` requests; and the requests that were
+    sent."""
     listing = Listing(contacts.GETCONTACTS, {"listid": list_id})
     found: list[Found] = []
     try:
@@ -203,7 +233,10 @@ class Timeline:
 
 def fetch_timelines(client: Client, contact_ids: Iterable[int]) -> Iterator[tuple[int, Timeline | Unread]]:
     for each in client.fetch_many(contacts.TIMELINE.bind(id=contact_id) for contact_id in contact_ids):
-        yield int(each.call.params["id"]), read_timeline(each) if isinstance(each, Response) else Unread(str(each.error))
+        yield (
+            int(each.call.params["id"]),
+            read_timeline(each) if isinstance(each, Response) else Unread(str(each.error)),
+        )
 
 
 def read_timeline(response: Response) -> Timeline:
@@ -220,7 +253,9 @@ def _shown(raw: Mapping[str, Any]) -> Shown:
     stamp, text = raw.get("timestamp"), raw.get("datetime")
     if isinstance(text, int | float) or (isinstance(text, str) and text.strip().isdecimal()):
         stamp, text = text if is_nothing(stamp) else stamp, None
-    moment, local = (None if is_nothing(value) else read_or_none(_read_in_utc, value) for value in (stamp, text))
+    moment, local = (
+        None if is_nothing(value) else read_or_none(_read_in_utc, value) for value in (stamp, text)
+    )
     at = None if moment is None else int(moment.timestamp())
     return Shown(tuple(_texts(raw)), at, None if local is None else local.replace(tzinfo=None))
 

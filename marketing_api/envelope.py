@@ -1,8 +1,9 @@
-"""Opening a response's body as far as needed: envelope, header, payload, each still undecoded until somebody wants it.
+"""Opening a response's body as far as needed: envelope, header, payload, each still undecoded until somebody
+wants it.
 
-Belongs here: where things stand in a body, and decoding JSON. Not here: what an error means (`validation`), what rows a payload
-holds (`parsing`). A body in a file is mapped, not read: a listing of a million contacts never is in memory as a whole.
-"""
+Belongs here: where things stand in a body, and decoding JSON. Not here: what an error means (`validation`),
+what rows a payload holds (`parsing`). A body in a file is mapped, not read: a listing of a million contacts
+never is in memory as a whole."""
 
 import contextlib
 import json
@@ -44,7 +45,8 @@ def view(body: Body | memoryview | None) -> bytes | memoryview:
 
 
 def decode(raw: Buffer) -> Any:
-    """JSON → Python. A number out of range is its text, bytes that are no UTF-8 cost their character; ValueError for what is no JSON."""
+    """JSON → Python. A number out of range is its text, bytes that are no UTF-8 cost their character;
+    ValueError for what is no JSON."""
     try:
         return _decode(raw)
     except (ValueError, msgspec.MsgspecError, RecursionError):
@@ -52,7 +54,8 @@ def decode(raw: Buffer) -> Any:
 
 
 def _leniently(text: str, **options: Any) -> Any:
-    """By the rules of Python's own decoder; a number that it cannot hold stays as its digits, to be set aside by whoever needs a number."""
+    """By the rules of Python's own decoder; a number that it cannot hold stays as its digits, to be set aside
+    by whoever needs a number."""
 
     def whole(digits: str) -> int | str:
         return int(digits) if len(digits) < sys.int_info.default_max_str_digits else digits
@@ -75,19 +78,32 @@ def parts(raw: Buffer) -> Parts:
 
 
 #: Every escape in turn, so that an escaped backslash before `ud800` is not taken for one.
-_ESCAPE = re.compile(rb"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.DOTALL)
+_ESCAPE = re.compile(
+    rb"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)",
+    re.DOTALL,
+)
 
 
 def _mended(body: bytes | memoryview) -> bytes:
     """The body as JSON by the letter: one cut emoji, control character or NaN must not cost a whole listing.
 
-    ValueError when it is none by anybody's rules. Of a huge body only halves of surrogate pairs are mended, with flat memory.
-    """
+    ValueError when it is none by anybody's rules. Of a huge body only halves of surrogate pairs are mended,
+    with flat memory."""
     if len(body) > _MENDABLE:
-        return _ESCAPE.sub(lambda escape: b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0], body)
+        return _ESCAPE.sub(
+            lambda escape: (
+                b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0]
+            ),
+            body,
+        )
     text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "replace")
     whole = _leniently(text, strict=False, parse_constant=lambda word: None, object_pairs_hook=_Members)
-    return json.dumps(whole, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+    return (
+        json.dumps(whole, ensure_ascii=False)
+        .encode("utf-16", "surrogatepass")
+        .decode("utf-16", "replace")
+        .encode()
+    )
 
 
 class _Members(dict[str, Any]):
@@ -112,7 +128,8 @@ _BETWEEN = re.compile(rb'[\s{,]*("(?:[^"\\]|\\.)*")\s*:\s*', re.DOTALL)
 
 
 def _repeated(raw: Buffer, members: Parts) -> str:
-    """A member that the object `raw` has more than once, of which decoding kept the last as one of `members`; "" when none.
+    """A member that the object `raw` has more than once, of which decoding kept the last as one of `members`;
+    "" when none.
 
     Only the names are read: the values are stepped over, with flat memory.
     """
@@ -130,11 +147,14 @@ def _repeated(raw: Buffer, members: Parts) -> str:
 def _is_same(one: memoryview, other: memoryview) -> bool:
     """Piece by piece: memoryviews are compared one byte at a time."""
     places = range(0, len(other), 1 << 20)
-    return len(one) == len(other) and all(bytes(one[at : at + (1 << 20)]) == bytes(other[at : at + (1 << 20)]) for at in places)
+    return len(one) == len(other) and all(
+        bytes(one[at : at + (1 << 20)]) == bytes(other[at : at + (1 << 20)]) for at in places
+    )
 
 
 def _ambiguous(members: Iterable[tuple[str, Any]]) -> str:
-    """A member that stands there again under a name that differs in nothing but case: in nothing at all, or a collection, or a count."""
+    """A member that stands there again under a name that differs in nothing but case: in nothing at all, or a
+    collection, or a count."""
     seen: dict[str, list[tuple[str, Any]]] = {}
     for name, value in members:
         seen.setdefault(name.lower(), []).append((name, value))
@@ -151,7 +171,9 @@ def _repeated_within(raw: Buffer) -> str:
 
     def look(pairs: list[tuple[str, Any]]) -> str:
         if len({name.lower() for name, _ in pairs}) < len(pairs):
-            found.append(_ambiguous((name, "[" if isinstance(value, list) else value) for name, value in pairs))
+            found.append(
+                _ambiguous((name, "[" if isinstance(value, list) else value) for name, value in pairs)
+            )
         return "{"
 
     with contextlib.suppress(RecursionError):  # as deep as it can be decoded
@@ -198,7 +220,8 @@ class Envelope:
     _opened: dict[str, Parts | None] = field(default_factory=dict)
 
     def repeated(self, operation: Operation) -> str:
-        """A member that any part of the response has twice, case aside, of which decoding kept one; "" when none.
+        """A member that any part of the response has twice, case aside, of which decoding kept one; "" when
+        none.
 
         The entries of a streamed listing are not looked into: they stand alone.
         """
@@ -213,7 +236,14 @@ class Envelope:
             (listing, wrapper),
             (items, parts_or_none(items)),
         ]
-        return next((name for raw, members in levels if raw is not None and members and (name := _repeated(raw, members))), "")
+        return next(
+            (
+                name
+                for raw, members in levels
+                if raw is not None and members and (name := _repeated(raw, members))
+            ),
+            "",
+        )
 
     @cached_property
     def members(self) -> Parts | None:
@@ -221,7 +251,8 @@ class Envelope:
         return self.top if self.bare else parts_or_none(self.data)
 
     def opened(self, name: str) -> Parts | None:
-        """The members of a member of `data`, undecoded; None when it is no object. Opened once: it may be huge."""
+        """The members of a member of `data`, undecoded; None when it is no object. Opened once: it may be
+        huge."""
         if name not in self._opened:
             self._opened[name] = parts_or_none(part(self.members, name))
         return self._opened[name]
@@ -231,7 +262,8 @@ class Envelope:
         return part(self.members, operation.at)
 
     def decoded(self, operation: Operation) -> Any:
-        """The payload as Python values: the declared member, or `data` itself. ValueError when it is missing."""
+        """The payload as Python values: the declared member, or `data` itself. ValueError when it is
+        missing."""
         if not operation.at:
             return {name: decode(raw) for name, raw in (self.members or {}).items()}
         if (raw := self.payload(operation)) is None:
@@ -244,7 +276,9 @@ def read_envelope(body: Body | memoryview | None) -> Envelope:
     whole = view(body)
     try:
         if len(whole) <= _MENDABLE:
-            str(whole, "utf-8")  # in a huge one, the name of a member that is no UTF-8 is found out too late to be mended
+            str(
+                whole, "utf-8"
+            )  # in a huge one, the name of a member that is no UTF-8 is found out too late to be mended
         top = parts(whole)
     except ValueError:
         whole = _mended(whole)

@@ -2,15 +2,15 @@
 
 MarketingApiError
 ├── InvalidCall            fix the call: it was refused here and cost no request
-├── LimitNotShared         correct MARKETING_BUDGET_URL, or see that the Redis it names is up: nothing was sent
+├── LimitNotShared         correct MARKETING_BUDGET_URL, or see that its Redis is up: nothing was sent
 ├── AuthenticationFailed   stop: the key is missing, wrong or revoked
-│   └── OtherBusiness      stop: the key is another business's than the one whose data is kept under the account's name
-├── NotAvailable           give up on this table: the account does not have the operation (1002; 1000 of a key that is accepted)
+│   └── OtherBusiness      stop: the key is another business's than the one kept under the account's name
+├── NotAvailable           give up on this table: the account lacks the operation (1002, or 1000)
 ├── Refused                fix the call: the service understood it and said no
 ├── Transient              retry (writes only where it certainly took no effect)
 │   ├── RateLimited        wait for the window to reset, then retry
 │   ├── Unreachable        no connection, a reset, a time-out
-│   │   └── GivenUp        send nothing more in this run: no whole response came for ten minutes; this was not sent
+│   │   └── GivenUp        send nothing more in this run: no whole response for ten minutes; not sent
 │   └── BrokenResponse     5xx, HTML, cut JSON: a response came, but not a whole one
 │       └── OtherSubject   a whole response that names another contact than was requested
 ├── Stopped                nothing: the client was told to stop, and this was not sent
@@ -38,24 +38,30 @@ class LimitNotShared(MarketingApiError):
 
 
 class ServiceError(MarketingApiError):
-    """The service answered with an error: `code` and `detail` as it sent them (`detail` keeps unknown keys, row 8)."""
+    """The service answered with an error: `code` and `detail` as it sent them (`detail` keeps unknown keys,
+    row 8)."""
 
-    def __init__(self, message: str, *, code: int | None = None, detail: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, message: str, *, code: int | None = None, detail: dict[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.detail = detail or {}
 
 
 class AuthenticationFailed(ServiceError):
-    """The key is missing, wrong or revoked (1002 on app/me; there or before it has responded, 401 or 1000). Never retried."""
+    """The key is missing, wrong or revoked (1002 on app/me; there or before it has responded, 401 or 1000).
+    Never retried."""
 
 
 class OtherBusiness(AuthenticationFailed):
-    """The key is accepted, and it belongs to another business than the one whose data is kept. Never retried."""
+    """The key is accepted, and it belongs to another business than the one whose data is kept. Never
+    retried."""
 
 
 class NotAvailable(ServiceError):
-    """The operation is unknown or not open to this account (1002, 1000 or 401 where app/me responds). Costs its table only."""
+    """The operation is unknown or not open to this account (1002, 1000 or 401 where app/me responds). Costs
+    its table only."""
 
 
 class Refused(ServiceError):
@@ -70,7 +76,10 @@ class RateLimited(Transient):
     """429: the service asks to wait for `retry_after` seconds; who waits, waits for a minute at most."""
 
     def __init__(self, message: str, *, retry_after: float) -> None:
-        super().__init__(message + (f"; the service asks to wait for {retry_after / 3600:,.1f} hours" if retry_after > 60 else ""))
+        super().__init__(
+            message
+            + (f"; the service asks to wait for {retry_after / 3600:,.1f} hours" if retry_after > 60 else "")
+        )
         self.retry_after = retry_after
 
 

@@ -1,8 +1,8 @@
 """What each read is expected to answer (`expected.toml`), and in what a real response differs from it.
 
-What is found names members and forms, never values, so that it may be shown to anybody. Not here: whether a response may be loaded
-(`validation`, `parsing`, which forgive much more), which requests are sent to find out (`pipelines.commands.probe`).
-"""
+What is found names members and forms, never values, so that it may be shown to anybody. Not here: whether a
+response may be loaded (`validation`, `parsing`, which forgive much more), which requests are sent to find out
+(`pipelines.commands.probe`)."""
 
 import datetime as dt
 import re
@@ -19,13 +19,27 @@ from zoneinfo import ZoneInfo, available_timezones
 from marketing_api.envelope import decode, parts_or_none, read_envelope
 from marketing_api.exchange import Response
 from marketing_api.records.shapes import is_numbered
-from marketing_api.records.values import is_nothing, read_bool, read_clicker, read_decimal, read_moment, read_or_none, read_share
+from marketing_api.records.values import (
+    is_nothing,
+    read_bool,
+    read_clicker,
+    read_decimal,
+    read_moment,
+    read_or_none,
+    read_share,
+)
 
 #: Entries of one collection that are compared.
 MOST = 1000
 #: Date-times as the specification and api-observed row 21 have them, with 9 for a digit.
 _MOMENTS = {
-    *("99/99/9999 99:99", "99/99/9999 99:99 AM", "9999-99-99 99:99:99", "9999-99-99 99:99 AM", "9999-99-99 99:99AM"),
+    *(
+        "99/99/9999 99:99",
+        "99/99/9999 99:99 AM",
+        "9999-99-99 99:99:99",
+        "9999-99-99 99:99 AM",
+        "9999-99-99 99:99AM",
+    ),
     *("99-99-9999 99:99 AM", "9999999999", "999999999", "99/99/9999", "9999-99-99", "99/99/9999 9:99 AM"),
 }
 _DAYS = {"99-99-9999"} | _MOMENTS
@@ -52,8 +66,16 @@ def form_of(value: Any) -> str:
         return "list"
     if isinstance(value, dict):
         return "object keyed by number" if is_numbered(value) else "object"
-    if len(value) <= 30 and _DATE_LIKE.fullmatch(_HALF_OF_DAY.sub("", value)) and any(map(str.isdigit, value)):
-        return "number in a text" if read_or_none(read_decimal, value) is not None else f"text like {_pattern(value)}"
+    if (
+        len(value) <= 30
+        and _DATE_LIKE.fullmatch(_HALF_OF_DAY.sub("", value))
+        and any(map(str.isdigit, value))
+    ):
+        return (
+            "number in a text"
+            if read_or_none(read_decimal, value) is not None
+            else f"text like {_pattern(value)}"
+        )
     return "text"
 
 
@@ -62,7 +84,9 @@ def _pattern(text: str) -> str:
 
 
 def _is_in(patterns: set[str]) -> Callable[[Any], bool]:
-    return lambda value: is_nothing(value) or (not isinstance(value, (bool, dict, list)) and _pattern(str(value)) in patterns)
+    return lambda value: (
+        is_nothing(value) or (not isinstance(value, (bool, dict, list)) and _pattern(str(value)) in patterns)
+    )
 
 
 def _reads(read: Callable[[Any], Any]) -> Callable[[Any], bool]:
@@ -87,8 +111,8 @@ _SCALARS: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True)
 class Read:
-    """How one read is tried: `kind` of its payload, `rows` of api-observed.md about it, parameters as `expected.toml` gives them,
-    those of `whole` in the place of some where a listing is read as one page."""
+    """How one read is tried: `kind` of its payload, `rows` of api-observed.md about it, parameters as
+    `expected.toml` gives them, those of `whole` in the place of some where a listing is read as one page."""
 
     kind: str
     rows: str = ""
@@ -108,7 +132,10 @@ class Member:
 
 @cache
 def types() -> Mapping[str, tuple[Member, ...]]:
-    return {name: tuple(_member(*item) for item in members.items()) for name, members in _declared()["types"].items()}
+    return {
+        name: tuple(_member(*item) for item in members.items())
+        for name, members in _declared()["types"].items()
+    }
 
 
 @cache
@@ -140,8 +167,8 @@ class Deviation:
 
 @dataclass
 class Comparison:
-    """What was found in the responses to one operation. `forms`: how often each place had which form. `seen`: of each
-    TYPE.MEMBER the first value, and under `TYPE.MEMBER last` the last one, to ask about."""
+    """What was found in the responses to one operation. `forms`: how often each place had which form. `seen`:
+    of each TYPE.MEMBER the first value, and under `TYPE.MEMBER last` the last one, to ask about."""
 
     operation: str
     deviations: set[Deviation] = field(default_factory=set)
@@ -154,7 +181,11 @@ class Comparison:
         """Compare a whole response, with what stands around its payload."""
         operation, envelope = response.call.operation, read_envelope(response.body)
         header = parts_or_none((envelope.response or {}).get("header")) or {}
-        levels = {"": (envelope.top, _TOP), "response.": (envelope.response or {}, _RESPONSE), "header.": (header, _HEADER)}
+        levels = {
+            "": (envelope.top, _TOP),
+            "response.": (envelope.response or {}, _RESPONSE),
+            "header.": (header, _HEADER),
+        }
         if operation.at:
             levels["data."] = (envelope.members or {}, {operation.at.lower(), *_ANYWHERE})
         for level, (members, known) in levels.items():
@@ -176,13 +207,18 @@ class Comparison:
             for member in types()[kind]:
                 lacking = count - self._present[place, member.name]
                 if lacking and not member.is_optional:
-                    self._deviates(f"{place}.{member.name}", "to be there", "missing" if lacking == count else "missing from some entries")
+                    self._deviates(
+                        f"{place}.{member.name}",
+                        "to be there",
+                        "missing" if lacking == count else "missing from some entries",
+                    )
 
     def _deviates(self, place: str, expected: str, found: str) -> None:
         self.deviations.add(Deviation(self.operation, place, expected, found))
 
     def _value(self, value: Any, kind: str, place: str) -> None:
-        """As the first of the alternatives that it agrees with; else as the one that it differs least from."""
+        """As the first of the alternatives that it agrees with; else as the one that it differs least
+        from."""
         tried = []
         for each in kind.split(" | "):
             attempt = Comparison(self.operation)
@@ -201,7 +237,11 @@ class Comparison:
         self.deviations |= other.deviations
         last = {name: value for name, value in other.seen.items() if name.endswith(" last")}
         self.seen = other.seen | self.seen | last
-        for mine, more in ((self.forms, other.forms), (self._entries, other._entries), (self._present, other._present)):
+        for mine, more in (
+            (self.forms, other.forms),
+            (self._entries, other._entries),
+            (self._present, other._present),
+        ):
             mine.update(more)
 
     def _alternative(self, value: Any, kind: str, place: str) -> None:
@@ -235,7 +275,9 @@ class Comparison:
 
     def _collection(self, value: Any, head: str, kind: str, place: str) -> None:
         self.forms[place, form_of(value)] += 1
-        is_right = value in (None, "", [], {}) or (isinstance(value, list) if head == "list" else isinstance(value, dict))
+        is_right = value in (None, "", [], {}) or (
+            isinstance(value, list) if head == "list" else isinstance(value, dict)
+        )
         if not is_right and not (head == "list" and is_numbered(value)):
             self._deviates(place, f"a {head}", form_of(value))
             return

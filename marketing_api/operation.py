@@ -1,8 +1,8 @@
 """What an operation is: the one declaration from which validation, routes, pages and tests follow.
 
-Belongs here: parameters and their form on the wire, the shape of an operation and how a file declares it, and a call: an operation with
-its parameters. Not here: the operations themselves (`operations/`), how a request is sent (`transport`, `client`).
-"""
+Belongs here: parameters and their form on the wire, the shape of an operation and how a file declares it, and
+a call: an operation with its parameters. Not here: the operations themselves (`operations/`), how a request
+is sent (`transport`, `client`)."""
 
 from __future__ import annotations
 
@@ -46,13 +46,17 @@ class Kind(StrEnum):
     TIME = "time"
     EMAIL = "email", "an e-mail address is needed"
     LINK = "link", "a link is needed that begins with http:// or https://"
-    DAY_OR_TIME = "date or date-time", DATETIME[1]  # sent as m/d/Y, with H:i when a time of day is given (api-observed row 34)
+    DAY_OR_TIME = (
+        "date or date-time",
+        DATETIME[1],
+    )  # sent as m/d/Y, with H:i when a time of day is given (api-observed row 34)
     FIELDS = "fields"  # a map, sent as fields[ID]=value
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of an operation; `many` values are sent comma-separated, `choices` are compared ignoring case."""
+    """One parameter of an operation; `many` values are sent comma-separated, `choices` are compared ignoring
+    case."""
 
     name: str
     doc: str = ""
@@ -60,12 +64,15 @@ class Parameter:
     required: bool = False
     many: bool = False
     choices: tuple[str, ...] = ()
-    default: str | None = None  # what the service assumes when it is not sent; sent when the parameter is required
+    default: str | None = (
+        None  # what the service assumes when it is not sent; sent when the parameter is required
+    )
     maximum: int | None = None  # of a number
     secret: bool = False  # never logged nor archived
 
     def encode(self, value: Any, operation: str) -> dict[str, str]:
-        """The wire form of `value` (for a map, one entry per key); InvalidCall when the value is not allowed."""
+        """The wire form of `value` (for a map, one entry per key); InvalidCall when the value is not
+        allowed."""
         if self.kind is Kind.FIELDS:
             if isinstance(value, Mapping):
                 return {f"{self.name}[{key}]": str(item) for key, item in value.items()}
@@ -79,8 +86,12 @@ class Parameter:
         try:
             words = [self._allowed(_encoded(self.kind, item)) for item in values]
         except (ValueError, TypeError) as problem:
-            shown = "***" if self.secret or self.kind is Kind.EMAIL else repr(value)  # an address is personal data
-            raise InvalidCall(f"{operation}: {self.name}={shown} is not allowed: {problem}", parameter=self.name) from None
+            shown = (
+                "***" if self.secret or self.kind is Kind.EMAIL else repr(value)
+            )  # an address is personal data
+            raise InvalidCall(
+                f"{operation}: {self.name}={shown} is not allowed: {problem}", parameter=self.name
+            ) from None
         if self.required and not any(words):
             raise InvalidCall(f"{operation}: {self.name} must not be empty", parameter=self.name)
         return {self.name: ",".join(words)}
@@ -103,7 +114,14 @@ _LINK = re.compile(r"https?://\S+")
 _HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair: has no form on the wire
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _DATES = ("%Y-%m-%d", "%m/%d/%Y")
-_DATE_TIMES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d %I:%M %p", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M", *_DATES)
+_DATE_TIMES = (
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%d %I:%M %p",
+    "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M",
+    *_DATES,
+)
 
 
 def _encoded(kind: Kind, value: Any) -> str:
@@ -126,7 +144,9 @@ def _encoded(kind: Kind, value: Any) -> str:
             return "1" if _TRUTH[text.lower()] else "0"
         case Kind.DATE if day := value if isinstance(value, dt.date) else _parsed(text, _DATES):
             return day.strftime("%Y-%m-%d")
-        case Kind.DATETIME | Kind.DAY_OR_TIME if moment := value if isinstance(value, dt.datetime) else _parsed(text, _DATE_TIMES):
+        case Kind.DATETIME | Kind.DAY_OR_TIME if (
+            moment := value if isinstance(value, dt.datetime) else _parsed(text, _DATE_TIMES)
+        ):
             if kind is Kind.DATETIME:
                 return moment.strftime("%Y-%m-%d %H:%M:%S")
             return moment.strftime("%m/%d/%Y %H:%M" if ":" in text else "%m/%d/%Y")
@@ -143,7 +163,8 @@ def _parsed(text: str, forms: Iterable[str]) -> dt.datetime | None:
 if TYPE_CHECKING:
     from marketing_api.records.fields import Record, Rows
 
-    #: Turns an operation's payload into (record type, raw entry) pairs; the second argument is what was requested.
+    #: Turns an operation's payload into (record type, raw entry) pairs; the second argument is what was
+    #: requested.
     ReadRows = Callable[[Any, Mapping[str, str]], Rows]
 
 
@@ -158,12 +179,11 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of the service. `at` names the member of `data` that holds the payload; where it is empty the payload is
-    `data` itself, and `members` are those without which it is not whole.
+    """One operation of the service. `at` names the member of `data` that holds the payload; where it is empty
+    the payload is `data` itself, and `members` are those without which it is not whole.
 
-    `records` are the record types that a read yields and `rows` the function that finds them in the payload; a look-up
-    or a write has neither.
-    """
+    `records` are the record types that a read yields and `rows` the function that finds them in the payload;
+    a look-up or a write has neither."""
 
     name: str  # `area/operation`, as in its path
     method: str
@@ -178,7 +198,8 @@ class Operation:
     is_streamed: bool = False  # its entries stand alone, so that a huge response may be read in batches
     records: tuple[type[Record], ...] = ()
     rows: ReadRows | None = None
-    is_grouped: bool = False  # its entries come in groups, each of which a service may page for itself: the size of a page says nothing
+    # its entries come in groups, each of which a service may page for itself: the size of a page says nothing
+    is_grouped: bool = False
     is_secret: bool = False  # the response holds a secret: never archived, never shown in logs
     timeout: float = 30.0  # seconds without a byte before the response counts as lost
     result: tuple[str, ...] = ()  # members of a write's response (api-observed row 7)
@@ -206,10 +227,9 @@ class Operation:
     def bind(self, **values: Any) -> Call:
         """Check `values` against the declaration and return the call.
 
-        Python's reserved words take a trailing underscore (`from_`). None means "not given". `fields={"12": "x"}` and
-        `fields[12]="x"` (as it is typed on a command line) mean the same. Raises InvalidCall, naming the parameter and what
-        is allowed, before a request is spent.
-        """
+        Python's reserved words take a trailing underscore (`from_`). None means "not given". `fields={"12":
+        "x"}` and `fields[12]="x"` (as it is typed on a command line) mean the same. Raises InvalidCall,
+        naming the parameter and what is allowed, before a request is spent."""
         words: dict[str, dict[str, str]] = {}  # parameter → its form on the wire
         for name, value in values.items():
             if value is not None:
@@ -217,18 +237,26 @@ class Operation:
                 parameter = self.parameter(head)
                 is_field = bracket and parameter.kind is Kind.FIELDS
                 found = parameter.encode({key.rstrip("]"): value} if is_field else value, self.name)
-                words[parameter.name] = {**words[parameter.name], **found} if parameter.name in words else found
+                words[parameter.name] = (
+                    {**words[parameter.name], **found} if parameter.name in words else found
+                )
         wire: dict[str, str] = {}
         for parameter in self.parameters:
             if found := words.get(parameter.name, {}):
                 wire |= sorted(found.items()) if len(found) > 1 else found
             elif parameter.required:
                 if parameter.default is None:
-                    allowed = f"one of {', '.join(parameter.choices)}" if parameter.choices else parameter.kind
-                    raise InvalidCall(f"{self.name}: {parameter.name} is required ({allowed})", parameter=parameter.name)
+                    allowed = (
+                        f"one of {', '.join(parameter.choices)}" if parameter.choices else parameter.kind
+                    )
+                    raise InvalidCall(
+                        f"{self.name}: {parameter.name} is required ({allowed})", parameter=parameter.name
+                    )
                 wire[parameter.name] = parameter.default
         if self.needs_one and not any(words.get(name) for name in self.needs_one):
-            raise InvalidCall(f"{self.name}: one of {', '.join(self.needs_one)} is required", parameter=self.needs_one[0])
+            raise InvalidCall(
+                f"{self.name}: one of {', '.join(self.needs_one)} is required", parameter=self.needs_one[0]
+            )
         if _HALF.search("".join([*wire, *wire.values()])):
             name = next(name for name, word in wire.items() if _HALF.search(name + word)).partition("[")[0]
             raise InvalidCall(f"{self.name}: {name} holds half a character", parameter=name)
@@ -239,14 +267,17 @@ class Operation:
         if (parameter := self._by_name.get(name.rstrip("_").lower())) is None:
             known = [parameter.name for parameter in self.parameters]
             near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(known) or 'no parameters'}"
+            hint = (
+                f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(known) or 'no parameters'}"
+            )
             raise InvalidCall(f"{self.name} has no parameter {name}{hint}", parameter=name)
         return parameter
 
 
 @dataclass(frozen=True)
 class Call:
-    """An operation with its wire parameters (without the key): what is requested, and under what it is archived."""
+    """An operation with its wire parameters (without the key): what is requested, and under what it is
+    archived."""
 
     operation: Operation
     params: dict[str, str]
@@ -261,26 +292,34 @@ class Call:
     def shown(self) -> dict[str, str]:
         """The parameters as they may be logged and archived."""
         secret = {parameter.name for parameter in self.operation.parameters if parameter.secret}
-        return {name: "***" if name.partition("[")[0] in secret else value for name, value in self.params.items()}
+        return {
+            name: "***" if name.partition("[")[0] in secret else value for name, value in self.params.items()
+        }
 
     def __repr__(self) -> str:
-        return f"Call({self.operation.name}: {', '.join(self.params)})"  # names only: the values are personal data
+        # names only: the values are personal data
+        return f"Call({self.operation.name}: {', '.join(self.params)})"
 
     def __hash__(self) -> int:
         return hash(self.key)
 
 
 class Area(dict[str, Operation]):
-    """The operations of one area by name, as `operations/NAME.toml` declares them: their members are those of `Operation`.
+    """The operations of one area by name, as `operations/NAME.toml` declares them: their members are those of
+    `Operation`.
 
     `content` names parameters in that file which stand behind an operation's own.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        declared = tomllib.loads(Path(__file__).with_name("operations").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+        declared = tomllib.loads(
+            Path(__file__).with_name("operations").joinpath(f"{name}.toml").read_text(encoding="utf-8")
+        )
         content = declared.pop("content", {})
-        super().__init__({name: self._operation(name, members, content) for name, members in declared.items()})
+        super().__init__(
+            {name: self._operation(name, members, content) for name, members in declared.items()}
+        )
 
     def filling(self, name: str, rows: ReadRows, *records: type[Record]) -> Operation:
         """The operation of that name, which fills tables: `rows` finds these records in its payload."""
@@ -293,5 +332,14 @@ class Area(dict[str, Operation]):
         effect = Effect(members.pop("effect", "write"))
         method = members.pop("method", "GET" if effect is Effect.READ else "POST")
         result = () if effect is Effect.READ else tuple(members.pop("result", ["item"]))
-        others: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in members.items()}
-        return Operation(name, method, effect, parameters=msgspec.convert(rows, tuple[Parameter, ...]), result=result, **others)
+        others: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in members.items()
+        }
+        return Operation(
+            name,
+            method,
+            effect,
+            parameters=msgspec.convert(rows, tuple[Parameter, ...]),
+            result=result,
+            **others,
+        )

@@ -1,7 +1,8 @@
-"""Pagination: reading a listing to its end, when neither `count` nor the size of a page can be trusted (api-observed rows 14 and 15).
+"""Pagination: reading a listing to its end, when neither `count` nor the size of a page can be trusted
+(api-observed rows 14 and 15).
 
-Belongs here: which page to request next, and when that was all. Not here: the requests (passed in), what the entries mean.
-"""
+Belongs here: which page to request next, and when that was all. Not here: the requests (passed in), what the
+entries mean."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -31,7 +32,9 @@ class Listing:
         self.pages_read = 0
         self.rows = 0  # entries served, without those that a page repeated
         self.service_count: int | None = None  # as last named: of one page or of everything
-        self.has_moved = False  # entries went away while it was read, so others moved up to a page that had been read
+        self.has_moved = (
+            False  # entries went away while it was read, so others moved up to a page that had been read
+        )
         self._total = 0  # as last named
         self.keys: set[str] = set()  # of the entries served (`parsing.item_keys`)
 
@@ -42,7 +45,8 @@ class Listing:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the end was reached, with no less than the service announced, and nothing can have slipped past."""
+        """Whether the end was reached, with no less than the service announced, and nothing can have slipped
+        past."""
         return self.is_over and not self.missing and not self.has_moved
 
     def pages(self, fetch: Fetch) -> Iterator[Response]:
@@ -68,13 +72,16 @@ class Listing:
         self.rows += new
         if keys or self.service_count is None:  # an empty page past the end counts 0
             self.service_count = parsing.service_count(response)
-            if (total := self.service_count or 0) > len(keys):  # a count above what its page served is one of everything
+            if (total := self.service_count or 0) > len(
+                keys
+            ):  # a count above what its page served is one of everything
                 self.has_moved |= total < self._total
                 self._total = total
         return len(keys), new
 
     def _is_last(self, served: int, new: int, before: int | None, limit: int) -> bool:
-        """Whether this page is the last one. Only a page without anything new ends what is announced to go on."""
+        """Whether this page is the last one. Only a page without anything new ends what is announced to go
+        on."""
         if not new:
             return True
         if self.missing or self.operation.is_grouped:

@@ -1,6 +1,5 @@
-"""From a whole response to typed records, in batches. Not here: whether the response is whole (`validation`), how its entries are
-found (`records/AREA.py`), where the records land (`warehouse`).
-"""
+"""From a whole response to typed records, in batches. Not here: whether the response is whole (`validation`),
+how its entries are found (`records/AREA.py`), where the records land (`warehouse`)."""
 
 import datetime as dt
 import logging
@@ -23,7 +22,8 @@ from marketing_api.records.values import read_int, read_or_none
 
 log = logging.getLogger(__name__)
 
-#: Records in one batch. 20,000 took a third more time (a million contacts), since Python's collector walks what is alive.
+#: Records in one batch. 20,000 took a third more time (a million contacts), since Python's collector walks
+#: what is alive.
 BATCH = 1_000
 #: A batch's sample: its first entries and first rejected ones, and one of so many.
 _FIRST, _EACH = 3, 250
@@ -31,11 +31,12 @@ _FIRST, _EACH = 3, 250
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A batch of records of one type, the entries that could not become one, and collections of them that were missing.
+    """A batch of records of one type, the entries that could not become one, and collections of them that
+    were missing.
 
-    `flawed`: entries with a value that could not be read; they are among the records, without it. `sample` are some of the entries as
-    they came, those that could not be read included; `names` are those of the members that every entry had, and that any had.
-    """
+    `flawed`: entries with a value that could not be read; they are among the records, without it. `sample`
+    are some of the entries as they came, those that could not be read included; `names` are those of the
+    members that every entry had, and that any had."""
 
     record: type[Record]
     records: list[Record] = field(default_factory=list)
@@ -46,18 +47,24 @@ class Rows:
     names: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
 
-def parse_rows(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH) -> Iterator[Rows]:
-    """The records of a response that `check` accepted, at most `batch` at a time; none for operations that fill no table.
+def parse_rows(
+    response: Response, zone: dt.tzinfo | None, observed_on: dt.date, *, batch: int = BATCH
+) -> Iterator[Rows]:
+    """The records of a response that `check` accepted, at most `batch` at a time; none for operations that
+    fill no table.
 
-    `zone` is that of the account's local date-times; `observed_on` the account's local date of the request, for daily tables. Of an
-    response that no reader can make anything of, each type has one rejected entry, which protects what hangs on it.
-    """
+    `zone` is that of the account's local date-times; `observed_on` the account's local date of the request,
+    for daily tables. Of an response that no reader can make anything of, each type has one rejected entry,
+    which protects what hangs on it."""
     try:
         yield from _batches(response, zone, observed_on, batch)
     except (OSError, MemoryError):
         raise
-    except Exception as problem:  # whatever a stranger's response makes of a parser, it costs this response and nothing beside it
-        log.exception("a response of %s (request %d) cannot be read", response.call.operation.name, response.request_id)
+    # whatever a stranger's response makes of a parser, it costs this response and nothing beside it
+    except Exception as problem:
+        log.exception(
+            "a response of %s (request %d) cannot be read", response.call.operation.name, response.request_id
+        )
         reason = f"the rest of the response cannot be read ({type(problem).__name__})"
         for record in response.call.operation.records:
             yield Rows(record, rejected=[Unread(None, reason)])
@@ -95,7 +102,8 @@ def _entries(response: Response) -> list[msgspec.Raw]:
 
 
 def _decoded(raws: list[msgspec.Raw]) -> list[Any]:
-    """All at once, which is fastest; one by one when one of them cannot be decoded, which is set aside as text."""
+    """All at once, which is fastest; one by one when one of them cannot be decoded, which is set aside as
+    text."""
     try:
         whole: list[Any] = msgspec.json.decode(b"[" + b",".join(raws) + b"]")
     except (ValueError, msgspec.MsgspecError):
@@ -120,10 +128,14 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
     if "observed_on" in record.model_fields:
         raws = [{**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws]
     context, sample = {"zone": zone}, raws[:_FIRST] + raws[_FIRST::_EACH]
-    members = {tuple(raw) for raw in raws if isinstance(raw, dict)} or {()}  # a few: most entries have the same
+    members = {tuple(raw) for raw in raws if isinstance(raw, dict)} or {
+        ()
+    }  # a few: most entries have the same
     names = frozenset.intersection(*map(frozenset, members)), frozenset[str]().union(*members)
     try:
-        return Rows(record, _adapter(record).validate_python(raws, context=context), sample=sample, names=names)
+        return Rows(
+            record, _adapter(record).validate_python(raws, context=context), sample=sample, names=names
+        )
     except ValidationError:
         rows = Rows(record, sample=sample, names=names)
     for raw in raws:
@@ -146,7 +158,9 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
     return rows
 
 
-def _without_values(record: type[Record], raw: Any, problem: ValidationError, context: dict[str, Any]) -> Record | None:
+def _without_values(
+    record: type[Record], raw: Any, problem: ValidationError, context: dict[str, Any]
+) -> Record | None:
     """The entry with nothing in the place of the values at fault; None where one of them tells it apart."""
     if not isinstance(raw, dict):
         return None
@@ -165,13 +179,18 @@ def _reason(problem: ValidationError) -> str:
 
 
 def service_count(response: Response) -> int | None:
-    """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None without a readable one."""
+    """The payload's own `count`, which may be the total or that of this page (api-observed row 15); None
+    without a readable one."""
     return read_or_none(_count, response)
 
 
 def _count(response: Response) -> int | None:
     operation = response.call.operation
-    count = part(parts_or_none(read_envelope(response.body).payload(operation)), "count") if operation.at else None
+    count = (
+        part(parts_or_none(read_envelope(response.body).payload(operation)), "count")
+        if operation.at
+        else None
+    )
     return None if count is None else read_int(decode(count))
 
 
@@ -188,11 +207,16 @@ def shortage(response: Response) -> str:
     except ValueError:
         return f"{operation.name}: its count is no number"
     listed = count if operation.is_paged else len(set(item_keys(response)))
-    return f"{operation.name}: the service counts {count:,} entries and lists {listed:,}" if listed < count else ""
+    return (
+        f"{operation.name}: the service counts {count:,} entries and lists {listed:,}"
+        if listed < count
+        else ""
+    )
 
 
 def item_keys(response: Response) -> list[str]:
-    """One identity per entry served, in order, equal for the same entry on another page: id (and network), else a hash and a number."""
+    """One identity per entry served, in order, equal for the same entry on another page: id (and network),
+    else a hash and a number."""
     operation = response.call.operation
     has_network = any("network" in record.model_fields for record in operation.records[:1])
     raws: Iterable[Any]
@@ -201,7 +225,11 @@ def item_keys(response: Response) -> list[str]:
     elif operation.rows is None:
         raws = objects(read_envelope(response.body).decoded(operation))
     else:
-        raws = (raw for record, raw in pairs(response) if record is operation.records[0] and not isinstance(raw, Unread))
+        raws = (
+            raw
+            for record, raw in pairs(response)
+            if record is operation.records[0] and not isinstance(raw, Unread)
+        )
     seen: Counter[str] = Counter()
     keys = []
     for raw in raws:
@@ -217,22 +245,24 @@ def item_keys(response: Response) -> list[str]:
 
 
 def timeline_extent(response: Response) -> tuple[int, int]:
-    """(served, total) events of a timeline's response: served < total means that the service cut it. Without `total` both are equal."""
+    """(served, total) events of a timeline's response: served < total means that the service cut it. Without
+    `total` both are equal."""
     timeline = part(read_envelope(response.body).members, "timeline")
     wrapper = parts_or_none(timeline)
     data = timeline if wrapper is None else part(wrapper, "data")
     served = 0 if data is None else len(collection(data))
     total = part(wrapper, "total")
-    return served, max(served, 0 if total is None else read_or_none(lambda raw: read_int(decode(raw)), total) or 0)
+    return served, max(
+        served, 0 if total is None else read_or_none(lambda raw: read_int(decode(raw)), total) or 0
+    )
 
 
 _WRAPPED = frozenset({"items", "data"})
 
 
 def parts_served(response: Response) -> dict[str, Any]:
-    """The parts of a response around its entries: their paths in the body → what stands there, with nothing in it decoded. None of a
-    huge one.
-    """
+    """The parts of a response around its entries: their paths in the body → what stands there, with nothing
+    in it decoded. None of a huge one."""
     try:
         members = {} if isinstance(response.body, Path) else read_envelope(response.body).members or {}
         opened = {name: parts_or_none(raw) or {} for name, raw in members.items()}
@@ -240,7 +270,11 @@ def parts_served(response: Response) -> dict[str, Any]:
         return {}
     found = {f"response.data.{name}": _opened(raw) for name, raw in members.items()}
     inner = {name: each for name, each in opened.items() if not _WRAPPED.isdisjoint(map(str.lower, each))}
-    return found | {f"response.data.{name}.{each}": _opened(raw) for name, wrapper in inner.items() for each, raw in wrapper.items()}
+    return found | {
+        f"response.data.{name}.{each}": _opened(raw)
+        for name, wrapper in inner.items()
+        for each, raw in wrapper.items()
+    }
 
 
 def _opened(raw: msgspec.Raw) -> Any:

@@ -1,7 +1,8 @@
-"""What must not be seen, taken out of what is shown: the key, addresses of people, and control characters in texts of strangers.
+"""What must not be seen, taken out of what is shown: the key, addresses of people, and control characters in
+texts of strangers.
 
-Not here: HTML (the report escapes it), cells of a spreadsheet (write-back defuses them), which columns are personal (`records`).
-"""
+Not here: HTML (the report escapes it), cells of a spreadsheet (write-back defuses them), which columns are
+personal (`records`)."""
 
 import json
 import re
@@ -43,12 +44,20 @@ class Secret:
 
 
 class Redactor:
-    """Replaces every occurrence of a secret in bytes by `***`, in the spellings of text, JSON and addresses."""
+    """Replaces every occurrence of a secret in bytes by `***`, in the spellings of text, JSON and
+    addresses."""
 
     def __init__(self, secret: Secret) -> None:
         text = secret.reveal()
-        spellings = {text, json.dumps(text)[1:-1], urllib.parse.quote(text, safe=""), urllib.parse.quote_plus(text)}
-        self._spellings = sorted((spelling.encode() for spelling in spellings if spelling), key=len, reverse=True)
+        spellings = {
+            text,
+            json.dumps(text)[1:-1],
+            urllib.parse.quote(text, safe=""),
+            urllib.parse.quote_plus(text),
+        }
+        self._spellings = sorted(
+            (spelling.encode() for spelling in spellings if spelling), key=len, reverse=True
+        )
         self._pattern = re.compile(b"|".join(map(re.escape, self._spellings)))
         self._overlap = max(map(len, self._spellings), default=1) - 1
 
@@ -58,7 +67,8 @@ class Redactor:
         return self._pattern.sub(_HIDDEN, data)
 
     def stream(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The chunks without the secret, also where it lies across two of them; memory stays that of one chunk."""
+        """The chunks without the secret, also where it lies across two of them; memory stays that of one
+        chunk."""
         held = b""
         for chunk in chunks:
             clean = self.redact(held + chunk)
@@ -71,7 +81,8 @@ class Redactor:
 
 
 MASK = "•••"
-#: What may be an e-mail address, and whether it is, also as it stands in a link. Two steps: one pattern for both would be quadratic.
+#: What may be an e-mail address, and whether it is, also as it stands in a link. Two steps: one pattern for
+#: both would be quadratic.
 _WORD = re.compile(r"[^\s\"'<>()=&?,;:|]+")
 _ADDRESS = re.compile(r".(?:@|%40).", re.DOTALL)
 
@@ -82,7 +93,9 @@ def without_addresses(text: str, mask: str = MASK) -> str:
 
 
 #: What moves a cursor, hides or reverses text, or ends a line unseen; tabs and line feeds are left.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
 #: With these Markdown makes images, links, HTML, tables and code.
 _MARKS = re.compile(r"[\\`*\[\]<>|~&]")
 
@@ -93,12 +106,14 @@ def plain(text: object) -> str:
 
 
 def in_log(text: str) -> str:
-    """The same as one entry of a log: further lines are indented, so that none looks like an entry of its own."""
+    """The same as one entry of a log: further lines are indented, so that none looks like an entry of its
+    own."""
     return plain(text).replace("\n", "\n    ")
 
 
 def in_markdown(text: object) -> str:
-    """On one line, read as it is written: no markup of its own takes effect, so nothing is loaded from elsewhere."""
+    """On one line, read as it is written: no markup of its own takes effect, so nothing is loaded from
+    elsewhere."""
     return _MARKS.sub(r"\\\g<0>", " ".join(plain(text).split()))
 
 

@@ -1,8 +1,9 @@
-"""When a request is sent again: exponential back-off with jitter, and when a service that is down is waited for or given up.
+"""When a request is sent again: exponential back-off with jitter, and when a service that is down is waited
+for or given up.
 
-Reads are retried until they have a response, a permanent error or too many tries. Writes are not idempotent: only what took no
-effect for certain is sent again. Not here: one request (`client`), how fast requests may leave (`rate_limit`).
-"""
+Reads are retried until they have a response, a permanent error or too many tries. Writes are not idempotent:
+only what took no effect for certain is sent again. Not here: one request (`client`), how fast requests may
+leave (`rate_limit`)."""
 
 import logging
 import random
@@ -10,7 +11,16 @@ import threading
 import time
 from collections.abc import Callable
 
-from marketing_api.errors import GivenUp, InvalidCall, OutcomeUnknown, RateLimited, Refused, TooLarge, Transient, Unreachable
+from marketing_api.errors import (
+    GivenUp,
+    InvalidCall,
+    OutcomeUnknown,
+    RateLimited,
+    Refused,
+    TooLarge,
+    Transient,
+    Unreachable,
+)
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.records.account import ME
@@ -20,7 +30,8 @@ log = logging.getLogger(__name__)
 #: Seconds without any whole response for which a run waits: a restart or a deployment, no more.
 LONGEST_OUTAGE = 120.0
 _PROBED_AGAIN_S = 10.0
-#: Seconds without any whole response after which an account is sent nothing more, whatever its service asks to wait for.
+#: Seconds without any whole response after which an account is sent nothing more, whatever its service asks
+#: to wait for.
 SILENCE = 600.0
 _PATIENCE = f"{SILENCE / 60:g} minutes"
 #: When such a time is first logged, and how often from then on.
@@ -29,7 +40,8 @@ _IDLE_S = 120.0  # without a request, after which a time without responses begin
 
 
 class Silence:
-    """How long an account has given no whole response or honest refusal, and whether its service is down. Thread-safe."""
+    """How long an account has given no whole response or honest refusal, and whether its service is down.
+    Thread-safe."""
 
     def __init__(self, account: str) -> None:
         self._account = account
@@ -60,7 +72,10 @@ class Silence:
             self._why = str(problem)
         if is_first:  # most likely a wrong address, which nobody should have to wait for
             log.warning(
-                "account %s: no response yet (%s); it is tried again. Is the address right, and the service up?", self._account, problem
+                "account %s: no response yet (%s); it is tried again. Is the address right, and "
+                "the service up?",
+                self._account,
+                problem,
             )
 
     @property
@@ -71,7 +86,10 @@ class Silence:
 
     def check(self) -> None:
         if self.is_over:
-            raise GivenUp(f"no whole response for {_PATIENCE} ({self._why}); the account is asked nothing more in this run")
+            raise GivenUp(
+                f"no whole response for {_PATIENCE} ({self._why}); the account is asked nothing "
+                "more in this run"
+            )
 
     def log_when_due(self) -> None:
         since, now = self._since, time.monotonic()
@@ -79,19 +97,26 @@ class Silence:
             return
         self._logged_at = now
         why = self._why or f"{self._under_way} under way"
-        log.warning("account %s: no response for %.0f s (%s); it is given up after %s", self._account, now - since, why, _PATIENCE)
+        log.warning(
+            "account %s: no response for %.0f s (%s); it is given up after %s",
+            self._account,
+            now - since,
+            why,
+            _PATIENCE,
+        )
 
     @property
     def is_outage_given_up(self) -> bool:
-        """It was waited for and did not end: until a whole response comes again, one try of a call is enough."""
+        """It was waited for and did not end: until a whole response comes again, one try of a call is
+        enough."""
         return self._is_down and time.monotonic() - self._answered_at > LONGEST_OUTAGE
 
     def is_outage(self, since: float, probe: Callable[[], object]) -> bool:
-        """Whether no whole response came `since` (steady clock), although one did before, nor comes to what `probe` requests now.
+        """Whether no whole response came `since` (steady clock), although one did before, nor comes to what
+        `probe` requests now.
 
-        False at the start of a run and after `LONGEST_OUTAGE`: then it is no use to wait. Raises what the probe raises unless it
-        tells about the service: Stopped, BudgetSpent, AuthenticationFailed.
-        """
+        False at the start of a run and after `LONGEST_OUTAGE`: then it is no use to wait. Raises what the
+        probe raises unless it tells about the service: Stopped, BudgetSpent, AuthenticationFailed."""
         with self._probing:
             now = time.monotonic()
             if self._answered_at > since or now - self._answered_at > LONGEST_OUTAGE:
@@ -116,20 +141,31 @@ LONGEST_PAUSE = 15.0
 
 
 class Retry:
-    """Sends calls of one account until each has its response or a reason. Thread-safe. `send`: `Client`'s, for one request; `stop` ends
-    every pause.
-    """
+    """Sends calls of one account until each has its response or a reason. Thread-safe. `send`: `Client`'s,
+    for one request; `stop` ends every pause."""
 
-    def __init__(self, send: Callable[..., Response], silence: Silence, stop: threading.Event, *, first_pause: float = FIRST_PAUSE) -> None:
+    def __init__(
+        self,
+        send: Callable[..., Response],
+        silence: Silence,
+        stop: threading.Event,
+        *,
+        first_pause: float = FIRST_PAUSE,
+    ) -> None:
         self._send = send
         self._silence = silence
         self._stop = stop
         self._first_pause = first_pause
 
     def read(
-        self, call: Call, stop: threading.Event, is_hopeless: Callable[[], bool], leave: Callable[[], None] = lambda: None
+        self,
+        call: Call,
+        stop: threading.Event,
+        is_hopeless: Callable[[], bool],
+        leave: Callable[[], None] = lambda: None,
     ) -> Response:
-        """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its operation any more.
+        """See `Client.fetch`. Ends early when its caller has gone (`stop`), or nothing is expected of its
+        operation any more.
 
         `leave` is called each time when the request has its turn under the rate limit.
         """
@@ -141,7 +177,9 @@ class Retry:
         while True:
             try:
                 return self._send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
-            except RateLimited:  # no pause: the limiter holds everybody until the window resets, then this one goes first
+            except (
+                RateLimited
+            ):  # no pause: the limiter holds everybody until the window resets, then this one goes first
                 refusals, is_refused = refusals + 1, True
                 if refusals >= REFUSALS or is_hopeless() or time.monotonic() - began > LONGEST_CALL_S:
                     raise
@@ -151,8 +189,14 @@ class Retry:
             except Transient:
                 tries, is_refused = tries + 1, False
                 before, failed_at = failed_at, time.monotonic()
-                is_enough = tries >= TRIES or (tries > 1 and failed_at - began > LONGEST_CALL_S) or self._silence.is_outage_given_up
-                if is_hopeless() or (is_enough and not self._silence.is_outage(before, lambda: self._send(ME.bind()))):
+                is_enough = (
+                    tries >= TRIES
+                    or (tries > 1 and failed_at - began > LONGEST_CALL_S)
+                    or self._silence.is_outage_given_up
+                )
+                if is_hopeless() or (
+                    is_enough and not self._silence.is_outage(before, lambda: self._send(ME.bind()))
+                ):
                     raise
             self._pause(tries)
 

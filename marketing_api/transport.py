@@ -1,9 +1,10 @@
-"""HTTP: one request out, whatever comes back in. With `urllib3_internals` the only module that touches `requests`.
+"""HTTP: one request out, whatever comes back in. With `urllib3_internals` the only module that touches
+`requests`.
 
-Redirects are not followed (they could carry the key to another host), netrc is not read, cookies are not kept. A request that
-lasts too long is ended: a time-out between two bytes alone would let a byte a second go on for ever.
-Not here: what a response means (`validation`, `parsing`), whether to try again (`retry`), when to send (`rate_limit`).
-"""
+Redirects are not followed (they could carry the key to another host), netrc is not read, cookies are not
+kept. A request that lasts too long is ended: a time-out between two bytes alone would let a byte a second go
+on for ever. Not here: what a response means (`validation`, `parsing`), whether to try again (`retry`), when
+to send (`rate_limit`)."""
 
 import contextlib
 import io
@@ -32,8 +33,8 @@ from marketing_api.watchdog import BEGUN, WHOLE, UnderWay, Watch
 CONNECT_SECONDS = 10.0
 SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
 _CHUNK = 256 * 1024
-#: Responses pack to a twentieth, those full of zeros to a hundredth; what unpacks to more than this many times its size, and is not
-#: small, was made to fill a disk. (Deflate's most is a thousand.)
+#: Responses pack to a twentieth, those full of zeros to a hundredth; what unpacks to more than this many
+#: times its size, and is not small, was made to fill a disk. (Deflate's most is a thousand.)
 MOST_RATIO, SMALL_BYTES = 200, 16 * 1024 * 1024
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate", "User-Agent": "marketing-sync"}
 _FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
@@ -41,7 +42,8 @@ _FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What came back, the key replaced. With a `problem` it is not a whole HTTP response (`body`: what had come until then)."""
+    """What came back, the key replaced. With a `problem` it is not a whole HTTP response (`body`: what had
+    come until then)."""
 
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -81,12 +83,19 @@ class _Inflow:
 class Transport:
     """Connections to one service with one key, kept open between requests. Thread-safe.
 
-    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the `Received`. A response of more than
-    `most_bytes`, unpacked, is read no further: of its body the beginning is kept. `on_look`: see `Watch`.
-    """
+    `spool` is the folder for bodies over `SPOOL_BYTES`; its files belong to whoever is given the `Received`.
+    A response of more than `most_bytes`, unpacked, is read no further: of its body the beginning is kept.
+    `on_look`: see `Watch`."""
 
     def __init__(
-        self, url: str, key: Secret, *, spool: Path, connections: int, most_bytes: int, on_look: Callable[[], object] = lambda: None
+        self,
+        url: str,
+        key: Secret,
+        *,
+        spool: Path,
+        connections: int,
+        most_bytes: int,
+        on_look: Callable[[], object] = lambda: None,
     ) -> None:
         self._url = url
         self._spool = spool
@@ -94,7 +103,9 @@ class Transport:
         self._redactor = Redactor(key)
         self._watch = Watch(on_look)
         self._connections = connections
-        is_here = _is_loopback(urllib.parse.urlsplit(url).hostname or "")  # never a proxy to this very machine
+        is_here = _is_loopback(
+            urllib.parse.urlsplit(url).hostname or ""
+        )  # never a proxy to this very machine
         self._open = partial(open_pool, url, key, self._watch, is_here=is_here)
         self._opened = contextlib.ExitStack()
 
@@ -105,9 +116,8 @@ class Transport:
     def send(self, call: Call, spool_name: str) -> Received:
         """Send once and read all of the response; `spool_name`: the file for a large body.
 
-        The operation's time-out is that between two bytes; twice as many seconds until what has come must be more than a trickle,
-        ten times as many until all of it must have come.
-        """
+        The operation's time-out is that between two bytes; twice as many seconds until what has come must be
+        more than a trickle, ten times as many until all of it must have come."""
         what, timeout = call.operation.name, call.operation.timeout
         problem: Transient | None = None
         status: int | None = None
@@ -115,15 +125,22 @@ class Transport:
         body = _Inflow(self._spool / spool_name)
         with self._watch.over(timeout) as under_way, contextlib.ExitStack() as opened:
             try:
-                # a write over a new connection: one that the service is just closing would leave its outcome unknown
+                # a write over a new connection: one that the service is just closing would leave its outcome
+                # unknown
                 pool = self._kept if call.operation.is_read else opened.enter_context(self._open(1))
-                response = request_over(pool, prepare(call, self._url), urllib3.Timeout(connect=CONNECT_SECONDS, read=timeout))
+                response = request_over(
+                    pool, prepare(call, self._url), urllib3.Timeout(connect=CONNECT_SECONDS, read=timeout)
+                )
                 status, headers = response.status, response.headers
                 self._receive(response, body, under_way)
             except TooLarge as found:
                 problem = TooLarge(f"{what}: HTTP {status}, {found}")
                 body.cut()
-            except (requests.RequestException, urllib3.exceptions.HTTPError, ValueError) as error:  # the last: a chunk of -5 bytes
+            except (
+                requests.RequestException,
+                urllib3.exceptions.HTTPError,
+                ValueError,
+            ) as error:  # the last: a chunk of -5 bytes
                 problem = _problem(error, what, status, timeout)
             except BaseException:
                 body.discard()
@@ -135,10 +152,14 @@ class Transport:
     def _receive(self, response: urllib3.BaseHTTPResponse, body: _Inflow, under_way: UnderWay) -> None:
         packed = response.stream(_CHUNK, decode_content=False)
         with contextlib.closing(response):
-            for chunk in self._redactor.stream(_unpacked(packed, response.headers.get("Content-Encoding", ""), self._most_bytes)):
+            for chunk in self._redactor.stream(
+                _unpacked(packed, response.headers.get("Content-Encoding", ""), self._most_bytes)
+            ):
                 under_way.received += len(chunk)
                 body.write(chunk)
-            if response.status < 200:  # an announcement: the real response must not be taken for that to the next call
+            if (
+                response.status < 200
+            ):  # an announcement: the real response must not be taken for that to the next call
                 raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
 
     def close(self) -> None:
@@ -147,18 +168,26 @@ class Transport:
 
 
 def prepare(call: Call, base_url: str) -> Request:
-    """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the form body."""
+    """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the
+    form body."""
     url = f"{base_url.rstrip('/')}/{call.operation.name}.json"
     params = urllib.parse.urlencode(call.params)
     if call.operation.method == "GET":
         return Request("GET", f"{url}?{params}" if params else url, _HEADERS)
-    return Request(call.operation.method, url, {**_FORM, "Content-Length": str(len(params))}, params.encode() or None)
+    return Request(
+        call.operation.method, url, {**_FORM, "Content-Length": str(len(params))}, params.encode() or None
+    )
 
 
 def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Iterator[bytes]:
-    """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises TooLarge and DecodeError."""
+    """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises TooLarge and
+    DecodeError."""
     names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
-    is_known = names and set(names) <= {"gzip", "x-gzip", "deflate"}  # nothing else was requested: it is taken as it came
+    is_known = names and set(names) <= {
+        "gzip",
+        "x-gzip",
+        "deflate",
+    }  # nothing else was requested: it is taken as it came
     decoder = MultiDecoder(",".join(names)) if is_known else None
     came = size = 0
     for chunk in chunks:
@@ -166,7 +195,9 @@ def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Itera
         for piece in unpacked(decoder, chunk, _CHUNK) if decoder else (chunk,):
             size += len(piece)
             if size > most_bytes:
-                raise TooLarge(f"a response of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)")
+                raise TooLarge(
+                    f"a response of more than {most_bytes:,} bytes (MARKETING_BODY_LIMIT allows more)"
+                )
             if size > max(SMALL_BYTES, came * MOST_RATIO):
                 raise TooLarge(f"a response that unpacks to more than {MOST_RATIO} times its size")
             yield piece
@@ -183,7 +214,8 @@ def _is_loopback(host: str) -> bool:
 _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
     (
         ssl.SSLCertVerificationError,
-        "the service's certificate is not valid here; set SSL_CERT_FILE to the certificates of its own authority",
+        "the service's certificate is not valid here; set SSL_CERT_FILE to the certificates of its "
+        "own authority",
     ),
     (urllib3.exceptions.NameResolutionError, "the host name cannot be resolved"),
     (urllib3.exceptions.ProxyError, "the proxy cannot be used"),
@@ -195,7 +227,11 @@ _NOT_CONNECTED: tuple[tuple[type[Exception], str], ...] = (
 def _too_slow(under_way: UnderWay, timeout: float) -> str:
     if not under_way.is_sent:
         return f"the connection was not agreed on within {BEGUN * timeout:g} s"
-    return "the response came too slowly" if time.monotonic() < under_way.end else f"the response was not whole after {WHOLE * timeout:g} s"
+    return (
+        "the response came too slowly"
+        if time.monotonic() < under_way.end
+        else f"the response was not whole after {WHOLE * timeout:g} s"
+    )
 
 
 def _problem(error: Exception, what: str, status: int | None, timeout: float) -> Transient:

@@ -1,10 +1,10 @@
-"""What reaches into `urllib3` and `requests` beneath their public interfaces. A test names the versions that this was written for.
+"""What reaches into `urllib3` and `requests` beneath their public interfaces. A test names the versions that
+this was written for.
 
-Why: the key is added to the request line by the connection itself, as the very last step, so that neither library ever has an
-address with the key in it (their logs, exceptions and reprs cannot leak it); the watch has to know when a request leaves, and
-over which socket; and what `requests` would prepare, check and look up for each request is a third of its cost, so that it only
-finds out about proxies and certificates.
-"""
+Why: the key is added to the request line by the connection itself, as the very last step, so that neither
+library ever has an address with the key in it (their logs, exceptions and reprs cannot leak it); the watch
+has to know when a request leaves, and over which socket; and what `requests` would prepare, check and look up
+for each request is a third of its cost, so that it only finds out about proxies and certificates."""
 
 import os
 import socket
@@ -23,17 +23,22 @@ from marketing_api.redaction import Secret
 from marketing_api.watchdog import Watch
 
 
-def open_pool(url: str, key: Secret, watch: Watch, connections: int, *, is_here: bool) -> urllib3.HTTPConnectionPool:
+def open_pool(
+    url: str, key: Secret, watch: Watch, connections: int, *, is_here: bool
+) -> urllib3.HTTPConnectionPool:
     """Connections to one service that write the key into the request line themselves.
 
-    Certificate bundle and proxies as other tools take them from the environment; no proxy when the service `is_here`, on this machine.
-    """
+    Certificate bundle and proxies as other tools take them from the environment; no proxy when the service
+    `is_here`, on this machine."""
     with requests.Session() as session:
         settings = session.merge_environment_settings(url, {}, None, None, None)
     verify, proxies = settings["verify"], {} if is_here else settings["proxies"]
     if verify is True:  # `requests` knows names of its own alone
         verify = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR") or True
-    adapter, request = HTTPAdapter(pool_connections=1, pool_maxsize=connections), requests.Request("GET", url).prepare()
+    adapter, request = (
+        HTTPAdapter(pool_connections=1, pool_maxsize=connections),
+        requests.Request("GET", url).prepare(),
+    )
     pool: Any = adapter.get_connection_with_tls_context(request, verify, proxies)
     adapter.cert_verify(pool, url, verify, None)  # type: ignore[no-untyped-call]
     pool.ConnectionCls = _keyed(pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), watch)
@@ -54,7 +59,9 @@ def _keyed(kind: Any, query: str, watch: Watch) -> Any:
             return sock
 
         def getresponse(self) -> Any:
-            watch.mine.request.sock = self.sock if isinstance(self.sock, socket.socket) else self.sock.socket  # TLS to a proxy wraps it
+            watch.mine.request.sock = (
+                self.sock if isinstance(self.sock, socket.socket) else self.sock.socket
+            )  # TLS to a proxy wraps it
             return super().getresponse()
 
     return Keyed
@@ -70,16 +77,25 @@ class Request:
     body: bytes | None = field(default=None, repr=False)
 
 
-def request_over(pool: urllib3.HTTPConnectionPool, request: Request, timeout: urllib3.Timeout) -> urllib3.BaseHTTPResponse:
-    """The response as far as its headers. A proxy without a tunnel needs the whole address in the request line."""
+def request_over(
+    pool: urllib3.HTTPConnectionPool, request: Request, timeout: urllib3.Timeout
+) -> urllib3.BaseHTTPResponse:
+    """The response as far as its headers. A proxy without a tunnel needs the whole address in the request
+    line."""
     is_proxied = pool.proxy is not None and pool.scheme == "http"
     target = request.url if is_proxied else urllib3.util.parse_url(request.url).request_uri
-    options: dict[str, Any] = {"retries": False, "redirect": False, "assert_same_host": False, "preload_content": False}
+    options: dict[str, Any] = {
+        "retries": False,
+        "redirect": False,
+        "assert_same_host": False,
+        "preload_content": False,
+    }
     return pool.urlopen(request.method, target, request.body, request.headers, timeout=timeout, **options)
 
 
 def unpacked(decoder: urllib3.response.MultiDecoder, chunk: bytes, piece_bytes: int) -> Iterator[bytes]:
-    """What a chunk of a packed body stands for, in limited pieces, however much one byte stands for. Raises urllib3's DecodeError."""
+    """What a chunk of a packed body stands for, in limited pieces, however much one byte stands for. Raises
+    urllib3's DecodeError."""
     try:
         while (piece := decoder.decompress(chunk, max_length=piece_bytes)) or decoder.has_unconsumed_tail:
             chunk = b""

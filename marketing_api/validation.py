@@ -1,4 +1,5 @@
-"""Whether a response is whole and successful, and the right error when it is not: envelope first, HTTP status second.
+"""Whether a response is whole and successful, and the right error when it is not: envelope first, HTTP status
+second.
 
 Not here: what rows it holds (`parsing`), whether to try again (`client`).
 """
@@ -9,7 +10,17 @@ from typing import Any
 
 import msgspec
 
-from marketing_api.envelope import Envelope, Parts, collection, decode, first_letter, part, parts_or_none, read_envelope, view
+from marketing_api.envelope import (
+    Envelope,
+    Parts,
+    collection,
+    decode,
+    first_letter,
+    part,
+    parts_or_none,
+    read_envelope,
+    view,
+)
 from marketing_api.errors import (
     AuthenticationFailed,
     BrokenResponse,
@@ -36,17 +47,22 @@ _TRANSIENT_STATUS = (408, 425)
 
 
 def check(call: Call, status: int, headers: Mapping[str, str], body: Body | memoryview | None) -> None:
-    """Return when the response is whole: an `ok` envelope (or a bare payload) with the declared payload in its place.
+    """Return when the response is whole: an `ok` envelope (or a bare payload) with the declared payload in
+    its place.
 
-    Raises RateLimited, AuthenticationFailed, NotAvailable, Refused, BrokenResponse or OtherSubject. No message holds a value that was sent.
-    """
+    Raises RateLimited, AuthenticationFailed, NotAvailable, Refused, BrokenResponse or OtherSubject. No
+    message holds a value that was sent."""
     operation = call.operation
     try:
         envelope = read_envelope(body)
     except ValueError:
         raise _problem(operation, status, rate_report(body, headers), None, _described(view(body))) from None
     error = _error(envelope, operation)
-    if status == 429 or error is not None or (envelope.status != "ok" and not _is_bare_payload(envelope, operation)):
+    if (
+        status == 429
+        or error is not None
+        or (envelope.status != "ok" and not _is_bare_payload(envelope, operation))
+    ):
         raise _problem(operation, status, rate_report(body, headers), error)
     if operation.is_read:
         _check_payload(operation, envelope)
@@ -54,15 +70,22 @@ def check(call: Call, status: int, headers: Mapping[str, str], body: Body | memo
         return
     members = {name: decode(raw) for name, raw in (envelope.members or {}).items()}
     if (words := objection(operation, call.params, members)) is not None:  # api-observed rows 3 and 5
-        raise Refused(f"{operation.name}: the service answered ok, but said: {_public(words)}", detail=members)
+        raise Refused(
+            f"{operation.name}: the service answered ok, but said: {_public(words)}", detail=members
+        )
 
 
 def refused_by_operation(operation: Operation, problem: AuthenticationFailed) -> ServiceError:
-    """A refusal of a key that `app/me` accepts is one of the operation (api-observed row 41), whatever its words blame."""
+    """A refusal of a key that `app/me` accepts is one of the operation (api-observed row 41), whatever its
+    words blame."""
     if operation.name == "app/me":
         return problem
     what = "HTTP 401" if problem.code is None else f"errorCode {problem.code}"
-    message = f"{operation.name}: the service refused with {what}, though it accepts the key: not available to this account"
+    message = (
+        f"{operation.name}: the service refused with {what}, though it accepts the key: not "
+        "available to "
+        "this account"
+    )
     return NotAvailable(message, code=problem.code, detail=problem.detail)
 
 
@@ -84,8 +107,11 @@ def _described(body: bytes | memoryview) -> str:
     return "cut or broken JSON" if start.startswith(b"{") else "something that is no JSON object"
 
 
-def _problem(operation: Operation, status: int, report: RateReport, error: dict[str, Any] | None, what: str = "") -> MarketingApiError:
-    """Why a response is no success: by its `error`, else by the HTTP status, for JSON without an envelope or what is none (`what`)."""
+def _problem(
+    operation: Operation, status: int, report: RateReport, error: dict[str, Any] | None, what: str = ""
+) -> MarketingApiError:
+    """Why a response is no success: by its `error`, else by the HTTP status, for JSON without an envelope or
+    what is none (`what`)."""
     name = operation.name
     if status == 429 or report.reached:
         return RateLimited(f"{name}: over the rate limit", retry_after=report.after or _WINDOW)
@@ -99,14 +125,21 @@ def _problem(operation: Operation, status: int, report: RateReport, error: dict[
         return Refused(f"{name}: HTTP {status}; is the address right?")
     if 300 <= status < 400:
         what = "a redirect (never followed, the key would go with it; is the address of the service right?)"
-    return BrokenResponse(f"{name}: HTTP {status} with {what or 'JSON without an envelope'} instead of a response")
+    return BrokenResponse(
+        f"{name}: HTTP {status} with {what or 'JSON without an envelope'} instead of a response"
+    )
 
 
 def _error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
-    """The error that a response holds: in an `error` envelope, in `data` in spite of an `ok` header, or without an envelope."""
+    """The error that a response holds: in an `error` envelope, in `data` in spite of an `ok` header, or
+    without an envelope."""
     members = envelope.members
     if envelope.status == "error" or part(members, "errorCode") is not None:
-        return {name: decode(raw) for name, raw in (members or {}).items() if not operation.at or name.lower() != operation.at.lower()}
+        return {
+            name: decode(raw)
+            for name, raw in (members or {}).items()
+            if not operation.at or name.lower() != operation.at.lower()
+        }
     return None
 
 
@@ -132,7 +165,9 @@ def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
     code = read_or_none(read_int, folded.get("errorcode"))
     number = "without an errorCode" if code is None else f"errorCode {code}"
     words = folded.get("errormessage")
-    return code, f"the service refused with {number}" + (f" ({_public(words)})" if isinstance(words, str) and words.strip() else "")
+    return code, f"the service refused with {number}" + (
+        f" ({_public(words)})" if isinstance(words, str) and words.strip() else ""
+    )
 
 
 def _public(text: str) -> str:
@@ -149,10 +184,11 @@ def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:
 
 
 def _check_payload(operation: Operation, envelope: Envelope) -> None:
-    """What is missing is never taken for empty: `[]` and {} in the payload's place are an empty response, no place is none.
+    """What is missing is never taken for empty: `[]` and {} in the payload's place are an empty response, no
+    place is none.
 
-    Of what fills tables, neither are null, an empty text or a number. Two members of one name are two responses, of which one is not ours.
-    """
+    Of what fills tables, neither are null, an empty text or a number. Two members of one name are two
+    responses, of which one is not ours."""
     if operation.records and (twice := envelope.repeated(operation)):
         raise BrokenResponse(f"{operation.name}: the response has `{twice}` more than once")
     for name in (operation.at,) if operation.at else operation.members:
@@ -188,16 +224,19 @@ def _check_member(operation: Operation, envelope: Envelope, name: str, raw: msgs
             raise BrokenResponse(f"{operation.name}: `{name}` lacks `{wanted}`")
     elif kind != b"[" and (operation.at or operation.records):
         value = decode(raw)
-        if isinstance(value, str) and value.strip():  # words in the payload's place are a refusal (api-observed row 5)
-            raise Refused(f"{operation.name}: the service answered in words ({_public(value)})", detail={name: value})
+        if (
+            isinstance(value, str) and value.strip()
+        ):  # words in the payload's place are a refusal (api-observed row 5)
+            raise Refused(
+                f"{operation.name}: the service answered in words ({_public(value)})", detail={name: value}
+            )
         if operation.records or value not in (None, ""):
             raise BrokenResponse(f"{operation.name}: `{name}` is no object or list")
 
 
 def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:
-    """True when a wrapper says that there is something and does not hold it. Empty wrappers are just empty; `is_strict`: what is held is a
-    collection, or null beside a count of 0.
-    """
+    """True when a wrapper says that there is something and does not hold it. Empty wrappers are just empty;
+    `is_strict`: what is held is a collection, or null beside a count of 0."""
     held = part(wrapper, entries)
     if not wrapper or (held is not None and (not is_strict or first_letter(held) in b"[{")):
         return False

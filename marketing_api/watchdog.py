@@ -1,7 +1,8 @@
-"""Ends requests that last too long: without a byte, or with a byte a second. A time-out between two bytes alone would wait for ever.
+"""Ends requests that last too long: without a byte, or with a byte a second. A time-out between two bytes
+alone would wait for ever.
 
-Not here: sending and reading (`transport`), the connection that says how far a request has come (`urllib3_internals`).
-"""
+Not here: sending and reading (`transport`), the connection that says how far a request has come
+(`urllib3_internals`)."""
 
 import contextlib
 import socket
@@ -12,14 +13,16 @@ from dataclasses import dataclass
 
 #: Bytes per second that a response must come with on average, once it has begun.
 SLOWEST = 10_000
-#: Of an operation's time-out: until the first bytes of the body must have come, and until all of it must have.
+#: Of an operation's time-out: until the first bytes of the body must have come, and until all of it must
+#: have.
 BEGUN, WHOLE = 2, 10
 _LOOK_S = 0.25
 
 
 @dataclass(slots=True, eq=False)
 class UnderWay:
-    """A request and how far its response is. `is_ended`: it was too slow; `is_sent`: it may have had an effect."""
+    """A request and how far its response is. `is_ended`: it was too slow; `is_sent`: it may have had an
+    effect."""
 
     due: float  # on the steady clock, without a byte
     end: float  # however much has come
@@ -40,7 +43,8 @@ class UnderWay:
 
 
 class Watch:
-    """Looks after requests of several threads, each of which has one under way at a time. `close` ends its own thread.
+    """Looks after requests of several threads, each of which has one under way at a time. `close` ends its
+    own thread.
 
     `on_look` is called four times a second from the first request on.
     """
@@ -49,7 +53,9 @@ class Watch:
         self._on_look = on_look
         self._under_way: set[UnderWay] = set()
         self._lock = threading.Lock()
-        self.mine = threading.local()  # `request`: the one of this thread, whose connection notes how far it has come
+        self.mine = (
+            threading.local()
+        )  # `request`: the one of this thread, whose connection notes how far it has come
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
 

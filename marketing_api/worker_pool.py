@@ -1,13 +1,15 @@
 """The threads that make an account's requests, and many requests at once through them.
 
-Belongs here: how many threads there are, whose job is next, and when an operation is given up. Not here: one request (`client`).
+Belongs here: how many threads there are, whose job is next, and when an operation is given up. Not here: one
+request (`client`).
 
-Only one thread at a time waits for the rate limit; when its request leaves, the next job is taken up. So there are as many threads as
-requests under way (limit x latency) and one more, whatever the size. The threads are daemons: a program that is interrupted ends at once.
-"""
+Only one thread at a time waits for the rate limit; when its request leaves, the next job is taken up. So
+there are as many threads as requests under way (limit x latency) and one more, whatever the size. The threads
+are daemons: a program that is interrupted ends at once."""
 
 import bisect
 import contextlib
+import functools
 import queue
 import threading
 import time
@@ -15,11 +17,19 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from marketing_api.errors import AuthenticationFailed, BudgetSpent, MarketingApiError, NotAvailable, Stopped, Transient
+from marketing_api.errors import (
+    AuthenticationFailed,
+    BudgetSpent,
+    MarketingApiError,
+    NotAvailable,
+    Stopped,
+    Transient,
+)
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 
-#: Requests of one operation that have used up all their tries, one after the other, before the rest is not made.
+#: Requests of one operation that have used up all their tries, one after the other, before the rest is not
+#: made.
 FAILURES_IN_A_ROW = 5
 #: Requests under way or waiting, for each worker.
 AHEAD = 2
@@ -32,7 +42,8 @@ Job = Callable[[Callable[[], None]], None]
 
 @dataclass(eq=False)
 class Lane:
-    """One caller's jobs, of which at most `width` are done at once. `stop` is set when the caller has gone."""
+    """One caller's jobs, of which at most `width` are done at once. `stop` is set when the caller has
+    gone."""
 
     urgency: int = 0
     width: int | None = None
@@ -42,12 +53,15 @@ class Lane:
 
 
 class WorkerPool:
-    """Starts threads as they are needed, up to `size`: the most urgent lane first, equal ones in turn. Jobs must not raise.
+    """Starts threads as they are needed, up to `size`: the most urgent lane first, equal ones in turn. Jobs
+    must not raise.
 
     `is_served` says of a lane that has jobs whether they may be done already.
     """
 
-    def __init__(self, size: int, *, name: str = "requests", is_served: Callable[[Lane], bool] = lambda lane: True) -> None:
+    def __init__(
+        self, size: int, *, name: str = "requests", is_served: Callable[[Lane], bool] = lambda lane: True
+    ) -> None:
         self.size = size
         self._name = name
         self._is_served = is_served
@@ -81,7 +95,9 @@ class WorkerPool:
             self._changed.notify_all()
         deadline = time.monotonic() + grace
         for thread in self._threads:
-            if thread is not threading.current_thread() and thread.is_alive():  # an interrupt may have come before its start
+            if (
+                thread is not threading.current_thread() and thread.is_alive()
+            ):  # an interrupt may have come before its start
                 thread.join(max(0.0, deadline - time.monotonic()))
 
     def _call(self) -> None:
@@ -91,7 +107,9 @@ class WorkerPool:
         elif self._idle:
             self._changed.notify()
         elif self._lanes and not self._is_entering and len(self._threads) < self.size:
-            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
+            thread = threading.Thread(
+                target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True
+            )
             try:
                 thread.start()
             except RuntimeError:  # no room for one more: those that are there do the work
@@ -142,8 +160,9 @@ class Failure:
     error: MarketingApiError
 
 
-#: Fetches one call until it has a response or a reason, unless the second value says that its caller has gone, or the third
-#: that its operation has been given up meanwhile. The fourth is called when a request leaves.
+#: Fetches one call until it has a response or a reason, unless the second value says that its caller has
+#: gone, or the third that its operation has been given up meanwhile. The fourth is called when a request
+#: leaves.
 Persist = Callable[[Call, threading.Event, Callable[[], bool], Callable[[], None]], Response]
 #: What is known of a call before it is requested.
 Known = Callable[[Call], Response | Failure | None]
@@ -169,7 +188,7 @@ class FanOut:
                 if known is not None and (result := known(call)) is not None:
                     yield result
                     continue
-                self._pool.put(self._lane, lambda leave, call=call: self._results.put(self._result(call, leave)))  # type: ignore[misc]
+                self._pool.put(self._lane, functools.partial(self._fetch, call))
                 self._under_way += 1
                 while self._under_way >= AHEAD * self._pool.size or not self._results.empty():
                     yield self._next()
@@ -184,6 +203,9 @@ class FanOut:
         finally:
             self._lane.stop.set()
             self._pool.drop(self._lane)
+
+    def _fetch(self, call: Call, leave: Callable[[], None]) -> None:
+        self._results.put(self._result(call, leave))
 
     def _result(self, call: Call, leave: Callable[[], None]) -> Response | Failure | BaseException:
         """In a worker. What ends the whole call is returned bare, to be raised in the caller's thread."""
@@ -203,7 +225,9 @@ class FanOut:
             return fault
         with self._lock:
             self._failures[name] = self._failures[name] + 1 if isinstance(error, Transient) else 0
-            if error is not None and (isinstance(error, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW):
+            if error is not None and (
+                isinstance(error, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW
+            ):
                 self._given_up.setdefault(name, error)
         return result
 

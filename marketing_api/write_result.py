@@ -1,9 +1,9 @@
 """What the response to a write says: which id it made, and whether its words mean that nothing happened.
 
-The service responds `ok` to writes without effect and says so in a sentence of free text (api-observed rows 5 and 7), or with an
-error inside the payload (row 3). Belongs here: telling such a response from a good one; its phrases stand in `write_result.toml`.
-Not here: envelopes and error codes (`validation`), whether to send again (`client`).
-"""
+The service responds `ok` to writes without effect and says so in a sentence of free text (api-observed rows 5
+and 7), or with an error inside the payload (row 3). Belongs here: telling such a response from a good one;
+its phrases stand in `write_result.toml`. Not here: envelopes and error codes (`validation`), whether to send
+again (`client`)."""
 
 import html
 import re
@@ -21,7 +21,8 @@ _IDS = {"id", "post_id"}
 
 
 def new_id(response: Response) -> int | None:
-    """The id of what was added or synced; None where the service names none, which says nothing about the effect."""
+    """The id of what was added or synced; None where the service names none, which says nothing about the
+    effect."""
     members = read_envelope(response.body).members or {}
     values = {name.lower(): decode(raw) for name, raw in members.items()}
     named = values.get("id") or values.get("post_id")
@@ -30,15 +31,18 @@ def new_id(response: Response) -> int | None:
 
 
 def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[str, Any]) -> str | None:
-    """The words in which an `ok` response (`members`: those of `data`) says that the write did not happen, or None.
+    """The words in which an `ok` response (`members`: those of `data`) says that the write did not happen, or
+    None.
 
-    An id that is 0 says so, too. What was `sent` is taken out of the sentence first: a tag named "not found" is no refusal.
-    """
+    An id that is 0 says so, too. What was `sent` is taken out of the sentence first: a tag named "not found"
+    is no refusal."""
     nested = next(_nested_errors(members), None)
     if nested is not None:
         return nested
     for name, value in members.items():
-        if name.lower() in ("item", "message", "error", "errormessage", "result") and (words := words_in(value)):
+        if name.lower() in ("item", "message", "error", "errormessage", "result") and (
+            words := words_in(value)
+        ):
             is_error = name.lower().startswith("error")
             if is_error or denies(operation, words, sent.values()):
                 return words
@@ -49,7 +53,8 @@ def objection(operation: Operation, sent: Mapping[str, str], members: Mapping[st
 
 #: Writes whose content is all there is to them: told that it is there already, all is as intended.
 _SETTLED_BY_BEING_THERE = ("movecontact", "deletecontact", "addtag", "removetag", "addactivity")
-#: These may be told the same when there was nothing to change, but also when a contact was there and its values were not taken in.
+#: These may be told the same when there was nothing to change, but also when a contact was there and its
+#: values were not taken in.
 _UPDATES = ("synccontact", "editcontact")
 
 
@@ -80,7 +85,8 @@ def words_in(value: Any) -> str:
 
 
 def _plain(sentence: str, sent: Iterable[str]) -> str:
-    """Lower case, blanks and apostrophes made alike, without what we sent and without what stands in quotes."""
+    """Lower case, blanks and apostrophes made alike, without what we sent and without what stands in
+    quotes."""
     text = _alike(sentence)
     for value in sorted({_alike(str(each)) for each in sent}, key=len, reverse=True):
         if len(value) > 2:
@@ -89,12 +95,17 @@ def _plain(sentence: str, sent: Iterable[str]) -> str:
 
 
 def _alike(text: str) -> str:
-    text = re.sub(r"<[^<>]*>", " ", unescaped(text if len(text) <= _LONGEST else text[: _LONGEST // 2] + " … " + text[-_LONGEST // 2 :]))
+    text = re.sub(
+        r"<[^<>]*>",
+        " ",
+        unescaped(text if len(text) <= _LONGEST else text[: _LONGEST // 2] + " … " + text[-_LONGEST // 2 :]),
+    )
     return " ".join(text.translate(_QUOTES).lower().split())
 
 
 def unescaped(text: str) -> str:
-    """HTML's entities resolved; as it came where one stands for no letter, by a number too long for Python."""
+    """HTML's entities resolved; as it came where one stands for no letter, by a number too long for
+    Python."""
     try:
         return html.unescape(text)
     except ValueError:
@@ -104,7 +115,9 @@ def unescaped(text: str) -> str:
 #: Letters of a sentence that are looked at: its begin and its end, between which it may repeat what was sent.
 _LONGEST = 20_000
 
-_QUOTES = str.maketrans({"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'})
+_QUOTES = str.maketrans(
+    {"’": "'", "‘": "'", "`": "'", "´": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"'}
+)
 
 _PHRASES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
@@ -123,7 +136,8 @@ _NEGATIVE = re.compile(_any_of("absent", "impossible", "negative"))
 
 
 def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
-    """Errors anywhere inside the payload: an `errorCode`, a list of `errors`, a member that says `success: false` or `status: error`."""
+    """Errors anywhere inside the payload: an `errorCode`, a list of `errors`, a member that says `success:
+    false` or `status: error`."""
     if depth > 4:
         return
     if isinstance(value, list):
@@ -135,8 +149,14 @@ def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
     code = str(folded.get("errorcode") or "").strip()
     is_error = code not in ("", "0") or folded.get("errors") or folded.get("errormessage")
     is_failure = str(folded.get("success", "")).strip().lower() in ("false", "0", "no")
-    if is_error or is_failure or str(folded.get("status", "")).strip().lower() in ("error", "failed", "failure", "fail"):
-        words = words_in(folded.get("errormessage") or folded.get("message") or folded.get("item") or folded.get("errors"))
+    if (
+        is_error
+        or is_failure
+        or str(folded.get("status", "")).strip().lower() in ("error", "failed", "failure", "fail")
+    ):
+        words = words_in(
+            folded.get("errormessage") or folded.get("message") or folded.get("item") or folded.get("errors")
+        )
         yield words or "an error without words"
     for inner in value.values():
         yield from _nested_errors(inner, depth + 1)

@@ -23,7 +23,10 @@ def _():
     con = published.connect()
     examples = published.examples()
     example = mo.ui.dropdown(
-        list(examples), value="Which of the last campaigns did better than usual, and which worse?", label="Question", full_width=True
+        list(examples),
+        value="Which of the last campaigns did better than usual, and which worse?",
+        label="Question",
+        full_width=True,
     )
     example
     return con, example, examples
@@ -31,7 +34,11 @@ def _():
 
 @app.cell
 def _(example, examples):
-    start = examples[example.value] if example.value else "select * from marts.account_daily order by day_on desc limit 30"
+    start = (
+        examples[example.value]
+        if example.value
+        else "select * from marts.account_daily order by day_on desc limit 30"
+    )
     question = mo.ui.code_editor(start, language="sql", min_height=150).form(submit_button_label="Run")
     question
     return question, start
@@ -41,7 +48,10 @@ def _(example, examples):
 def _(con, question, start):
     answer = published.ask(con, question.value or start)
     mo.stop(isinstance(answer, str), mo.callout(mo.plain_text(str(answer)), kind="warn"))
-    mo.stop(answer.empty, published.heading("No row answers it.", "The query is right; what it asks for is not in this copy."))
+    mo.stop(
+        answer.empty,
+        published.heading("No row answers it.", "The query is right; what it asks for is not in this copy."),
+    )
     is_cut = len(answer) > published.ROW_LIMIT
     result = answer.head(published.ROW_LIMIT)
     size = f"{published.plural(len(result), 'row')}, {published.plural(len(result.columns), 'column')}"
@@ -50,7 +60,9 @@ def _(con, question, start):
     said = f"The first {size}: there are more" if is_cut else size
     mo.vstack(
         [
-            published.heading(f"{said}; {between}." if between else f"{said}.", "Times are in UTC. A dash is not known."),
+            published.heading(
+                f"{said}; {between}." if between else f"{said}.", "Times are in UTC. A dash is not known."
+            ),
             published.table(result, published.forms(result)),
         ]
     )
@@ -73,7 +85,9 @@ def _(measure, result):
 
 @app.cell
 def _(con):
-    mo.accordion({"Tables that can be asked": published.table(published.tables(con), wide={"What it is": 620})})
+    mo.accordion(
+        {"Tables that can be asked": published.table(published.tables(con), wide={"What it is": 620})}
+    )
     return
 
 

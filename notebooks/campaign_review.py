@@ -57,13 +57,21 @@ def _(account, con, days):
     ).df()
     mo.stop(campaigns.empty, mo.md("*No campaign was sent on these days.*"))
     known = campaigns.dropna(subset=["delivered_count", "opened_count", "clicker_count"])
-    delivered, opened, clickers = (float(known[f"{name}_count"].sum()) for name in ("delivered", "opened", "clicker"))
+    delivered, opened, clickers = (
+        float(known[f"{name}_count"].sum()) for name in ("delivered", "opened", "clicker")
+    )
     said = f"{published.plural(len(campaigns), 'campaign')} brought {published.number(delivered)} messages"
-    rates = f": {published.share(opened / delivered)} were opened, {published.share(clickers / delivered)} clicked" if delivered else ""
+    rates = (
+        f": {published.share(opened / delivered)} were opened, "
+        f"{published.share(clickers / delivered)} clicked"
+        if delivered
+        else ""
+    )
     compared = campaigns.dropna(subset=["open_rate_over_median"]).sort_values("open_rate_over_median")
     outliers = (
         [
-            f"{word}: “{row.subject}” ({published.formatting.day(row.sent_on)}), opened by {published.share(row.open_rate)}, "
+            f"{word}: “{row.subject}” ({published.formatting.day(row.sent_on)}), opened by "
+            f"{published.share(row.open_rate)}, "
             f"{published.points(row.open_rate_over_median)} against what was usual then."
             for word, row in (("Best", compared.iloc[-1]), ("Weakest", compared.iloc[0]))
             if len(compared) > 1
@@ -83,15 +91,25 @@ def _(campaigns):
         "click_rate": "Clicked", "click_rate_over_median": "… against usual ",
         "bounce_rate": "Bounced", "unsubscribe_rate": "Unsubscribed", "is_percent_inconsistent": "Contradictory",
     }  # fmt: skip
-    forms = {names[name]: published.share for name in ("open_rate", "click_rate", "bounce_rate", "unsubscribe_rate")}
+    forms = {
+        names[name]: published.share
+        for name in ("open_rate", "click_rate", "bounce_rate", "unsubscribe_rate")
+    }
     forms |= {names[name]: published.points for name in ("open_rate_over_median", "click_rate_over_median")}
     listed = campaigns[list(names)].rename(columns=names).assign(**{"Sent on": campaigns["sent_on"].dt.date})
     choice = published.table(
-        listed, forms, selection="single", initial_selection=[0], freeze_columns_left=[], label="Choose a campaign for its figures below"
+        listed,
+        forms,
+        selection="single",
+        initial_selection=[0],
+        freeze_columns_left=[],
+        label="Choose a campaign for its figures below",
     )
     note = (
-        "Shares are of delivered messages. “Against usual” is the difference to the median of 90 days, in percentage points. Machines "
-        "open mails, too, such as Apple Mail’s privacy protection: the share that clicked is surer. Contradictory: the service states "
+        "Shares are of delivered messages. “Against usual” is the difference to the median of 90 days, in "
+        "percentage points. Machines "
+        "open mails, too, such as Apple Mail’s privacy protection: the share that clicked is surer. "
+        "Contradictory: the service states "
         "another share than its own counts give."
     )
     mo.vstack([choice, published.note(note)])
@@ -103,14 +121,21 @@ def _(account, campaigns, choice, con):
     mo.stop(choice.value.empty, mo.md("*Choose a campaign above.*"))
     campaign_id = int(campaigns["campaign_id"].iloc[choice.value.index[0]])
     one = (
-        con.execute("select * from marts.campaign_performance where account = ? and campaign_id = ?", [account.value, campaign_id])
+        con.execute(
+            "select * from marts.campaign_performance where account = ? and campaign_id = ?",
+            [account.value, campaign_id],
+        )
         .df()
         .iloc[0]
     )
 
     def figure(name, label):
-        rate, median = (published.known(one[column]) for column in (f"{name}_rate", f"median_{name}_rate_90d"))
-        return mo.stat(published.share(rate), label=label, caption=f"median of 90 days {published.share(median)}")
+        rate, median = (
+            published.known(one[column]) for column in (f"{name}_rate", f"median_{name}_rate_90d")
+        )
+        return mo.stat(
+            published.share(rate), label=label, caption=f"median of 90 days {published.share(median)}"
+        )
 
     def total(column):
         return published.number(one[column])
@@ -123,7 +148,11 @@ def _(account, campaigns, choice, con):
             published.heading(f"“{one.subject or '(no subject)'}” {opened_by}"),
             mo.hstack(
                 [
-                    mo.stat(total("delivered_count"), label="delivered", caption=f"{total('bounced_count')} bounced"),
+                    mo.stat(
+                        total("delivered_count"),
+                        label="delivered",
+                        caption=f"{total('bounced_count')} bounced",
+                    ),
                     figure("open", "opened"),
                     figure("click", "clicked"),
                     mo.stat(total("unsubscribed_count"), label="unsubscribed"),
@@ -146,8 +175,17 @@ def _(account, campaign_id, con):
         """,
         [account.value, campaign_id],
     ).df()
-    grown = nights.rename(columns={"opened_count": "opened", "click_count": "clicks"}).melt("observed_on", var_name="what", value_name="n")
-    published.lines(grown, "observed_on", "n", "Opened messages and clicks", "total as of each night that asked", color="what")
+    grown = nights.rename(columns={"opened_count": "opened", "click_count": "clicks"}).melt(
+        "observed_on", var_name="what", value_name="n"
+    )
+    published.lines(
+        grown,
+        "observed_on",
+        "n",
+        "Opened messages and clicks",
+        "total as of each night that asked",
+        color="what",
+    )
     return
 
 
@@ -179,9 +217,17 @@ def _(account, con):
         [
             published.heading(
                 f"{best.sent} is the time of sending with most openings: {published.share(best.open_rate)}.",
-                f"Seen in {published.plural(int(best.campaign_count), 'campaign')} of all days: the fewer, the more of it is chance.",
+                f"Seen in {published.plural(int(best.campaign_count), 'campaign')} of all days: the fewer, "
+                "the more of it is chance.",
             ),
-            published.bars(hours, "sent", "open_rate", "Opened, by weekday and hour of sending", f"the best {len(hours)}", form=".0%"),
+            published.bars(
+                hours,
+                "sent",
+                "open_rate",
+                "Opened, by weekday and hour of sending",
+                f"the best {len(hours)}",
+                form=".0%",
+            ),
         ]
     )
     return

@@ -34,10 +34,16 @@ def _():
 @app.cell
 def _(account, con):
     def by_tier(column):
-        sql = f"select {column} as tier, count(*) as addresses from marts.contact_engagement where account = ? group by 1"
+        sql = (
+            f"select {column} as tier, count(*) as addresses from marts.contact_engagement "
+            "where account = "
+            "? group by 1"
+        )
         counts = dict(con.execute(sql, [account.value]).fetchall())
         order = [*published.TIERS, *sorted(set(counts) - set(published.TIERS))]
-        return pd.DataFrame([(tier, counts[tier]) for tier in order if tier in counts], columns=["tier", "addresses"])
+        return pd.DataFrame(
+            [(tier, counts[tier]) for tier in order if tier in counts], columns=["tier", "addresses"]
+        )
 
     tiers, clicks = by_tier("engagement_tier"), by_tier("click_engagement_tier")
 
@@ -46,12 +52,17 @@ def _(account, con):
 
     everybody = int(tiers["addresses"].sum())
     share = published.share(of(tiers, "engaged") / everybody if everybody else None)
-    _said = f"{of(tiers, 'engaged'):,} of {everybody:,} people are engaged ({share}), {of(tiers, 'dormant'):,} are dormant"
+    _said = (
+        f"{of(tiers, 'engaged'):,} of {everybody:,} people are engaged ({share}), "
+        f"{of(tiers, 'dormant'):,} are dormant"
+    )
     by_clicks = f"by clicks alone {of(clicks, 'engaged'):,} and {of(clicks, 'dormant'):,}"
     machines = "Machines open mails, too: clicks are surer. Every address once, in the first tier that fits."
     mo.vstack(
         [
-            published.heading(f"{_said}; {by_clicks}." if everybody else "There are no contacts yet.", machines),
+            published.heading(
+                f"{_said}; {by_clicks}." if everybody else "There are no contacts yet.", machines
+            ),
             published.bars(tiers, "tier", "addresses", "By tier", "addresses"),
             published.bars(clicks, "tier", "addresses", "By tier, by clicks alone", "addresses"),
         ]
@@ -76,25 +87,38 @@ def _(account, con):
     _said = (
         f"{published.plural(len(suspicious), 'domain')} open far less than others: {', '.join(suspicious)}."
         if len(suspicious)
-        else f"{published.shown(worst['Domain'])} bounces most: {published.share(rate)} of {worst['Addresses']:,.0f} addresses."
+        else f"{published.shown(worst['Domain'])} bounces most: {published.share(rate)} of "
+        f"{worst['Addresses']:,.0f} addresses."
         if rate
         else "No large domain bounces."
     )
-    forms = dict.fromkeys(("Bounced", "Opened, 90 days"), published.share) | {"… against all": published.times}
-    mo.vstack([published.heading(_said, f"The largest {len(domains)} domains of addresses."), published.table(domains, forms)])
+    forms = dict.fromkeys(("Bounced", "Opened, 90 days"), published.share) | {
+        "… against all": published.times
+    }
+    mo.vstack(
+        [
+            published.heading(_said, f"The largest {len(domains)} domains of addresses."),
+            published.table(domains, forms),
+        ]
+    )
     return
 
 
 @app.cell
 def _(account, con, tiers):
     lists = con.execute(
-        "select distinct unnest(lists) as name from marts.contact_engagement where account = ? order by 1", [account.value]
+        "select distinct unnest(lists) as name from marts.contact_engagement where account = ? order by 1",
+        [account.value],
     ).df()
     names = tiers["tier"].tolist()
     wanted = mo.ui.multiselect(names, value=[name for name in names if name == "dormant"], label="Tiers")
     on_list = mo.ui.dropdown(["any list", *lists["name"].tolist()], value="any list", label="On")
-    quiet_days = mo.ui.slider(0, 720, step=30, value=0, label="Not active for at least … days", show_value=True)
-    mo.vstack([mo.md("## The segment"), mo.hstack([wanted, on_list, quiet_days], justify="start", gap=2, wrap=True)])
+    quiet_days = mo.ui.slider(
+        0, 720, step=30, value=0, label="Not active for at least … days", show_value=True
+    )
+    mo.vstack(
+        [mo.md("## The segment"), mo.hstack([wanted, on_list, quiet_days], justify="start", gap=2, wrap=True)]
+    )
     return on_list, quiet_days, wanted
 
 
@@ -112,7 +136,11 @@ def _(account, con, on_list, quiet_days, wanted):
         [account.value, wanted.value, on_list.value, on_list.value, quiet_days.value],
     ).df()
     headings = {
-        name: name.replace("coupon_count", "coupons").removesuffix("_count").replace("_", " ").replace(" 90d", ", 90 days").capitalize()
+        name: name.replace("coupon_count", "coupons")
+        .removesuffix("_count")
+        .replace("_", " ")
+        .replace(" 90d", ", 90 days")
+        .capitalize()
         for name in segment
     }
     may_be = f"{published.plural(len(segment), 'address', 'addresses')} of this segment may be mailed."
@@ -134,7 +162,8 @@ def _(account, con, plan, segment, tag):
     mo.stop(
         published.facts(con).personal_data != "keep",
         mo.md(
-            "*This copy was published without addresses, so there is none to tag: `marketing-sync push tags --sql` takes the warehouse's.*"
+            "*This copy was published without addresses, so there is none to tag: `marketing-sync push tags "
+            "--sql` takes the warehouse's.*"
         ),
     )
     file = Path("segment.csv")
@@ -142,12 +171,20 @@ def _(account, con, plan, segment, tag):
     shown = " ".join(command)
     mo.stop(
         not plan.value,
-        mo.md(f"The plan costs no request and writes `{file}`. Adding `--apply` sends it:\n\n```sh\n{shown} --apply\n```"),
+        mo.md(
+            f"The plan costs no request and writes `{file}`. Adding `--apply` sends it:\n\n```sh\n{shown} "
+            "--apply\n```"
+        ),
     )
     # A spreadsheet would take these for formulas; reading the file drops the apostrophe.
     emails = segment["email"].str.replace("^(?=[=+@-])", "'", regex=True)
     segment[["email"]].assign(email=emails, tag=tag.value, action="add").to_csv(file, index=False)
-    told = subprocess.run([str(Path(sys.executable).parent / command[0]), *command[1:]], capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        [str(Path(sys.executable).parent / command[0]), *command[1:]],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     mo.plain_text(told.stdout + told.stderr)
     return
 

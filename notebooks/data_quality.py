@@ -35,10 +35,16 @@ def _(account, con):
         [account.value],
     ).df()
     newest = fresh["age_hours"].min()
-    stopped = mo.callout(mo.md(f"**Syncing has stopped**: nothing was read for {newest:,.0f} hours."), kind="danger")
+    stopped = mo.callout(
+        mo.md(f"**Syncing has stopped**: nothing was read for {newest:,.0f} hours."), kind="danger"
+    )
     complete, overdue = int((fresh["coverage_rate"] >= 1).sum()), int(fresh["is_overdue"].fillna(False).sum())
     late = f"{overdue} {'is' if overdue == 1 else 'are'} overdue" if overdue else "none is overdue"
-    _said = f"{complete} of {published.plural(len(fresh), 'kind')} of data are complete, {late}." if len(fresh) else "Nothing was read yet."
+    _said = (
+        f"{complete} of {published.plural(len(fresh), 'kind')} of data are complete, {late}."
+        if len(fresh)
+        else "Nothing was read yet."
+    )
     names = {
         "subject": "Data", "coverage_rate": "Read", "age_hours": "Age, hours", "is_overdue": "Overdue",
         "rejected_count": "Not readable", "reason": "Why",
@@ -79,9 +85,17 @@ def _(account, con):
         [account.value],
     ).df()
     asked["age"] = asked["days"].map(
-        lambda days: "less than a day" if days == 0 else "30 days or more" if days == 30 else f"{days} day{'s' if days > 1 else ''}"
+        lambda days: (
+            "less than a day"
+            if days == 0
+            else "30 days or more"
+            if days == 30
+            else f"{days} day{'s' if days > 1 else ''}"
+        )
     )
-    published.bars(asked, "age", "contacts", "How old timelines are", "contacts, by days since theirs was asked for")
+    published.bars(
+        asked, "age", "contacts", "How old timelines are", "contacts, by days since theirs was asked for"
+    )
     return
 
 
@@ -112,7 +126,8 @@ def _(account, con, fresh):
     mo.vstack(
         [
             published.heading(
-                f"{len(found)} of {len(odd)} oddities are in the data{first}.", "What looks odd is mostly the service's own."
+                f"{len(found)} of {len(odd)} oddities are in the data{first}.",
+                "What looks odd is mostly the service's own.",
             ),
             published.table(odd.rename(columns={"what": "Odd", "rows": "How many"}), wide={"Odd": 380}),
         ]
@@ -136,16 +151,24 @@ def _(account, con, fresh):
         [account.value],
     ).df()
     entries = int(rejected["entries"].sum())
-    unread = f"{published.plural(entries, 'entry', 'entries')} could not be read" if entries else "Every entry could be read"
+    unread = (
+        f"{published.plural(entries, 'entry', 'entries')} could not be read"
+        if entries
+        else "Every entry could be read"
+    )
     unnamed = (
-        f"the service sends {published.plural(len(unknown), 'field')} without a column" if len(unknown) else "every field has its column"
+        f"the service sends {published.plural(len(unknown), 'field')} without a column"
+        if len(unknown)
+        else "every field has its column"
     )
     mo.vstack(
         [
             published.heading(f"{unread}; {unnamed}."),
             mo.ui.tabs(
                 {
-                    f"entries ({rejected['entries'].sum():,.0f})": published.table(published.spelled(rejected))
+                    f"entries ({rejected['entries'].sum():,.0f})": published.table(
+                        published.spelled(rejected)
+                    )
                     if len(rejected)
                     else mo.md("*Everything could be read.*"),
                     f"unknown fields ({len(unknown)})": published.table(published.spelled(unknown))
@@ -165,7 +188,11 @@ def _(con):
             date_diff('second', started_at, ended_at) as seconds, message
         from sync.runs order by started_at desc limit 30
     """).df()
-    _said = mo.md("The run that is *publishing* wrote this copy, ahead of its own end.") if "publishing" in set(runs["outcome"]) else None
+    _said = (
+        mo.md("The run that is *publishing* wrote this copy, ahead of its own end.")
+        if "publishing" in set(runs["outcome"])
+        else None
+    )
     bad = int((~runs["outcome"].isin(["done", "publishing"])).sum())
     went = (
         f"The last {'run' if len(runs) == 1 else f'{len(runs)} runs'} went well."

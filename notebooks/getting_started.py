@@ -32,7 +32,8 @@ def _(con):
     kept = {"keep": "as it is", "hash": "hashed", "drop": "left out"}[facts.personal_data]
     mo.vstack(
         [
-            published.sentences(published.news(con)) or mo.md("*Nothing has been read yet, or too little to say what is usual.*"),
+            published.sentences(published.news(con))
+            or mo.md("*Nothing has been read yet, or too little to say what is usual.*"),
             mo.hstack(
                 [
                     mo.stat(f"{facts.row_count:,}", label="rows"),

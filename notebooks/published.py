@@ -1,4 +1,5 @@
-"""Where the published file is, and how the notebooks open, ask and draw it. They read that file and nothing else.
+"""Where the published file is, and how the notebooks open, ask and draw it. They read that file and nothing
+else.
 
 Colours, number formats and the sentences about an account are the report's.
 """
@@ -36,15 +37,22 @@ _LOOKS = (_PROJECT / "pipelines" / "report" / "templates" / "looks.css").read_te
 ACCENT, SECOND = (re.findall(rf"--{name}:(#\w+)", _LOOKS)[0] for name in ("accent", "second"))
 #: Hours after which the newest answer is too old: a night, and six hours of grace.
 FRESH_HOURS = 30
-#: Of a query that somebody wrote: how long it may run, most rows that are shown, what the process may take for it.
+#: Of a query that somebody wrote: how long it may run, most rows that are shown, what the process may take
+#: for it.
 QUERY_SECONDS, ROW_LIMIT, _QUERY_BYTES = 30, 1_000, 3_000_000_000
 _MEMORY = "1GB"
-#: Nothing is spilled to disk. They are set once it is open: who opens the file in this process with a config of their own is refused.
-_LIMITS = (f"set global memory_limit = '{_MEMORY}'", "set global temp_directory = ''", "set global autoinstall_known_extensions = false")
+#: Nothing is spilled to disk. They are set once it is open: who opens the file in this process with a config
+#: of their own is refused.
+_LIMITS = (
+    f"set global memory_limit = '{_MEMORY}'",
+    "set global temp_directory = ''",
+    "set global autoinstall_known_extensions = false",
+)
 
 
 def path() -> Path:
-    """`MARKETING_HOME`, else the live home of this folder, else the sandbox's. FileNotFoundError says what to run."""
+    """`MARKETING_HOME`, else the live home of this folder, else the sandbox's. FileNotFoundError says what to
+    run."""
     homes = (
         [Path(os.environ["MARKETING_HOME"])]
         if os.environ.get("MARKETING_HOME")
@@ -53,7 +61,9 @@ def path() -> Path:
     for home in homes:
         if (found := home / "published" / "marketing.duckdb").exists():
             return found
-    raise FileNotFoundError(f"nothing is published in {' or '.join(map(str, homes))} yet: run `make sync`, or set MARKETING_HOME")
+    raise FileNotFoundError(
+        f"nothing is published in {' or '.join(map(str, homes))} yet: run `make sync`, or set MARKETING_HOME"
+    )
 
 
 def connect() -> duckdb.DuckDBPyConnection:
@@ -64,10 +74,15 @@ def connect() -> duckdb.DuckDBPyConnection:
     try:
         found = path()
     except FileNotFoundError as problem:  # shown in the page: as an app it would be blank
-        mo.stop(mo.running_in_notebook(), mo.callout(mo.md(f"There is no data yet: {problem}. Then load this page again."), kind="warn"))
+        mo.stop(
+            mo.running_in_notebook(),
+            mo.callout(mo.md(f"There is no data yet: {problem}. Then load this page again."), kind="warn"),
+        )
         raise
     con = duckdb.connect(str(found), read_only=True)
-    if not value(con, "select current_setting('lock_configuration')"):  # else another page of this process has sealed it
+    if not value(
+        con, "select current_setting('lock_configuration')"
+    ):  # else another page of this process has sealed it
         for setting in (*_LIMITS, *SEAL):
             con.execute(setting)
     return con
@@ -92,7 +107,8 @@ def account_choice(con: duckdb.DuckDBPyConnection) -> mo.ui.dropdown:
 def period_choice(
     con: duckdb.DuckDBPyConnection, sql: str, account: str | None, label: str, *, days: int | None = None
 ) -> mo.ui.date_range | None:
-    """Two days to choose within the first and last of `sql` (about one account), at first the last `days`; None where there are none."""
+    """Two days to choose within the first and last of `sql` (about one account), at first the last `days`;
+    None where there are none."""
     first, last = con.execute(sql, [account]).fetchone() or (None, None)
     if first is None:
         return None
@@ -109,12 +125,22 @@ def period(choice: mo.ui.date_range | None) -> tuple[dt.date, dt.date]:
 def news(con: duckdb.DuckDBPyConnection) -> list[str]:
     """What the report would say first, of every account."""
     found = report_of(con, facts(con), utc_now()).accounts
-    return [f"{account.title}: {sentence}" if len(found) > 1 else sentence for account in found for sentence in headline(account)]
+    return [
+        f"{account.title}: {sentence}" if len(found) > 1 else sentence
+        for account in found
+        for sentence in headline(account)
+    ]
 
 
 # -- words and numbers
 
-share, rating, points, change, plural = formatting.share, formatting.rating, formatting.points, formatting.change_of, formatting.plural
+share, rating, points, change, plural = (
+    formatting.share,
+    formatting.rating,
+    formatting.points,
+    formatting.change_of,
+    formatting.plural,
+)
 
 
 def known(number: Any) -> float | None:
@@ -126,7 +152,13 @@ def number(value: float | None) -> str:
     """Whole, or with a digit where it is not, or three where it is small."""
     if (value := known(value)) is None:
         return formatting.UNKNOWN
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.3g}" if abs(value) < 1 else f"{value:,.1f}"
+    return (
+        f"{value:,.0f}"
+        if float(value).is_integer()
+        else f"{value:.3g}"
+        if abs(value) < 1
+        else f"{value:,.1f}"
+    )
 
 
 def _unquoted(form: Callable[[float | None], str]) -> Callable[[Any], str]:
@@ -167,15 +199,19 @@ def spelled(frame: pd.DataFrame) -> pd.DataFrame:
 
 #: marimo's tables load the pictures that texts name, which tells a stranger who reads them, and when.
 _PICTURE = re.compile(
-    r"(?:^data:|https?:)(?=image/|//[^\s\"<>`{}|\\^]*(?:\.(?:png|jpe?g|gif|webp|svg|ico|avif)|githubusercontent))", re.IGNORECASE
+    r"(?:^data:|https?:)(?=image/|//[^\s\"<>`{}|\\^]*(?:\.(?:png|jpe?g|gif|webp|svg|ico|avif)|githubusercontent))",
+    re.IGNORECASE,
 )
 
 
 def shown(value: object) -> str:
-    """A text, a date or an id; a dash for what is not known. An unseen joiner keeps the picture of an address from being loaded."""
+    """A text, a date or an id; a dash for what is not known. An unseen joiner keeps the picture of an address
+    from being loaded."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    unknown = value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and value != value)
+    unknown = (
+        value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and value != value)
+    )
     return formatting.UNKNOWN if unknown else _PICTURE.sub("\\g<0>\u2060", str(value))
 
 
@@ -208,7 +244,10 @@ def table(
 
 
 def _form(column: pd.Series[Any]) -> Callable[[Any], str]:
-    if pd.api.types.is_datetime64_any_dtype(column) and (column.dropna() == column.dropna().dt.normalize()).all():
+    if (
+        pd.api.types.is_datetime64_any_dtype(column)
+        and (column.dropna() == column.dropna().dt.normalize()).all()
+    ):
         return lambda moment: shown(moment if pd.isna(moment) else pd.Timestamp(moment).date())
     is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     return number if is_number and not str(column.name).endswith("_id") else shown
@@ -228,9 +267,12 @@ def lines(
     form: str = ",.0f",
     domain: tuple[float, float] | None = None,
 ) -> mo.Html:
-    """A line per value of `color` over time, broken where a day (or week, or month) is missing or not known."""
+    """A line per value of `color` over time, broken where a day (or week, or month) is missing or not
+    known."""
     # Names of its own: those of a query may be anything, and Vega takes a dot or a bracket for a path.
-    plainly = pd.DataFrame({"x": pd.to_datetime(frame[x]), "y": frame[y], "what": frame[color] if color else title})
+    plainly = pd.DataFrame(
+        {"x": pd.to_datetime(frame[x]), "y": frame[y], "what": frame[color] if color else title}
+    )
     days = plainly.dropna(subset=["y"])["x"]
     if days.nunique() < 2:
         so_far = f"known of one day so far, {formatting.day(days.iloc[0])}" if len(days) else "nothing yet"
@@ -239,16 +281,30 @@ def lines(
     size = 36 if days.nunique() < 60 else 7  # a day between two gaps has no line, but is seen
     names = list(dict.fromkeys(plainly["what"]))
     base = alt.Chart(whole).encode(
-        x=alt.X("x:T", title=None, axis=alt.Axis(format=_dates(days), labelOverlap=True, tickCount=6, grid=False)),
-        y=alt.Y("y:Q", title=None, axis=_axis(form), scale=alt.Scale(zero=False, domain=domain or alt.Undefined)),
+        x=alt.X(
+            "x:T", title=None, axis=alt.Axis(format=_dates(days), labelOverlap=True, tickCount=6, grid=False)
+        ),
+        y=alt.Y(
+            "y:Q", title=None, axis=_axis(form), scale=alt.Scale(zero=False, domain=domain or alt.Undefined)
+        ),
         color=alt.Color(
             "what:N",
             scale=alt.Scale(domain=names, range=[ACCENT, SECOND][: len(names)]),
-            legend=alt.Legend(orient="top", direction="vertical", columns=1, labelLimit=0, labelFontSize=12, title=None) if color else None,
+            legend=alt.Legend(
+                orient="top", direction="vertical", columns=1, labelLimit=0, labelFontSize=12, title=None
+            )
+            if color
+            else None,
         ),
-        tooltip=[alt.Tooltip("x:T", format="%-d %b %Y", title="day"), alt.Tooltip("what:N"), alt.Tooltip("y:Q", format=form, title=unit)],
+        tooltip=[
+            alt.Tooltip("x:T", format="%-d %b %Y", title="day"),
+            alt.Tooltip("what:N"),
+            alt.Tooltip("y:Q", format=form, title=unit),
+        ],
     )
-    drawn = base.mark_line(invalid="break-paths-show-path-domains", strokeWidth=2) + base.mark_point(filled=True, opacity=1, size=size)
+    drawn = base.mark_line(invalid="break-paths-show-path-domains", strokeWidth=2) + base.mark_point(
+        filled=True, opacity=1, size=size
+    )
     return _figure(title, unit, drawn.properties(width="container", height=220))
 
 
@@ -258,7 +314,9 @@ def _with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for name, part in frame.groupby("what", sort=False):
         known_days = part.drop_duplicates("x").set_index("x")
-        parts.append(known_days.reindex(known_days.index.union(every)).rename_axis("x").reset_index().assign(what=name))
+        parts.append(
+            known_days.reindex(known_days.index.union(every)).rename_axis("x").reset_index().assign(what=name)
+        )
     return pd.concat(parts)
 
 
@@ -277,18 +335,29 @@ def _axis(form: str) -> alt.Axis:
     return alt.Axis(format=form, tickCount=5, domain=False, ticks=False, gridOpacity=0.5)
 
 
-def bars(frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, form: str = ",.0f") -> mo.Html:
+def bars(
+    frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, form: str = ",.0f"
+) -> mo.Html:
     """A bar per row in their order, with its value written beside it; rows of the same label stay apart."""
     if frame.empty:
         return mo.md(f"*{title}: nothing yet.*")
     names = [shown(each) for each in frame[label]]
-    drawn = pd.DataFrame({"y": [name + names[:place].count(name) * "\u200b" for place, name in enumerate(names)]})
+    drawn = pd.DataFrame(
+        {"y": [name + names[:place].count(name) * "\u200b" for place, name in enumerate(names)]}
+    )
     drawn["x"] = frame[value].astype(float).to_numpy()
     percent = form.endswith("%")
-    drawn["words"] = [formatting.UNKNOWN if pd.isna(x) else share(x) if percent else format(x, form) for x in drawn["x"]]
+    drawn["words"] = [
+        formatting.UNKNOWN if pd.isna(x) else share(x) if percent else format(x, form) for x in drawn["x"]
+    ]
     base = alt.Chart(drawn).encode(
         x=alt.X("x:Q", title=None, axis=None, scale=alt.Scale(zero=True)),
-        y=alt.Y("y:N", title=None, sort=None, axis=alt.Axis(labelLimit=150, domain=False, ticks=False, labelPadding=6)),
+        y=alt.Y(
+            "y:N",
+            title=None,
+            sort=None,
+            axis=alt.Axis(labelLimit=150, domain=False, ticks=False, labelPadding=6),
+        ),
         tooltip=[alt.Tooltip("y:N", title="what"), alt.Tooltip("words:N", title=unit)],
     )
     words = base.mark_text(align="left", dx=5, color="gray").encode(text="words:N")
@@ -298,7 +367,9 @@ def bars(frame: pd.DataFrame, label: str, value: str, title: str, unit: str, *, 
 
 def _figure(title: str, unit: str, chart: Any) -> mo.Html:
     """The title is text, which takes as many lines as it needs on a narrow page."""
-    looks = chart.configure(font="system-ui, sans-serif", background="transparent", view=alt.ViewConfig(stroke="transparent"))
+    looks = chart.configure(
+        font="system-ui, sans-serif", background="transparent", view=alt.ViewConfig(stroke="transparent")
+    )
     words = f"<p class='chart-title'>{html.escape(title)} <span class='unit'>{html.escape(unit)}</span></p>"
     return mo.vstack([mo.Html(words), looks], gap=0)
 
@@ -346,7 +417,11 @@ def ask(con: duckdb.DuckDBPyConnection, sql: str, seconds: float = QUERY_SECONDS
 def forms(frame: pd.DataFrame) -> dict[str, Callable[[Any], str]]:
     """How rates, and differences of rates, of the marts are written."""
     numeric = map(str, frame.select_dtypes("number").columns)
-    return {name: share if name.endswith("_rate") else points for name in numeric if name.endswith(("_rate", "_rate_over_median"))}
+    return {
+        name: share if name.endswith("_rate") else points
+        for name in numeric
+        if name.endswith(("_rate", "_rate_over_median"))
+    }
 
 
 def measures(frame: pd.DataFrame) -> list[str]:
@@ -356,17 +431,28 @@ def measures(frame: pd.DataFrame) -> list[str]:
 
 
 def picture(frame: pd.DataFrame, measure: str) -> mo.Html | None:
-    """The measure over the first column of dates where each stands once, else by the first one of words; None with neither."""
+    """The measure over the first column of dates where each stands once, else by the first one of words; None
+    with neither."""
     moments = [name for name in frame.columns if _is_date(frame[name]) and frame[name].nunique() > 1]
-    words = [name for name in frame.columns if not _is_date(frame[name]) and frame[name].dtype.kind not in "biufcmM"]
-    form = ".1%" if str(measure).endswith("_rate") else ",.1f" if (frame[measure].dropna() % 1).any() else ",.0f"
+    words = [
+        name
+        for name in frame.columns
+        if not _is_date(frame[name]) and frame[name].dtype.kind not in "biufcmM"
+    ]
+    form = (
+        ".1%" if str(measure).endswith("_rate") else ",.1f" if (frame[measure].dropna() % 1).any() else ",.0f"
+    )
     if moments and frame[moments[0]].is_unique:
         return lines(frame, moments[0], measure, measure, f"by {moments[0]}", form=form)
     if not words:
         return None
     first = frame.head(20)
     label = next((name for name in words if first[name].map(str).nunique() > 1), words[0])
-    rest = f"the first {len(first)} of {len(frame)} rows" if len(frame) > len(first) else "in the order of the query"
+    rest = (
+        f"the first {len(first)} of {len(frame)} rows"
+        if len(frame) > len(first)
+        else "in the order of the query"
+    )
     return bars(first, label, measure, measure, f"by {label}, {rest}", form=form)
 
 
@@ -374,11 +460,14 @@ def extremes(frame: pd.DataFrame, measure: str) -> str:
     """Between which values a column lies."""
     values = frame[measure].dropna()
     write = share if str(measure).endswith("_rate") else number
-    return f"{measure} lies between {write(values.min())} and {write(values.max())}" if len(values) > 1 else ""
+    return (
+        f"{measure} lies between {write(values.min())} and {write(values.max())}" if len(values) > 1 else ""
+    )
 
 
 def _is_date(column: pd.Series[Any]) -> bool:
     known_values = column.dropna()
     return len(known_values) > 0 and (
-        pd.api.types.is_datetime64_any_dtype(column) or all(isinstance(each, dt.date) for each in known_values)
+        pd.api.types.is_datetime64_any_dtype(column)
+        or all(isinstance(each, dt.date) for each in known_values)
     )

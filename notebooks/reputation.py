@@ -40,7 +40,10 @@ def _(account, con):
     channels["Newest"] = channels["Newest"].dt.date
     recent = float(channels["… 28 days"].sum())
     rated = channels.dropna(subset=["Rating"])[lambda frame: frame["Reviews"] > 0]
-    _said = [f"{published.plural(int(recent), 'review')} came in the last 28 days of {published.number(float(channels['Reviews'].sum()))}"]
+    _said = [
+        f"{published.plural(int(recent), 'review')} came in the last 28 days of "
+        f"{published.number(float(channels['Reviews'].sum()))}"
+    ]
     if len(rated):
         _mean = float((rated["Rating"] * rated["Reviews"]).sum() / rated["Reviews"].sum())
         _said.append(f"review sites give {published.rating(_mean)} of 5")
@@ -50,15 +53,25 @@ def _(account, con):
         "Good reviews, 28 days": published.share,
         "Positive mentions, 28 days": published.share,
     }
-    _note = "Good reviews are of the own feedback page; positive mentions as the service judges them. A dash is not known."
-    mo.vstack([published.heading("; ".join(_said) + "."), published.table(channels, forms), published.note(_note)])
+    _note = (
+        "Good reviews are of the own feedback page; positive mentions as the service judges "
+        "them. A dash "
+        "is not known."
+    )
+    mo.vstack(
+        [published.heading("; ".join(_said) + "."), published.table(channels, forms), published.note(_note)]
+    )
     return
 
 
 @app.cell
 def _(account, con):
     days = published.period_choice(
-        con, "select min(day_on), max(day_on) from marts.review_daily where account = ?", account.value, "Days from … to", days=365
+        con,
+        "select min(day_on), max(day_on) from marts.review_daily where account = ?",
+        account.value,
+        "Days from … to",
+        days=365,
     )
     window = mo.ui.dropdown({"7 days": "7d", "28 days": "28d"}, value="28 days", label="Rolling mean over")
     mo.stop(days is None)
@@ -78,11 +91,14 @@ def _(account, con, days, window):
         [account.value, first, last],
     ).df()
     rates = daily.melt("day_on", ["good_rate", "positive_rate"], "what", "rate")
-    rates["what"] = rates["what"].map({"good_rate": "good reviews on the feedback page", "positive_rate": "positive mentions"})
+    rates["what"] = rates["what"].map(
+        {"good_rate": "good reviews on the feedback page", "positive_rate": "positive mentions"}
+    )
     _mean = f"mean of {window.selected_key}"
     good = daily.dropna(subset=["good_rate"])["good_rate"]
     moved = (
-        f"Good reviews went from {published.share(good.iloc[0])} to {published.share(good.iloc[-1])} on these days."
+        f"Good reviews went from {published.share(good.iloc[0])} to {published.share(good.iloc[-1])} "
+        "on these days."
         if len(good) > 1
         else "How many reviews are good is not known of these days."
     )
@@ -90,9 +106,24 @@ def _(account, con, days, window):
         [
             published.heading(moved, "A gap has no review within the days of the mean, or was not read."),
             published.lines(
-                rates, "day_on", "rate", "Good reviews and positive mentions", f"share, {_mean}", color="what", form=".0%", domain=(0, 1)
+                rates,
+                "day_on",
+                "rate",
+                "Good reviews and positive mentions",
+                f"share, {_mean}",
+                color="what",
+                form=".0%",
+                domain=(0, 1),
             ),
-            published.lines(daily, "day_on", "average_rating", "Rating of reviews on sites", f"of 5, {_mean}", form=".1f", domain=(1, 5)),
+            published.lines(
+                daily,
+                "day_on",
+                "average_rating",
+                "Rating of reviews on sites",
+                f"of 5, {_mean}",
+                form=".1f",
+                domain=(1, 5),
+            ),
             published.lines(daily, "day_on", "views", "Views of the feedback page", f"a day, {_mean}"),
         ]
     )
@@ -115,10 +146,14 @@ def _(account, con, first, last):
     mo.stop(words.empty, mo.md("*No review on these days.*"))
     words["day"] = words["day"].dt.date
     is_kept = published.facts(con).personal_data == "keep"
-    _said = f"The newest {published.plural(len(words), 'review')} of these days" + ("" if is_kept else ", without their words")
+    _said = f"The newest {published.plural(len(words), 'review')} of these days" + (
+        "" if is_kept else ", without their words"
+    )
     _note = "" if is_kept else "This copy was published without personal data, and what people wrote is that."
     listed = (words if is_kept else words.drop(columns="words")).rename(columns=str.capitalize)
-    mo.vstack([published.heading(_said, _note), published.table(listed, wide={"Words": 560} if is_kept else None)])
+    mo.vstack(
+        [published.heading(_said, _note), published.table(listed, wide={"Words": 560} if is_kept else None)]
+    )
     return
 
 

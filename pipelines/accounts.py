@@ -1,4 +1,5 @@
-"""The accounts to send requests to; the embedded sandbox, a process on loopback whose writes the home keeps, when none is configured."""
+"""The accounts to send requests to; the embedded sandbox, a process on loopback whose writes the home keeps,
+when none is configured."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,20 +14,27 @@ from pipelines.settings import Settings, SettingsError
 
 @contextmanager
 def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
-    """The accounts, for as long as the context lasts. Raises SettingsError when they are not of the home's kind, or the sandbox does not
-    start."""
+    """The accounts, for as long as the context lasts. Raises SettingsError when they are not of the home's
+    kind, or the sandbox does not start."""
     check_kind(settings)
     if not settings.is_sandbox:
         yield settings.accounts
     elif settings.sandbox_url:
         yield (_sandbox(settings.sandbox_url, settings),)
     else:
-        from marketing_api.sandbox.server import spawn  # a program of its own, which configured accounts do without
+        from marketing_api.sandbox.server import (
+            spawn,
+        )  # a program of its own, which configured accounts do without
 
         prepare_home(settings.home, settings.lock_seconds)
         with ExitStack() as stack:
             try:
-                process = spawn("--contacts", str(settings.sandbox_contacts), "--state", str(settings.home / "sandbox.jsonl"))
+                process = spawn(
+                    "--contacts",
+                    str(settings.sandbox_contacts),
+                    "--state",
+                    str(settings.home / "sandbox.jsonl"),
+                )
                 url = stack.enter_context(process)
             except RuntimeError as problem:
                 raise SettingsError(f"{problem}; `marketing-sync sandbox` shows why") from None
@@ -34,7 +42,8 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
 
 
 def known_accounts(settings: Settings) -> tuple[Connection, ...]:
-    """The accounts, whether or not they respond: for what sends nothing. Raises SettingsError when they are not of the home's kind."""
+    """The accounts, whether or not they respond: for what sends nothing. Raises SettingsError when they are
+    not of the home's kind."""
     check_kind(settings)
     return settings.accounts or (_sandbox(settings.sandbox_url or "http://127.0.0.1/1", settings),)
 
@@ -45,7 +54,9 @@ def explained(connection: Connection, problem: Exception) -> str:
         return f"{problem}; is {connection.url} the right address, and up?"
     is_refused = isinstance(problem, AuthenticationFailed) and not isinstance(problem, OtherBusiness)
     if is_refused and not connection.url.endswith("/1"):  # the same error code means both
-        return f"{problem}; or the address is wrong: {connection.url} does not end in /1, as the service's does"
+        return (
+            f"{problem}; or the address is wrong: {connection.url} does not end in /1, as the service's does"
+        )
     return str(problem)
 
 

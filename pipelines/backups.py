@@ -1,4 +1,5 @@
-"""The backup behind each run and push. Not here: what is backed up (`warehouse.backup`), the commands (`commands.backup`)."""
+"""The backup behind each run and push. Not here: what is backed up (`warehouse.backup`), the commands
+(`commands.backup`)."""
 
 from contextlib import suppress
 from typing import Any
@@ -18,7 +19,9 @@ from warehouse.storage import Storage
 def backup_storage(settings: Settings, url: str = "") -> Storage:
     """Raises SettingsError without an address, StorageUnavailable."""
     if not (url := url or settings.backup_url):
-        raise SettingsError("there is no backup: set MARKETING_BACKUP_URL to a folder or an address like s3://BUCKET/FOLDER")
+        raise SettingsError(
+            "there is no backup: set MARKETING_BACKUP_URL to a folder or an address like s3://BUCKET/FOLDER"
+        )
     return Storage(f"{url.rstrip('/')}/{settings.shard or UNNAMED}")
 
 
@@ -27,14 +30,17 @@ def back_up_home(settings: Settings, *, verify: bool = False, is_only: bool = Fa
     with in_use(settings.home), stage("backup"):
         storage = backup_storage(settings)
         home_id = identity_of(settings.home).home_id
-        how: dict[str, Any] = {"home_id": home_id, "deadline_s": settings.lock_seconds, "on_wait": report_waiting}
+        how: dict[str, Any] = {
+            "home_id": home_id,
+            "deadline_s": settings.lock_seconds,
+            "on_wait": report_waiting,
+        }
         return back_up(settings.home, storage, verify=verify, is_only=is_only, **how)
 
 
 def check_places(settings: Settings) -> None:
-    """That what the run leaves elsewhere takes no other home's place, before it begins. Raises ForeignFolder. What cannot be reached now is
-    told in the end.
-    """
+    """That what the run leaves elsewhere takes no other home's place, before it begins. Raises ForeignFolder.
+    What cannot be reached now is told in the end."""
     home_id = identity_of(settings.home).home_id
     with suppress(StorageUnavailable):
         if settings.backup_url:
@@ -45,7 +51,8 @@ def check_places(settings: Settings) -> None:
 
 
 def back_up_run(settings: Settings) -> str:
-    """Back up what a run did, where there is a backup; why it could not be, which is posted: Dagster calls such a run a success."""
+    """Back up what a run did, where there is a backup; why it could not be, which is posted: Dagster calls
+    such a run a success."""
     try:
         if settings.backup_url:
             back_up_home(settings)

@@ -1,7 +1,8 @@
-"""The command line, whose texts are in `cli.toml`, and exit codes of wrong usage. Each command is in `commands/`.
+"""The command line, whose texts are in `cli.toml`, and exit codes of wrong usage. Each command is in
+`commands/`.
 
-Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the command needs.
-"""
+Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the command
+needs."""
 
 import gc
 import sys
@@ -26,7 +27,8 @@ def _first_steps() -> None:
 
 
 class _LazyCommands(click.Group):
-    """Imports a command's module when it is typed; for the list, suggestions and completion its line above is enough."""
+    """Imports a command's module when it is typed; for the list, suggestions and completion its line above is
+    enough."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # in the order of use
@@ -35,7 +37,9 @@ class _LazyCommands(click.Group):
         """`help` and `help sync` are `--help` and `sync --help`."""
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None:
             module, doc = COMMANDS[name]
@@ -60,7 +64,9 @@ click.version_option(package_name="marketing-sync", message="%(prog)s %(version)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    gc.set_threshold(50_000)  # records in millions and no circles among them: looking for some takes a sixth of a large listing
+    gc.set_threshold(
+        50_000
+    )  # records in millions and no circles among them: looking for some takes a sixth of a large listing
     with interrupts.end_at_once():
         try:
             return int(PROGRAM.main(argv, "marketing-sync", standalone_mode=False) or exits.DONE)

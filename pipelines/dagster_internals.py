@@ -1,7 +1,8 @@
-"""The only module that reaches into what Dagster does not document; each entry states why no public interface will do.
+"""The only module that reaches into what Dagster does not document; each entry states why no public interface
+will do.
 
-`tests/pipelines/test_dagster_internals.py` names the version that this was written for, and fails when a part of it has moved.
-"""
+`tests/pipelines/test_dagster_internals.py` names the version that this was written for, and fails when a part
+of it has moved."""
 
 import datetime as dt
 import logging
@@ -37,25 +38,37 @@ _KEPT_FILES = 8  # a file per run, and the index
 _BUSY_S = 60
 _MOST_PRUNED = 500  # at a time
 
-#: As Dagster names what `marketing-sync ui` loads; the timeline, a job's list of runs and the failure alert look for runs of it.
-_CODE_LOCATION = RemoteRepositoryOrigin(location_origin_from_module_name("pipelines.definitions", None, None), "__repository__")
+#: As Dagster names what `marketing-sync ui` loads; the timeline, a job's list of runs and the failure alert
+#: look for runs of it.
+_CODE_LOCATION = RemoteRepositoryOrigin(
+    location_origin_from_module_name("pipelines.definitions", None, None), "__repository__"
+)
 #: What the UI shows as whoever launched a run, instead of "Manually launched".
 BY_THE_COMMAND = {"user": "marketing-sync sync"}
 
 
 def set_damaged_history_aside(dagster_home: Path) -> list[str]:
-    """Begin a new history where Dagster's files are damaged, so that a run is recorded all the same; returns what a person has to know."""
-    lost = {"history": "the runs before now are not in the UI any more", "schedules": "turn its schedules and sensors on again in the UI"}
+    """Begin a new history where Dagster's files are damaged, so that a run is recorded all the same; returns
+    what a person has to know."""
+    lost = {
+        "history": "the runs before now are not in the UI any more",
+        "schedules": "turn its schedules and sensors on again in the UI",
+    }
     notices = []
     for name, what in lost.items():
         folder = dagster_home / name
-        if folder.exists() and not all(_is_whole(path) for path in (folder, *folder.glob("*.db"), *folder.glob("runs/index.db"))):
-            notices.append(f"databases of Dagster's {name} were damaged and are in {set_aside(folder)} now: {what}")
+        if folder.exists() and not all(
+            _is_whole(path) for path in (folder, *folder.glob("*.db"), *folder.glob("runs/index.db"))
+        ):
+            notices.append(
+                f"databases of Dagster's {name} were damaged and are in {set_aside(folder)} now: {what}"
+            )
     return notices
 
 
 def _is_whole(path: Path) -> bool:
-    """A folder, or a SQLite file without damage; one that is locked, or that the system does not let us read now, is not called damaged."""
+    """A folder, or a SQLite file without damage; one that is locked, or that the system does not let us read
+    now, is not called damaged."""
     if path.suffix != ".db" or not path.is_file():
         return path.suffix != ".db" and path.is_dir()
     try:
@@ -63,14 +76,17 @@ def _is_whole(path: Path) -> bool:
             is_filled = connection.execute("select count(*) from sqlite_schema").fetchone()[0] > 0
             return bool(is_filled and connection.execute("pragma quick_check(1)").fetchone()[0] == "ok")
     except sqlite3.OperationalError as problem:
-        return getattr(problem, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR  # which a header of another format raises
+        return (
+            getattr(problem, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
+        )  # which a header of another format raises
     except sqlite3.Error:
         return False
 
 
 @contextmanager
 def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
-    """Dagster's instance, which files runs of this process under the UI's code location: `execute_in_process` has no parameter for that.
+    """Dagster's instance, which files runs of this process under the UI's code location: `execute_in_process`
+    has no parameter for that.
 
     HomeError when Dagster's settings are none.
     """
@@ -81,9 +97,11 @@ def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
         opened = dg.DagsterInstance.get()
     except Exception as problem:  # whatever a setting makes it import or read
         reason = " ".join(str(problem.__cause__ or problem).split())[:200]
+        otherwise = "move it away and it is written anew"
+        if not own.is_relative_to(home):
+            otherwise = "see that its database can be reached"
         raise HomeError(
-            f"Dagster cannot begin with {own / 'dagster.yaml'} ({reason}): correct it"
-            f"{', or move it away and it is written anew' if own.is_relative_to(home) else ', or see that its database can be reached'}"
+            f"Dagster cannot begin with {own / 'dagster.yaml'} ({reason}): correct it, or {otherwise}"
         ) from problem
     with opened as instance:
         create = instance.create_run_for_job
@@ -96,10 +114,13 @@ def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def prune_runs(before: dt.datetime) -> int:
-    """Delete our ended runs from before then, with their logs; how many. Dagster has no such setting, and gives no room back."""
+    """Delete our ended runs from before then, with their logs; how many. Dagster has no such setting, and
+    gives no room back."""
     with dg.DagsterInstance.get() as instance:
         ours = {REPOSITORY_LABEL_TAG: _CODE_LOCATION.get_label()}
-        runs = instance.get_runs(dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=ours), limit=_MOST_PRUNED)
+        runs = instance.get_runs(
+            dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=ours), limit=_MOST_PRUNED
+        )
         events = instance.event_log_storage
         for run in runs:  # events first: a run whose events are gone is found again
             events.delete_events(run.run_id)
@@ -108,7 +129,9 @@ def prune_runs(before: dt.datetime) -> int:
             checks = AssetCheckExecutionsTable
             with events.index_connection() as connection:
                 connection.execute(checks.delete().where(checks.c.run_id.in_([run.run_id for run in runs])))
-    for path in (own := Path(os.environ["DAGSTER_HOME"]), own / "history", own / "history" / "runs") if runs else ():
+    for path in (
+        (own := Path(os.environ["DAGSTER_HOME"]), own / "history", own / "history" / "runs") if runs else ()
+    ):
         for file in path.glob("*.db"):
             _shrink(file)
     return len(runs)
@@ -117,7 +140,9 @@ def prune_runs(before: dt.datetime) -> int:
 def _shrink(path: Path) -> None:
     """Give back the room of a SQLite file that has a quarter free; one in use waits for the next time."""
     with suppress(sqlite3.OperationalError), closing(sqlite3.connect(path, timeout=1)) as connection:
-        free, pages = (connection.execute(f"pragma {name}").fetchone()[0] for name in ("freelist_count", "page_count"))
+        free, pages = (
+            connection.execute(f"pragma {name}").fetchone()[0] for name in ("freelist_count", "page_count")
+        )
         if free > max(pages / 4, 256):
             connection.execute("vacuum")
 
@@ -125,22 +150,28 @@ def _shrink(path: Path) -> None:
 @contextmanager
 def web_server(workspace: Path, refresh_ms: int) -> Iterator[ASGIApp]:
     """The application of `dagster-webserver`, which as a program takes requests of other web pages, too."""
-    from dagster._core.workspace.context import WorkspaceProcessContext  # each takes seconds to import, and one command needs them
+    from dagster._core.workspace.context import (
+        WorkspaceProcessContext,
+    )  # each takes seconds to import, and one command needs them
     from dagster._core.workspace.load_target import WorkspaceFileTarget
     from dagster_webserver.app import create_app_from_workspace_process_context
 
     target = WorkspaceFileTarget([str(workspace)])
-    with dg.DagsterInstance.get() as instance, WorkspaceProcessContext(instance, target, version=dg.__version__) as context:
+    with (
+        dg.DagsterInstance.get() as instance,
+        WorkspaceProcessContext(instance, target, version=dg.__version__) as context,
+    ):
         yield create_app_from_workspace_process_context(context, live_data_poll_rate=refresh_ms)
 
 
 class KeptOpenEventLog(SqliteEventLogStorage):
-    """Dagster's event log with the files of the last runs kept open; `dagster.yaml` of the home names this class.
+    """Dagster's event log with the files of the last runs kept open; `dagster.yaml` of the home names this
+    class.
 
-    As it comes, Dagster opens, commits and closes a SQLite file for each event: 22 to 45 % more processor time of a night of 600 contacts.
-    In WAL mode `synchronous = normal` cannot corrupt a file; after a power loss the last events may be missing: what must not be
-    lost is in the archive, not here. A connection per file, used by one thread at a time (the base class's lock).
-    """
+    As it comes, Dagster opens, commits and closes a SQLite file for each event: 22 to 45 % more processor
+    time of a night of 600 contacts. In WAL mode `synchronous = normal` cannot corrupt a file; after a power
+    loss the last events may be missing: what must not be lost is in the archive, not here. A connection per
+    file, used by one thread at a time (the base class's lock)."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         self._engines: OrderedDict[str, Engine] = OrderedDict()
@@ -149,7 +180,8 @@ class KeptOpenEventLog(SqliteEventLogStorage):
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Any) -> Self:
-        """`base_dir` is taken from Dagster's home on, where it is relative: Dagster gives its storage nothing else of its place."""
+        """`base_dir` is taken from Dagster's home on, where it is relative: Dagster gives its storage nothing
+        else of its place."""
         return cls(str(Path(os.environ.get("DAGSTER_HOME", ""), config_value["base_dir"])), inst_data)
 
     @contextmanager
@@ -158,16 +190,24 @@ class KeptOpenEventLog(SqliteEventLogStorage):
             yield connection
 
     def has_table(self, table_name: str) -> bool:
-        """Dagster opens the index anew to ask this for every event of an asset; a table that is there stays."""
+        """Dagster opens the index anew to ask this for every event of an asset; a table that is there
+        stays."""
         if table_name not in self._tables and super().has_table(table_name):
             self._tables.add(table_name)
         return table_name in self._tables
 
     def _engine(self, shard: str) -> Engine:
         if shard not in self._engines:
-            arguments, address = {"timeout": _BUSY_S, "check_same_thread": False}, self.conn_string_for_shard(shard)
-            engine = create_engine(address, poolclass=QueuePool, pool_size=2, max_overflow=0, connect_args=arguments)
-            event.listen(engine, "connect", lambda connection, _: connection.execute("pragma synchronous = normal"))
+            arguments, address = (
+                {"timeout": _BUSY_S, "check_same_thread": False},
+                self.conn_string_for_shard(shard),
+            )
+            engine = create_engine(
+                address, poolclass=QueuePool, pool_size=2, max_overflow=0, connect_args=arguments
+            )
+            event.listen(
+                engine, "connect", lambda connection, _: connection.execute("pragma synchronous = normal")
+            )
             self._engines[shard] = engine
             if shard not in self._initialized_dbs:
                 self._initdb(engine)

@@ -1,4 +1,5 @@
-"""The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync` runs it: in its own process."""
+"""The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync` runs it: in
+its own process."""
 
 import warnings
 from collections.abc import Sequence
@@ -11,14 +12,30 @@ import dagster as dg
 from assets.materialize import asset_key, dagster_asset, daily_partitions
 from assets.models import model_assets
 from assets.prefetch import Prefetcher
-from assets.published import OWN_MODELS, REPORT, lake_asset, own_models_asset, published_asset, report_asset, sync_tables
+from assets.published import (
+    OWN_MODELS,
+    REPORT,
+    lake_asset,
+    own_models_asset,
+    published_asset,
+    report_asset,
+    sync_tables,
+)
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
 from pipelines.interrupts import Stop
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, forget_job, rebuild
 from pipelines.logs import start_logging
-from pipelines.publishing import MODELS_STEP, Lake, Models, OwnModels, breaking_changes, model_settings, publish_home
+from pipelines.publishing import (
+    MODELS_STEP,
+    Lake,
+    Models,
+    OwnModels,
+    breaking_changes,
+    model_settings,
+    publish_home,
+)
 from pipelines.report.mail import Reports
 from pipelines.resources import RunReader, reader_resource, settings_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags, shard_tags
@@ -32,7 +49,8 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class Following:
-    """What comes behind the reads, with what came of it: models, what is made of them for people and, where that is on, audience syncs."""
+    """What comes behind the reads, with what came of it: models, what is made of them for people and, where
+    that is on, audience syncs."""
 
     def __init__(self, settings: Settings) -> None:
         self.models, self.own, self.reports, self.lake = Models(), OwnModels(), Reports(), Lake()
@@ -40,16 +58,24 @@ class Following:
 
     def assets(self, settings: Settings) -> list[dg.AssetsDefinition]:
         made = model_assets(MODELS_STEP, self.models.build, model_settings(settings).nodes())
-        published = published_asset(publish_home, breaking_changes, [key for key in made.keys if key.path[0] != "staging"])
+        published = published_asset(
+            publish_home, breaking_changes, [key for key in made.keys if key.path[0] != "staging"]
+        )
         behind = [own_models_asset(self.own.build_and_publish), report_asset(self.reports.make)]
         assets = [made, published, *behind, *([lake_asset(self.lake.export)] if settings.lake_url else [])]
         return [*assets, self.activations.asset([*made.keys, OWN_MODELS])] if settings.activations else assets
 
 
 def build_definitions(
-    settings: Settings | None = None, following: Following | None = None, *, has_models: bool = True, now: Clock = utc_now, **resources: Any
+    settings: Settings | None = None,
+    following: Following | None = None,
+    *,
+    has_models: bool = True,
+    now: Clock = utc_now,
+    **resources: Any,
 ) -> dg.Definitions:
-    """Everything that Dagster shows; `resources` replace its own. `has_models` False: the reads alone, which load seconds faster."""
+    """Everything that Dagster shows; `resources` replace its own. `has_models` False: the reads alone, which
+    load seconds faster."""
     settings = settings or load_settings(Path.cwd())
     partitions = daily_partitions(settings.history_start)
     with warnings.catch_warnings():
@@ -59,8 +85,19 @@ def build_definitions(
         behind = (following or Following(settings)).assets(settings) if has_models else []
     pushes = push_jobs() if has_models else []
     return dg.Definitions(
-        assets=list(dg.map_asset_specs(partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])])),
-        jobs=[NIGHTLY_SYNC, REFRESH_CONTACTS, *([REFRESH_MODELS, PUBLISH] if has_models else []), rebuild, forget_job, *pushes],
+        assets=list(
+            dg.map_asset_specs(
+                partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])]
+            )
+        ),
+        jobs=[
+            NIGHTLY_SYNC,
+            REFRESH_CONTACTS,
+            *([REFRESH_MODELS, PUBLISH] if has_models else []),
+            rebuild,
+            forget_job,
+            *pushes,
+        ],
         schedules=[nightly(settings)],
         sensors=[*failure_alerts(settings), *([models_after_failed_reads(settings)] if has_models else [])],
         resources={"settings": settings_resource(settings), "reader": reader_resource(now)} | resources,
@@ -69,11 +106,16 @@ def build_definitions(
 
 
 def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
-    """With the owner and, at the report, where it and the notebooks are: as paths, since browsers follow no link from a page to a file."""
+    """With the owner and, at the report, where it and the notebooks are: as paths, since browsers follow no
+    link from a page to a file."""
     folder = settings.home / ("SHARD" if settings.shards else "")
-    places = {"The page": folder / "report" / "index.html"} | ({"Notebooks": _NOTEBOOKS} if _NOTEBOOKS.is_dir() else {})
+    places = {"The page": folder / "report" / "index.html"} | (
+        {"Notebooks": _NOTEBOOKS} if _NOTEBOOKS.is_dir() else {}
+    )
     lines = [f"{name}: `{path}`" for name, path in places.items()] if spec.key == REPORT else []
-    return spec.replace_attributes(owners=[settings.owner], description="\n\n".join([spec.description or "", *lines]))
+    return spec.replace_attributes(
+        owners=[settings.owner], description="\n\n".join([spec.description or "", *lines])
+    )
 
 
 @dg.definitions
@@ -85,19 +127,29 @@ def defs() -> dg.Definitions:
 
 
 def run_in_dagster(
-    settings: Settings, reader: Prefetcher, chosen: Sequence[SourceAsset], following: Following, has_models: bool, stop: Stop
+    settings: Settings,
+    reader: Prefetcher,
+    chosen: Sequence[SourceAsset],
+    following: Following,
+    has_models: bool,
+    stop: Stop,
 ) -> str:
-    """Returns the run's id. Dagster skips what is behind a failed step: models of what could be read are built in another run."""
+    """Returns the run's id. Dagster skips what is behind a failed step: models of what could be read are
+    built in another run."""
     days = reader.days_of_run()
     tags = partition_tags(days, reader.began_at, settings.history_start, settings.lookback_days)
     tags |= {DAYS_TAG: str(days) if reader.chosen_days else ALL_DUE} | shard_tags(settings, settings.shard)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        definitions = build_definitions(settings, following, has_models=has_models, reader=RunReader(settings, reader=reader))
+        definitions = build_definitions(
+            settings, following, has_models=has_models, reader=RunReader(settings, reader=reader)
+        )
         with instance_of_the_ui(settings.home) as instance:
             config = _QUIET | (standing_order(settings) if has_models else {})
 
-            def execute(job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None = None) -> dg.ExecuteInProcessResult:
+            def execute(
+                job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None = None
+            ) -> dg.ExecuteInProcessResult:
                 return definitions.resolve_job_def(job).execute_in_process(
                     instance=instance,
                     asset_selection=selection,
@@ -106,8 +158,16 @@ def run_in_dagster(
                     raise_on_error=False,
                 )
 
-            result = execute("nightly_sync", tags, None if has_models else [asset_key(table) for asset in chosen for table in asset.tables])
-            tried = {event.step_key for event in result.all_events if event.is_step_success or event.is_step_failure}
+            result = execute(
+                "nightly_sync",
+                tags,
+                None if has_models else [asset_key(table) for asset in chosen for table in asset.tables],
+            )
+            tried = {
+                event.step_key
+                for event in result.all_events
+                if event.is_step_success or event.is_step_failure
+            }
             if has_models and not stop.is_set and MODELS_STEP not in tried:
                 execute("refresh_models", {})
     return str(result.run_id)

@@ -1,10 +1,11 @@
-"""Forgets people everywhere in a home and in the copies that it knows of, with a home's settings: for the command and Dagster's job alike.
+"""Forgets people everywhere in a home and in the copies that it knows of, with a home's settings: for the
+command and Dagster's job alike.
 
-By record: each place that holds any is declared here or has a step of its own, and everything else of the home is only looked at. The
-warehouse goes last, since its rows tell who they are; what is derived from it is made anew behind it. A work list of fingerprints says
-that people are being forgotten: it is written first and removed last, so that whatever is interrupted goes on. Not here: what becomes of
-rows, texts and responses (`warehouse.erasure`, `warehouse.forgetting`), how it is typed (`commands.forget`).
-"""
+By record: each place that holds any is declared here or has a step of its own, and everything else of the
+home is only looked at. The warehouse goes last, since its rows tell who they are; what is derived from it is
+made anew behind it. A work list of fingerprints says that people are being forgotten: it is written first and
+removed last, so that whatever is interrupted goes on. Not here: what becomes of rows, texts and responses
+(`warehouse.erasure`, `warehouse.forgetting`), how it is typed (`commands.forget`)."""
 
 import sqlite3
 import uuid
@@ -51,16 +52,19 @@ _REWRITTEN, _REMOVED = "rewritten", "removed"
 #: Outcomes that keep people from being forgotten everywhere.
 _NOT_REACHED, _NOT_READ = "not reached", "could not be read, and stays"
 _FOUND = "still found: look at it, and remove it or what it has of them"
-#: Places of the home whose texts lose what names people, and copies of earlier days, which go as a whole. Nothing else of the home is
-#: changed but the archive, the outbox, pushes and the warehouse.
+#: Places of the home whose texts lose what names people, and copies of earlier days, which go as a whole.
+#: Nothing else of the home is changed but the archive, the outbox, pushes and the warehouse.
 _TEXTS = ("logs/*.log*", "dagster/storage/**/*.out", "dagster/storage/**/*.err")
 _SQLITE = ("dagster/**/*.db",)
 _DATABASES = ("archive/checkpoints/*.duckdb",)
 _COPIES = ("pushes/plan/*", "**/*.damaged-*")
-#: What is no place of ours (models of the user's, and the memory of the sandbox, which is a service), has a step that knows more of it,
-#: or is made anew.
-_NOT_LOOKED_AT = ("models/**/*", "sandbox.jsonl", "forgetting.json", "warehouse.duckdb", "outbox*.sqlite", *_DATABASES, *_SQLITE,
-                  "archive/requests/**/*", "archive/bodies/**/*", "published/**/*", "report/*", "tmp/**/*")  # fmt: skip
+#: What is no place of ours (models of the user's, and the memory of the sandbox, which is a service), has a
+#: step that knows more of it, or is made anew.
+_NOT_LOOKED_AT = (
+    *("models/**/*", "sandbox.jsonl", "forgetting.json", "warehouse.duckdb", "outbox*.sqlite"),
+    *(*_DATABASES, *_SQLITE, "archive/requests/**/*", "archive/bodies/**/*"),
+    *("published/**/*", "report/*", "tmp/**/*"),
+)
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -72,7 +76,8 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class WorkList(msgspec.Struct):
-    """That people are being forgotten, by fingerprints, and what is done. `is_home_done`: only copies are left to be made anew."""
+    """That people are being forgotten, by fingerprints, and what is done. `is_home_done`: only copies are
+    left to be made anew."""
 
     erasure_id: str
     fingerprints: frozenset[str] = frozenset()
@@ -86,13 +91,20 @@ def unfinished(home: Path) -> WorkList | None:
     return msgspec.json.decode(path.read_bytes(), type=WorkList) if path.exists() else None
 
 
-def people(settings: Settings, account: str | None, addresses: Sequence[str], contacts: Sequence[int]) -> Person:
-    """All contacts that have or had these addresses, and all addresses of these. Who is not known is kept away all the same."""
+def people(
+    settings: Settings, account: str | None, addresses: Sequence[str], contacts: Sequence[int]
+) -> Person:
+    """All contacts that have or had these addresses, and all addresses of these. Who is not known is kept
+    away all the same."""
     with _reading(settings) as connection:
         found = [find_person(connection, account, address, None) for address in addresses]
         found += [find_person(connection, account, None, number) for number in contacts]
-    ids = {contact for each in found for contact in each.contacts} | {(account, number) for number in contacts if account}
-    return Person(tuple(sorted({address for each in found for address in each.addresses})), tuple(sorted(ids)))
+    ids = {contact for each in found for contact in each.contacts} | {
+        (account, number) for number in contacts if account
+    }
+    return Person(
+        tuple(sorted({address for each in found for address in each.addresses})), tuple(sorted(ids))
+    )
 
 
 def is_over(places: Sequence[Place]) -> bool:
@@ -102,17 +114,23 @@ def is_over(places: Sequence[Place]) -> bool:
 
 def dry_run(settings: Settings, person: Person) -> list[Place]:
     """What would be taken out where. Nothing is changed."""
-    forgotten = _known(settings, suppression.load(settings.home / "archive").including(person.addresses, person.contacts), person)
+    forgotten = _known(
+        settings,
+        suppression.load(settings.home / "archive").including(person.addresses, person.contacts),
+        person,
+    )
     steps = _Steps(settings, forgotten, apply=False)
     return [each for each in (*steps.all(), *steps.warehouse()) if each.rows]
 
 
 def delete_at_service(settings: Settings, person: Person) -> list[Result]:
-    """Delete their contacts there, by a push for each account; what became of it. Call it before `forget`: their ids are unknown then."""
+    """Delete their contacts there, by a push for each account; what became of it. Call it before `forget`:
+    their ids are unknown then."""
     results = []
     for account in sorted({account for account, _ in person.contacts}):
         ids = ", ".join(str(number) for name, number in person.contacts if name == account)
-        query = f"select contact_id, list_id from source.contacts where account = {literal(account)} and contact_id in ({ids})"  # noqa: S608
+        their = f"account = {literal(account)} and contact_id in ({ids})"
+        query = f"select contact_id, list_id from source.contacts where {their}"  # noqa: S608
         planned = plan_push(settings, Order(DELETIONS, account, query=f"{query} and _deleted_at is null"))
         if planned.plan.items or planned.plan.bad:  # too many bad rows end it with a sentence
             ran = new_run("forget", account)
@@ -131,11 +149,17 @@ def forget(settings: Settings, person: Person) -> list[Place]:
 def _forget(settings: Settings, person: Person) -> list[Place]:
     home, work = settings.home, unfinished(settings.home) or WorkList(str(uuid.uuid4()))
     if person.addresses or person.contacts:
-        added = replace(suppression.add(home / "archive"), fingerprints=frozenset()).including(person.addresses, person.contacts)
+        added = replace(suppression.add(home / "archive"), fingerprints=frozenset()).including(
+            person.addresses, person.contacts
+        )
         work.fingerprints, work.is_home_done = work.fingerprints | added.fingerprints, False
     _note_work(home, work)
     forgotten = suppression.add(home / "archive", fingerprints=work.fingerprints)
-    left = [] if work.is_home_done else _forget_in_home(settings, _known(settings, forgotten, person, work.fingerprints), work)
+    left = (
+        []
+        if work.is_home_done
+        else _forget_in_home(settings, _known(settings, forgotten, person, work.fingerprints), work)
+    )
     work.is_home_done = True
     _note_work(home, work)
     for place in _derived(settings):
@@ -148,7 +172,8 @@ def _forget(settings: Settings, person: Person) -> list[Place]:
 
 
 def _forget_in_home(settings: Settings, forgotten: Forgotten, work: WorkList) -> list[Place]:
-    """What is left. The search comes before the warehouse is written anew: nobody knows them any more then."""
+    """What is left. The search comes before the warehouse is written anew: nobody knows them any more
+    then."""
     steps, search = _Steps(settings, forgotten, apply=True), _Steps(settings, forgotten, apply=False)
     sweep(settings.home)
     for place in steps.all():
@@ -162,9 +187,12 @@ def _forget_in_home(settings: Settings, forgotten: Forgotten, work: WorkList) ->
     return [msgspec.structs.replace(each, outcome=_FOUND) if is_over([each]) else each for each in left]
 
 
-def _known(settings: Settings, forgotten: Forgotten, person: Person, wanted: frozenset[str] = frozenset()) -> Forgotten:
-    """With all that the warehouse knows of them, by which they are found faster; their telephone numbers are known from it alone. `wanted`:
-    fingerprints of whom nobody knows the name, if the warehouse does not: everything is looked at then."""
+def _known(
+    settings: Settings, forgotten: Forgotten, person: Person, wanted: frozenset[str] = frozenset()
+) -> Forgotten:
+    """With all that the warehouse knows of them, by which they are found faster; their telephone numbers are
+    known from it alone. `wanted`: fingerprints of whom nobody knows the name, if the warehouse does not:
+    everything is looked at then."""
     with _reading(settings) as connection:
         found = people_in(connection, forgotten)
         addresses, contacts = {*found.addresses, *person.addresses}, {*found.contacts, *person.contacts}
@@ -188,13 +216,25 @@ def _summed(places: Sequence[Place]) -> list[Place]:
     counts: dict[tuple[str, str], int] = {}
     for each in places:
         counts[each.place, each.outcome] = counts.get((each.place, each.outcome), 0) + each.rows
-    return [Place(place, count, outcome) for (place, outcome), count in counts.items() if count or outcome.startswith(_NOT_REACHED)]
+    return [
+        Place(place, count, outcome)
+        for (place, outcome), count in counts.items()
+        if count or outcome.startswith(_NOT_REACHED)
+    ]
 
 
 def _write_receipt(settings: Settings, erasure_id: str, places: Sequence[Place]) -> None:
-    with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
+    with connect(
+        settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting
+    ) as connection:
         ensure_schema(connection, TABLES.values())
-        write_erasures(connection, [{"erasure_id": erasure_id, "erased_at": utc_now(), **msgspec.structs.asdict(each)} for each in places])
+        write_erasures(
+            connection,
+            [
+                {"erasure_id": erasure_id, "erased_at": utc_now(), **msgspec.structs.asdict(each)}
+                for each in places
+            ],
+        )
 
 
 class _Steps:
@@ -212,15 +252,20 @@ class _Steps:
         yield from self._files(_DATABASES, self._database)
         if (outbox := outbox_path(self._home)).exists():
             yield from self._files(
-                [outbox.name, copy_of(outbox).name], partial(forget_in_outbox, forgotten=self._forgotten, apply=self._apply)
+                [outbox.name, copy_of(outbox).name],
+                partial(forget_in_outbox, forgotten=self._forgotten, apply=self._apply),
             )
             for path, count in forget_in_pushes(self._home, self._forgotten, apply=self._apply):
                 yield Place(self._name(path), count)
-        yield from self._files(_SQLITE, partial(forget_in_sqlite, forgotten=self._forgotten, apply=self._apply))
+        yield from self._files(
+            _SQLITE, partial(forget_in_sqlite, forgotten=self._forgotten, apply=self._apply)
+        )
         yield from self._files(_TEXTS, self._text)
         yield from self._files(_COPIES, self._copy, _REMOVED)
 
-    def _files(self, patterns: Sequence[str], work: Callable[[Path], int], outcome: str = _REWRITTEN) -> Iterator[Place]:
+    def _files(
+        self, patterns: Sequence[str], work: Callable[[Path], int], outcome: str = _REWRITTEN
+    ) -> Iterator[Place]:
         for path in sorted({path for pattern in patterns for path in self._home.glob(pattern)}):
             if not path.is_symlink() and (path.is_file() or outcome == _REMOVED):
                 try:
@@ -235,7 +280,13 @@ class _Steps:
         path, wait_s = self._settings.warehouse_path, self._settings.lock_seconds
         with (
             stage("warehouse"),
-            connect(path, deadline_s=wait_s, read_only=not self._apply, memory_limit=MEMORY_LIMIT, on_wait=report_waiting) as connection,
+            connect(
+                path,
+                deadline_s=wait_s,
+                read_only=not self._apply,
+                memory_limit=MEMORY_LIMIT,
+                on_wait=report_waiting,
+            ) as connection,
         ):
             rows(connection, "set timezone = 'UTC'")
             if self._apply:
@@ -259,7 +310,9 @@ class _Steps:
             counts = forget_in_database(connection, self._forgotten, new)
             if new and (counts or path == self._settings.warehouse_path):
                 if path == self._settings.warehouse_path:
-                    rows(connection, "checkpoint")  # so that no log of the old file is left beside the new one
+                    rows(
+                        connection, "checkpoint"
+                    )  # so that no log of the old file is left beside the new one
                 new.chmod(0o600)
                 move_into_place(new, path)
         return counts
@@ -275,8 +328,11 @@ class _Steps:
         return count
 
     def _copy(self, path: Path) -> int:
-        """A file or folder of earlier days goes as a whole when it has anything of them, or cannot be read."""
-        count = sum(self._found(each) for each in ([path] if path.is_file() else path.rglob("*")) if each.is_file())
+        """A file or folder of earlier days goes as a whole when it has anything of them, or cannot be
+        read."""
+        count = sum(
+            self._found(each) for each in ([path] if path.is_file() else path.rglob("*")) if each.is_file()
+        )
         if count and self._apply:
             remove(path)
         return count
@@ -303,16 +359,25 @@ class _Steps:
 
 
 def _derived(settings: Settings) -> Iterator[Place]:
-    """What is made of the warehouse, or stands elsewhere: it is made anew, and what was there before goes at once."""
+    """What is made of the warehouse, or stands elsewhere: it is made anew, and what was there before goes at
+    once."""
     home, published = settings.home, published_path(settings.home)
     made: list[tuple[str, Callable[[], int]]] = []
     if published.parent.exists():
-        made += [("published/marketing.duckdb", partial(_publish, settings)), ("report", lambda: int(write_report(home)[0].exists()))]
+        made += [
+            ("published/marketing.duckdb", partial(_publish, settings)),
+            ("report", lambda: int(write_report(home)[0].exists())),
+        ]
         made += [(str(folder), partial(_export, published, folder)) for folder in known_exports(home)]
     if published.parent.exists() and settings.lake_url:
         made.append((f"lake {shown(settings.lake_url)}", partial(_export_to_lake, settings)))
     if settings.backup_url:
-        made.append((f"backup {shown(settings.backup_url)}", lambda: len(back_up_home(settings, is_only=True).manifest.files)))
+        made.append(
+            (
+                f"backup {shown(settings.backup_url)}",
+                lambda: len(back_up_home(settings, is_only=True).manifest.files),
+            )
+        )
     for place, make in made:
         try:
             yield Place(place, make())
@@ -321,7 +386,8 @@ def _derived(settings: Settings) -> Iterator[Place]:
 
 
 def _publish(settings: Settings) -> int:
-    """Anew, and of what was published before nothing stays: neither to go back to nor where models do not let it be published."""
+    """Anew, and of what was published before nothing stays: neither to go back to nor where models do not let
+    it be published."""
     try:
         return publish_home(settings).row_count
     except WarehouseError as problem:

@@ -1,4 +1,5 @@
-"""What is displayed when a command or a step fails: a sentence with what to do, and an exit code; tracebacks are in the log (`logs`)."""
+"""What is displayed when a command or a step fails: a sentence with what to do, and an exit code; tracebacks
+are in the log (`logs`)."""
 
 import errno
 import sqlite3
@@ -56,7 +57,10 @@ def explain(problem: Exception) -> tuple[str, int]:
     DISPLAYED.error("something unexpected happened", exc_info=problem)
     text, log = displayed(problem)
     where = f"{log} of the home" if log else "MARKETING_LOG=DEBUG"
-    return f"something unexpected happened: {text}; {where} shows where. Nothing that came is lost", exits.INCOMPLETE
+    return (
+        f"something unexpected happened: {text}; {where} shows where. Nothing that came is lost",
+        exits.INCOMPLETE,
+    )
 
 
 def _refusal(problem: Exception) -> str | None:
@@ -65,17 +69,22 @@ def _refusal(problem: Exception) -> str | None:
     if any(map(_is_full, causes)):
         return "the disk is full; free some room and run the command again, nothing that came is lost"
     if isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError) and problem.filename:
-        return f"{problem.filename} is in the way ({problem.strerror}): move it away and run the command again"
+        return (
+            f"{problem.filename} is in the way ({problem.strerror}): move it away and run the command again"
+        )
     if isinstance(problem, OSError):
         return str(problem)
     refused = next((cause for cause in causes if isinstance(cause, sqlite3.OperationalError)), None)
-    advice = "see that its files can be read and written, and run the command again; nothing that came is lost"
+    advice = (
+        "see that its files can be read and written, and run the command again; nothing that came is lost"
+    )
     return None if refused is None else f"a database of the home cannot be used ({refused}): {advice}"
 
 
 @contextmanager
 def unexpected_logged() -> Iterator[None]:
-    """Log what was not foreseen and raise Unexpected in its place: Dagster keeps the texts of errors, and they quote values."""
+    """Log what was not foreseen and raise Unexpected in its place: Dagster keeps the texts of errors, and
+    they quote values."""
     try:
         yield
     except (*_WRONG_USE, *_FORESEEN, OSError):

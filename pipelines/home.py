@@ -1,10 +1,10 @@
-"""The home: the folder that holds everything a sync leaves behind, for the owner only (it holds personal data).
+"""The home: the folder that holds everything a sync leaves behind, for the owner only (it holds personal
+data).
 
 No file of a home names the place where the home is, so that it can be moved, copied and restored.
 
-A home of a newer program is refused, one of an earlier program completed. Not here: how, and which versions there are (`versions`), what is
-in the files (`warehouse`), where the home is (`settings`).
-"""
+A home of a newer program is refused, one of an earlier program completed. Not here: how, and which versions
+there are (`versions`), what is in the files (`warehouse`), where the home is (`settings`)."""
 
 import errno
 import fcntl
@@ -20,7 +20,14 @@ import duckdb
 
 from pipelines.failures import HomeError
 from pipelines.machines import claim
-from pipelines.versions import VERSIONS, check_not_newer, complete, complete_tables, noted_versions, open_warehouse
+from pipelines.versions import (
+    VERSIONS,
+    check_not_newer,
+    complete,
+    complete_tables,
+    noted_versions,
+    open_warehouse,
+)
 from warehouse.archive.disk import RESTORING, no_folder, sweep, write_file
 from warehouse.connection import DEADLINE_S
 from warehouse.schema import is_current
@@ -34,16 +41,17 @@ _IN_USE_S = 600.0
 
 
 def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: bool = True) -> Path:
-    """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed processes left; complete it when it
-    is of an earlier version.
+    """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed
+    processes left; complete it when it is of an earlier version.
 
-    Raises HomeError, also when another machine or a newer version uses the home, or OSError when the disk is full; completing it, what
-    `versions.complete` raises.
-    """
+    Raises HomeError, also when another machine or a newer version uses the home, or OSError when the disk is
+    full; completing it, what `versions.complete` raises."""
     os.umask(0o077)
     dagster = home / "dagster"
     if (home / RESTORING).exists():
-        raise HomeError(f"{home} is being restored, and that has not ended: run `marketing-sync restore` again")
+        raise HomeError(
+            f"{home} is being restored, and that has not ended: run `marketing-sync restore` again"
+        )
     check_not_newer(home)
     try:
         dagster.mkdir(parents=True, exist_ok=True)
@@ -57,18 +65,23 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
             if noted_versions(home) != VERSIONS:
                 complete(home, lock_seconds)
             settings = no_folder(dagster / "dagster.yaml")
-            if not settings.exists() or settings.stat().st_size == 0:  # what a person wrote into them is left alone
+            if (
+                not settings.exists() or settings.stat().st_size == 0
+            ):  # what a person wrote into them is left alone
                 write_file(settings, _DAGSTER_YAML.read_bytes())
     except OSError as problem:
         if problem.errno == errno.ENOSPC:
             raise
-        raise HomeError(f"the home {home} cannot be written ({problem.strerror}); set MARKETING_HOME to a folder of yours") from None
+        raise HomeError(
+            f"the home {home} cannot be written ({problem.strerror}); set MARKETING_HOME to a folder of yours"
+        ) from None
     return home
 
 
 @contextmanager
 def reading(home: Path, lock_seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The warehouse, open for reading, with all tables of this version. Raises what `connect` and `prepare_home` raise."""
+    """The warehouse, open for reading, with all tables of this version. Raises what `connect` and
+    `prepare_home` raise."""
     with open_warehouse(home, lock_seconds, read_only=True) as connection:
         if is_current(connection, TABLES.values()):
             yield connection
@@ -81,10 +94,14 @@ def reading(home: Path, lock_seconds: float) -> Iterator[duckdb.DuckDBPyConnecti
 
 @contextmanager
 def dagster_home(home: Path) -> Iterator[Path]:
-    """Dagster's settings and history: where a person has them (a set `DAGSTER_HOME`), else in the home. Raises HomeError."""
+    """Dagster's settings and history: where a person has them (a set `DAGSTER_HOME`), else in the home.
+    Raises HomeError."""
     own = os.environ.get("DAGSTER_HOME", "")
     if own and not (Path(own).is_absolute() and Path(own).is_dir()):
-        raise HomeError(f"DAGSTER_HOME={own} is no folder with its whole path: correct it, or unset it to use the home's own")
+        raise HomeError(
+            f"DAGSTER_HOME={own} is no folder with its whole path: correct it, or unset it to use "
+            "the home's own"
+        )
     os.environ["DAGSTER_HOME"] = own or str(home / "dagster")
     try:
         yield Path(os.environ["DAGSTER_HOME"])
@@ -97,20 +114,27 @@ _alone: set[Path] = set()
 
 @contextmanager
 def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Iterator[None]:
-    """Whoever reads, builds, publishes or pushes uses the home together with others; `alone`: nobody else does meanwhile.
+    """Whoever reads, builds, publishes or pushes uses the home together with others; `alone`: nobody else
+    does meanwhile.
 
-    Waits up to `wait_s`; then HomeError, which says who is in the way. HomeError, too, where forgetting was interrupted halfway.
-    """
+    Waits up to `wait_s`; then HomeError, which says who is in the way. HomeError, too, where forgetting was
+    interrupted halfway."""
     if home in _alone:  # this process has it for itself
         yield
         return
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, ends = os.open(no_folder(home / ".in-use"), os.O_CREAT | os.O_RDWR, 0o600), time.monotonic() + wait_s
+    descriptor, ends = (
+        os.open(no_folder(home / ".in-use"), os.O_CREAT | os.O_RDWR, 0o600),
+        time.monotonic() + wait_s,
+    )
     try:
         while not _locked(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
             if time.monotonic() >= ends:
                 who = "another program" if alone else "people are being forgotten, and another program"
-                raise HomeError(f"{who} has the home {home} in use ({_holders(descriptor)}): wait until it has ended, and try again")
+                raise HomeError(
+                    f"{who} has the home {home} in use ({_holders(descriptor)}): wait until it has ended, "
+                    "and try again"
+                )
             time.sleep(0.1)
         if not alone and _is_half_forgotten(home):
             raise HomeError(unfinished_erasure(home))
@@ -129,12 +153,15 @@ def work_list(home: Path) -> Path:
 
 def unfinished_erasure(home: Path) -> str:
     """A sentence for whoever uses the home; empty when nobody is being forgotten."""
-    sentence = "people are to be forgotten, and that has not ended: `marketing-sync forget --apply` goes on with it"
+    sentence = (
+        "people are to be forgotten, and that has not ended: `marketing-sync forget --apply` goes on with it"
+    )
     return sentence if work_list(home).exists() else ""
 
 
 def _is_half_forgotten(home: Path) -> bool:
-    """Whether the archive may have pseudonyms of whom the warehouse has names: what is loaded between would be there twice."""
+    """Whether the archive may have pseudonyms of whom the warehouse has names: what is loaded between would
+    be there twice."""
     try:
         return not json.loads(work_list(home).read_bytes()).get("is_home_done")
     except FileNotFoundError:

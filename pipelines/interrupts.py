@@ -1,9 +1,9 @@
 """Ctrl-C, and the stop of a service manager: what they do at which moment.
 
-KeyboardInterrupt comes at any instruction; in the middle of an import it can leave the import lock taken, on which every thread hangs. So
-the process just ends until something has begun, and work of several threads runs beside the main thread, which only waits for it and for
-the signal. Standard library only: this is imported before anything else. Not here: what stopping means to the work (`assets.prefetch`).
-"""
+KeyboardInterrupt comes at any instruction; in the middle of an import it can leave the import lock taken, on
+which every thread hangs. So the process just ends until something has begun, and work of several threads runs
+beside the main thread, which only waits for it and for the signal. Standard library only: this is imported
+before anything else. Not here: what stopping means to the work (`assets.prefetch`)."""
 
 import ctypes
 import fcntl
@@ -23,7 +23,8 @@ from pipelines import exits
 MESSAGE = "stopped; what has come is kept, and the next run resumes from there"
 STOPPING = "stopping: what is under way is finished first; a second Ctrl-C ends at once"
 
-#: How long stopped work may take to end: a load under way is finished. What is not done then is done by the next run.
+#: How long stopped work may take to end: a load under way is finished. What is not done then is done by the
+#: next run.
 _GRACE_S = 10.0
 _LOOK_S = 0.1
 #: After so long the message is displayed.
@@ -34,7 +35,8 @@ T = TypeVar("T")
 
 @contextmanager
 def end_at_once() -> Iterator[None]:
-    """The signals end the process on the spot: nothing has begun that could be lost. Whatever handles them within: see `_alarmed`."""
+    """The signals end the process on the spot: nothing has begun that could be lost. Whatever handles them
+    within: see `_alarmed`."""
     with _handling(lambda *_: _leave()), _alarmed():
         yield
 
@@ -45,7 +47,8 @@ def raise_in_main() -> AbstractContextManager[None]:
 
 
 def end_quietly() -> AbstractContextManager[None]:
-    """The signals end the process on the spot and without a word, for what only reads: there is nothing to finish, or to resume."""
+    """The signals end the process on the spot and without a word, for what only reads: there is nothing to
+    finish, or to resume."""
     return _handling(lambda *_: os._exit(exits.INTERRUPTED))
 
 
@@ -57,7 +60,8 @@ class Stop:
         self._callbacks: list[Callable[[], object]] = []
 
     def then(self, callback: Callable[[], object]) -> None:
-        """Call `callback` when the signal comes (from another thread), at once when it has come already. It must not block."""
+        """Call `callback` when the signal comes (from another thread), at once when it has come already. It
+        must not block."""
         self._callbacks.append(callback)
         if self.is_set:
             callback()
@@ -76,7 +80,8 @@ class Stop:
 
 
 def stoppable(work: Callable[[Stop], T]) -> T:
-    """The result of `work`, run in another thread; KeyboardInterrupt when stopped. If it does not end in time, the process does."""
+    """The result of `work`, run in another thread; KeyboardInterrupt when stopped. If it does not end in
+    time, the process does."""
     signals: list[int] = []
     stop, outcome = Stop(), Future[T]()
 
@@ -121,7 +126,8 @@ def _leave() -> None:
 
 @contextmanager
 def _handling(handler: Callable[[int, Any], object]) -> Iterator[None]:
-    """`handler` for both signals meanwhile. In a thread other than the main one, which no signal reaches, nothing."""
+    """`handler` for both signals meanwhile. In a thread other than the main one, which no signal reaches,
+    nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -135,12 +141,13 @@ def _handling(handler: Callable[[int, Any], object]) -> Iterator[None]:
 
 @contextmanager
 def _alarmed() -> Iterator[None]:
-    """The kernel ends the process 12 seconds after a signal that is handled in Python, if it has not ended by then. On Linux alone.
+    """The kernel ends the process 12 seconds after a signal that is handled in Python, if it has not ended by
+    then. On Linux alone.
 
-    Python calls its handlers between two of its instructions, which a thread within one C function puts off. What happens at once is that
-    a byte is written to the wake-up descriptor: the kernel responds with SIGUSR2, whose handler is the C library's own `alarm`, and that
-    takes its argument, the number of the signal, for the seconds until SIGALRM.
-    """
+    Python calls its handlers between two of its instructions, which a thread within one C function puts off.
+    What happens at once is that a byte is written to the wake-up descriptor: the kernel responds with
+    SIGUSR2, whose handler is the C library's own `alarm`, and that takes its argument, the number of the
+    signal, for the seconds until SIGALRM."""
     if not hasattr(fcntl, "F_SETSIG") or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -11,16 +11,20 @@ from pipelines.settings import Settings
 from pipelines.write_back.writebacks_export import refill
 from warehouse.rebuild import rebuild as rebuild_warehouse
 
-#: Jobs over assets. They run in one process, as `definitions` says: a process per step would cost more than the reading.
+#: Jobs over assets. They run in one process, as `definitions` says: a process per step would cost more than
+#: the reading.
 NIGHTLY_SYNC = dg.define_asset_job(
     "nightly_sync",
     selection=dg.AssetSelection.all(),
-    description="Every readable part of every account into the warehouse, then the models, the published copy and the report. "
+    description="Every readable part of every account into the warehouse, then the models, the published "
+    "copy and the report. "
     "By hand it needs days, as partitions: those that are read again of what is requested by date.",
 )
 REFRESH_CONTACTS = dg.define_asset_job(
     "refresh_contacts",
-    selection=dg.AssetSelection.assets(*(asset_key(table) for asset in (lists, contacts, timelines, coupons) for table in asset.tables)),
+    selection=dg.AssetSelection.assets(
+        *(asset_key(table) for asset in (lists, contacts, timelines, coupons) for table in asset.tables)
+    ),
     description="Lists, contacts, timelines and coupons only.",
 )
 REFRESH_MODELS = dg.define_asset_job(
@@ -31,30 +35,46 @@ REFRESH_MODELS = dg.define_asset_job(
 PUBLISH = dg.define_asset_job(
     "publish",
     selection=dg.AssetSelection.groups("published") - dg.AssetSelection.assets(OWN_MODELS),
-    description="The copy for analysts, the report and the export to the lake anew, over what the models hold; nothing is read or built.",
+    description="The copy for analysts, the report and the export to the lake anew, over what the models "
+    "hold; nothing is read or built.",
 )
 
 
 @dg.op(
     required_resource_keys={"settings"},
     config_schema={
-        "people": dg.Field([str], description="Their e-mail addresses; with `apply` they go from this run's config, too."),
-        "apply": dg.Field(bool, default_value=False, description="Take them out; otherwise what would go is shown."),
+        "people": dg.Field(
+            [str], description="Their e-mail addresses; with `apply` they go from this run's config, too."
+        ),
+        "apply": dg.Field(
+            bool, default_value=False, description="Take them out; otherwise what would go is shown."
+        ),
     },
 )
 def forget_people(context: dg.OpExecutionContext) -> None:
     """Take people out of everything that is kept of them. Nothing is requested of the service."""
-    from pipelines.erasing import dry_run, forget, is_over, people  # with what a report needs: other jobs do without
+    from pipelines.erasing import (
+        dry_run,
+        forget,
+        is_over,
+        people,
+    )  # with what a report needs: other jobs do without
 
     settings: Settings = context.resources.settings
     person = people(settings, None, context.op_config["people"], ())
     places = forget(settings, person) if context.op_config["apply"] else dry_run(settings, person)
     context.add_output_metadata({each.place: f"{each.rows:,} {each.outcome}" for each in places})
     if not is_over(places):
-        raise dg.Failure("not all could be taken out: this step's metadata says where they are left", allow_retries=False)
+        raise dg.Failure(
+            "not all could be taken out: this step's metadata says where they are left", allow_retries=False
+        )
 
 
-@dg.job(name="forget", executor_def=dg.in_process_executor, config={"ops": {"forget_people": {"config": {"people": [], "apply": False}}}})
+@dg.job(
+    name="forget",
+    executor_def=dg.in_process_executor,
+    config={"ops": {"forget_people": {"config": {"people": [], "apply": False}}}},
+)
 def forget_job() -> None:
     """People who asked for it are taken out of everything; launched as it is, it shows what would go."""
     forget_people()
@@ -67,7 +87,9 @@ def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
     with in_use(settings.home), stage("rebuild"):
         report = rebuild_warehouse(settings.home, deadline_s=settings.lock_seconds)
         refill(settings)
-    context.add_output_metadata({"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows})
+    context.add_output_metadata(
+        {"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows}
+    )
     if report.failed:
         context.log.warning(f"{report.failed} loads could not be applied; sync.loads has the reasons")
 

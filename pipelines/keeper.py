@@ -1,8 +1,9 @@
-"""Programs that end with the process that started them, however that ends, with all that they started in turn.
+"""Programs that end with the process that started them, however that ends, with all that they started in
+turn.
 
-Between both stands a process of this file alone (standard library, 10 MB): it starts a program for each line of its standard input, and
-ends them all when the input ends, which a kill of the other side brings about, too. Not here: which programs (`commands.ui`).
-"""
+Between both stands a process of this file alone (standard library, 10 MB): it starts a program for each line
+of its standard input, and ends them all when the input ends, which a kill of the other side brings about,
+too. Not here: which programs (`commands.ui`)."""
 
 import contextlib
 import json
@@ -19,7 +20,8 @@ _GRACE_S = {signal.SIGINT: 6.0, signal.SIGTERM: 2.0}
 
 
 class Keeper:
-    """The other side, for the length of a `with`, with the environment as of its beginning: `process` ends when a program does."""
+    """The other side, for the length of a `with`, with the environment as of its beginning: `process` ends
+    when a program does."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-IS", __file__]
@@ -47,7 +49,9 @@ class Keeper:
 def _main() -> None:
     """Leader of the process group in which everything runs."""
     for number in _GRACE_S:
-        signal.signal(number, lambda *_: None)  # meant for the others; a handler, since ignoring would be passed on to them
+        signal.signal(
+            number, lambda *_: None
+        )  # meant for the others; a handler, since ignoring would be passed on to them
     programs: list[subprocess.Popen[bytes]] = []
     over = threading.Event()
 

@@ -1,7 +1,8 @@
-"""What commands and Dagster's processes log: to standard error, and with every traceback to a file of each process in the home.
+"""What commands and Dagster's processes log: to standard error, and with every traceback to a file of each
+process in the home.
 
-No line holds an address of a person, a key or the place of the home, at any level and whoever writes it: tracebacks and texts of
-libraries quote values. Not here: what is displayed when something fails (`failures`).
+No line holds an address of a person, a key or the place of the home, at any level and whoever writes it:
+tracebacks and texts of libraries quote values. Not here: what is displayed when something fails (`failures`).
 """
 
 import datetime as dt
@@ -31,7 +32,12 @@ _MOST_BYTES = 5_000_000  # of a process, and once as much of what it wrote befor
 class _Redacted(logging.Formatter):
     def __init__(self, form: str, settings: Settings, *, has_tracebacks: bool) -> None:
         super().__init__(form)
-        keys = [*(account.key for account in settings.accounts), settings.personal_key, settings.mail_password, settings.budget_url]
+        keys = [
+            *(account.key for account in settings.accounts),
+            settings.personal_key,
+            settings.mail_password,
+            settings.budget_url,
+        ]
         self._redactors = [Redactor(key) for key in keys if key]
         self._home = str(settings.home)
         self._has_tracebacks = has_tracebacks
@@ -54,7 +60,12 @@ class _Json(_Redacted):
 
     def format(self, record: logging.LogRecord) -> str:
         moment = dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(timespec="milliseconds")
-        line = {"time": moment, "level": record.levelname, "logger": record.name, "message": super().format(record)}
+        line = {
+            "time": moment,
+            "level": record.levelname,
+            "logger": record.name,
+            "message": super().format(record),
+        }
         return json.dumps(line, ensure_ascii=False)
 
 
@@ -66,7 +77,9 @@ class HomeLog(RotatingFileHandler):
         self._process = process
         self.has_errors = False  # tracebacks that need attention
         super().__init__(self.path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8", delay=True)
-        self.redacted = _Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s", settings, has_tracebacks=True)
+        self.redacted = _Redacted(
+            "%(asctime)s %(levelname)s %(name)s: %(message)s", settings, has_tracebacks=True
+        )
         self.setFormatter(self.redacted)
 
     @property
@@ -94,7 +107,8 @@ class HomeLog(RotatingFileHandler):
 
 
 def start_logging(settings: Settings, process: str) -> HomeLog:
-    """Log this process: to standard error from the settings' level on, to the file from INFO on, or DEBUG when that is the level.
+    """Log this process: to standard error from the settings' level on, to the file from INFO on, or DEBUG
+    when that is the level.
 
     What urllib3 writes for debugging is left out: it quotes every parameter sent.
     """
@@ -135,7 +149,8 @@ def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
 
 
 def displayed(problem: Exception) -> tuple[str, str]:
-    """An error's kind and first line as it may be displayed; and its log as a path within the home, empty without one."""
+    """An error's kind and first line as it may be displayed; and its log as a path within the home, empty
+    without one."""
     text = ": ".join([type(problem).__name__, *str(problem).splitlines()[:1]])
     for handler in logging.getLogger().handlers:
         if isinstance(handler, HomeLog):

@@ -1,8 +1,7 @@
 """Which machine uses a home: a note in it, since locks do not reach from machine to machine.
 
-Not here: what takes turns on one machine (`home.in_use`). DuckDB is not imported here: the thread that keeps the note outlives its module,
-and what that refers to would be reported as leaked when the program ends.
-"""
+Not here: what takes turns on one machine (`home.in_use`). DuckDB is not imported here: the thread that keeps
+the note outlives its module, and what that refers to would be reported as leaked when the program ends."""
 
 import logging
 import os
@@ -24,10 +23,11 @@ _claimed: set[Path] = set()
 
 
 def claim(home: Path) -> None:
-    """Note in the home which machine uses it, for as long as this process lives; wait where another one did until just now.
+    """Note in the home which machine uses it, for as long as this process lives; wait where another one did
+    until just now.
 
-    Raises HomeError where another machine does. Times are those of the home's own storage, so that no two clocks are compared.
-    """
+    Raises HomeError where another machine does. Times are those of the home's own storage, so that no two
+    clocks are compared."""
     if home in _claimed:
         return
     note, mine = home / ".machine", f"{_boot_id()} {platform.node()}\n"
@@ -35,9 +35,14 @@ def claim(home: Path) -> None:
     while (theirs := _read_note(note)) not in ("", mine) and _age(note) < _ABANDONED_S:
         name, before, seen = theirs.partition(" ")[2].strip(), seen, note.stat().st_mtime_ns
         if before not in (0, seen):
-            raise HomeError(f"another machine ({name}) uses the home {home}: end what runs there, or set MARKETING_HOME to another folder")
+            raise HomeError(
+                f"another machine ({name}) uses the home {home}: end what runs there, or set MARKETING_HOME "
+                "to another folder"
+            )
         if not before:
-            log.warning("another machine (%s) used the home a moment ago: waiting to see whether it still does", name)
+            log.warning(
+                "another machine (%s) used the home a moment ago: waiting to see whether it still does", name
+            )
         time.sleep(1)
     if theirs != mine:
         unfinished = note.with_name(f"{note.name}.{os.getpid()}")
@@ -50,7 +55,8 @@ def claim(home: Path) -> None:
 
 
 def _keep_noted(mine: str) -> None:
-    """Both may have begun at once, or this machine may have slept: the one whose note is gone ends what it does, as Ctrl-C would."""
+    """Both may have begun at once, or this machine may have slept: the one whose note is gone ends what it
+    does, as Ctrl-C would."""
     while True:
         time.sleep(_NOTED_EVERY_S)
         for note in [home / ".machine" for home in _claimed]:
@@ -77,6 +83,7 @@ def _age(note: Path) -> float:
 
 
 def _boot_id() -> str:
-    """The same in all containers of a machine, another after it was started again; empty where the system does not tell."""
+    """The same in all containers of a machine, another after it was started again; empty where the system
+    does not tell."""
     path = Path("/proc/sys/kernel/random/boot_id")
     return path.read_text(encoding="ascii").strip() if path.exists() else ""

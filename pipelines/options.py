@@ -1,4 +1,5 @@
-"""The options of sync and push, declared once for the command line (`parameters`) and the run config of Dagster's UI (`launchpad`)."""
+"""The options of sync and push, declared once for the command line (`parameters`) and the run config of
+Dagster's UI (`launchpad`)."""
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -15,9 +16,9 @@ from pipelines.settings import SettingsError, clock_time, count, day, share, who
 class Option:
     """One option. The run config calls it `name`; the command line `--name`, with dashes, or by its position.
 
-    `holds`: the type of its value in a run config (`list`: of texts). `read`: from text, for both; ValueError names what the text is
-    not. `in_ui`, `in_command`: what the UI or the command line has in its place, and why; empty: it has the option.
-    """
+    `holds`: the type of its value in a run config (`list`: of texts). `read`: from text, for both; ValueError
+    names what the text is not. `in_ui`, `in_command`: what the UI or the command line has in its place, and
+    why; empty: it has the option."""
 
     name: str
     help: str
@@ -40,7 +41,8 @@ class Option:
         return {bool: False, list: []}.get(self.holds) if self.default is None else self.default
 
     def of(self, value: Any) -> Any:
-        """A value of a run config, as the command line reads it; nothing and blank are unset. Raises SettingsError."""
+        """A value of a run config, as the command line reads it; nothing and blank are unset. Raises
+        SettingsError."""
         if value in (None, ""):
             return self.unset
         if self.holds is bool:
@@ -99,7 +101,13 @@ def words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[str]:
 
 
 def _typed(value: Any) -> str:
-    return "=".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else str(value)
+    return (
+        "=".join(value)
+        if isinstance(value, tuple)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -110,27 +118,52 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 #: Of every command that shows something; what is printed is declared in `pipelines.output`.
-JSON = Option("json", "print one JSON document instead, see docs/json-output.md", in_ui="the metadata of each step")
+JSON = Option(
+    "json", "print one JSON document instead, see docs/json-output.md", in_ui="the metadata of each step"
+)
 
 # -- sync
 
-_MOST = "send at most this many requests, the most valuable first; the next run resumes (default: MARKETING_MAX_REQUESTS)"
+_MOST = (
+    "send at most this many requests, the most valuable first; the next run resumes (default: "
+    "MARKETING_MAX_REQUESTS)"
+)
 #: How many requests, and about whom; `plan` tries them out.
 LIMITS = (
     Option("max_requests", _MOST, int, count, metavar="N"),
-    Option("until", "send no request after this time of the schedule's zone (default: MARKETING_UNTIL)", str, clock_time, metavar="HH:MM"),
+    Option(
+        "until",
+        "send no request after this time of the schedule's zone (default: MARKETING_UNTIL)",
+        str,
+        clock_time,
+        metavar="HH:MM",
+    ),
     Option("all", "request every contact and campaign, due or not"),
 )
 _PARTITIONS = "the partitions of the run: whoever launches it picks a range of days"
 _SELECTION = "the selection of the run: whoever launches it picks assets"
 SYNC = (
     Option("only", "these assets or tables only", list, metavar="ASSET", in_ui=_SELECTION),
-    Option("from", "first day of date-ranged reads, e.g. 2026-01-31", str, day, metavar="DAY", in_ui=_PARTITIONS),
+    Option(
+        "from", "first day of date-ranged reads, e.g. 2026-01-31", str, day, metavar="DAY", in_ui=_PARTITIONS
+    ),
     Option("to", "last day (default: each account's own today)", str, day, metavar="DAY", in_ui=_PARTITIONS),
     *LIMITS,
-    Option("reads_only", "read and load, build no models, push no activations", in_ui=f"{_SELECTION}; those of `source` are the reads"),
-    Option("accept_shrink", "load listings that lost most of their rows or have others in their place (overrides the shrink check)"),
-    Option("quiet", "print nothing unless something could not be read or made", in_ui="nothing: the UI prints nothing"),
+    Option(
+        "reads_only",
+        "read and load, build no models, push no activations",
+        in_ui=f"{_SELECTION}; those of `source` are the reads",
+    ),
+    Option(
+        "accept_shrink",
+        "load listings that lost most of their rows or have others in their place (overrides the "
+        "shrink check)",
+    ),
+    Option(
+        "quiet",
+        "print nothing unless something could not be read or made",
+        in_ui="nothing: the UI prints nothing",
+    ),
 )
 
 # -- push
@@ -138,32 +171,71 @@ SYNC = (
 #: How much of a push is read back.
 VERIFY = ("all", "sample", "none")
 SOURCE = (
-    Option("from", "path of a CSV, TSV, JSON lines, Excel or Parquet file; - is standard input", str, Path, metavar="FILE"),
+    Option(
+        "from",
+        "path of a CSV, TSV, JSON lines, Excel or Parquet file; - is standard input",
+        str,
+        Path,
+        metavar="FILE",
+    ),
     Option("sql", "one SELECT on the warehouse, which can read nothing else", str, metavar="QUERY"),
 )
 ACCOUNT = Option("account", "which account, when several are configured", str, metavar="NAME")
 _DRY_RUN = "`dry_run`, which is on in the launchpad until somebody turns it off, and `confirm`"
 APPLY = Option("apply", "send it (default: a dry run, which shows what would be sent)", in_ui=_DRY_RUN)
 CONFIRM_WORD = "send"
-CONFIRM = Option("confirm", f"type {CONFIRM_WORD} to send for real", str, default="", in_command="--apply, which is typed, too")
+CONFIRM = Option(
+    "confirm",
+    f"type {CONFIRM_WORD} to send for real",
+    str,
+    default="",
+    in_command="--apply, which is typed, too",
+)
 PUSH = (
-    Option("map", "what our columns are called in the input, like email=E-Mail", list, _pair, metavar="OURS=THEIRS"),
+    Option(
+        "map",
+        "what our columns are called in the input, like email=E-Mail",
+        list,
+        _pair,
+        metavar="OURS=THEIRS",
+    ),
     Option("ignore", "columns of the input to leave out", list, metavar="COLUMN"),
     APPLY,
-    Option("dry_run", "only show what would be sent", default=True, in_command="--apply, which is its opposite"),
+    Option(
+        "dry_run", "only show what would be sent", default=True, in_command="--apply, which is its opposite"
+    ),
     CONFIRM,
     Option("all", "send unchanged rows, too; activities never twice"),
-    Option("verify", "how much is read back after sending (default: a sample)", str, default="sample", choices=VERIFY),
-    Option("reject_limit", "send nothing when a larger share of the rows is bad (default: 5%)", float, share, 0.05, "SHARE"),
+    Option(
+        "verify",
+        "how much is read back after sending (default: a sample)",
+        str,
+        default="sample",
+        choices=VERIFY,
+    ),
+    Option(
+        "reject_limit",
+        "send nothing when a larger share of the rows is bad (default: 5%)",
+        float,
+        share,
+        0.05,
+        "SHARE",
+    ),
     Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
 _OF_ONE_KIND: Mapping[str, tuple[Option, ...]] = {
     "contacts": (
         Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),
-        Option("resubscribe", "a column status may make people active who are unsubscribed, bounced or unconfirmed (default: leaves them)"),
+        Option(
+            "resubscribe",
+            "a column status may make people active who are unsubscribed, bounced or unconfirmed (default: "
+            "leaves them)",
+        ),
     ),
     "deletions": (
-        Option("yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"),
+        Option(
+            "yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"
+        ),
         Option(
             "confirmed_rows",
             "how many rows you agree to delete: the number that the dry run shows",
@@ -177,8 +249,8 @@ _OF_ONE_KIND: Mapping[str, tuple[Option, ...]] = {
 
 
 class PushOptions(NamedTuple):
-    """What can be typed of one kind of push, apart from what else is known about it (`write_back.kinds`), so that `--help` imports nothing
-    of what a push needs. `options.toml` says what the texts are for."""
+    """What can be typed of one kind of push, apart from what else is known about it (`write_back.kinds`), so
+    that `--help` imports nothing of what a push needs. `options.toml` says what the texts are for."""
 
     help: str
     example: str
@@ -193,13 +265,40 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
 
 ACTIVATIONS = (
     Option("names", "these only (default: all that are enabled)", list, metavar="NAME", is_positional=True),
-    Option("apply", APPLY.help, in_ui="`confirm`, without which whoever materializes `activations` sends nothing"),
+    Option(
+        "apply", APPLY.help, in_ui="`confirm`, without which whoever materializes `activations` sends nothing"
+    ),
     CONFIRM,
-    Option("accept_shrink", "accept a result that is empty or has lost most of its contacts (overrides the shrink check)"),
+    Option(
+        "accept_shrink",
+        "accept a result that is empty or has lost most of its contacts (overrides the shrink check)",
+    ),
 )
 _MAINTENANCE = "nothing: pushes are maintained on the command line, the UI shows each step's result"
 #: Of `push status`, `rejected`, `retry` and `cancel`.
-AFTERWARDS = (Option("push", "number of the push (default: all)", int, whole, metavar="N", is_positional=True, in_ui=_MAINTENANCE), ACCOUNT)
-OUT = Option("out", "file to write (default: one in the home; - or a pipe: standard output)", str, Path, metavar="FILE", in_ui=_MAINTENANCE)
-PERMANENT = Option("permanent", "permanent refusals, too: the same request may be taken now", in_ui=_MAINTENANCE)
-UNKNOWN = Option("unknown", "unknown outcomes, too: you have checked whether they took effect", in_ui=_MAINTENANCE)
+AFTERWARDS = (
+    Option(
+        "push",
+        "number of the push (default: all)",
+        int,
+        whole,
+        metavar="N",
+        is_positional=True,
+        in_ui=_MAINTENANCE,
+    ),
+    ACCOUNT,
+)
+OUT = Option(
+    "out",
+    "file to write (default: one in the home; - or a pipe: standard output)",
+    str,
+    Path,
+    metavar="FILE",
+    in_ui=_MAINTENANCE,
+)
+PERMANENT = Option(
+    "permanent", "permanent refusals, too: the same request may be taken now", in_ui=_MAINTENANCE
+)
+UNKNOWN = Option(
+    "unknown", "unknown outcomes, too: you have checked whether they took effect", in_ui=_MAINTENANCE
+)

@@ -1,7 +1,8 @@
-"""What commands print with `--json`: one document each, of which docs/json-output.md and its schema are made, with texts of `output.toml`.
+"""What commands print with `--json`: one document each, of which docs/json-output.md and its schema are made,
+with texts of `output.toml`.
 
-A field is never renamed or removed, nor does it change its type; new ones may be added. Times are ISO 8601 in UTC.
-"""
+A field is never renamed or removed, nor does it change its type; new ones may be added. Times are ISO 8601 in
+UTC."""
 
 import datetime as dt
 

@@ -1,7 +1,7 @@
 """Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere.
 
-`Work` is reading or sending, looked at from outside; what comes behind it is a `stage`, noted by the code that does it.
-"""
+`Work` is reading or sending, looked at from outside; what comes behind it is a `stage`, noted by the code
+that does it."""
 
 import datetime as dt
 import os
@@ -22,7 +22,8 @@ from marketing_api.errors import Stopped
 from pipelines.failures import unexpected_logged
 from warehouse.errors import Holder
 
-#: A phase that is this long already shows how far it is, and once more after as long: a job that is silent for hours looks dead.
+#: A phase that is this long already shows how far it is, and once more after as long: a job that is silent
+#: for hours looks dead.
 _LINE_SECONDS = 300.0
 _LOOK_SECONDS = 0.2
 #: Sooner there is nothing to judge by how long the rest takes.
@@ -31,7 +32,8 @@ _LEAST_SECONDS = 2.0
 
 @dataclass
 class Phase:
-    """`done` of `total` parts (0: not known), `requests` sent. Times are of the monotonic clock; `ended` is None while it lasts."""
+    """`done` of `total` parts (0: not known), `requests` sent. Times are of the monotonic clock; `ended` is
+    None while it lasts."""
 
     name: str
     began: float
@@ -113,7 +115,11 @@ class Phases:
         return self._own + stages
 
     def _look_at_work(self, now: float, *, is_over: bool) -> None:
-        (phase, done, total, current), sent, last = self._work.progress(), self._work.requests_sent(), self._own[-1]
+        (phase, done, total, current), sent, last = (
+            self._work.progress(),
+            self._work.requests_sent(),
+            self._own[-1],
+        )
         if last.name != "loading":  # the figures are those of reading, also when an asset is read again
             last.done, last.total, last.requests = done, total, sent - self._sent_before
         last.current = current
@@ -144,12 +150,16 @@ class Progress:
 
     def _show(self) -> None:
         columns = (BarColumn(), TextColumn("{task.description}"))
-        with Bar(*columns, console=self._console, transient=True, disable=not self._console.is_terminal) as bar:
+        with Bar(
+            *columns, console=self._console, transient=True, disable=not self._console.is_terminal
+        ) as bar:
             task = bar.add_task("", total=None)
             while not self._stop.wait(_LOOK_SECONDS):
                 last, now = self._print_ended(), time.monotonic()
                 if self._console.is_terminal:
-                    bar.update(task, completed=last.done, total=last.total or None, description=last.words(now))
+                    bar.update(
+                        task, completed=last.done, total=last.total or None, description=last.words(now)
+                    )
                 elif now - max(self._printed_at, last.began) >= _LINE_SECONDS:
                     self._print(last.words(now))
             last = self._print_ended()
@@ -180,7 +190,8 @@ _lock = threading.Lock()
 
 
 def report_waiting(holder: Holder) -> None:
-    """Say who has the warehouse open: one line for each program, however many threads wait for it; none when it is this one."""
+    """Say who has the warehouse open: one line for each program, however many threads wait for it; none when
+    it is this one."""
     with _lock:
         if holder.pid == os.getpid() or holder in _waited_for:
             return

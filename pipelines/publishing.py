@@ -1,4 +1,5 @@
-"""Models, published copy and lake with a home's settings. Not here: how they are made (`warehouse.models`, `warehouse.publish`)."""
+"""Models, published copy and lake with a home's settings. Not here: how they are made (`warehouse.models`,
+`warehouse.publish`)."""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
@@ -51,19 +52,27 @@ class Models:
         with in_use(settings.home), stage("models and tests"):
             let_go_of_rows(settings)
             path, models, wait_s = settings.warehouse_path, model_settings(settings), settings.lock_seconds
-            self.report = build(path, models, select=select, deadline_s=wait_s, on_wait=report_waiting, on_node=advance)
+            self.report = build(
+                path, models, select=select, deadline_s=wait_s, on_wait=report_waiting, on_node=advance
+            )
         return self.report
 
 
 class OwnModels:
-    """Models of the user's, behind what is published of ours; `report` is what came of them, `problem` why they are not published."""
+    """Models of the user's, behind what is published of ours; `report` is what came of them, `problem` why
+    they are not published."""
 
     def __init__(self) -> None:
         self.report, self.problem = OwnReport(), ""
 
     def build(self, settings: Settings, select: Sequence[str] = (), *, full: bool = False) -> OwnReport:
         """See `warehouse.own_models.build_own`."""
-        own = OwnSettings(settings.own_models, settings.models_seconds, settings.models_memory, model_settings(settings).variables)
+        own = OwnSettings(
+            settings.own_models,
+            settings.models_seconds,
+            settings.models_memory,
+            model_settings(settings).variables,
+        )
         with in_use(settings.home), stage("own models"):
             self.report = build_own(
                 settings.warehouse_path,
@@ -77,7 +86,8 @@ class OwnModels:
         return self.report
 
     def build_and_publish(self, settings: Settings) -> tuple[OwnReport, list[str]]:
-        """Nothing that goes wrong here keeps anything of ours from what follows: it is in the report, or the problem."""
+        """Nothing that goes wrong here keeps anything of ours from what follows: it is in the report, or the
+        problem."""
         try:
             report = self.build(settings)
             if report.made or report.removed:
@@ -100,57 +110,81 @@ class Lake:
         """Raises WarehouseError."""
         try:
             with stage("export to the lake"):
-                # fsspec's thread keeps the context in which it is called first, and with it what Dagster's step holds, to the end
+                # fsspec's thread keeps the context in which it is called first, and with it what Dagster's
+                # step holds, to the end
                 return Context().run(lambda: export_to_lake(settings))
         except WarehouseError as problem:
             self.problem = f"published, but not exported to the lake: {problem}"
-            raise (StorageMisconfigured if isinstance(problem, StorageMisconfigured) else WarehouseError)(self.problem) from None
+            raise (StorageMisconfigured if isinstance(problem, StorageMisconfigured) else WarehouseError)(
+                self.problem
+            ) from None
 
 
 def export_to_lake(settings: Settings, *, keep_earlier: bool = True) -> Manifest:
     """What `export` returns and raises."""
     storage, home_id = lake_storage(settings), identity_of(settings.home).home_id
-    return export(settings.home, storage, settings.shard or UNNAMED, keep_earlier=keep_earlier, home_id=home_id)
+    return export(
+        settings.home, storage, settings.shard or UNNAMED, keep_earlier=keep_earlier, home_id=home_id
+    )
 
 
 def lake_storage(settings: Settings) -> Storage:
     """Raises SettingsError without one, StorageUnavailable."""
     if not settings.lake_url:
-        raise SettingsError("there is no lake: set MARKETING_LAKE_URL to a folder or an address like s3://BUCKET/FOLDER")
+        raise SettingsError(
+            "there is no lake: set MARKETING_LAKE_URL to a folder or an address like s3://BUCKET/FOLDER"
+        )
     return Storage(settings.lake_url)
 
 
 def own_models_problem(settings: Settings) -> str:
     """What was wrong with models of the user's when they were built last; empty when nothing was."""
-    with connect(settings.warehouse_path, read_only=True, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
+    with connect(
+        settings.warehouse_path, read_only=True, deadline_s=settings.lock_seconds, on_wait=report_waiting
+    ) as connection:
         return fact(connection, PROBLEM) or ""
 
 
 def publish_home(settings: Settings, *, only_own: bool = False) -> Published:
-    """Write the published file, see `warehouse.publish.publish`. Raises NotPublished when the models failed, and what `connect` raises."""
+    """Write the published file, see `warehouse.publish.publish`. Raises NotPublished when the models failed,
+    and what `connect` raises."""
     is_hashed = settings.personal_data is PersonalData.HASH
     key = personal_key(settings.home, settings.personal_key) if is_hashed else None
     masking = Masking(settings.personal_data, key, settings.personal_group_min)
     with in_use(settings.home), stage("publishing"):
         wait_s = settings.lock_seconds
-        return publish(settings.home, masking, check=publish_blockers, only_own=only_own, deadline_s=wait_s, on_wait=report_waiting)
+        return publish(
+            settings.home,
+            masking,
+            check=publish_blockers,
+            only_own=only_own,
+            deadline_s=wait_s,
+            on_wait=report_waiting,
+        )
 
 
 @contextmanager
 def noted(settings: Settings, run_id: str, job: str) -> Iterator[None]:
-    """A run that publishes and reads nothing, in `sync.runs`: before, so that the copy holds it, and with its outcome after."""
+    """A run that publishes and reads nothing, in `sync.runs`: before, so that the copy holds it, and with its
+    outcome after."""
     run = Run(run_id, job, utc_now(), None, PUBLISHING, 0, 0.0, "")
     _note(settings, run)
     try:
         yield
     finally:
-        outcome, message = ("done", "") if is_published_since(settings, run.started_at) else ("failed", "nothing was published")
+        outcome, message = (
+            ("done", "")
+            if is_published_since(settings, run.started_at)
+            else ("failed", "nothing was published")
+        )
         _note(settings, replace(run, ended_at=utc_now(), outcome=outcome, message=message))
 
 
 def _note(settings: Settings, run: Run) -> None:
     if settings.warehouse_path.exists():
-        with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
+        with connect(
+            settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting
+        ) as connection:
             ensure_schema(connection, TABLES.values())
             write_run(connection, run)
 
@@ -184,12 +218,18 @@ def published_document(settings: Settings, published: Published | None = None) -
     if found is None:
         return None
     counts = (found.table_count, found.row_count)
-    return output.Published(str(path), found.published_at, found.data_as_of, str(found.personal_data), *counts)
+    return output.Published(
+        str(path), found.published_at, found.data_as_of, str(found.personal_data), *counts
+    )
 
 
 def in_words(published: Published, now: dt.datetime) -> str:
     """What is published, in a line."""
     data = f", newest data {ago(published.data_as_of, now)}" if published.data_as_of else ""
-    personal = {"keep": "personal data as it is", "hash": "personal data hashed", "drop": "without personal data"}[published.personal_data]
+    personal = {
+        "keep": "personal data as it is",
+        "hash": "personal data hashed",
+        "drop": "without personal data",
+    }[published.personal_data]
     size = f"{published.table_count} tables, {published.row_count:,} rows"
     return f"{size}, published {ago(published.published_at, now)}{data}, {personal}"

@@ -1,4 +1,5 @@
-"""Opens the reader of a run: sessions of all accounts, archive and warehouse of the home; closed after it. Not here: which accounts."""
+"""Opens the reader of a run: sessions of all accounts, archive and warehouse of the home; closed after it.
+Not here: which accounts."""
 
 import datetime as dt
 import logging
@@ -48,7 +49,8 @@ def open_reader(
     chosen_days: ChosenDays | None = None,
     now: Clock = utc_now,
 ) -> Iterator[Prefetcher]:
-    """A reader of the chosen assets over all accounts, by the chosen `options.SYNC`. Raises a MarketingApiError when none responds."""
+    """A reader of the chosen assets over all accounts, by the chosen `options.SYNC`. Raises a
+    MarketingApiError when none responds."""
     now, shrink_limit = SteadyClock(now), None if options.get("accept_shrink") else settings.shrink_limit
     with in_use(settings.home), ExitStack() as stack:
         check_places(settings)
@@ -72,7 +74,9 @@ def open_reader(
                 fallback_zone=settings.timezone,
                 resume_hours=settings.resume_hours,
                 now=now,
-                planner=planner_of(warehouse, connection.account, limiter, rules, chosen, budget, len(accounts), now),
+                planner=planner_of(
+                    warehouse, connection.account, limiter, rules, chosen, budget, len(accounts), now
+                ),
                 accounts=len(accounts),
                 accepts_shrinking=shrink_limit is None,
             )
@@ -83,7 +87,14 @@ def open_reader(
         days = settings.history_start, settings.lookback_days, settings.calendar_days_ahead
         fetch_settings = FetchSettings(*days, settings.goal_domains)
         reader = Prefetcher(
-            sessions, chosen, warehouse, checkpoints, fetch_settings, chosen_days=chosen_days, shrink_limit=shrink_limit, now=now
+            sessions,
+            chosen,
+            warehouse,
+            checkpoints,
+            fetch_settings,
+            chosen_days=chosen_days,
+            shrink_limit=shrink_limit,
+            now=now,
         )
         try:
             yield reader
@@ -97,7 +108,9 @@ def open_reader(
 def _warehouse(settings: Settings, archive: Archive) -> Warehouse:
     """Made anew from the archive when its file is gone."""
     if not settings.warehouse_path.exists() and any(archive.load_log.read()):
-        log.warning("%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path)
+        log.warning(
+            "%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path
+        )
         rebuild(settings.home, archive=archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
     return Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
 
@@ -109,7 +122,9 @@ def budget_of(
     most, end = max_requests or settings.max_requests, until or settings.until
     if most is None and end is None:
         return None
-    return RequestBudget(most, until=next_moment(end, settings.schedule_timezone, now()) if end else None, now=now)
+    return RequestBudget(
+        most, until=next_moment(end, settings.schedule_timezone, now()) if end else None, now=now
+    )
 
 
 def planner_of(
@@ -133,20 +148,28 @@ def planner_of(
 
 
 def _open_all(sessions: list[AccountSession]) -> None:
-    """Open all at once: one that takes long or fails holds up no other. Raises what is wrong with the home, or why none responds."""
+    """Open all at once: one that takes long or fails holds up no other. Raises what is wrong with the home,
+    or why none responds."""
     for session in sessions:
         threading.Thread(target=session.open, name=f"{session.account}/open", daemon=True).start()
     until = math.inf
-    while (late := next((session for session in sessions if not session.opened.is_set()), None)) is not None and time.monotonic() < until:
+    while (
+        late := next((session for session in sessions if not session.opened.is_set()), None)
+    ) is not None and time.monotonic() < until:
         late.opened.wait(0.05)
         if until == math.inf and any(session.opened.is_set() and not session.problem for session in sessions):
             until = time.monotonic() + _OPENED_TOGETHER_S
     problems = {session: session.problem for session in sessions if session.problem}
     if len(problems) < len(sessions):
         return
-    if ours := next((problem for problem in problems.values() if not isinstance(problem, MarketingApiError)), None):
+    if ours := next(
+        (problem for problem in problems.values() if not isinstance(problem, MarketingApiError)), None
+    ):
         raise ours
-    text = "; ".join(f"account {each.account}: {explained(each.client.connection, problem)}" for each, problem in problems.items())
+    text = "; ".join(
+        f"account {each.account}: {explained(each.client.connection, problem)}"
+        for each, problem in problems.items()
+    )
     is_wrong = [isinstance(problem, AuthenticationFailed) for problem in problems.values()]
     is_foreign = any(isinstance(problem, OtherBusiness) for problem in problems.values())
     raise AuthenticationFailed(text) if is_foreign or all(is_wrong) else MarketingApiError(text)

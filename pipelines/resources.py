@@ -1,4 +1,5 @@
-"""Dagster's resources, which all steps of one run share: `settings`, of the run's shard, and `reader`. Not here: a reader (`reading`)."""
+"""Dagster's resources, which all steps of one run share: `settings`, of the run's shard, and `reader`. Not
+here: a reader (`reading`)."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -25,7 +26,8 @@ from pipelines.write_back.writebacks_export import try_to_export
 
 @dataclass(eq=False, repr=False)
 class RunReader:
-    """The reader of a run's steps: the command line's, or one that is opened at the run's first step for all that it will read."""
+    """The reader of a run's steps: the command line's, or one that is opened at the run's first step for all
+    that it will read."""
 
     settings: Settings
     reader: Prefetcher | None = None
@@ -36,7 +38,8 @@ class RunReader:
     _failure: str | None = None
 
     def of(self, context: dg.AssetExecutionContext) -> Prefetcher:
-        """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened, for every step with one try."""
+        """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened, for
+        every step with one try."""
         self._run = self._run or (context.run.run_id, context.run.job_name)
         if self._failure is not None:
             raise dg.Failure(self._failure)
@@ -49,7 +52,8 @@ class RunReader:
         return self.reader
 
     def note(self, context: dg.AssetExecutionContext) -> None:
-        """Note the run in `sync`, for the copy that it publishes. Models in a run of their own, after a failed read, belong to that run."""
+        """Note the run in `sync`, for the copy that it publishes. Models in a run of their own, after a
+        failed read, belong to that run."""
         run = self._run or (context.run.run_id, context.run.job_name)
         if self.reader is not None:
             self.reader.note_run(*run, is_publishing=True)
@@ -59,7 +63,11 @@ class RunReader:
     @property
     def sandbox_url(self) -> str | None:
         """Address of the sandbox that it reads from; None for a real account, and while nothing is read."""
-        return self.reader.sessions[0].client.connection.url if self.reader and self.settings.is_sandbox else None
+        return (
+            self.reader.sessions[0].client.connection.url
+            if self.reader and self.settings.is_sandbox
+            else None
+        )
 
     def _open(self, context: dg.AssetExecutionContext) -> Prefetcher:
         prepare_home(self.settings.home, self.settings.lock_seconds)
@@ -80,7 +88,8 @@ def _chosen(context: dg.AssetExecutionContext) -> list[SourceAsset]:
 
 
 def settings_resource(settings: Settings) -> dg.ResourceDefinition:
-    """The resource `settings`: these, or those of the run's shard. Nothing of them is displayed, since keys are in them."""
+    """The resource `settings`: these, or those of the run's shard. Nothing of them is displayed, since keys
+    are in them."""
 
     @dg.resource(description="Accounts, home and settings, as they were read at the start.")
     def of_the_run(context: dg.InitResourceContext) -> Settings:

@@ -1,4 +1,5 @@
-"""What a home lets go of, as MARKETING_KEEP says: rows before the models are built, files behind each run that has read.
+"""What a home lets go of, as MARKETING_KEEP says: rows before the models are built, files behind each run
+that has read.
 
 Whatever is interrupted is done by the next run. Not here: how (`warehouse.retention`,
 `dagster_internals`), for how long (`warehouse.policies`).
@@ -27,7 +28,9 @@ log = logging.getLogger(__name__)
 def let_go_of_rows(settings: Settings) -> None:
     """What models are made of is what is kept. Notes how large the home is, too."""
     if settings.warehouse_path.exists():
-        with connect(settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting) as connection:
+        with connect(
+            settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting
+        ) as connection:
             ensure_schema(connection, TABLES.values())
             let_go(connection, settings.kept, utc_now())
             note_sizes(connection, settings.home, utc_now())
@@ -40,7 +43,9 @@ def tidy(settings: Settings) -> None:
             compact(settings.home, settings.kept, utc_now())
             _remove_old((settings.home / "logs").glob("*.log*"), settings.kept.logs)
             if settings.kept.dagster and os.environ.get("DAGSTER_HOME"):
-                from pipelines.dagster_internals import prune_runs  # Dagster takes seconds to import: a run that shows in it has done so
+                from pipelines.dagster_internals import (
+                    prune_runs,
+                )  # Dagster takes seconds to import: a run that shows in it has done so
 
                 prune_runs(utc_now() - timedelta(settings.kept.dagster))
     except Exception as problem:

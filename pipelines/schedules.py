@@ -15,32 +15,48 @@ from pipelines.write_back.push_jobs import standing_order
 COMMAND_TAG = "marketing-sync/command"
 #: Marks the runs that belong to one night: one for each shard.
 NIGHT_TAG = "marketing-sync/night"
-#: Which days a run reads: all that are due, or `2026-03-05 to 2026-03-20`. Without it, the partitions that a person chose.
+#: Which days a run reads: all that are due, or `2026-03-05 to 2026-03-20`. Without it, the partitions that a
+#: person chose.
 DAYS_TAG, ALL_DUE = "marketing-sync/days", "all that are due"
-_FIRST_TAG, _LAST_TAG, _ONE_TAG = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end", "dagster/partition"
+_FIRST_TAG, _LAST_TAG, _ONE_TAG = (
+    "dagster/asset_partition_range_start",
+    "dagster/asset_partition_range_end",
+    "dagster/partition",
+)
 
 
-def partition_tags(days: DateRange, moment: dt.datetime, history_start: dt.date, lookback_days: int) -> dict[str, str]:
-    """The tags with which one run covers a range of daily partitions; of a long range, as of a first night, which reads years, the last
-    days alone: Dagster notes each day of each table as an event of its own, which takes longer than the reading."""
+def partition_tags(
+    days: DateRange, moment: dt.datetime, history_start: dt.date, lookback_days: int
+) -> dict[str, str]:
+    """The tags with which one run covers a range of daily partitions; of a long range, as of a first night,
+    which reads years, the last days alone: Dagster notes each day of each table as an event of its own, which
+    takes longer than the reading."""
     first, last = max(days.first, history_start), min(days.last, today_in(FIRST_ZONE, moment))
     if first > last:
         return {}
-    first = max(first, last - dt.timedelta(days=lookback_days + 2))  # todays of several zones are up to two days apart
+    first = max(
+        first, last - dt.timedelta(days=lookback_days + 2)
+    )  # todays of several zones are up to two days apart
     return {_FIRST_TAG: first.isoformat(), _LAST_TAG: last.isoformat()}
 
 
 def chosen_days(tags: Mapping[str, str]) -> ChosenDays | None:
-    """The days that a run's tags name; None: all that are due. SettingsError when a person wrote something else there."""
+    """The days that a run's tags name; None: all that are due. SettingsError when a person wrote something
+    else there."""
     days = tags.get(DAYS_TAG)
     if days == ALL_DUE:
         return None
     first, _, last = days.partition(" to ") if days else (tags.get(_FIRST_TAG), "", tags.get(_LAST_TAG))
     first = first or tags.get(_ONE_TAG)
     try:
-        return ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last or first)) if first else None
+        return (
+            ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last or first)) if first else None
+        )
     except ValueError:
-        raise SettingsError(f"the run's tag {DAYS_TAG} is {days!r}; it takes `{ALL_DUE}`, or days as `2026-03-05 to 2026-03-20`") from None
+        raise SettingsError(
+            f"the run's tag {DAYS_TAG} is {days!r}; it takes `{ALL_DUE}`, or days as `2026-03-05 "
+            "to 2026-03-20`"
+        ) from None
 
 
 def shard_tags(settings: Settings, shard: str) -> dict[str, str]:
@@ -54,23 +70,33 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
     """The nightly sync over the last `lookback_days`; stopped by default where the sandbox stands in."""
 
     known = [account.timezone for account in settings.accounts if account.timezone]
-    zones = known if known and len(known) == len(settings.accounts) else [FIRST_ZONE, LAST_ZONE]  # others report theirs later
+    zones = (
+        known if known and len(known) == len(settings.accounts) else [FIRST_ZONE, LAST_ZONE]
+    )  # others report theirs later
 
     @dg.schedule(
         name="nightly",
         job_name="nightly_sync",
         cron_schedule=settings.schedule_cron,
         execution_timezone=settings.schedule_timezone,
-        default_status=dg.DefaultScheduleStatus.STOPPED if settings.is_sandbox else dg.DefaultScheduleStatus.RUNNING,
+        default_status=dg.DefaultScheduleStatus.STOPPED
+        if settings.is_sandbox
+        else dg.DefaultScheduleStatus.RUNNING,
         description="Reads everything, and the last days of every date-ranged operation again.",
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest]:
         moment = context.scheduled_execution_time
         days = days_of_run(moment, zones, settings.lookback_days)
-        tags = partition_tags(days, moment, settings.history_start, settings.lookback_days) | {DAYS_TAG: ALL_DUE}
+        tags = partition_tags(days, moment, settings.history_start, settings.lookback_days) | {
+            DAYS_TAG: ALL_DUE
+        }
         night = moment.isoformat()
         return [
-            dg.RunRequest(f"{night} {shard}".strip(), standing_order(settings), tags | {NIGHT_TAG: night} | shard_tags(settings, shard))
+            dg.RunRequest(
+                f"{night} {shard}".strip(),
+                standing_order(settings),
+                tags | {NIGHT_TAG: night} | shard_tags(settings, shard),
+            )
             for shard in settings.shards or (settings.shard,)
         ]
 

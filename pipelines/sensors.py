@@ -1,4 +1,5 @@
-"""What reacts to runs: an alert to a webhook address when one fails, and the models although a read failed."""
+"""What reacts to runs: an alert to a webhook address when one fails, and the models although a read
+failed."""
 
 import dagster as dg
 
@@ -9,13 +10,18 @@ from pipelines.schedules import COMMAND_TAG, NIGHT_TAG, shard_tags
 from pipelines.settings import SHARD_TAG, Settings
 from pipelines.write_back.push_jobs import report_push, standing_order
 
-_UNFINISHED = set(dg.DagsterRunStatus) - {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED}
+_UNFINISHED = set(dg.DagsterRunStatus) - {
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+}
 #: Of a run that failed: another attempt is to come; the attempt, once there is one.
 _WILL_RETRY, _RETRY = "dagster/will_retry", "dagster/auto_retry_run_id"
 
 
 def failure_alerts(settings: Settings) -> list[dg.SensorDefinition]:
-    """One that tells of each failed run; where there are shards, another that tells of a night, which is a run for each of them."""
+    """One that tells of each failed run; where there are shards, another that tells of a night, which is a
+    run for each of them."""
     return [_failure_alert(settings), *([_night_alert(settings)] if settings.shards else [])]
 
 
@@ -24,8 +30,11 @@ def _failure_alert(settings: Settings) -> dg.SensorDefinition:
 
     @dg.run_failure_sensor(
         name="failure_alert",
-        description="Tells the webhook address of the settings (MARKETING_ALERT_URL) that a run failed, and why.",
-        default_status=dg.DefaultSensorStatus.RUNNING if settings.alert_url else dg.DefaultSensorStatus.STOPPED,
+        description="Tells the webhook address of the settings (MARKETING_ALERT_URL) that a run "
+        "failed, and why.",
+        default_status=dg.DefaultSensorStatus.RUNNING
+        if settings.alert_url
+        else dg.DefaultSensorStatus.STOPPED,
     )
     def alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
         if not settings.alert_url:
@@ -44,12 +53,16 @@ def _failure_alert(settings: Settings) -> dg.SensorDefinition:
 
 
 def _night_alert(settings: Settings) -> dg.SensorDefinition:
-    """Posts `{"text", "night", "failed"}` once all runs of a night have ended, or the next one has begun. The cursor: the last one told."""
+    """Posts `{"text", "night", "failed"}` once all runs of a night have ended, or the next one has begun. The
+    cursor: the last one told."""
 
     @dg.sensor(
         name="night_alert",
-        description="Tells the webhook address of the settings (MARKETING_ALERT_URL) in which shards a night failed, all in one message.",
-        default_status=dg.DefaultSensorStatus.RUNNING if settings.alert_url else dg.DefaultSensorStatus.STOPPED,
+        description="Tells the webhook address of the settings (MARKETING_ALERT_URL) in which shards a "
+        "night failed, all in one message.",
+        default_status=dg.DefaultSensorStatus.RUNNING
+        if settings.alert_url
+        else dg.DefaultSensorStatus.STOPPED,
         minimum_interval_seconds=60,
     )
     def alert(context: dg.SensorEvaluationContext) -> dg.SkipReason | None:
@@ -58,12 +71,19 @@ def _night_alert(settings: Settings) -> dg.SensorDefinition:
         nights = _nights(context.instance, len(settings.shards))
         for night in sorted(name for name in nights if name > (context.cursor or "")):
             runs = nights[night]
-            if night == max(nights) and any(run.status in _UNFINISHED or run.tags.get(_WILL_RETRY) == "true" for run in runs):
+            if night == max(nights) and any(
+                run.status in _UNFINISHED or run.tags.get(_WILL_RETRY) == "true" for run in runs
+            ):
                 return dg.SkipReason(f"the night of {night} is not over")
             failures = [run for run in runs if run.status is dg.DagsterRunStatus.FAILURE]
-            if failed := {run.tags.get(SHARD_TAG, ""): "; ".join(_failures(context.instance, run)[1]) for run in failures}:
+            if failed := {
+                run.tags.get(SHARD_TAG, ""): "; ".join(_failures(context.instance, run)[1])
+                for run in failures
+            }:
                 lines = [f"{shard}: {reason}" for shard, reason in failed.items()]
-                text = f"marketing-sync: {len(failed)} of {len(settings.shards)} shards failed\n" + "\n".join(lines)
+                text = f"marketing-sync: {len(failed)} of {len(settings.shards)} shards failed\n" + "\n".join(
+                    lines
+                )
                 alerts.post(settings, {"text": text, "night": night, "failed": failed})
             context.update_cursor(night)
         return None
@@ -72,7 +92,8 @@ def _night_alert(settings: Settings) -> dg.SensorDefinition:
 
 
 def _nights(instance: dg.DagsterInstance, shards: int) -> dict[str, list[dg.DagsterRun]]:
-    """The scheduled runs of the last nights; those of which Dagster makes another attempt count with that one."""
+    """The scheduled runs of the last nights; those of which Dagster makes another attempt count with that
+    one."""
     nights: dict[str, list[dg.DagsterRun]] = {}
     limit = 6 * shards  # a night's, its retries, and those of the night before
     for run in instance.get_runs(dg.RunsFilter(job_name="nightly_sync"), limit=limit):
@@ -82,7 +103,8 @@ def _nights(instance: dg.DagsterInstance, shards: int) -> dict[str, list[dg.Dags
 
 
 def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
-    """Dagster skips what comes behind a failed step; the models of what could be read are built all the same."""
+    """Dagster skips what comes behind a failed step; the models of what could be read are built all the
+    same."""
 
     @dg.run_status_sensor(
         name="models_after_failed_reads",
@@ -98,17 +120,25 @@ def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
         if context.instance.get_run_step_stats(run.run_id, [MODELS_STEP]):
             return dg.SkipReason("the models themselves failed: running them again would not help")
         shard = run.tags.get(SHARD_TAG, "")
-        return dg.RunRequest(run_key=run.run_id, run_config=standing_order(settings), tags=shard_tags(settings, shard) if shard else {})
+        return dg.RunRequest(
+            run_key=run.run_id,
+            run_config=standing_order(settings),
+            tags=shard_tags(settings, shard) if shard else {},
+        )
 
     return sensor
 
 
 def _failures(instance: dg.DagsterInstance, run: dg.DagsterRun) -> tuple[dict[str, str], list[str]]:
     """Each failed step of a run with its reason; and the same in lines, or why it failed without one."""
-    logged = instance.all_logs(run.run_id, of_type={dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.PIPELINE_FAILURE})
+    logged = instance.all_logs(
+        run.run_id, of_type={dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.PIPELINE_FAILURE}
+    )
     events = [entry.get_dagster_event() for entry in logged]
     steps = {event.step_key or "run": _reason(event) for event in events if event.is_step_failure}
-    return steps, [f"{step}: {reason}" for step, reason in steps.items()] or [event.message or "no reason given" for event in events]
+    return steps, [f"{step}: {reason}" for step, reason in steps.items()] or [
+        event.message or "no reason given" for event in events
+    ]
 
 
 def _reason(event: dg.DagsterEvent) -> str:

@@ -1,8 +1,8 @@
-"""Which versions the files of a home have: newer ones are refused, earlier ones completed in one transaction each.
+"""Which versions the files of a home have: newer ones are refused, earlier ones completed in one transaction
+each.
 
-`version` in the home says what its files are versions of, so that nothing has to be opened to know. Not here: how tables change
-(`warehouse.schema`, `outbox.store`).
-"""
+`version` in the home says what its files are versions of, so that nothing has to be opened to know. Not here:
+how tables change (`warehouse.schema`, `outbox.store`)."""
 
 import contextlib
 from collections.abc import Mapping
@@ -30,14 +30,19 @@ VERSION_FILE = "version"
 _WAREHOUSE, _OUTBOX = "warehouse.duckdb", "outbox.sqlite"
 
 
-def open_warehouse(home: Path, lock_seconds: float, *, read_only: bool = False) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+def open_warehouse(
+    home: Path, lock_seconds: float, *, read_only: bool = False
+) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
     """The home's warehouse, as `connect` opens it."""
     path = home / _WAREHOUSE
-    return connect(path, deadline_s=lock_seconds, read_only=read_only, memory_limit=MEMORY_LIMIT, on_wait=report_waiting)
+    return connect(
+        path, deadline_s=lock_seconds, read_only=read_only, memory_limit=MEMORY_LIMIT, on_wait=report_waiting
+    )
 
 
 def complete(home: Path, lock_seconds: float) -> None:
-    """Bring what there is to this program's versions, and note them. Raises what `connect` and `ensure_schema` raise, and OutboxError.
+    """Bring what there is to this program's versions, and note them. Raises what `connect` and
+    `ensure_schema` raise, and OutboxError.
 
     A file that is none of ours is left to whoever uses it, and says what to do.
     """
@@ -58,7 +63,8 @@ def complete_tables(home: Path, lock_seconds: float) -> None:
 
 
 def noted_versions(home: Path) -> dict[str, int]:
-    """Those that `version` in the home names; none where it is not there or cannot be read: its files have to be looked into."""
+    """Those that `version` in the home names; none where it is not there or cannot be read: its files have to
+    be looked into."""
     try:
         return msgspec.json.decode((home / VERSION_FILE).read_bytes(), type=dict[str, int])
     except (OSError, msgspec.DecodeError):
@@ -75,8 +81,10 @@ def check_not_newer(home: Path) -> None:
     newer = {name: number for name, number in noted_versions(home).items() if number > VERSIONS.get(name, 0)}
     if newer:
         raise HomeError(
-            f"the home {home} is of a newer version of marketing-sync than this one ({versions_in_words(newer)}; known here: "
-            f"{versions_in_words(VERSIONS)}): upgrade this installation. If it never was, move {home / VERSION_FILE} away"
+            f"the home {home} is of a newer version of marketing-sync than this one "
+            f"({versions_in_words(newer)}; known here: "
+            f"{versions_in_words(VERSIONS)}): upgrade this installation. If it never was, move "
+            f"{home / VERSION_FILE} away"
         )
 
 

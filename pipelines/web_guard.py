@@ -1,8 +1,9 @@
-"""Which requests the Dagster UI accepts: those of its own pages and of programs on this machine, not those of other web pages.
+"""Which requests the Dagster UI accepts: those of its own pages and of programs on this machine, not those of
+other web pages.
 
-A browser lets every page send requests to 127.0.0.1, and Dagster's web server executes whatever arrives, a launch in the address of an
-`<img>` included. Not a log-in: a program on this machine may do what the UI may, and needs no browser's headers for it.
-"""
+A browser lets every page send requests to 127.0.0.1, and Dagster's web server executes whatever arrives, a
+launch in the address of an `<img>` included. Not a log-in: a program on this machine may do what the UI may,
+and needs no browser's headers for it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Each of them once at most: which of two counts, the guard and the server behind it might see differently.
 _JUDGED = ("host", "origin", "content-type", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest")
-#: On every response: not to be framed (clicks stolen through a transparent page), nor read or held by pages of other origins.
+#: On every response: not to be framed (clicks stolen through a transparent page), nor read or held by pages
+#: of other origins.
 _RESPONSE = {
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -25,25 +27,36 @@ _REFUSED, _POLICY_VIOLATION = 403, 1008
 
 
 def objection(scope: Mapping[str, Any], port: int) -> str | None:
-    """Why a request (an ASGI scope of `http` or `websocket`) to this port is refused, and what to do; None when it is accepted."""
-    lines = [(name.decode("latin-1").lower(), value.decode("latin-1").strip()) for name, value in scope["headers"]]
+    """Why a request (an ASGI scope of `http` or `websocket`) to this port is refused, and what to do; None
+    when it is accepted."""
+    lines = [
+        (name.decode("latin-1").lower(), value.decode("latin-1").strip()) for name, value in scope["headers"]
+    ]
     headers = {name: value for name, value in lines if name in _JUDGED}
     if len(headers) < sum(name in _JUDGED for name, _ in lines):
         return "a header that can stand once stands twice; send it once"
     host = headers.get("host", "").lower()
     if host not in _hosts(port):
-        return f"it does not name this server as its host; open http://127.0.0.1:{port} (a tunnel needs this port at both of its ends)"
+        return (
+            f"it does not name this server as its host; open http://127.0.0.1:{port} (a "
+            "tunnel needs this "
+            "port at both of its ends)"
+        )
     return _foreign_page(scope, headers, host) or _unsafe_form(scope, headers)
 
 
 def _hosts(port: int) -> set[str]:
-    """A name that is none of these may belong to a page whose address was pointed here afterwards (DNS rebinding)."""
+    """A name that is none of these may belong to a page whose address was pointed here afterwards (DNS
+    rebinding)."""
     names = ("127.0.0.1", "localhost", "[::1]")
-    return {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())  # browsers leave out the usual port
+    return {f"{name}:{port}" for name in names} | (
+        set(names) if port == 80 else set()
+    )  # browsers leave out the usual port
 
 
 def _foreign_page(scope: Mapping[str, Any], headers: Mapping[str, str], host: str) -> str | None:
-    """Browsers send where a request comes from, and no page can keep them from it: Origin (all), Sec-Fetch-Site (since 2023 all)."""
+    """Browsers send where a request comes from, and no page can keep them from it: Origin (all),
+    Sec-Fetch-Site (since 2023 all)."""
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     is_browser = any(name.startswith("sec-fetch-") for name in headers)
     is_own = origin is None or origin.lower() == f"http://{host}"
@@ -61,7 +74,8 @@ def _is_page_load(scope: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
 
 
 def _unsafe_form(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str | None:
-    """What changes something is a POST of JSON, which no form and no other origin's page can send without a preflight request."""
+    """What changes something is a POST of JSON, which no form and no other origin's page can send without a
+    preflight request."""
     if scope["type"] == "websocket":
         return None
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
@@ -70,7 +84,11 @@ def _unsafe_form(scope: Mapping[str, Any], headers: Mapping[str, str]) -> str | 
     if scope["method"] != "POST":
         return "only GET, HEAD, OPTIONS and POST are accepted"
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return None if media_type == "application/json" else "only JSON is taken; POST it with the header content-type: application/json"
+    return (
+        None
+        if media_type == "application/json"
+        else "only JSON is taken; POST it with the header content-type: application/json"
+    )
 
 
 class Guard:
@@ -95,7 +113,9 @@ def _with_headers(send: Send) -> Send:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers.update(_RESPONSE)
-            headers.append("Content-Security-Policy", "frame-ancestors 'none'")  # beside the page's own: the stricter of both counts
+            headers.append(
+                "Content-Security-Policy", "frame-ancestors 'none'"
+            )  # beside the page's own: the stricter of both counts
         await send(message)
 
     return sending

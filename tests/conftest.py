@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.depth import examples
 
-#: Without limits of time, which say more about what else the machine does than about the code; what fixtures hold, examples share.
+#: Without limits of time, which say more about what else the machine does than about the code; what fixtures
+#: hold, examples share.
 _UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("here", max_examples=examples(100), deadline=None, suppress_health_check=_UNCHECKED)
 settings.load_profile("here")
@@ -24,7 +25,8 @@ _FIRST = ("tests/independent", "tests/attack", "tests/pipelines", "tests/warehou
 
 #: When the tests began, unix seconds: the same in all workers.
 BEGAN_AT = int(os.environ.setdefault("TESTS_BEGAN_AT", str(int(time.time()))))
-#: `once("name", make)`: the folder that `make` fills, in whichever worker needs it first; nobody writes to it afterwards.
+#: `once("name", make)`: the folder that `make` fills, in whichever worker needs it first; nobody writes to it
+#: afterwards.
 Once = Callable[[str, Callable[[Path], object]], Path]
 
 

@@ -1,4 +1,5 @@
-"""How far the tests look: as far as minutes allow, or as far as `make attack` does (`python -m tests.attack marked`)."""
+"""How far the tests look: as far as minutes allow, or as far as `make attack` does (`python -m tests.attack
+marked`)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Finds every regular expression of the packages and measures it on the worst texts that its own letters make.
+"""Finds every regular expression of the packages and measures it on the worst texts that its own letters
+make.
 
-`python -m tests.patterns` prints the table: pattern, worst processor seconds for 1 MB, how the text begins. Patterns of SQL are not
-here: DuckDB's RE2 is linear by construction.
-"""
+`python -m tests.patterns` prints the table: pattern, worst processor seconds for 1 MB, how the text begins.
+Patterns of SQL are not here: DuckDB's RE2 is linear by construction."""
 
 from __future__ import annotations
 
@@ -29,7 +29,17 @@ PACKAGES = ("marketing_api", "warehouse", "assets", "pipelines")
 MB = 1_000_000
 #: Lengths at which a pattern that is quadratic or worse shows itself without taking long.
 _PROBES, _SLOW_PROBE = (100, 1_000, 4_000), 0.004
-_MODULE_FUNCTIONS = {"compile": 1, "search": 2, "match": 2, "fullmatch": 2, "findall": 2, "finditer": 2, "sub": 4, "subn": 4, "split": 3}
+_MODULE_FUNCTIONS = {
+    "compile": 1,
+    "search": 2,
+    "match": 2,
+    "fullmatch": 2,
+    "findall": 2,
+    "finditer": 2,
+    "sub": 4,
+    "subn": 4,
+    "split": 3,
+}
 _USES: dict[str, Callable[[re.Pattern[Any], Any], Any]] = {
     "search": lambda pattern, text: pattern.search(text),
     "sub": lambda pattern, text: pattern.sub(text[:0], text),
@@ -77,13 +87,18 @@ class _Names(dict[str, Any]):
 
 
 def patterns() -> Iterator[Found]:
-    """Every call of `re` in the sources, with what its module knows; what only a running program knows is `aa`."""
+    """Every call of `re` in the sources, with what its module knows; what only a running program knows is
+    `aa`."""
     sources = {module: Path(module.__file__ or "").read_text(encoding="utf-8") for module in _modules()}
     trees = {module: ast.parse(source) for module, source in sources.items() if _MENTIONS.search(source)}
     uses = _uses_by_name(trees)
     for module, tree in trees.items():
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_of_re(node.func)]
-        assigned = {id(node.value): node.targets[0] for node in ast.walk(tree) if isinstance(node, ast.Assign)} if calls else {}
+        assigned = (
+            {id(node.value): node.targets[0] for node in ast.walk(tree) if isinstance(node, ast.Assign)}
+            if calls
+            else {}
+        )
         for call in calls:
             if isinstance(call.func, ast.Attribute) and call.func.attr in _MODULE_FUNCTIONS:
                 name = ast.unparse(assigned[id(call)]) if id(call) in assigned else ""
@@ -94,7 +109,11 @@ def patterns() -> Iterator[Found]:
 
 
 def _is_of_re(function: ast.expr) -> bool:
-    return isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id == "re"
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and function.value.id == "re"
+    )
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -106,7 +125,8 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def _uses_by_name(trees: Mapping[ModuleType, ast.Module]) -> dict[tuple[str, str], set[str]]:
-    """(module, name) of a compiled pattern → methods of it that are named there; ("", name) → that are named anywhere."""
+    """(module, name) of a compiled pattern → methods of it that are named there; ("", name) → that are named
+    anywhere."""
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for module, tree in trees.items():
         for node in ast.walk(tree):
@@ -132,20 +152,35 @@ def _compiled(module: ModuleType, call: ast.Call) -> re.Pattern[Any]:
         return RUNNING[module.__name__]
     assert isinstance(call.func, ast.Attribute)
     names = _Names({**vars(builtins), **vars(module)})
-    flags = call.args[_MODULE_FUNCTIONS[call.func.attr] :] + [keyword.value for keyword in call.keywords if keyword.arg == "flags"]
-    source, *numbers = (eval(compile(ast.Expression(part), module.__name__, "eval"), {}, names) for part in (call.args[0], *flags))
-    assert not isinstance(source, _Anything), f"{module.__name__}:{call.lineno}: write the pattern where it can be found"
+    flags = call.args[_MODULE_FUNCTIONS[call.func.attr] :] + [
+        keyword.value for keyword in call.keywords if keyword.arg == "flags"
+    ]
+    source, *numbers = (
+        eval(compile(ast.Expression(part), module.__name__, "eval"), {}, names)
+        for part in (call.args[0], *flags)
+    )
+    assert not isinstance(source, _Anything), (
+        f"{module.__name__}:{call.lineno}: write the pattern where it can be found"
+    )
     return re.compile(source, sum(map(int, numbers)))
 
 
 def _recipes(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
-    """(unit, head, tail) of texts that make it try again and again: repeats of its letters, of pairs, of what nearly matches, with an
-    odd end."""
+    """(unit, head, tail) of texts that make it try again and again: repeats of its letters, of pairs, of what
+    nearly matches, with an odd end."""
     parse = sys.modules["re._parser"].parse  # type: ignore[attr-defined]
     sample, letters = _sample(parse(pattern.pattern, pattern.flags))
     own = dict.fromkeys([*_LETTERS, *letters])
-    units = [*own, *(a + b for a, b in itertools.permutations(list(own)[:16], 2)), sample, sample[:-1], sample[:1] + sample]
-    made = itertools.product(dict.fromkeys(filter(None, units)), dict.fromkeys(["", sample, sample[:1]]), ("", "\x01"))
+    units = [
+        *own,
+        *(a + b for a, b in itertools.permutations(list(own)[:16], 2)),
+        sample,
+        sample[:-1],
+        sample[:1] + sample,
+    ]
+    made = itertools.product(
+        dict.fromkeys(filter(None, units)), dict.fromkeys(["", sample, sample[:1]]), ("", "\x01")
+    )
     return [(unit, head, tail) for unit, head, tail in made if len(unit) == 1 or not head]
 
 
@@ -186,17 +221,22 @@ def _members(items: Any) -> list[str]:
         if str(kind) in ("LITERAL", "RANGE"):
             found.append(chr(value if str(kind) == "LITERAL" else value[0]))
         elif str(kind) == "CATEGORY":
-            found.append({"CATEGORY_DIGIT": "1", "CATEGORY_SPACE": " ", "CATEGORY_WORD": "a"}.get(str(value), "-"))
+            found.append(
+                {"CATEGORY_DIGIT": "1", "CATEGORY_SPACE": " ", "CATEGORY_WORD": "a"}.get(str(value), "-")
+            )
     return ["b", *found] if str(items[0][0]) == "NEGATE" else found or ["a"]
 
 
 def worst(found: Found, size: int = MB, most: float = 0.5) -> tuple[float, str]:
-    """Processor seconds for 1 MB, in pieces of `size`, of the slowest text, however the pattern is used; and how that text begins.
+    """Processor seconds for 1 MB, in pieces of `size`, of the slowest text, however the pattern is used; and
+    how that text begins.
 
-    A text that takes longer than `most` at a shorter length is not tried longer: what it would take follows from how it grows.
-    """
+    A text that takes longer than `most` at a shorter length is not tried longer: what it would take follows
+    from how it grows."""
     slow = sorted(_probed(found, size), reverse=True)[:3]
-    return max((_grown(found, recipe, length, size, most) for _, recipe, length in slow), key=lambda pair: pair[0])
+    return max(
+        (_grown(found, recipe, length, size, most) for _, recipe, length in slow), key=lambda pair: pair[0]
+    )
 
 
 def _probed(found: Found, size: int) -> Iterator[tuple[float, tuple[str, str, str], int]]:
@@ -209,7 +249,9 @@ def _probed(found: Found, size: int) -> Iterator[tuple[float, tuple[str, str, st
         yield seconds / len(text), recipe, len(text)
 
 
-def _grown(found: Found, recipe: tuple[str, str, str], length: int, size: int, most: float) -> tuple[float, str]:
+def _grown(
+    found: Found, recipe: tuple[str, str, str], length: int, size: int, most: float
+) -> tuple[float, str]:
     before, shorter = 0.0, length
     while True:
         text = _text(found.pattern, recipe, length)

@@ -28,7 +28,11 @@ def caseless(text: str) -> str:
 
 #: Each of them somebody else.
 PEOPLE = st.lists(
-    st.builds("{}@{}.example".format, st.text(_LETTERS, min_size=1, max_size=4), st.text(_LETTERS, min_size=1, max_size=3)),
+    st.builds(
+        "{}@{}.example".format,
+        st.text(_LETTERS, min_size=1, max_size=4),
+        st.text(_LETTERS, min_size=1, max_size=3),
+    ),
     min_size=1,
     max_size=4,
     unique_by=caseless,
@@ -37,7 +41,11 @@ PEOPLE = st.lists(
 
 def written(address: str) -> st.SearchStrategy[str]:
     """The same address in another spelling, without anything around it."""
-    forms = [unicodedata.normalize(form, case) for form in ("NFC", "NFD") for case in (address, address.upper(), address.swapcase())]
+    forms = [
+        unicodedata.normalize(form, case)
+        for form in ("NFC", "NFD")
+        for case in (address, address.upper(), address.swapcase())
+    ]
     return st.sampled_from([form for form in forms if caseless(form) == caseless(address)])
 
 

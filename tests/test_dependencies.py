@@ -1,4 +1,5 @@
-"""What the project says it depends on, what it imports, and what docs/dependencies.md gives a reason for are the same."""
+"""What the project says it depends on, what it imports, and what docs/dependencies.md gives a reason for are
+the same."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ NOT_IMPORTED = {"dbt-duckdb", "tzdata"}
 def declared(*groups: str) -> set[str]:
     """Names of the packages in pyproject.toml, those of the optional groups included."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = [*project["dependencies"], *(line for group in groups for line in project["optional-dependencies"][group])]
+    lines = [
+        *project["dependencies"],
+        *(line for group in groups for line in project["optional-dependencies"][group]),
+    ]
     return {re.split(r"[=<>~!\[; ]", line)[0].lower() for line in lines}
 
 
@@ -35,7 +39,9 @@ def imported(*folders: str) -> set[str]:
                 modules.add(node.module.partition(".")[0])
     owners = packages_distributions()
     foreign = modules - sys.stdlib_module_names - {*PACKAGES, "tests", "notebooks", "published"}
-    named = {module: owners.get(module, [module])[0] for module in foreign} | dict.fromkeys(foreign & {"dbt"}, "dbt-core")
+    named = {module: owners.get(module, [module])[0] for module in foreign} | dict.fromkeys(
+        foreign & {"dbt"}, "dbt-core"
+    )
     return {re.sub(r"[_.]", "-", name.lower()) for name in named.values()}
 
 
@@ -49,10 +55,17 @@ def test_the_notebooks_import_what_is_declared_for_them() -> None:
 
 def test_every_dependency_has_its_reason() -> None:
     page = (ROOT / "docs/dependencies.md").read_text()
-    assert [name for name in declared("notebooks", "mcp", "dev", "docs") if not re.search(rf"\b{re.escape(name)}\b", page)] == []
+    assert [
+        name
+        for name in declared("notebooks", "mcp", "dev", "docs")
+        if not re.search(rf"\b{re.escape(name)}\b", page)
+    ] == []
 
 
-@pytest.mark.parametrize(("lock", "groups"), [("requirements.lock", ("notebooks", "mcp", "dev")), ("docs/requirements.lock", ("docs",))])
+@pytest.mark.parametrize(
+    ("lock", "groups"),
+    [("requirements.lock", ("notebooks", "mcp", "dev")), ("docs/requirements.lock", ("docs",))],
+)
 def test_every_dependency_is_locked(lock: str, groups: tuple[str, ...]) -> None:
     locked = {line.partition("==")[0].lower() for line in (ROOT / lock).read_text().splitlines()}
     needed = declared(*groups) if lock == "requirements.lock" else declared(*groups) - declared()

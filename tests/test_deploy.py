@@ -1,4 +1,5 @@
-"""What deploy/ promises: who a container runs as, what is published where, which versions, which limits; and the proxy, with a real nginx.
+"""What deploy/ promises: who a container runs as, what is published where, which versions, which limits; and
+the proxy, with a real nginx.
 
 No image is built and no cluster runs here: docs/deployment.md says so, too.
 """
@@ -27,10 +28,13 @@ from pipelines.settings import SHARD_TAG, documented, load_settings
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 #: Not what a person has put beside them: keys, accounts.toml, .env.
-FILES = sorted(path for path in DEPLOY.iterdir() if path.is_file() and path.name not in (".env", "accounts.toml"))
+FILES = sorted(
+    path for path in DEPLOY.iterdir() if path.is_file() and path.name not in (".env", "accounts.toml")
+)
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs/deployment.md").read_text(encoding="utf-8")
-#: What `load_settings` reads beside the declared settings; names that docs use as examples of a key's variable are not ours.
+#: What `load_settings` reads beside the declared settings; names that docs use as examples of a key's
+#: variable are not ours.
 ALSO_READ = {"MARKETING_HOME", "MARKETING_API_URL", "MARKETING_API_KEY"}
 
 
@@ -55,7 +59,8 @@ def images(content: Any) -> Iterator[str]:
         yield from images(value)
 
 
-# ------------------------------------------------------------------------------------------------------------------------- versions
+# -------------------------------------------------------------------------------------------------------------------------
+# versions
 
 
 def test_every_image_has_a_version_and_names_no_registry() -> None:
@@ -72,9 +77,14 @@ def test_one_image_of_ours_is_used_everywhere() -> None:
 
 def test_what_the_image_installs_is_locked_once() -> None:
     locks = [
-        (ROOT / name).read_text().splitlines() for name in ("requirements.lock", "requirements-services.lock", "deploy/requirements.lock")
+        (ROOT / name).read_text().splitlines()
+        for name in ("requirements.lock", "requirements-services.lock", "deploy/requirements.lock")
     ]
-    names = [line.partition("==")[0] for lines in locks for line in {line.partition("==")[0]: line for line in lines}.values()]
+    names = [
+        line.partition("==")[0]
+        for lines in locks
+        for line in {line.partition("==")[0]: line for line in lines}.values()
+    ]
     assert [name for name in names if names.count(name) > 1] == []
     dagster = next(line for line in locks[0] if line.startswith("dagster=="))
     launcher = next(line for line in locks[2] if line.startswith("dagster-k8s=="))
@@ -84,7 +94,9 @@ def test_what_the_image_installs_is_locked_once() -> None:
 
 def test_the_image_is_not_roots_and_can_be_asked_for_its_health() -> None:
     instructions = [line.split(maxsplit=1) for line in DOCKERFILE.splitlines() if re.match(r"[A-Z]+ ", line)]
-    last_stage = instructions[max(number for number, (word, _) in enumerate(instructions) if word == "FROM") :]
+    last_stage = instructions[
+        max(number for number, (word, _) in enumerate(instructions) if word == "FROM") :
+    ]
     assert {word for word, _ in last_stage} >= {"USER", "HEALTHCHECK", "STOPSIGNAL", "CMD", "WORKDIR"}
     assert [rest for word, rest in last_stage if word == "USER"] == ["10001:10001"]
     assert not [rest for word, rest in instructions if word == "ADD"]
@@ -94,13 +106,18 @@ def test_the_image_is_not_roots_and_can_be_asked_for_its_health() -> None:
 def test_the_image_gets_what_the_build_copies_and_nothing_else() -> None:
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     let_in = {line.removeprefix("!") for line in ignored if line.startswith("!")}
-    copied = {name for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()}
+    copied = {
+        name
+        for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE)
+        for name in line.split()
+    }
     assert "*" in ignored
     assert copied == let_in
     assert [name for name in copied if not (ROOT / name).exists()] == []
 
 
-# --------------------------------------------------------------------------------------------------------------------- one server
+# ---------------------------------------------------------------------------------------------------------------------
+# one server
 
 
 def test_containers_have_no_rights_that_they_do_not_need() -> None:
@@ -120,7 +137,9 @@ def test_ports_are_published_on_the_loopback_alone() -> None:
 
 def test_keys_and_homes_are_where_the_runs_are() -> None:
     assert [name for name, service in SERVICES.items() if "secrets" in service] == ["code"]
-    assert [name for name, service in SERVICES.items() if "homes:/data" in service.get("volumes", [])] == ["code"]
+    assert [name for name, service in SERVICES.items() if "homes:/data" in service.get("volumes", [])] == [
+        "code"
+    ]
 
 
 def test_only_what_calls_out_has_a_way_out() -> None:
@@ -128,7 +147,8 @@ def test_only_what_calls_out_has_a_way_out() -> None:
     assert [name for name, service in SERVICES.items() if "outside" in service["networks"]] == ["code"]
 
 
-# ------------------------------------------------------------------------------------------------------------------------ a cluster
+# ------------------------------------------------------------------------------------------------------------------------
+# a cluster
 
 
 def test_a_shard_has_one_run_at_a_time_everywhere() -> None:
@@ -142,15 +162,22 @@ def test_runs_are_monitored_and_retried_as_on_one_server() -> None:
     assert monitoring["startTimeoutSeconds"] == DAGSTER["run_monitoring"]["start_timeout_seconds"]
     assert VALUES["additionalInstanceConfig"]["run_retries"] == DAGSTER["run_retries"]
     assert VALUES["additionalInstanceConfig"]["local_artifact_storage"] == DAGSTER["local_artifact_storage"]
-    assert VALUES["dagsterDaemon"]["runRetries"] == {"enabled": False}  # else the chart writes the same key a second time
+    assert VALUES["dagsterDaemon"]["runRetries"] == {
+        "enabled": False
+    }  # else the chart writes the same key a second time
 
 
 def test_no_pod_runs_as_root_or_writes_into_its_image() -> None:
     parts = [VALUES["dagsterWebserver"], VALUES["dagsterDaemon"], CODE]
-    pods = [part["podSecurityContext"] for part in parts] + [LAUNCHER["runK8sConfig"]["podSpecConfig"]["securityContext"]]
+    pods = [part["podSecurityContext"] for part in parts] + [
+        LAUNCHER["runK8sConfig"]["podSpecConfig"]["securityContext"]
+    ]
     assert all(pod["runAsNonRoot"] and pod["runAsUser"] == 10001 for pod in pods)
     containers = [part["securityContext"] for part in parts] + [LAUNCHER["securityContext"]]
-    assert all(container["readOnlyRootFilesystem"] and not container["allowPrivilegeEscalation"] for container in containers)
+    assert all(
+        container["readOnlyRootFilesystem"] and not container["allowPrivilegeEscalation"]
+        for container in containers
+    )
 
 
 def test_ports_are_those_that_anybody_may_open_and_probes_ask_there() -> None:
@@ -162,7 +189,9 @@ def test_ports_are_those_that_anybody_may_open_and_probes_ask_there() -> None:
 def test_the_tags_of_a_run_mount_what_the_shards_file_makes(tmp_path: Path) -> None:
     claim, secret = yaml.safe_load_all((DEPLOY / "shard.yaml").read_text())
     given = {variable["name"]: variable["value"] for variable in CODE["env"]}
-    (tmp_path / "accounts.toml").write_text('[accounts.harbor]\nurl = "https://HOST/1"\nkey_file = "x"\nshard = "north"\n')
+    (tmp_path / "accounts.toml").write_text(
+        '[accounts.harbor]\nurl = "https://HOST/1"\nkey_file = "x"\nshard = "north"\n'
+    )
     tags = shard_tags(load_settings(tmp_path, given), "north")
     pod = json.loads(tags["dagster-k8s/config"])
     volumes = {volume["name"]: volume for volume in pod["pod_spec_config"]["volumes"]}
@@ -178,13 +207,16 @@ def test_no_secret_is_given_to_the_web_server_the_daemon_or_the_code_server() ->
         assert not any("secret" in volume for volume in part["volumes"])
 
 
-# ------------------------------------------------------------------------------------------------------------------- all, the page
+# -------------------------------------------------------------------------------------------------------------------
+# all, the page
 
 
 @pytest.mark.parametrize("path", [*FILES, ROOT / "docs/deployment.md"], ids=lambda path: path.name)
 def test_every_setting_that_is_named_exists(path: Path) -> None:
     known = {variable for variable, *_ in documented()} | ALSO_READ
-    named = set(re.findall(r"\bMARKETING_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8"))) - {"MARKETING_CODE_HOST"}  # workspace.yaml's
+    named = set(re.findall(r"\bMARKETING_[A-Z_]*[A-Z]\b", path.read_text(encoding="utf-8"))) - {
+        "MARKETING_CODE_HOST"
+    }  # workspace.yaml's
     assert {name for name in named if name.removesuffix("_FILE") not in known} == set()
 
 
@@ -204,20 +236,27 @@ def test_the_tables_of_the_page_are_what_the_model_says() -> None:
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
     units = sorted(path for path in FILES if path.suffix in (".service", ".timer"))
     for unit in units:  # the program and its settings are not installed here
-        text = re.sub(r"^(ExecStart=)\S+", r"\1/bin/true", unit.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        text = re.sub(
+            r"^(ExecStart=)\S+", r"\1/bin/true", unit.read_text(encoding="utf-8"), flags=re.MULTILINE
+        )
         (tmp_path / unit.name).write_text(text, encoding="utf-8")
     ran = subprocess.run(
-        ["systemd-analyze", "verify", *(tmp_path / unit.name for unit in units)], capture_output=True, text=True, check=False
+        ["systemd-analyze", "verify", *(tmp_path / unit.name for unit in units)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert len(units) == 3
     assert (ran.returncode, [line for line in ran.stderr.splitlines() if str(tmp_path) in line]) == (0, [])
 
 
-# ------------------------------------------------------------------------------------------------------------------------ the proxy
+# ------------------------------------------------------------------------------------------------------------------------
+# the proxy
 
 
 class Upstream(BaseHTTPRequestHandler):
-    """Dagster's web server, which does whatever arrives, and oauth2-proxy: whoever has its cookie is let in."""
+    """Dagster's web server, which does whatever arrives, and oauth2-proxy: whoever has its cookie is let
+    in."""
 
     protocol_version = "HTTP/1.1"
     arrived: list[tuple[str, str, str]]
@@ -247,7 +286,8 @@ class Upstream(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a real nginx with deploy/nginx.conf, without TLS, before a stand-in of what is behind it."""
+    """The port of a real nginx with deploy/nginx.conf, without TLS, before a stand-in of what is behind
+    it."""
     if not (program := shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")):
         pytest.skip("needs nginx: apt-get install nginx-light")
     Upstream.arrived = []
@@ -258,7 +298,10 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         port = probe.getsockname()[1]
         probe.close()
         _write_configuration(folder, port, upstream.server_port)
-        process = subprocess.Popen([program, "-p", str(folder), "-c", str(folder / "main.conf"), "-e", "stderr"], stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [program, "-p", str(folder), "-c", str(folder / "main.conf"), "-e", "stderr"],
+            stderr=subprocess.DEVNULL,
+        )
         try:
             _wait_for(port)
             yield port
@@ -271,13 +314,21 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 def _write_configuration(folder: Path, port: int, upstream: int) -> None:
     for name in ("nginx.conf", "nginx-server.conf"):
         text = (DEPLOY / name).read_text(encoding="utf-8")
-        text = re.sub(r"^ *ssl_.*\n", "", text, flags=re.MULTILINE).replace("listen 443 ssl http2", f"listen 127.0.0.1:{port}")
+        text = re.sub(r"^ *ssl_.*\n", "", text, flags=re.MULTILINE).replace(
+            "listen 443 ssl http2", f"listen 127.0.0.1:{port}"
+        )
         text = re.sub(r"127\.0\.0\.1:(3000|3001|4180)", f"127.0.0.1:{upstream}", text)
         (folder / name).write_text(
-            text.replace("/etc/nginx/marketing-sync-server.conf", str(folder / "nginx-server.conf")), encoding="utf-8"
+            text.replace("/etc/nginx/marketing-sync-server.conf", str(folder / "nginx-server.conf")),
+            encoding="utf-8",
         )
-    places = "".join(f"{kind}_temp_path {folder};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    main = f"daemon off;\npid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{places}include {folder}/nginx.conf;\n}}\n"
+    places = "".join(
+        f"{kind}_temp_path {folder};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    main = (
+        f"daemon off;\npid {folder}/pid;\nevents {{}}\nhttp {{\naccess_log off;\n{places}include "
+        f"{folder}/nginx.conf;\n}}\n"
+    )
     (folder / "main.conf").write_text(main, encoding="utf-8")
 
 
@@ -291,12 +342,16 @@ def _wait_for(port: int) -> None:
     raise TimeoutError("nginx does not listen")
 
 
-def ask(port: int, method: str, path: str, headers: dict[str, str], host: str = "dagster.example.com") -> tuple[int, bool]:
+def ask(
+    port: int, method: str, path: str, headers: dict[str, str], host: str = "dagster.example.com"
+) -> tuple[int, bool]:
     """The status, and whether the request arrived behind the proxy."""
     before = len(Upstream.arrived)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
-        connection.request(method, path, body=b"{}" if method in ("POST", "PUT") else None, headers={"Host": host} | headers)
+        connection.request(
+            method, path, body=b"{}" if method in ("POST", "PUT") else None, headers={"Host": host} | headers
+        )
         status = connection.getresponse().status
     except http.client.RemoteDisconnected:  # 444
         status = 0
@@ -307,7 +362,12 @@ def ask(port: int, method: str, path: str, headers: dict[str, str], host: str = 
 
 IN = {"Cookie": "_oauth2_proxy=valid"}
 OWN, FOREIGN = {"Origin": "https://dagster.example.com"}, {"Origin": "https://evil.example"}
-WEBSOCKET = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "x" * 24}
+WEBSOCKET = {
+    "Upgrade": "websocket",
+    "Connection": "Upgrade",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "x" * 24,
+}
 MUTATION = "/graphql?query=mutation%7BlaunchRun%7D"
 
 
@@ -315,14 +375,21 @@ MUTATION = "/graphql?query=mutation%7BlaunchRun%7D"
     ("method", "path", "headers", "status"),
     [
         ("GET", "/", {}, 200),
-        ("GET", "/", {"Origin": "https://evil.example"}, 200),  # a page that is looked at; the browser does not hand it on
+        (
+            "GET",
+            "/",
+            {"Origin": "https://evil.example"},
+            200,
+        ),  # a page that is looked at; the browser does not hand it on
         ("GET", "/runs?q=x", {}, 200),
         ("POST", "/graphql", OWN, 200),
         ("POST", "/graphql?op=Runs", OWN, 200),
         ("GET", "/graphql", OWN | WEBSOCKET, 101),
     ],
 )
-def test_the_proxy_passes_what_the_own_pages_send(proxy: int, method: str, path: str, headers: dict[str, str], status: int) -> None:
+def test_the_proxy_passes_what_the_own_pages_send(
+    proxy: int, method: str, path: str, headers: dict[str, str], status: int
+) -> None:
     assert ask(proxy, method, path, IN | headers) == (status, True)
 
 
@@ -346,7 +413,9 @@ def test_the_proxy_passes_what_the_own_pages_send(proxy: int, method: str, path:
         ("GET", MUTATION.replace("/graphql", "/graphql/"), {}),
     ],
 )
-def test_the_proxy_refuses_what_other_pages_and_links_send(proxy: int, method: str, path: str, headers: dict[str, str]) -> None:
+def test_the_proxy_refuses_what_other_pages_and_links_send(
+    proxy: int, method: str, path: str, headers: dict[str, str]
+) -> None:
     assert ask(proxy, method, path, IN | headers) == (403, False)
 
 
@@ -355,7 +424,10 @@ def test_the_proxy_lets_nobody_in_without_log_in(proxy: int) -> None:
 
 
 def test_the_proxy_answers_to_its_own_names_only(proxy: int) -> None:
-    assert ask(proxy, "POST", "/graphql", IN | {"Origin": "https://evil.example"}, host="evil.example") == (0, False)
+    assert ask(proxy, "POST", "/graphql", IN | {"Origin": "https://evil.example"}, host="evil.example") == (
+        0,
+        False,
+    )
 
 
 def test_the_log_in_does_not_go_further_than_the_proxy(proxy: int) -> None:

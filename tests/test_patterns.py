@@ -1,4 +1,5 @@
-"""Texts that others chose cannot hold the program up: every regular expression is linear, or what it looks through is cut first."""
+"""Texts that others chose cannot hold the program up: every regular expression is linear, or what it looks
+through is cut first."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ from tests.patterns import MB, Found, patterns, worst
 from warehouse.forgetting import Forgotten
 from warehouse.masking import shown_text
 
-#: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are measured on 1 MB of such
-#: texts, like those that are not cut; of the others, there is one in an answer.
+#: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are
+#: measured on 1 MB of such texts, like those that are not cut; of the others, there is one in an answer.
 CUT = {"marketing_api.records.values._CLICKER": values._LONGEST_CLICKER}
 ONCE = {
     f"marketing_api.write_result.{name}": write_result._LONGEST
@@ -37,7 +38,9 @@ def test_every_pattern_takes_a_megabyte_of_its_worst_letters_in_half_a_second(fo
     seconds, begin = worst(found, size)
     if seconds > _MOST_S:  # a moment in which the machine did something else is not the pattern's
         seconds, begin = min((seconds, begin), worst(found, size))
-    assert seconds * (size / MB if name in ONCE else 1) <= _MOST_S, f"{seconds:.3g} s for 1 MB that begins {begin}"
+    assert seconds * (size / MB if name in ONCE else 1) <= _MOST_S, (
+        f"{seconds:.3g} s for 1 MB that begins {begin}"
+    )
 
 
 def test_the_patterns_are_found() -> None:
@@ -66,7 +69,9 @@ _USES = {
     "without_addresses": without_addresses,
     "shown_text": lambda text: shown_text(text, Secret("k" * 32)),
     "forgotten": lambda text: _ANN.text(text),
-    "forgotten, whoever": lambda text: replace(_ANN, likely=None).text(text[: MB // 4]),  # an address in two letters is slow, and linear
+    "forgotten, whoever": lambda text: replace(_ANN, likely=None).text(
+        text[: MB // 4]
+    ),  # an address in two letters is slow, and linear
     "likeness": lambda text: unknown_outcomes._likeness_of_text(text[:10_000], text),
 }
 _UNITS = (

@@ -1,9 +1,9 @@
-"""Commands in processes that have their imports behind them: importing Dagster takes seconds, forking does not.
+"""Commands in processes that have their imports behind them: importing Dagster takes seconds, forking does
+not.
 
-A process of its own imports everything once and forks a child for each command; the child is a whole process with arguments,
-environment, folder and streams of its own, which can be signalled and killed. It ends as a program ends. Not for what happens
-while a program starts: that takes a real one.
-"""
+A process of its own imports everything once and forks a child for each command; the child is a whole process
+with arguments, environment, folder and streams of its own, which can be signalled and killed. It ends as a
+program ends. Not for what happens while a program starts: that takes a real one."""
 
 from __future__ import annotations
 
@@ -32,22 +32,39 @@ from typing import Any
 ROOT = str(Path(__file__).parent.parent)
 _OURS = ("marketing_api", "warehouse", "assets", "pipelines")
 #: What is imported late, by us or by others.
-_LATE = (*("dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime", "openpyxl", "altair", "vl_convert"),)
+_LATE = (
+    *(
+        "dagster._daemon.controller",
+        "pandas",
+        "fsspec.implementations.local",
+        "_strptime",
+        "openpyxl",
+        "altair",
+        "vl_convert",
+    ),
+)
 #: In the words of a command: the id of the process that it is a child of.
 PARENT = "{parent}"
 
 
 class Command:
-    """A running command, as `subprocess.Popen` has it; nothing is typed unless `typed` is given to `communicate`."""
+    """A running command, as `subprocess.Popen` has it; nothing is typed unless `typed` is given to
+    `communicate`."""
 
     def __init__(self, module: str, words: Sequence[str], cwd: Path, env: Mapping[str, str]) -> None:
-        (in_read, in_write), (out_read, out_write), (err_read, err_write), (end_read, end_write) = (os.pipe() for _ in range(4))
+        (in_read, in_write), (out_read, out_write), (err_read, err_write), (end_read, end_write) = (
+            os.pipe() for _ in range(4)
+        )
         theirs = [in_read, out_write, err_write, end_write]
         request = {"module": module, "words": list(words), "cwd": str(cwd), "env": dict(env)}
         socket.send_fds(_server(), [json.dumps(request).encode()], theirs)
         for descriptor in theirs:
             os.close(descriptor)
-        self.stdin, self.stdout, self.stderr = os.fdopen(in_write, "w"), os.fdopen(out_read), os.fdopen(err_read)
+        self.stdin, self.stdout, self.stderr = (
+            os.fdopen(in_write, "w"),
+            os.fdopen(out_read),
+            os.fdopen(err_read),
+        )
         self._end = os.fdopen(end_read, "rb", buffering=0)
         self.returncode: int | None = None
         self._output: dict[str, str] = {}
@@ -86,7 +103,10 @@ class Command:
             with suppress(BrokenPipeError):
                 self.stdin.write(typed or "")
                 self.stdin.close()
-            self._readers = [threading.Thread(target=self._read, args=(name,), daemon=True) for name in ("stdout", "stderr")]
+            self._readers = [
+                threading.Thread(target=self._read, args=(name,), daemon=True)
+                for name in ("stdout", "stderr")
+            ]
             for reader in self._readers:
                 reader.start()
         for reader in self._readers:
@@ -102,7 +122,8 @@ class Command:
 
 
 def remember_migrations() -> None:
-    """Dagster's storage has Alembic import its hundred migrations nine times for each new home, a third of a small sync: once is enough."""
+    """Dagster's storage has Alembic import its hundred migrations nine times for each new home, a third of a
+    small sync: once is enough."""
     from alembic.script import ScriptDirectory
 
     read = ScriptDirectory.from_config
@@ -128,10 +149,20 @@ def _server() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         command = [sys.executable, "-W", "ignore", "-m", "tests.warm", str(theirs.fileno())]
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARKETING_", "DAGSTER_"))}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("MARKETING_", "DAGSTER_"))
+        }
         nowhere = subprocess.DEVNULL
         process = subprocess.Popen(
-            command, cwd=ROOT, env=kept, pass_fds=[theirs.fileno()], stdin=nowhere, stdout=nowhere, start_new_session=True
+            command,
+            cwd=ROOT,
+            env=kept,
+            pass_fds=[theirs.fileno()],
+            stdin=nowhere,
+            stdout=nowhere,
+            start_new_session=True,
         )
 
     def end() -> None:
@@ -163,7 +194,8 @@ def _serve(connection: socket.socket) -> dict[str, Any]:
 
 
 def _fork_watched(descriptors: list[int]) -> None:
-    """Returns in a child of its own; the parent says on the last descriptor which process it is and how it ended."""
+    """Returns in a child of its own; the parent says on the last descriptor which process it is and how it
+    ended."""
     *streams, end = descriptors
     child = os.fork()
     if not child:

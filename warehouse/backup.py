@@ -1,10 +1,11 @@
-"""The backup of a home, and the way back: what cannot be made anew, in a folder or object storage, found whole by its manifest.
+"""The backup of a home, and the way back: what cannot be made anew, in a folder or object storage, found
+whole by its manifest.
 
-Sealed files of the archive stand there under the names they have in the home; what changes stands beside its name with its digest
-(`outbox.sqlite.1f…`), the load log in pieces. `manifest.json` names what belongs together and is swapped last. Nothing is deleted, unless
-people are to be forgotten, and never what has another name than these. A restore believes no other name either.
-Not here: what becomes of the outbox (`pipelines.write_back.outbox.store`), making the warehouse of it (`rebuild`).
-"""
+Sealed files of the archive stand there under the names they have in the home; what changes stands beside its
+name with its digest (`outbox.sqlite.1f…`), the load log in pieces. `manifest.json` names what belongs
+together and is swapped last. Nothing is deleted, unless people are to be forgotten, and never what has
+another name than these. A restore believes no other name either. Not here: what becomes of the outbox
+(`pipelines.write_back.outbox.store`), making the warehouse of it (`rebuild`)."""
 
 import contextlib
 import datetime as dt
@@ -31,7 +32,12 @@ from warehouse.tables import KEPT, WRITEBACKS
 
 _MANIFEST, _LOG, _OUTBOX, _KEPT = "manifest.json", "archive/loads.jsonl", "outbox.sqlite", "kept/"
 #: Files that only ever appear, whole; the others are small.
-_SEALED = ("archive/requests/*/*.parquet", "archive/bodies/*/*", "archive/checkpoints/*", "pushes/*/rows.parquet")
+_SEALED = (
+    "archive/requests/*/*.parquet",
+    "archive/bodies/*/*",
+    "archive/checkpoints/*",
+    "pushes/*/rows.parquet",
+)
 _CHANGING = (
     "archive/unfinished/*.json",
     "archive/forgotten.json",
@@ -69,7 +75,8 @@ class Manifest(msgspec.Struct):
 
 @dataclass
 class BackupReport:
-    """What was sent; of what was missing or damaged there, what was sent anew, and what the home does not have any more."""
+    """What was sent; of what was missing or damaged there, what was sent anew, and what the home does not
+    have any more."""
 
     manifest: Manifest
     sent: list[File]
@@ -87,9 +94,9 @@ def back_up(
     deadline_s: float = DEADLINE_S,
     on_wait: OnWait | None = None,
 ) -> BackupReport:
-    """Send what is not there yet. `verify`: read everything that is there, too. Safe while others use the home, and to be killed.
-    `is_only`: what the home does not have as it is there goes, but for requests and pushes that the home has lost. `home_id`: no other
-    home's backup is there.
+    """Send what is not there yet. `verify`: read everything that is there, too. Safe while others use the
+    home, and to be killed. `is_only`: what the home does not have as it is there goes, but for requests and
+    pushes that the home has lost. `home_id`: no other home's backup is there.
 
     Raises StorageUnavailable, ForeignFolder, and what `connection.connect` raises.
     """
@@ -97,21 +104,37 @@ def back_up(
         before = read_manifest(storage) or Manifest(utc_now(), [])
         _check_same_home(home, storage, before, home_id)
         there = storage.names()
-        bad = {file.stored for file in before.files if not file.is_in(there) or (verify and storage.digest(file.stored) != file.sha256)}
+        bad = {
+            file.stored
+            for file in before.files
+            if not file.is_in(there) or (verify and storage.digest(file.stored) != file.sha256)
+        }
         if is_only:  # what was written anew under its name may be as long as it was
-            bad |= {file.stored for file in before.files if _is_sealed(file.path) and _is_other(home / file.path, file)}
-        sender = _Sender(home, storage, workspace, before, {name: size for name, size in there.items() if name not in bad})
+            bad |= {
+                file.stored
+                for file in before.files
+                if _is_sealed(file.path) and _is_other(home / file.path, file)
+            }
+        sender = _Sender(
+            home, storage, workspace, before, {name: size for name, size in there.items() if name not in bad}
+        )
         manifest = Manifest(utc_now(), [*sender.all(deadline_s, on_wait)], home_id)
         paths = {file.path for file in manifest.files}
         paths |= retired(home / "archive")
         for file in before.files:  # what a home has lost stays in its backup
             is_carried = _is_sealed(file.path) or file.path == _OUTBOX or file.path.startswith(_KEPT)
-            if is_carried and file.path not in paths and not (is_only and file.path.startswith("archive/bodies/")):
+            if (
+                is_carried
+                and file.path not in paths
+                and not (is_only and file.path.startswith("archive/bodies/"))
+            ):
                 manifest.files.append(file)
         storage.write(_MANIFEST, msgspec.json.encode(manifest))
         if is_only:
             kept = {_MANIFEST, *(file.stored for file in manifest.files)}
-            storage.delete([name for name in storage.names() if name not in kept and _WRITTEN.fullmatch(name)])
+            storage.delete(
+                [name for name in storage.names() if name not in kept and _WRITTEN.fullmatch(name)]
+            )
         sent, named = ({file.stored for file in several} for several in (sender.sent, manifest.files))
         return BackupReport(manifest, sender.sent, sorted(bad & sent), sorted(bad & named - sent))
 
@@ -124,7 +147,9 @@ def read_manifest(storage: Storage) -> Manifest | None:
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as problem:
-        raise WarehouseError(f"{_MANIFEST} in {shown(storage.url)} is damaged ({problem}): put back an earlier version of it") from None
+        raise WarehouseError(
+            f"{_MANIFEST} in {shown(storage.url)} is damaged ({problem}): put back an earlier version of it"
+        ) from None
 
 
 def check_place(home: Path, storage: Storage, home_id: str) -> None:
@@ -140,7 +165,8 @@ def _check_same_home(home: Path, storage: Storage, before: Manifest, home_id: st
     if before.home_id != home_id if before.home_id and home_id else is_other:
         where = shown(storage.url)
         raise ForeignFolder(
-            f"{where} holds the backup of another home: `marketing-sync restore` brings it into an empty one; for this one set another "
+            f"{where} holds the backup of another home: `marketing-sync restore` brings it into an empty "
+            "one; for this one set another "
             "MARKETING_BACKUP_URL"
         )
 
@@ -161,29 +187,42 @@ def _with_digest(path: str, digest: str) -> str:
 
 def _any_of(*patterns: str) -> str:
     """As a regular expression."""
-    texts = [re.escape(pattern).replace(r"\*\*/", "(?:[^/]+/)*").replace(r"\*", "[^/]+") for pattern in patterns]
+    texts = [
+        re.escape(pattern).replace(r"\*\*/", "(?:[^/]+/)*").replace(r"\*", "[^/]+") for pattern in patterns
+    ]
     return f"(?:{'|'.join(texts)})"
 
 
 #: Files of a home that are in a backup, and the names that they have there; `.part`: left by a kill.
 _PATH = re.compile(_any_of(*_SEALED, *_CHANGING, _LOG, _OUTBOX, f"{_KEPT}*"))
 _WRITTEN = re.compile(
-    rf"(?:{_any_of(*_SEALED)}|{_any_of(*_CHANGING, _LOG, _OUTBOX, f'{_KEPT}*')}\.[0-9a-f]{{16}})(?:\.[0-9a-f]{{8}}\.part)?"
+    rf"(?:{_any_of(*_SEALED)}|{_any_of(*_CHANGING, _LOG, _OUTBOX, f'{_KEPT}*')}\.[0-9a-f]{{16}})"
+    r"(?:\.[0-9a-f]{8}\.part)?"
 )
 
 
 def _is_ours(file: File, home: Path) -> bool:
-    """Whether a backup would have called it so: no other name of a manifest is believed, nor one that leads out of the home."""
+    """Whether a backup would have called it so: no other name of a manifest is believed, nor one that leads
+    out of the home."""
     is_plain = not any(part in ("", ".", "..") for part in file.path.split("/")) and "\0" not in file.path
     is_named = _PATH.fullmatch(file.path) and file.stored in (file.path, _with_digest(file.path, file.sha256))
     return bool(is_plain and is_named) and (home / file.path).resolve().is_relative_to(home.resolve())
 
 
 class _Sender:
-    """Sends files of a home that are not `there`. The order is that of reference: what a file refers to is sent after it."""
+    """Sends files of a home that are not `there`. The order is that of reference: what a file refers to is
+    sent after it."""
 
-    def __init__(self, home: Path, storage: Storage, workspace: Workspace, before: Manifest, there: dict[str, int]) -> None:
-        self._home, self._storage, self._workspace, self._before, self._there = home, storage, workspace, before, there
+    def __init__(
+        self, home: Path, storage: Storage, workspace: Workspace, before: Manifest, there: dict[str, int]
+    ) -> None:
+        self._home, self._storage, self._workspace, self._before, self._there = (
+            home,
+            storage,
+            workspace,
+            before,
+            there,
+        )
         self.sent: list[File] = []
 
     def all(self, deadline_s: float, on_wait: OnWait | None) -> Iterator[File]:
@@ -197,7 +236,11 @@ class _Sender:
         for path in self._found(_SEALED):
             file = known.get(path)
             with contextlib.suppress(FileNotFoundError):
-                is_there = file is not None and file.is_in(self._there) and file.bytes == (self._home / path).stat().st_size
+                is_there = (
+                    file is not None
+                    and file.is_in(self._there)
+                    and file.bytes == (self._home / path).stat().st_size
+                )
                 yield file if file and is_there else self._send(self._home / path, path)
 
     def _found(self, patterns: tuple[str, ...]) -> list[str]:
@@ -210,7 +253,9 @@ class _Sender:
             return
         log, start = path.read_bytes(), 0
         for piece in (file for file in self._before.files if file.path == _LOG):
-            if hashlib.sha256(log[start : start + piece.bytes]).hexdigest() != piece.sha256 or not piece.is_in(self._there):
+            if hashlib.sha256(
+                log[start : start + piece.bytes]
+            ).hexdigest() != piece.sha256 or not piece.is_in(self._there):
                 break
             yield piece
             start += piece.bytes
@@ -230,7 +275,9 @@ class _Sender:
             ):
                 source.backup(target)
         except sqlite3.Error as problem:
-            raise WarehouseError(f"{path} cannot be backed up ({problem}): `marketing-sync rebuild` mends it") from problem
+            raise WarehouseError(
+                f"{path} cannot be backed up ({problem}): `marketing-sync rebuild` mends it"
+            ) from problem
         yield self._send(copy, _OUTBOX)
 
     def _kept(self, deadline_s: float, on_wait: OnWait | None) -> Iterator[File]:
@@ -238,34 +285,48 @@ class _Sender:
         if not (path := self._home / "warehouse.duckdb").exists():
             return
         with connect(path, read_only=True, deadline_s=deadline_s, on_wait=on_wait) as connection:
-            names = rows(connection, query("kept_tables"), [[table.name for table in KEPT if table is not WRITEBACKS]])
+            names = rows(
+                connection, query("kept_tables"), [[table.name for table in KEPT if table is not WRITEBACKS]]
+            )
             copies = [self._workspace.file(f"{schema}.{name}.parquet") for schema, name in names]
             for (schema, name), copy in zip(names, copies, strict=True):
-                rows(connection, f"copy {quoted(schema)}.{quoted(name)} to {literal(str(copy))} (format parquet, compression zstd)")
+                rows(
+                    connection,
+                    f"copy {quoted(schema)}.{quoted(name)} to {literal(str(copy))} (format parquet, "
+                    "compression zstd)",
+                )
         for copy in copies:  # the warehouse is free again
             yield self._send(copy, f"{_KEPT}{copy.name}")
 
     def _send(self, source: Path, path: str) -> File:
         """As the file `path` of the home. What was sent is read back."""
         digest = sha256(source)
-        file = File(path, path if _is_sealed(path) else _with_digest(path, digest), source.stat().st_size, digest)
+        file = File(
+            path, path if _is_sealed(path) else _with_digest(path, digest), source.stat().st_size, digest
+        )
         if not file.is_in(self._there):
             self._storage.upload(source, file.stored)
             if self._storage.digest(file.stored) != digest:
-                raise StorageUnavailable(f"{shown(self._storage.url)}: {file.stored} did not arrive as it was sent: back up again")
+                raise StorageUnavailable(
+                    f"{shown(self._storage.url)}: {file.stored} did not arrive as it was sent: back up again"
+                )
             self.sent.append(file)
         return file
 
 
 def restore(home: Path, storage: Storage) -> Manifest:
-    """Bring everything back into an empty home, which stays marked `RESTORING`; resumes when it was interrupted.
+    """Bring everything back into an empty home, which stays marked `RESTORING`; resumes when it was
+    interrupted.
 
-    Raises WarehouseError, which names what is missing or damaged (the rest is there), ForeignFolder for a home that is in use.
-    """
+    Raises WarehouseError, which names what is missing or damaged (the rest is there), ForeignFolder for a
+    home that is in use."""
     if (manifest := read_manifest(storage)) is None:
         raise StorageMisconfigured(f"there is no backup in {shown(storage.url)}")
     if not (home / RESTORING).exists() and (used := [name for name in _IN_USE if (home / name).exists()]):
-        raise ForeignFolder(f"{home} is in use ({', '.join(used)}): a backup is restored into an empty home; name one with MARKETING_HOME")
+        raise ForeignFolder(
+            f"{home} is in use ({', '.join(used)}): a backup is restored into an empty home; name one with "
+            "MARKETING_HOME"
+        )
     (make_folder(home) / RESTORING).touch(mode=0o600)
     pieces = itertools.groupby(manifest.files, key=lambda file: file.path)
     with contextlib.closing(Workspace(home / "tmp" / "restore")) as workspace:
@@ -273,7 +334,8 @@ def restore(home: Path, storage: Storage) -> Manifest:
     if bad:
         named = ", ".join(bad[:20]) + (f" and {len(bad) - 20:,} more" if len(bad) > 20 else "")
         raise WarehouseError(
-            f"{len(bad):,} files of {shown(storage.url)} are missing or damaged: {named}. Put them back and run this again"
+            f"{len(bad):,} files of {shown(storage.url)} are missing or damaged: {named}. Put them back and "
+            "run this again"
         )
     return manifest
 

@@ -1,4 +1,5 @@
-"""Fills the `sync` tables that no load fills: requests (from the archive), runs, plans, and writebacks (from the outbox).
+"""Fills the `sync` tables that no load fills: requests (from the archive), runs, plans, and writebacks (from
+the outbox).
 
 Not here: the tables themselves (`tables`), what loads write (`loads.coverage`, `loads.load`).
 """
@@ -18,7 +19,8 @@ from warehouse.tables import REQUESTS, WRITEBACKS
 
 
 def load_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
-    """Add the requests of files that are not shown yet; a file and its requests commit together. Returns how many they have.
+    """Add the requests of files that are not shown yet; a file and its requests commit together. Returns how
+    many they have.
 
     A file of a past month is made of others, whose requests are shown already.
     """
@@ -51,21 +53,25 @@ class Run:
 
 
 def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
-    """Add the run, or replace what was written of it before: it is written ahead of publishing, and once more when it has ended."""
+    """Add the run, or replace what was written of it before: it is written ahead of publishing, and once more
+    when it has ended."""
     with transaction(connection):
         rows(connection, "delete from sync.runs where run_id = ?", [run.run_id])
         rows(connection, "insert into sync.runs by name select unnest($row)", {"row": asdict(run)})
 
 
-#: How each kind of call finds its contacts: (their column in sync.contact_coverage, what that is of a key of the plan, prefix of its
-#: columns there).
-_CALLS = {"timelines": ("contact_id", "key", "timeline"), "coupons": ("email_normalized", "normal_form(key)", "coupon")}
+#: How each kind of call finds its contacts: (their column in sync.contact_coverage, what that is of a key of
+#: the plan, prefix of its columns there).
+_CALLS = {
+    "timelines": ("contact_id", "key", "timeline"),
+    "coupons": ("email_normalized", "normal_form(key)", "coupon"),
+}
 
 
 @dataclass(frozen=True)
 class Planned:
-    """The plan of one account, made `at`: by kind of call a table of `key` (contact id, address), `reason` and `expected` (the chance
-    that there is something new without that reason)."""
+    """The plan of one account, made `at`: by kind of call a table of `key` (contact id, address), `reason`
+    and `expected` (the chance that there is something new without that reason)."""
 
     account: str
     at: dt.datetime
@@ -89,24 +95,40 @@ _SAME = "outbox_begun_at = $begun_at"
 
 
 def shown_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime) -> int:
-    """The revision of the newest change that the table shows of the outbox begun then; 0 when it shows nothing of it."""
-    return int(value(connection, f"select coalesce(max(revision), 0) from sync.writebacks where {_SAME}", {"begun_at": begun_at}))
+    """The revision of the newest change that the table shows of the outbox begun then; 0 when it shows
+    nothing of it."""
+    return int(
+        value(
+            connection,
+            f"select coalesce(max(revision), 0) from sync.writebacks where {_SAME}",
+            {"begun_at": begun_at},
+        )
+    )
 
 
-def write_changes(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime, changes: Iterable[Mapping[str, Any]]) -> int:
-    """Replace what changed; returns how many rows that are. All of it or nothing: the revision tells what is shown.
+def write_changes(
+    connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime, changes: Iterable[Mapping[str, Any]]
+) -> int:
+    """Replace what changed; returns how many rows that are. All of it or nothing: the revision tells what is
+    shown.
 
-    `changes` have the table's columns but for `outbox_begun_at`, each item once. Skipped rows go after a while, as they do in the outbox
-    (`retention.let_go`).
-    """
+    `changes` have the table's columns but for `outbox_begun_at`, each item once. Skipped rows go after a
+    while, as they do in the outbox (`retention.let_go`)."""
     written, waiting = 0, iter(changes)
     with transaction(connection):
         while chunk := list(itertools.islice(waiting, _CHUNK)):
             entries = [dict(change) | {"outbox_begun_at": begun_at} for change in chunk]
             changed = pa.Table.from_pylist(entries, _SCHEMA)
             same = f"{_SAME} and item_id in (select item_id from arrow_writebacks)"
-            rows(connection, f"delete from sync.writebacks where {same}", {"begun_at": begun_at}, arrow_writebacks=changed)
-            shown = "select * replace (nullif(normal_form(email), '') as email_normalized) from arrow_writebacks"
+            rows(
+                connection,
+                f"delete from sync.writebacks where {same}",
+                {"begun_at": begun_at},
+                arrow_writebacks=changed,
+            )
+            shown = (
+                "select * replace (nullif(normal_form(email), '') as email_normalized) from arrow_writebacks"
+            )
             rows(connection, f"insert into sync.writebacks by name {shown}", arrow_writebacks=changed)
             written += len(entries)
     return written
@@ -116,7 +138,9 @@ def refresh_requests(connection: duckdb.DuckDBPyConnection, archive: Archive) ->
     """Show requests as the archive has them now, where their files were written anew."""
     load_requests(connection, archive)
     columns = [column.name for column in REQUESTS.columns]
-    shown, new = (f"({', '.join(f'{table}.{quoted(name)}' for name in columns)})" for table in ("requests", "n"))
+    shown, new = (
+        f"({', '.join(f'{table}.{quoted(name)}' for name in columns)})" for table in ("requests", "n")
+    )
     changed = ", ".join(f"{quoted(name)} = n.{quoted(name)}" for name in columns)
     for _, exchanges in archive.exchanges():
         same = f"n.request_id = requests.request_id and {shown} is distinct from {new}"
@@ -128,5 +152,9 @@ def write_erasures(connection: duckdb.DuckDBPyConnection, places: Sequence[Mappi
     """Add the receipt of an erasure, or replace what was written of it before it was interrupted."""
     with transaction(connection):
         for place in places:
-            rows(connection, "delete from sync.erasures where erasure_id = ? and place = ?", [place["erasure_id"], place["place"]])
+            rows(
+                connection,
+                "delete from sync.erasures where erasure_id = ? and place = ?",
+                [place["erasure_id"], place["place"]],
+            )
             rows(connection, "insert into sync.erasures by name select unnest($row)", {"row": place})

@@ -1,9 +1,9 @@
-"""A process of its own for what others wrote, SQL of an assistant or models of the user's: whatever that does, it can be ended.
+"""A process of its own for what others wrote, SQL of an assistant or models of the user's: whatever that
+does, it can be ended.
 
-Both sides write lines. It is the leader of a group that is killed as a whole: when it is silent for too long, at the end, and, since its
-input ends then, with the process that started it. It knows no secrets: its environment has none. Not here: what it does
-(`published_query`, `own_build`).
-"""
+Both sides write lines. It is the leader of a group that is killed as a whole: when it is silent for too long,
+at the end, and, since its input ends then, with the process that started it. It knows no secrets: its
+environment has none. Not here: what it does (`published_query`, `own_build`)."""
 
 import contextlib
 import os

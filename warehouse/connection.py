@@ -1,11 +1,10 @@
 """Opens a DuckDB file for as long as it is needed, and waits while another process has it.
 
-Belongs here: opening, sharing within the process, waiting. Not here: what DuckDB's errors mean (`duckdb_errors`), which tables the file
-holds (`tables`), what is done to them (`load`).
+Belongs here: opening, sharing within the process, waiting. Not here: what DuckDB's errors mean
+(`duckdb_errors`), which tables the file holds (`tables`), what is done to them (`load`).
 
-DuckDB's lock is a POSIX record lock: a process loses it as soon as it opens and closes the same file by any other means, so
-nothing here or elsewhere may `open()` a warehouse file to look into it.
-"""
+DuckDB's lock is a POSIX record lock: a process loses it as soon as it opens and closes the same file by any
+other means, so nothing here or elsewhere may `open()` a warehouse file to look into it."""
 
 import os
 import random
@@ -28,7 +27,8 @@ from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
 from warehouse.sql import add_normal_form
 
-#: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something that hangs.
+#: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something
+#: that hangs.
 DEADLINE_S = 300.0
 #: Enough for a million contacts; what does not fit goes to a temporary file.
 MEMORY_LIMIT = "400MB"
@@ -53,15 +53,20 @@ _BOUNDING = threading.Lock()
 
 @contextmanager
 def bounded_memory(more: int) -> Iterator[None]:
-    """The process may take so many bytes more than it has, for SQL that others wrote: one at a time. Elsewhere than on Linux it may.
+    """The process may take so many bytes more than it has, for SQL that others wrote: one at a time.
+    Elsewhere than on Linux it may.
 
-    DuckDB's own limit does not count lists such as those of `range(1000000000)`: they took 20 GB, and could not be interrupted.
-    """
+    DuckDB's own limit does not count lists such as those of `range(1000000000)`: they took 20 GB, and could
+    not be interrupted."""
     with _BOUNDING:
         before, hard = resource.getrlimit(resource.RLIMIT_DATA)
         limits = {limit for limit in (before, hard) if limit != resource.RLIM_INFINITY}
         with suppress(OSError):  # where the system does not tell
-            if (taken := re.search(r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)) is not None:
+            if (
+                taken := re.search(
+                    r"^VmData:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE
+                )
+            ) is not None:
                 resource.setrlimit(resource.RLIMIT_DATA, (min({int(taken[1]) * 1024 + more, *limits}), hard))
         try:
             yield
@@ -80,22 +85,27 @@ def connect(
     is_sealed: bool = False,
     on_wait: OnWait | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The DuckDB file at `path`, open for the duration of the `with`; created when it is not there (unless `read_only`).
+    """The DuckDB file at `path`, open for the duration of the `with`; created when it is not there (unless
+    `read_only`).
 
-    Waits up to `deadline_s` seconds while another process has it open; after a second `on_wait` is given the holder, again when that
-    changes. Threads of this process share one DuckDB instance: one writer at a time (the same thread may enter again; its
-    connections do not see each other's open transactions), readers join whoever is there and then get its memory limit and
-    threads. Consume or drop Arrow readers before leaving: a half-read one keeps the file locked. What is not committed is
-    rolled back.
+    Waits up to `deadline_s` seconds while another process has it open; after a second `on_wait` is given the
+    holder, again when that changes. Threads of this process share one DuckDB instance: one writer at a time
+    (the same thread may enter again; its connections do not see each other's open transactions), readers join
+    whoever is there and then get its memory limit and threads. Consume or drop Arrow readers before leaving:
+    a half-read one keeps the file locked. What is not committed is rolled back.
 
-    `is_sealed` (for SQL that others wrote): an instance of its own, read-only, that reaches no file but this one, loads nothing
-    and keeps its settings. It waits until this process has the file closed.
+    `is_sealed` (for SQL that others wrote): an instance of its own, read-only, that reaches no file but this
+    one, loads nothing and keeps its settings. It waits until this process has the file closed.
 
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there is no room.
     """
     real, config = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
     place = _places.setdefault(real, _Place(real))
-    mode = _Mode(read_only or is_sealed, is_sealed, {name: value for name, value in config.items() if value is not None})
+    mode = _Mode(
+        read_only or is_sealed,
+        is_sealed,
+        {name: value for name, value in config.items() if value is not None},
+    )
     connection = _wait_for(place, mode, deadline_s, on_wait)
     try:
         check_version(connection, path)
@@ -126,7 +136,8 @@ class _User(NamedTuple):
 
 @dataclass
 class _Place:
-    """What this process has open at one path: `root` is the instance, the connections handed out are cursors of it."""
+    """What this process has open at one path: `root` is the instance, the connections handed out are cursors
+    of it."""
 
     path: Path
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -151,9 +162,18 @@ class _Place:
     def _blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
         """Whoever of this process has to leave first."""
         if not read_only:
-            return next((user for user in self.users if self.mode.read_only or (user.is_writer and user.thread is not me)), None)
+            return next(
+                (
+                    user
+                    for user in self.users
+                    if self.mode.read_only or (user.is_writer and user.thread is not me)
+                ),
+                None,
+            )
         if self.mode.read_only and self.waiting_writers and all(user.thread is not me for user in self.users):
-            return next(iter(self.users), None)  # or readers that relieve one another would keep writers out for ever
+            return next(
+                iter(self.users), None
+            )  # or readers that relieve one another would keep writers out for ever
         return None
 
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -171,7 +191,9 @@ class _Place:
 _places: dict[Path, _Place] = {}
 
 
-def _wait_for(place: _Place, mode: _Mode, deadline_s: float, on_wait: OnWait | None) -> duckdb.DuckDBPyConnection:
+def _wait_for(
+    place: _Place, mode: _Mode, deadline_s: float, on_wait: OnWait | None
+) -> duckdb.DuckDBPyConnection:
     began = time.monotonic()
     reported: Holder | None = None
     while True:
@@ -200,7 +222,8 @@ def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     config = {
         **mode.config,
-        "temp_directory": f"{path}.tmp",  # inside the home: what does not fit into memory is personal data too
+        # inside the home: what does not fit into memory is personal data too
+        "temp_directory": f"{path}.tmp",
         "autoinstall_known_extensions": False,  # a wrong file must not start a download
     }
     try:
@@ -212,6 +235,8 @@ def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
         raise duckdb_errors.unopened(path, problem) from problem
     if is_new:
         path.chmod(0o600)
-    if not mode.read_only:  # nobody else has it open: a process that was killed left what did not fit into its memory
+    if (
+        not mode.read_only
+    ):  # nobody else has it open: a process that was killed left what did not fit into its memory
         shutil.rmtree(f"{path}.tmp", ignore_errors=True)
     return connection

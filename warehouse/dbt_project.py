@@ -1,8 +1,9 @@
-"""The dbt project of this package as SQL: every model and test, compiled by dbt, and the metrics. `models` runs it.
+"""The dbt project of this package as SQL: every model and test, compiled by dbt, and the metrics. `models`
+runs it.
 
-dbt is the compiler and nothing else: what it writes depends on the project and on its version, so that it runs once for each of these, in a
-process of its own. What it wrote is kept in a folder that this user's homes share, with places for the values of settings.
-"""
+dbt is the compiler and nothing else: what it writes depends on the project and on its version, so that it
+runs once for each of these, in a process of its own. What it wrote is kept in a folder that this user's homes
+share, with places for the values of settings."""
 
 import hashlib
 import json
@@ -25,7 +26,8 @@ from warehouse.errors import WarehouseError
 PROJECT = Path(__file__).parent
 _FOLDERS = ("models", "macros", "tests")
 
-#: The file that dbt believes to work on: its name is the database's in every relation, and is taken out again.
+#: The file that dbt believes to work on: its name is the database's in every relation, and is taken out
+#: again.
 _SCRATCH, _DATABASE = "warehouse.duckdb", '"warehouse".'
 _NODES, _PROBLEM = "nodes.json", "problem.txt"
 
@@ -52,11 +54,11 @@ class ProjectBroken(WarehouseError):
 class Node:
     """A model, or a test of one. Relations are named `schema.table`, e.g. `marts.contact_campaign`.
 
-    `kind`: view, table, incremental or test. `model` and `relation`: its own name and what it makes; of a test, of what it is about.
-    `sql`: its query; of an incremental one, as it runs from nothing. `later_sql`: the query for what an incremental one writes
-    beside the rows that it has, in place of those with the same `key`. `needs`: the relations that it reads. `key` of a test: the
-    columns of which it proves that they identify a row of the model.
-    """
+    `kind`: view, table, incremental or test. `model` and `relation`: its own name and what it makes; of a
+    test, of what it is about. `sql`: its query; of an incremental one, as it runs from nothing. `later_sql`:
+    the query for what an incremental one writes beside the rows that it has, in place of those with the same
+    `key`. `needs`: the relations that it reads. `key` of a test: the columns of which it proves that they
+    identify a row of the model."""
 
     name: str
     kind: str
@@ -93,7 +95,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """`mart`: where its columns are. `expression`: what is added up over rows; of a rate, (numerator, denominator)."""
+    """`mart`: where its columns are. `expression`: what is added up over rows; of a rate, (numerator,
+    denominator)."""
 
     name: str
     mart: str
@@ -113,7 +116,9 @@ def metrics() -> Mapping[str, Metric]:
     """Those of `models/metrics.yml`, which MetricFlow reads, too, by name in the order of the file."""
     import yaml  # only who asks for metrics waits for it
 
-    declared: dict[str, list[dict[str, Any]]] = yaml.safe_load((PROJECT / "models" / "metrics.yml").read_text(encoding="utf-8"))
+    declared: dict[str, list[dict[str, Any]]] = yaml.safe_load(
+        (PROJECT / "models" / "metrics.yml").read_text(encoding="utf-8")
+    )
     measures = {
         measure["name"]: (model["model"].removeprefix("ref('").removesuffix("')"), measure["expr"])
         for model in declared["semantic_models"]
@@ -124,14 +129,19 @@ def metrics() -> Mapping[str, Metric]:
         of = metric["type_params"]
         names = [of["measure"]] if "measure" in of else [of["numerator"], of["denominator"]]
         mart, expression = measures[names[0]]
-        found[metric["name"]] = Metric(metric["name"], mart, (expression, measures[names[1]][1]) if names[1:] else expression)
+        found[metric["name"]] = Metric(
+            metric["name"], mart, (expression, measures[names[1]][1]) if names[1:] else expression
+        )
     return found
 
 
 @cache
 def _project_hash() -> bytes:
     versions = "".join(f"{name} {version(name)}\0" for name in ("dbt-core", "dbt-duckdb", "duckdb"))
-    project = [*PROJECT.glob("*.yml"), *(path for folder in _FOLDERS for path in model_files(PROJECT / folder))]
+    project = [
+        *PROJECT.glob("*.yml"),
+        *(path for folder in _FOLDERS for path in model_files(PROJECT / folder)),
+    ]
     found = hashlib.blake2b(versions.encode(), digest_size=12)
     for path in sorted([*project, Path(__file__)]):
         found.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
@@ -149,7 +159,8 @@ def model_files(folder: Path) -> list[Path]:
 
 
 def compiled(settings: Mapping[str, str]) -> tuple[Node, ...]:
-    """Every model and test in an order in which they can run. `settings`: the values of the project's variables.
+    """Every model and test in an order in which they can run. `settings`: the values of the project's
+    variables.
 
     Takes seconds the first time. Raises ProjectBroken.
     """
@@ -170,63 +181,96 @@ def _node(entry: dict[str, Any], settings: Mapping[str, str]) -> Node:
 
 
 def _compile_into(path: Path, settings: Iterable[str]) -> None:
-    """Have it compiled in a process of its own: that computes for seconds, and threads of this one may be sending requests meanwhile."""
+    """Have it compiled in a process of its own: that computes for seconds, and threads of this one may be
+    sending requests meanwhile."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="models-new-") as made:
         variables = json.dumps({name: _PLACEHOLDER.format(name) for name in settings})
         words = [sys.executable, "-W", "ignore", "-m", __name__, made, variables]
         ran = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"MARKETING_HOME": "."})  # noqa: S603 - our own words
         if ran.returncode:
             why = Path(made) / _PROBLEM
-            said = " ".join((why.read_text(encoding="utf-8") if why.exists() else ran.stderr or ran.stdout).split())
+            said = " ".join(
+                (why.read_text(encoding="utf-8") if why.exists() else ran.stderr or ran.stdout).split()
+            )
             raise ProjectBroken(f"the models cannot be read: {said[-600:]}")
         (Path(made) / _NODES).replace(path)
 
 
 def _nodes(folder: Path, variables: str) -> Iterator[Node]:
-    """Have dbt compile the models: as they run from nothing, and incremental ones once more beside tables that are there."""
+    """Have dbt compile the models: as they run from nothing, and incremental ones once more beside tables
+    that are there."""
     import duckdb
     from dbt.cli.main import dbtRunner
 
-    folders = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT), "--target-path", str(folder), "--log-path", str(folder))
+    folders = (
+        "--project-dir",
+        str(PROJECT),
+        "--profiles-dir",
+        str(PROJECT),
+        "--target-path",
+        str(folder),
+        "--log-path",
+        str(folder),
+    )
     quiet = [*QUIET, *folders, "--vars", variables]
 
     def run(runner: dbtRunner, *words: str) -> Any:
         ran = runner.invoke([*words, *quiet])
         if not ran.success:
-            failed = [result.message for result in getattr(ran.result, "results", ()) if str(result.status) == "error"]
+            failed = [
+                result.message
+                for result in getattr(ran.result, "results", ())
+                if str(result.status) == "error"
+            ]
             raise SystemExit(str(ran.exception or "; ".join(filter(None, failed))))
         return ran.result
 
     parsed = run(dbtRunner(), "parse")
     for node in parsed.nodes.values():
         if str(node.resource_type) != "test" and node.config.materialized not in _KINDS:
-            raise SystemExit(f"model {node.name}: materialized must be {', '.join(_KINDS)}, not {node.config.materialized}")
+            raise SystemExit(
+                f"model {node.name}: materialized must be {', '.join(_KINDS)}, not {node.config.materialized}"
+            )
     runner = dbtRunner(parsed)
     nodes = {result.node.unique_id: result.node for result in run(runner, "compile").results}
     first = {unique_id: node.compiled_code for unique_id, node in nodes.items()}
     incremental = [node for node in nodes.values() if node.config.materialized == "incremental"]
     with duckdb.connect(str(folder / _SCRATCH)) as connection:
         for node in incremental:
-            connection.execute(f'create schema if not exists {node.schema}; create table {node.schema}."{node.alias}" (account varchar)')
+            connection.execute(
+                f'create schema if not exists {node.schema}; create table {node.schema}."{node.alias}" '
+                "(account varchar)"
+            )
     again = ("compile", "--select", *(node.name for node in incremental), "--indirect-selection", "empty")
-    later = {result.node.unique_id: result.node.compiled_code for result in (run(runner, *again).results if incremental else ())}
+    later = {
+        result.node.unique_id: result.node.compiled_code
+        for result in (run(runner, *again).results if incremental else ())
+    }
     names = names_of(parsed)
-    yield from (described(nodes[unique_id], names, first[unique_id], later.get(unique_id, "")) for unique_id in _in_order(nodes))
+    yield from (
+        described(nodes[unique_id], names, first[unique_id], later.get(unique_id, ""))
+        for unique_id in _in_order(nodes)
+    )
 
 
 def names_of(manifest: Any) -> dict[str, str]:
     """Id of a node or source → relation."""
     names = {unique_id: f"{node.schema}.{node.alias}" for unique_id, node in manifest.nodes.items()}
-    return names | {unique_id: f"{node.source_name}.{node.name}" for unique_id, node in manifest.sources.items()}
+    return names | {
+        unique_id: f"{node.source_name}.{node.name}" for unique_id, node in manifest.sources.items()
+    }
 
 
 def _in_order(nodes: Mapping[str, Any]) -> Iterable[str]:
-    """A model behind what it needs, a test as soon as there is what it looks at: what fails a test is not built on."""
+    """A model behind what it needs, a test as soon as there is what it looks at: what fails a test is not
+    built on."""
     graph = {unique_id: set(node.depends_on.nodes) & nodes.keys() for unique_id, node in nodes.items()}
     sorter = TopologicalSorter(graph)
     sorter.prepare()
     while sorter.is_active():
-        ready = sorted(sorter.get_ready(), key=lambda unique_id: (not unique_id.startswith("test."), unique_id))
+        ready = sorted(
+            sorter.get_ready(), key=lambda unique_id: (not unique_id.startswith("test."), unique_id)
+        )
         yield from ready
         sorter.done(*ready)
 
@@ -236,10 +280,20 @@ def described(node: Any, names: Mapping[str, str], first: str, later: str = "") 
     is_test = str(node.resource_type) == "test"
     key: Sequence[str] = ()
     if is_test and getattr(node, "attached_node", None) is None:
-        raise SystemExit(f"test {node.name}: of dbt's tests only generic ones, which stand at a model in its yml, are supported")
+        raise SystemExit(
+            f"test {node.name}: of dbt's tests only generic ones, which stand at a model in its yml, "
+            "are supported"
+        )
     about, config = node.attached_node if is_test else node.unique_id, node.config
-    if is_test and (config.warn_if, config.error_if, config.fail_calc, config.limit) != ("!= 0", "!= 0", "count(*)", None):
-        raise SystemExit(f"test {node.name}: of dbt's settings for tests only `severity` and `where` are supported")
+    if is_test and (config.warn_if, config.error_if, config.fail_calc, config.limit) != (
+        "!= 0",
+        "!= 0",
+        "count(*)",
+        None,
+    ):
+        raise SystemExit(
+            f"test {node.name}: of dbt's settings for tests only `severity` and `where` are supported"
+        )
     if not is_test:
         key = [config.unique_key] if isinstance(config.unique_key, str) else config.unique_key or ()
     elif node.test_metadata.name == "key" and not config.where:
@@ -258,7 +312,11 @@ def described(node: Any, names: Mapping[str, str], first: str, later: str = "") 
         is_warning=is_test and config.severity.lower() == "warn",
         columns={name: _in_a_line(column.description) for name, column in node.columns.items()},
         meta=config.meta,
-        declared={name: column.meta["personal"] for name, column in node.columns.items() if "personal" in column.meta},
+        declared={
+            name: column.meta["personal"]
+            for name, column in node.columns.items()
+            if "personal" in column.meta
+        },
     )
 
 

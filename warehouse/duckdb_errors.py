@@ -1,7 +1,8 @@
-"""What DuckDB's error texts mean: the only module that reads them. In words that say who has the file and what to do.
+"""What DuckDB's error texts mean: the only module that reads them. In words that say who has the file and
+what to do.
 
-DuckDB gives these cases no types of their own, and its texts change with versions: a test names the version and makes each of them happen.
-"""
+DuckDB gives these cases no types of their own, and its texts change with versions: a test names the version
+and makes each of them happen."""
 
 import os
 import re
@@ -15,7 +16,13 @@ from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, Warehouse
 _HELD = re.compile(r"(?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
 _NO_ROOM = ("No space left", "File too large", "quota exceeded")
 _DAMAGED = (
-    *("not a valid DuckDB database", "Corrupt database", "Corrupt WAL", "Could not read enough bytes", "sqlite_scanner"),
+    *(
+        "not a valid DuckDB database",
+        "Corrupt database",
+        "Corrupt WAL",
+        "Could not read enough bytes",
+        "sqlite_scanner",
+    ),
     *("older development version", "Failure while replaying WAL", "is a directory", "Is a directory"),
     *("Failed to decompress", "Serialization Error", "checksum"),
 )
@@ -31,7 +38,11 @@ def is_locked(problem: duckdb.Error) -> bool:
 
 def is_out_of_memory(problem: Exception) -> bool:
     """Whether a query wanted more memory, or more room beside it, than it is allowed."""
-    return isinstance(problem, MemoryError) or "Out of Memory" in str(problem) or "max_temp_directory_size" in str(problem)
+    return (
+        isinstance(problem, MemoryError)
+        or "Out of Memory" in str(problem)
+        or "max_temp_directory_size" in str(problem)
+    )
 
 
 #: DuckDB quotes the values that it chokes on in single quotes; names stand in double ones.
@@ -49,18 +60,28 @@ def discreet_text(text: str) -> str:
 
 
 def query_problem(problem: Exception, *, may_quote: bool = False) -> str:
-    """The message where it is about somebody's query, else only what kind of error it is: it may quote values of the tables.
+    """The message where it is about somebody's query, else only what kind of error it is: it may quote values
+    of the tables.
 
     `may_quote`: whoever reads the message may read the tables, too.
     """
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     if isinstance(problem, duckdb.PermissionException):
         return "it may read the tables and nothing else, no files, extensions or settings"
-    if lines and (may_quote or isinstance(problem, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException)):
-        hint = next((f" ({line})" for line in lines[1:] if line.startswith(("Did you mean", "Candidate bindings"))), "")
+    if lines and (
+        may_quote
+        or isinstance(problem, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException)
+    ):
+        hint = next(
+            (f" ({line})" for line in lines[1:] if line.startswith(("Did you mean", "Candidate bindings"))),
+            "",
+        )
         return lines[0] + hint
     kind = lines[0].partition(":")[0] if lines else type(problem).__name__
-    return f"{kind} (its message is not shown, since it may hold personal data; try the query on the published copy)"
+    return (
+        f"{kind} (its message is not shown, since it may hold personal data; try the query on the "
+        "published copy)"
+    )
 
 
 def is_full(problem: duckdb.Error) -> bool:
@@ -71,11 +92,13 @@ def broken(path: Path, problem: duckdb.Error) -> WarehouseError | None:
     """What to say when there is no room, or the file is damaged; None when the problem is another one."""
     if is_full(problem):
         return WarehouseError(
-            f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came is lost. DuckDB says: {problem}"
+            f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came "
+            f"is lost. DuckDB says: {problem}"
         )
     if any(sign in str(problem) for sign in _DAMAGED):
         return WarehouseDamaged(
-            f"{path} is damaged: run `marketing-sync rebuild`, which sets it aside and makes it anew without a request. "
+            f"{path} is damaged: run `marketing-sync rebuild`, which sets it aside and makes it anew "
+            "without a request. "
             f"DuckDB says: {str(problem).splitlines()[0]}"
         )
     return None
@@ -90,7 +113,8 @@ def unopened(path: Path, problem: duckdb.Error) -> Exception:
         return Held(Holder(os.getpid(), "this program, with other settings"))
     if "newer version of DuckDB" in text:
         return WarehouseTooNew(
-            f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: upgrade this installation "
+            f"{path} was written by a newer DuckDB than the {duckdb.__version__} installed here: upgrade "
+            "this installation "
             f"(or move the file away and run `marketing-sync rebuild`). DuckDB says: {text.splitlines()[0]}"
         )
     return broken(path, problem) or WarehouseError(f"{path} cannot be opened: {text}")
@@ -107,5 +131,15 @@ def _holder(text: str) -> Holder:
         return Holder(pid, program)
     names = [Path(words[0]).name, *words[1:]]
     if names[0].startswith("python") and len(names) > 1:
-        names = names[2:] if names[1] == "-m" else [Path(names[1]).name, *names[2:]] if not names[1].startswith("-") else names[:1]
-    return Holder(pid, " ".join([*names[:1], *(word for word in names[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))]) or program)
+        names = (
+            names[2:]
+            if names[1] == "-m"
+            else [Path(names[1]).name, *names[2:]]
+            if not names[1].startswith("-")
+            else names[:1]
+        )
+    return Holder(
+        pid,
+        " ".join([*names[:1], *(word for word in names[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))])
+        or program,
+    )

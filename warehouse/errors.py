@@ -24,7 +24,8 @@ class WarehouseLocked(WarehouseError):
 
     def __init__(self, path: Path, holder: Holder, waited_s: float) -> None:
         super().__init__(
-            f"{path} is in use by {holder}; waited {waited_s:g} s for it. Let that finish or end it, then run again. "
+            f"{path} is in use by {holder}; waited {waited_s:g} s for it. Let that finish or end it, "
+            "then run again. "
             "To look at the data meanwhile, use the published copy, which is never locked"
         )
         self.holder = holder
@@ -63,7 +64,8 @@ class ForeignFolder(WarehouseError):
 
 
 class StorageUnavailable(WarehouseError):
-    """What is copied elsewhere (lake, backup) could not be written or read there; everything in the home is as it was."""
+    """What is copied elsewhere (lake, backup) could not be written or read there; everything in the home is
+    as it was."""
 
 
 class StorageMisconfigured(StorageUnavailable):
@@ -79,7 +81,8 @@ class ArchiveFull(ArchiveError):
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
-            f"the archive has no room for {path.name} in {path.parent} ({reason}). Nothing recorded before is lost: make room and run again"
+            f"the archive has no room for {path.name} in {path.parent} ({reason}). Nothing recorded before "
+            "is lost: make room and run again"
         )
 
 

@@ -1,10 +1,11 @@
-"""Takes people who asked to be forgotten out of calls, responses and texts: what is personal goes, addresses and ids become pseudonyms.
+"""Takes people who asked to be forgotten out of calls, responses and texts: what is personal goes, addresses
+and ids become pseudonyms.
 
-Nobody's address is kept for that: people are recognised by keyed fingerprints of whole addresses and ids. An entry of a response that is
-about a forgotten person keeps its place, its dates and its counts, so that totals stay right; texts of others lose whole occurrences of
-their address, id and phone number, and nothing else (`Forgotten.found`). Not here: where the fingerprints are kept
-(`warehouse.archive.suppression`), what is archived already (`warehouse.archive.rewriting`), tables (`warehouse.erasure`).
-"""
+Nobody's address is kept for that: people are recognised by keyed fingerprints of whole addresses and ids. An
+entry of a response that is about a forgotten person keeps its place, its dates and its counts, so that totals
+stay right; texts of others lose whole occurrences of their address, id and phone number, and nothing else
+(`Forgotten.found`). Not here: where the fingerprints are kept (`warehouse.archive.suppression`), what is
+archived already (`warehouse.archive.rewriting`), tables (`warehouse.erasure`)."""
 
 import hashlib
 import mmap
@@ -48,21 +49,50 @@ Buffer = bytes | mmap.mmap
 
 #: Stands for a telephone number, in JSON as in words.
 _NO_NUMBER = "0"
-#: A text is searched in parts of so many bytes, and as many more before and behind as a name may take that is escaped.
+#: A text is searched in parts of so many bytes, and as many more before and behind as a name may take that is
+#: escaped.
 _PART, _OVERLAP = 1 << 18, 4096
 #: Names of a pattern at most: of more people everything is looked at.
 _MOST_LIKELY = 24
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
 _IDS = ("id", "contactid", "contact_id")
 LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
-#: Operations whose `id` is that of a contact, in parameters and entries; what an entry has beside it; parameters that are about nobody.
+#: Operations whose `id` is that of a contact, in parameters and entries; what an entry has beside it;
+#: parameters that are about nobody.
 OF_CONTACTS = {each.name for each in AREAS["contacts"] if each is not GETCOUPON}
 _OF_CONTACT = {"email", "registration_date", "registered_at", "timeline"}
 _OF_NOBODY = {"listid", "sourceid", "campaignid", "include", "limit", "page", "status"}
 #: What holds an entry's parts, and what its records are made of under other names.
 _STRUCTURE = {
-    *("response", "header", "errorcode", "data", "items", "timeline", "utm", "automated", "count", "total", "clicks", "details", "email"),
-    *("key", "label", "date", "time", "datetime", "timestamp", "source", "medium", "campaign", "term", "content", "registration_date"),
+    *(
+        "response",
+        "header",
+        "errorcode",
+        "data",
+        "items",
+        "timeline",
+        "utm",
+        "automated",
+        "count",
+        "total",
+        "clicks",
+        "details",
+        "email",
+    ),
+    *(
+        "key",
+        "label",
+        "date",
+        "time",
+        "datetime",
+        "timestamp",
+        "source",
+        "medium",
+        "campaign",
+        "term",
+        "content",
+        "registration_date",
+    ),
     *_IDS,
 }
 #: Details of a timeline's entry that say when and how often, and those that name what was sent.
@@ -71,11 +101,12 @@ _COUNTED, _TITLES = {"send-date", "open-date", "click-date", "links-clicked"}, {
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Who is forgotten, by fingerprints made with `key`. `titles`: subjects of campaigns in lower case, which are about nobody.
+    """Who is forgotten, by fingerprints made with `key`. `titles`: subjects of campaigns in lower case, which
+    are about nobody.
 
-    For as long as people are being taken out, more is known of them: their telephone `numbers` (digits), the `accounts` of their contacts,
-    and `likely`, a pattern (RE2) of what may name them; None where everything has to be looked at.
-    """
+    For as long as people are being taken out, more is known of them: their telephone `numbers` (digits), the
+    `accounts` of their contacts, and `likely`, a pattern (RE2) of what may name them; None where everything
+    has to be looked at."""
 
     key: bytes = field(repr=False)
     fingerprints: frozenset[str] = field(default=frozenset(), repr=False)
@@ -87,20 +118,33 @@ class Forgotten:
     def __bool__(self) -> bool:
         return bool(self.fingerprints)
 
-    def including(self, addresses: Iterable[str], contacts: Iterable[tuple[str, int]], numbers: Iterable[str] = ()) -> Self:
+    def including(
+        self, addresses: Iterable[str], contacts: Iterable[tuple[str, int]], numbers: Iterable[str] = ()
+    ) -> Self:
         """With these people, contacts as (account, id)."""
         names, ids, digits = list(addresses), list(contacts), frozenset(numbers)
-        added = {*map(self.of_address, names), *(self.of_contact(account, contact_id) for account, contact_id in ids)}
+        added = {
+            *map(self.of_address, names),
+            *(self.of_contact(account, contact_id) for account, contact_id in ids),
+        }
         accounts = self.accounts | {account for account, _ in ids}
-        more = replace(self, fingerprints=self.fingerprints | added, numbers=self.numbers | digits, accounts=accounts)
+        more = replace(
+            self, fingerprints=self.fingerprints | added, numbers=self.numbers | digits, accounts=accounts
+        )
         if len(names) + len(ids) + len(digits) > _MOST_LIKELY:
             return replace(more, likely=None)
-        likely = [*map(likely_address, names), *map(likely_number, digits), *([likely_ids(each for _, each in ids)] if ids else [])]
+        likely = [
+            *map(likely_address, names),
+            *map(likely_number, digits),
+            *([likely_ids(each for _, each in ids)] if ids else []),
+        ]
         return replace(more, likely="|".join(sorted({*filter(None, [self.likely]), *likely})) or None)
 
     def fingerprint(self, *parts: str) -> str:
         """32 hex digits."""
-        return hashlib.blake2b("\0".join(parts).encode("utf-8", "replace"), key=self.key, digest_size=16).hexdigest()
+        return hashlib.blake2b(
+            "\0".join(parts).encode("utf-8", "replace"), key=self.key, digest_size=16
+        ).hexdigest()
 
     def of_address(self, address: str) -> str:
         return self.fingerprint("address", normal_form(address))
@@ -115,9 +159,14 @@ class Forgotten:
         return self.of_contact(account, contact_id) in self.fingerprints
 
     def is_named(self, account: str, text: str, *, is_id: bool) -> bool:
-        """Whether a cell of a table is a forgotten person's address or telephone number, or, where it `is_id` of a contact, theirs."""
+        """Whether a cell of a table is a forgotten person's address or telephone number, or, where it `is_id`
+        of a contact, theirs."""
         is_number = bool(self.numbers) and digits_of(text).removeprefix("00") in self.numbers
-        return self.is_address(text) or is_number or (is_id and text.isdecimal() and self.is_contact(account, text))
+        return (
+            self.is_address(text)
+            or is_number
+            or (is_id and text.isdecimal() and self.is_contact(account, text))
+        )
 
     def is_title(self, value: Any) -> bool:
         return isinstance(value, str) and value.strip().lower() in self.titles
@@ -128,7 +177,11 @@ class Forgotten:
 
     def contact(self, account: str, contact_id: int | str) -> int:
         """The pseudonym of a contact: a negative number; of a pseudonym itself."""
-        return int(contact_id) if int(contact_id) < 0 else -int(self.of_contact(account, contact_id)[:12], 16) - 1
+        return (
+            int(contact_id)
+            if int(contact_id) < 0
+            else -int(self.of_contact(account, contact_id)[:12], 16) - 1
+        )
 
     def text(self, text: str, account: str | None = None) -> str:
         """Without what `found` finds."""
@@ -141,10 +194,16 @@ class Forgotten:
     def is_about(self, account: str, operation: str, params: Mapping[str, str]) -> bool:
         """Whether a call names a forgotten person."""
         is_id = operation in OF_CONTACTS
-        return any(self.is_named(account, value, is_id=is_id and name.lower() in _IDS) for name, value in params.items())
+        return any(
+            self.is_named(account, value, is_id=is_id and name.lower() in _IDS)
+            for name, value in params.items()
+        )
 
-    def params(self, account: str, operation: str, params: Mapping[str, str], *, is_about: bool = False) -> dict[str, str]:
-        """Those of a call without what they say of forgotten people; `is_about`: of whom it is known that the call is about them."""
+    def params(
+        self, account: str, operation: str, params: Mapping[str, str], *, is_about: bool = False
+    ) -> dict[str, str]:
+        """Those of a call without what they say of forgotten people; `is_about`: of whom it is known that the
+        call is about them."""
         if not is_about and not self.is_about(account, operation, params):
             return {name: self.text(value, account) for name, value in params.items()}
         kept = {}
@@ -166,7 +225,8 @@ class Forgotten:
         return body if pieces is None else b"".join(pieces)
 
     def file(self, account: str, operation: Operation, params: Mapping[str, str], path: Path) -> bool:
-        """The same for a body in a file, which is written anew in its place when it names somebody; whether it was. Memory stays flat."""
+        """The same for a body in a file, which is written anew in its place when it names somebody; whether
+        it was. Memory stays flat."""
         if path.stat().st_size == 0:
             return False
         with path.open("rb") as file:
@@ -187,16 +247,24 @@ class Forgotten:
         else:
             body = self.body(account, call.operation, call.params, body)
             is_changed = body is not exchange.body
-        params = self.params(account, call.operation.name, call.params, is_about=is_changed and "phone" in call.params)
+        params = self.params(
+            account, call.operation.name, call.params, is_about=is_changed and "phone" in call.params
+        )
         error = exchange.error and self.text(exchange.error, account)
         is_same = not is_changed and params == call.params and error == exchange.error
-        return exchange if is_same else replace(exchange, call=Call(call.operation, params), error=error, body=body)
+        return (
+            exchange
+            if is_same
+            else replace(exchange, call=Call(call.operation, params), error=error, body=body)
+        )
 
     def entry(self, account: str, operation: Operation, entry: Any) -> Any:
         """A single entry, as it was set aside."""
         return _Reading(self, account, operation).value(entry)
 
-    def _pieces(self, account: str, operation: Operation, params: Mapping[str, str], body: Buffer) -> Sequence[bytes | memoryview] | None:
+    def _pieces(
+        self, account: str, operation: Operation, params: Mapping[str, str], body: Buffer
+    ) -> Sequence[bytes | memoryview] | None:
         """What the body is put together of; None when it stays as it is."""
         reading, is_about = _Reading(self, account, operation), self.is_about(account, operation.name, params)
         is_wide = b"\0" in bytes(body[:16])  # UTF-16
@@ -206,7 +274,11 @@ class Forgotten:
             envelope = read_envelope(memoryview(body))
             if isinstance(envelope.text, bytes):  # mended
                 body, places = envelope.text, reading.places(envelope.text)
-            if operation.is_streamed and not is_about and (pieces := reading.pieces(body, places, envelope)) is not None:
+            if (
+                operation.is_streamed
+                and not is_about
+                and (pieces := reading.pieces(body, places, envelope)) is not None
+            ):
                 return pieces if len(pieces) > 1 else None
             document = decode(envelope.text)
             after = reading.entry(document) if is_about else reading.value(document)
@@ -215,8 +287,9 @@ class Forgotten:
             return []
 
     def found(self, text: Buffer, account: str | None = None) -> Iterator[tuple[int, int, str]]:
-        """Where whole addresses, ids and telephone numbers of theirs stand, however they are escaped: (begin, end, what stands for it), in
-        order, none in another. What removes and what proves it both go by this."""
+        """Where whole addresses, ids and telephone numbers of theirs stand, however they are escaped: (begin,
+        end, what stands for it), in order, none in another. What removes and what proves it both go by
+        this."""
         behind = 0
         for begin in range(0, len(text), _PART):
             start, stop = max(0, begin - _OVERLAP), begin + _PART
@@ -224,7 +297,9 @@ class Forgotten:
             if not self._may_be_in(raw):
                 continue
             meant = Unescaped(raw)
-            for mention, instead in sorted(self._mentions(meant.text, [account] if account else sorted(self.accounts))):
+            for mention, instead in sorted(
+                self._mentions(meant.text, [account] if account else sorted(self.accounts))
+            ):
                 first, last = start + meant.place(mention.begin), start + meant.place(mention.end)
                 if behind <= first < stop:
                     yield first, last, instead
@@ -240,14 +315,20 @@ class Forgotten:
         for possible in addresses(text):
             yield from ((each, self.address(each.text)) for each in possible if self.is_address(each.text))
         for each in contact_ids(text):
-            ids = (str(self.contact(account, each.text)) for account in accounts if self.is_contact(account, each.text))
+            ids = (
+                str(self.contact(account, each.text))
+                for account in accounts
+                if self.is_contact(account, each.text)
+            )
             yield from ((each, pseudonym) for pseudonym in islice(ids, 1))
         yield from ((each, _NO_NUMBER) for each in telephone_numbers(text, self.numbers))
 
 
 def is_pseudonym(text: str | None, *, is_id: bool = False) -> bool:
     """Whether an address, or a contact's id, is that of somebody who was forgotten."""
-    return text is not None and (text.endswith(f"@{DOMAIN}") or (is_id and text.startswith("-") and text[1:].isdecimal()))
+    return text is not None and (
+        text.endswith(f"@{DOMAIN}") or (is_id and text.startswith("-") and text[1:].isdecimal())
+    )
 
 
 @cache
@@ -277,7 +358,8 @@ class _Reading:
         return sorted(set(found))
 
     def pieces(self, body: Buffer, places: list[int], envelope: Envelope) -> list[bytes | memoryview] | None:
-        """Of a listing that may be huge: only entries that name somebody are decoded. None when somebody is named elsewhere."""
+        """Of a listing that may be huge: only entries that name somebody are decoded. None when somebody is
+        named elsewhere."""
         pieces, whole, last, seen = list[bytes | memoryview](), memoryview(body), 0, 0
         for begin, raw in _entries(body, envelope.payload(self.operation)):
             first, seen = seen, bisect_left(places, begin + len(raw), seen)
@@ -294,7 +376,9 @@ class _Reading:
         """Whatever is about nobody in particular, with the entries and addresses in it."""
         if isinstance(value, dict):
             return (
-                self.entry(value) if self._is_of_forgotten(value) else {self._text(name): self.value(each) for name, each in value.items()}
+                self.entry(value)
+                if self._is_of_forgotten(value)
+                else {self._text(name): self.value(each) for name, each in value.items()}
             )
         if isinstance(value, list):
             return [self.value(each) for each in value]
@@ -307,7 +391,9 @@ class _Reading:
         if any(map(self.forgotten.is_address, entry.values())):
             return True
         is_of_contact = self.operation.name in OF_CONTACTS and _OF_CONTACT.intersection(map(str.lower, entry))
-        return bool(is_of_contact) and any(name.lower() in _IDS and self._is_contact(value) for name, value in entry.items())
+        return bool(is_of_contact) and any(
+            name.lower() in _IDS and self._is_contact(value) for name, value in entry.items()
+        )
 
     def _is_contact(self, value: Any, *, is_certain: bool = False) -> bool:
         """Whether it is the id of a forgotten contact; `is_certain`: of an entry that is about one."""
@@ -316,11 +402,16 @@ class _Reading:
         return is_id and (is_certain or self.forgotten.is_contact(self.account, contact_id))
 
     def entry(self, entry: Any) -> Any:
-        """What is about a forgotten person: names that are known and not personal stay, with what they hold."""
+        """What is about a forgotten person: names that are known and not personal stay, with what they
+        hold."""
         if isinstance(entry, list):
             return [self.entry(each) for each in entry]
         if isinstance(entry, dict):
-            return {name: self._member(name.lower(), each) for name, each in entry.items() if self._stays(name.lower(), each)}
+            return {
+                name: self._member(name.lower(), each)
+                for name, each in entry.items()
+                if self._stays(name.lower(), each)
+            }
         if isinstance(entry, str):
             link = LINK.match(entry)
             return self._text("".join(link.groups()) if link else entry)
@@ -328,14 +419,20 @@ class _Reading:
 
     def _stays(self, name: str, value: Any) -> bool:
         is_known = name in _kept_names(self.operation) or (name.isdecimal() and isinstance(value, dict))
-        return is_known or self.forgotten.is_address(value) or (name == "snippet" and self.forgotten.is_title(value))
+        return (
+            is_known
+            or self.forgotten.is_address(value)
+            or (name == "snippet" and self.forgotten.is_title(value))
+        )
 
     def _member(self, name: str, value: Any) -> Any:
         if name == "email" and isinstance(value, str) and "@" in value:
             return self.forgotten.address(value)
         if name in _IDS and self._is_contact(value, is_certain=not self.operation.echo):
             pseudonym = self.forgotten.contact(self.account, str(value).strip())
-            return str(pseudonym) if isinstance(value, str) else pseudonym  # another type would pass for a change of the service
+            return (
+                str(pseudonym) if isinstance(value, str) else pseudonym
+            )  # another type would pass for a change of the service
         if name == "header":
             return self.value(value)
         return details(value, self.forgotten) if name == "details" else self.entry(value)
@@ -354,8 +451,8 @@ def _entries(body: Buffer, payload: msgspec.Raw | None) -> Iterator[tuple[int, b
 
 
 def details(value: Any, forgotten: Forgotten) -> Any:
-    """Of a timeline entry's details (`[{key, label, value}]`, or an object that is numbered) those that tell when, how often, and what
-    was sent to many."""
+    """Of a timeline entry's details (`[{key, label, value}]`, or an object that is numbered) those that tell
+    when, how often, and what was sent to many."""
     if isinstance(value, dict):
         return {name: each for name, each in value.items() if _stays(each, forgotten)}
     return [each for each in value if _stays(each, forgotten)] if isinstance(value, list) else None

@@ -1,11 +1,12 @@
-"""The published tables as Parquet: in a folder of the user's, and in the lake, those of every shard in one folder of object storage.
+"""The published tables as Parquet: in a folder of the user's, and in the lake, those of every shard in one
+folder of object storage.
 
     shards/SHARD/manifest.json                              the version that is current; swapped last
     shards/SHARD/VERSION/SCHEMA.TABLE.DIGEST.parquet        never written over
 
-A shard writes below its own name only, so that nothing has to be locked. A version that was superseded stays for `GRACE`, for whoever is
-reading it, unless it shows more of people. Not here: what is published (`publish`), the storage (`storage`).
-"""
+A shard writes below its own name only, so that nothing has to be locked. A version that was superseded stays
+for `GRACE`, for whoever is reading it, unless it shows more of people. Not here: what is published
+(`publish`), the storage (`storage`)."""
 
 import datetime as dt
 import os
@@ -84,10 +85,17 @@ _decode = msgspec.json.Decoder(Manifest).decode
 
 
 def export(
-    home: Path, storage: Storage, shard: str, now: dt.datetime | None = None, *, keep_earlier: bool = True, home_id: str = ""
+    home: Path,
+    storage: Storage,
+    shard: str,
+    now: dt.datetime | None = None,
+    *,
+    keep_earlier: bool = True,
+    home_id: str = "",
 ) -> Manifest:
-    """Export what `home` has published; a version that is current already is not sent again, nor a file that got there before a failure.
-    `keep_earlier`: versions that were superseded stay for a while. `home_id`: no other home exports this shard.
+    """Export what `home` has published; a version that is current already is not sent again, nor a file that
+    got there before a failure. `keep_earlier`: versions that were superseded stay for a while. `home_id`: no
+    other home exports this shard.
 
     Raises NothingPublished, StorageUnavailable and ForeignFolder.
     """
@@ -101,11 +109,16 @@ def export(
         before, version = check_shard(storage, shard, home_id), f"{published.published_at:%Y%m%dT%H%M%S%fZ}"
         current = before if before and before.version == version else None
         if current is None:
-            known = before.earlier | {before.version: Superseded(now, before.published)} if before and keep_earlier else {}
+            known = (
+                before.earlier | {before.version: Superseded(now, before.published)}
+                if before and keep_earlier
+                else {}
+            )
             earlier = {
                 name: each
                 for name, each in known.items()
-                if now - each.at < GRACE and not each.published.shows_more_than(published.personal_data, published.group_min)
+                if now - each.at < GRACE
+                and not each.published.shows_more_than(published.personal_data, published.group_min)
             }
             earlier.pop(version, None)
             current = Manifest(shard, version, published, [], earlier, home_id)
@@ -123,7 +136,9 @@ def export(
 
 
 #: A file of a version, and one that a kill left of it; or of the manifest.
-_WRITTEN = re.compile(r"(\d{8}T\d{12}Z)/[^/]+\.[0-9a-f]{8}\.parquet(?:\.[0-9a-f]{8}\.part)?|manifest\.json\.[0-9a-f]{8}\.part")
+_WRITTEN = re.compile(
+    r"(\d{8}T\d{12}Z)/[^/]+\.[0-9a-f]{8}\.parquet(?:\.[0-9a-f]{8}\.part)?|manifest\.json\.[0-9a-f]{8}\.part"
+)
 
 
 def check_shard(storage: Storage, shard: str, home_id: str) -> Manifest | None:
@@ -131,7 +146,8 @@ def check_shard(storage: Storage, shard: str, home_id: str) -> Manifest | None:
     found = manifest(storage, shard)
     if found and found.home_id not in ("", home_id):
         raise ForeignFolder(
-            f"shard {shard} of {shown(storage.url)} is another home's: set another MARKETING_LAKE_URL; if that home is gone for good, "
+            f"shard {shard} of {shown(storage.url)} is another home's: set another MARKETING_LAKE_URL; if "
+            "that home is gone for good, "
             f"remove {_SHARDS}/{shard} there"
         )
     return found
@@ -144,11 +160,17 @@ def _written(connection: duckdb.DuckDBPyConnection, shard: str, path: Path) -> I
         source = f"select {first}* from {qualified(relation)}"
         count = _write_parquet(connection, source, path)
         digest, (schema, name) = sha256(path), relation.split(".", 1)
-        yield LakeTable(schema, name, f"{relation}.{digest[:8]}.parquet", count, path.stat().st_size, digest, columns)
+        yield LakeTable(
+            schema, name, f"{relation}.{digest[:8]}.parquet", count, path.stat().st_size, digest, columns
+        )
 
 
 def _write_parquet(connection: duckdb.DuckDBPyConnection, source: str, path: Path, options: str = "") -> int:
-    return int(value(connection, f"copy ({source}) to {literal(str(path))} (format parquet, compression zstd{options})"))
+    return int(
+        value(
+            connection, f"copy ({source}) to {literal(str(path))} (format parquet, compression zstd{options})"
+        )
+    )
 
 
 def manifest(storage: Storage, shard: str) -> Manifest | None:
@@ -165,18 +187,32 @@ def manifests(storage: Storage) -> dict[str, Manifest | None]:
         return dict(zip(shards, pool.map(lambda shard: manifest(storage, shard), shards), strict=True))
 
 
-def problems(found: Mapping[str, Manifest | None], now: dt.datetime, there: Mapping[str, int] | None = None) -> Iterator[str]:
-    """What a person should know of the lake, a sentence each; of missing files where those that are `there` are given."""
+def problems(
+    found: Mapping[str, Manifest | None], now: dt.datetime, there: Mapping[str, int] | None = None
+) -> Iterator[str]:
+    """What a person should know of the lake, a sentence each; of missing files where those that are `there`
+    are given."""
     for shard, each in found.items():
         if each is None:
             yield f"shard {shard} has no manifest that can be read: `marketing-sync publish` there writes one"
             continue
-        if missing := [name for name, size in each.files.items() if there is not None and there.get(name) != size]:
-            yield f"shard {shard}: {len(missing):,} files are missing or cut ({missing[0]}, …); `marketing-sync publish` there sends anew"
+        if missing := [
+            name for name, size in each.files.items() if there is not None and there.get(name) != size
+        ]:
+            yield (
+                f"shard {shard}: {len(missing):,} files are missing or cut ({missing[0]}, …); "
+                "`marketing-sync publish` there sends anew"
+            )
         if now - each.published.published_at > LATE:
-            yield f"shard {shard} has not been exported since {each.published.published_at:%Y-%m-%d %H:%M} UTC: look at its runs"
+            yield (
+                f"shard {shard} has not been exported since {each.published.published_at:%Y-%m-%d %H:%M} "
+                "UTC: look at its runs"
+            )
     if len(modes := {str(each.published.personal_data) for each in found.values() if each}) > 1:
-        yield f"shards differ in what they show of people ({', '.join(sorted(modes))}): set MARKETING_PERSONAL_DATA alike"
+        yield (
+            f"shards differ in what they show of people ({', '.join(sorted(modes))}): set "
+            "MARKETING_PERSONAL_DATA alike"
+        )
 
 
 def views(storage: Storage, found: Iterable[Manifest]) -> Iterator[str]:
@@ -184,12 +220,17 @@ def views(storage: Storage, found: Iterable[Manifest]) -> Iterator[str]:
     files: dict[tuple[str, str], list[str]] = {}
     for shard in found:
         for table in shard.tables:
-            files.setdefault((table.schema, table.name), []).append(literal(storage.address(f"{shard.folder}/{table.file}")))
+            files.setdefault((table.schema, table.name), []).append(
+                literal(storage.address(f"{shard.folder}/{table.file}"))
+            )
     for schema in sorted({schema for schema, _ in files} | {"fleet"}):
         yield f"create schema if not exists {quoted(schema)}"
     for (schema, name), paths in sorted(files.items()):
         listed = ",\n    ".join(paths)
-        yield f"create or replace view {quoted(schema)}.{quoted(name)} as from read_parquet([\n    {listed}\n], union_by_name = true)"
+        yield (
+            f"create or replace view {quoted(schema)}.{quoted(name)} as from read_parquet([\n    "
+            f"{listed}\n], union_by_name = true)"
+        )
     yield "create or replace view fleet.shards as select shard, * exclude (shard) from sync.published"
     yield query("fleet_accounts")
 
@@ -223,7 +264,8 @@ def write_views(path: Path, storage: Storage, found: Iterable[Manifest]) -> None
             Path(f"{unfinished}{suffix}").unlink(missing_ok=True)
 
 
-# ---- a folder of the user's, for other engines: FOLDER/SCHEMA/TABLE/account=…/*.parquet. It is a symbolic link to the export that it shows
+# ---- a folder of the user's, for other engines: FOLDER/SCHEMA/TABLE/account=…/*.parquet. It is a symbolic
+# link to the export that it shows
 
 
 #: Files that are written at the same time; each keeps its rows in memory until it has enough of them.
@@ -258,15 +300,20 @@ class Export:
 
 
 def export_parquet(published: Path, folder: Path) -> Export:
-    """Write every table of the published file at `published` to `folder`, in place of an earlier export, which goes.
+    """Write every table of the published file at `published` to `folder`, in place of an earlier export,
+    which goes.
 
-    Raises NothingPublished without that file, ForeignFolder when `folder` is a folder or file that this did not make.
-    """
+    Raises NothingPublished without that file, ForeignFolder when `folder` is a folder or file that this did
+    not make."""
     folder = folder.absolute()
-    ours = re.compile(rf"\.{re.escape(folder.name)}-\d{{8}}T\d{{12}}Z-[0-9a-f]{{8}}(\.link)?")  # exports, and links that a kill left
+    ours = re.compile(
+        rf"\.{re.escape(folder.name)}-\d{{8}}T\d{{12}}Z-[0-9a-f]{{8}}(\.link)?"
+    )  # exports, and links that a kill left
     is_free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
     if not (ours.fullmatch(str(folder.readlink())) if folder.is_symlink() else is_free):
-        raise ForeignFolder(f"{folder} is not an earlier export: name a folder that does not exist, or an empty one")
+        raise ForeignFolder(
+            f"{folder} is not an earlier export: name a folder that does not exist, or an empty one"
+        )
     target = make_folder(folder.parent) / f".{folder.name}-{new_name()}"
     target.mkdir(mode=0o700)
     try:

@@ -1,8 +1,9 @@
-"""Which columns of the models are derived from personal ones, and which columns each is made of, by the models' SQL.
+"""Which columns of the models are derived from personal ones, and which columns each is made of, by the
+models' SQL.
 
-A column is personal when any column that its value is made of is personal. Conditions, counts and the order of rows carry no value.
-What cannot be resolved counts as personal. Not here: what is personal in `source` and `sync` (declared there), who notes what is worked out
-(`model_files`, `own_models`), who uses it (`masking`).
+A column is personal when any column that its value is made of is personal. Conditions, counts and the order
+of rows carry no value. What cannot be resolved counts as personal. Not here: what is personal in `source` and
+`sync` (declared there), who notes what is worked out (`model_files`, `own_models`), who uses it (`masking`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +29,15 @@ Derived = dict[str, dict[str, Sources]]
 Types = Mapping[str, Mapping[str, str]]
 
 #: Whatever they look at, their value is true, false or a number of rows.
-_TELLS_NOTHING = (exp.Predicate, exp.Connector, exp.Not, exp.LogicalAnd, exp.LogicalOr, exp.Count, exp.CountIf)
+_TELLS_NOTHING = (
+    exp.Predicate,
+    exp.Connector,
+    exp.Not,
+    exp.LogicalAnd,
+    exp.LogicalOr,
+    exp.Count,
+    exp.CountIf,
+)
 #: Parts of an expression that choose or order values and are none.
 _CHOOSES: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Window: ("partition_by", "order"),
@@ -41,20 +50,30 @@ _CHOOSES: Mapping[type[exp.Expr], tuple[str, ...]] = {
 
 def listed(derived: Derived) -> dict[str, dict[str, list[str]]]:
     """The same in an order, for JSON."""
-    return {relation: {name: sorted(found) for name, found in columns.items()} for relation, columns in sorted(derived.items())}
+    return {
+        relation: {name: sorted(found) for name, found in columns.items()}
+        for relation, columns in sorted(derived.items())
+    }
 
 
-def follow(models: Iterable[Node], types: Types, others: Mapping[str, Mapping[str, Iterable[str]]] = {}) -> Derived:
-    """The columns of the models. `types`: relation → column → type. `others`: what is known of relations beside them.
+def follow(
+    models: Iterable[Node], types: Types, others: Mapping[str, Mapping[str, Iterable[str]]] = {}
+) -> Derived:
+    """The columns of the models. `types`: relation → column → type. `others`: what is known of relations
+    beside them.
 
     Models read one another, and incremental ones themselves: all are read again until nothing is added.
     """
     scopes = _scopes(models, types)
     made = {node.relation: dict.fromkeys(types[node.relation], NOTHING) for node, _ in scopes}
-    known = {relation: {name: frozenset(found) for name, found in columns.items()} for relation, columns in others.items()} | made
+    known = {
+        relation: {name: frozenset(found) for name, found in columns.items()}
+        for relation, columns in others.items()
+    } | made
     for table in ALL_TABLES:
         known[table.qualified] = {
-            column.name: frozenset({f"{table.name}.{column.name}"}) if column.is_personal else NOTHING for column in table.columns
+            column.name: frozenset({f"{table.name}.{column.name}"}) if column.is_personal else NOTHING
+            for column in table.columns
         }
     before: Derived = {}
     while before != made:
@@ -65,16 +84,22 @@ def follow(models: Iterable[Node], types: Types, others: Mapping[str, Mapping[st
 
 
 def made_of(models: Iterable[Node], types: Types) -> Derived:
-    """Model → column → the columns, as `schema.table.column`, of the relations it reads that its value is made of, as far as known.
+    """Model → column → the columns, as `schema.table.column`, of the relations it reads that its value is
+    made of, as far as known.
 
     Here what is counted, and what chooses or orders values, belongs to it: that is where a figure comes from.
     """
-    known = {relation: {name: frozenset({f"{relation}.{name}"}) for name in columns} for relation, columns in types.items()}
+    known = {
+        relation: {name: frozenset({f"{relation}.{name}"}) for name in columns}
+        for relation, columns in types.items()
+    }
     found: Derived = {}
     for node, scope in _scopes(models, types):
         columns = found.setdefault(node.relation, dict.fromkeys(types[node.relation], NOTHING))
         for name, sources in _Reading(known, is_of_values=False).outputs(scope) if scope else ():
-            columns[name] |= {source for source in sources - UNKNOWN if not source.startswith(f"{node.relation}.")}
+            columns[name] |= {
+                source for source in sources - UNKNOWN if not source.startswith(f"{node.relation}.")
+            }
     return found
 
 
@@ -88,11 +113,21 @@ def _scopes(models: Iterable[Node], types: Types) -> list[tuple[Node, Scope | No
     def scope(sql: str) -> Scope | None:
         try:
             tree = sqlglot.parse_one(sql, dialect="duckdb")
-            return build_scope(qualify(tree, schema=schema, dialect="duckdb", validate_qualify_columns=False, quote_identifiers=False))
+            return build_scope(
+                qualify(
+                    tree,
+                    schema=schema,
+                    dialect="duckdb",
+                    validate_qualify_columns=False,
+                    quote_identifiers=False,
+                )
+            )
         except SqlglotError:
             return None
 
-    return [(node, scope(sql)) for node in models for sql in dict.fromkeys((node.sql, node.later_sql or node.sql))]
+    return [
+        (node, scope(sql)) for node in models for sql in dict.fromkeys((node.sql, node.later_sql or node.sql))
+    ]
 
 
 def _add(node: Node, scope: Scope | None, known: Derived) -> None:
@@ -129,7 +164,9 @@ class _Reading:
         left, right = (self.outputs(side) for side in scope.set_operation_scopes)
         if expression.args.get("by_name"):
             both = dict(left), dict(right)
-            yield from ((name, both[0].get(name, NOTHING) | both[1].get(name, NOTHING)) for name in both[0] | both[1])
+            yield from (
+                (name, both[0].get(name, NOTHING) | both[1].get(name, NOTHING)) for name in both[0] | both[1]
+            )
         else:
             yield from ((name, one | other) for (name, one), (_, other) in zip(left, right, strict=True))
 
@@ -142,8 +179,14 @@ class _Reading:
             inner = next((one for one in scope.subquery_scopes if one.expression is node.unnest()), None)
             return UNKNOWN if inner is None else NOTHING.union(*(found for _, found in self.outputs(inner)))
         chooses = _CHOOSES.get(type(node), ()) if self._is_of_values else ()
-        parts = [value if isinstance(value, list) else [value] for name, value in node.args.items() if name not in chooses]
-        return NOTHING.union(*(self._made_of(part, scope) for part in chain(*parts) if isinstance(part, exp.Expr)))
+        parts = [
+            value if isinstance(value, list) else [value]
+            for name, value in node.args.items()
+            if name not in chooses
+        ]
+        return NOTHING.union(
+            *(self._made_of(part, scope) for part in chain(*parts) if isinstance(part, exp.Expr))
+        )
 
     def _column(self, column: exp.Column, scope: Scope) -> Sources:
         source = scope.sources.get(column.table)

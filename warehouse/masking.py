@@ -1,8 +1,9 @@
-"""Personal data: which columns hold it, for every schema of the file, and what becomes of it in a copy that others read.
+"""Personal data: which columns hold it, for every schema of the file, and what becomes of it in a copy that
+others read.
 
-`source` and `sync` tables declare it (`Column.is_personal`). For models it follows from their SQL (`lineage`): a column that is made
-of a personal one is personal. Nobody has to mark anything, and a column that nobody knows is personal.
-"""
+`source` and `sync` tables declare it (`Column.is_personal`). For models it follows from their SQL
+(`lineage`): a column that is made of a personal one is personal. Nobody has to mark anything, and a column
+that nobody knows is personal."""
 
 import hashlib
 import hmac
@@ -34,7 +35,9 @@ LINEAGE = Path(__file__).with_name("lineage.json")
 ColumnSources = Mapping[str, Mapping[str, Sequence[str]]]
 
 
-def is_personal(schema: str, table: str, column: str, own: Mapping[str, Mapping[str, Sequence[str]]] = {}) -> bool:
+def is_personal(
+    schema: str, table: str, column: str, own: Mapping[str, Mapping[str, Sequence[str]]] = {}
+) -> bool:
     """Whether the column names, reaches or quotes a person. `own`: what is known of models of the user's."""
     if schema == UNDECLARED and column in ("account", *TABLES[table].key):
         schema = "source"
@@ -46,44 +49,68 @@ def is_personal(schema: str, table: str, column: str, own: Mapping[str, Mapping[
 
 @cache
 def lineage() -> Mapping[str, Any]:
-    """`columns`: table → column → the personal columns it is made of. `small_groups`: how rows stand for groups of people, where that is
-    to be kept from telling of a few, as the yml of models declares (`Masking.relation`).
-    """
+    """`columns`: table → column → the personal columns it is made of. `small_groups`: how rows stand for
+    groups of people, where that is to be kept from telling of a few, as the yml of models declares
+    (`Masking.relation`)."""
     found: Mapping[str, Any] = json.loads(LINEAGE.read_text(encoding="utf-8"))
     return found
 
 
-_DECLARED = {(table.qualified, column.name): column.is_personal for table in ALL_TABLES for column in table.columns}
+_DECLARED = {
+    (table.qualified, column.name): column.is_personal for table in ALL_TABLES for column in table.columns
+}
 
 
 #: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one; 64 for links.
 _DIGITS, _LINK_DIGITS = 32, 16
 #: Texts that are kept as they are shown: links repeat.
 _CACHED = 10_000
-#: What an e-mail address may be a whole one of, also as it stands in a link; nothing around it is taken with it.
+#: What an e-mail address may be a whole one of, also as it stands in a link; nothing around it is taken with
+#: it.
 _WORD = re.compile(r"[^\s\"'<>()\[\]{}=&?,;:|/\\]+")
 _ADDRESS = re.compile(r".(@|%40|%2540).", re.DOTALL)
 
-#: Parameters of links that say something about a campaign or a page and never about a person; `utm_` with anything behind it.
-HARMLESS = ("utm_[a-z_]+", "lang", "locale", "hl", "currency", "category", "page", "sort", "view", "tab", "format")
+#: Parameters of links that say something about a campaign or a page and never about a person; `utm_` with
+#: anything behind it.
+HARMLESS = (
+    "utm_[a-z_]+",
+    "lang",
+    "locale",
+    "hl",
+    "currency",
+    "category",
+    "page",
+    "sort",
+    "view",
+    "tab",
+    "format",
+)
 #: Letters, digits and blanks: not what another address could stand in, escaped or not.
 _HARMLESS = re.compile(rf"({'|'.join(HARMLESS)})=(?:[\w.,~+-]++|%20|%[89a-f][0-9a-f])*+", re.IGNORECASE)
 _SCHEME = r"(?:[a-z][a-z0-9+.-]*:)?//"
-#: Where a link may stand in a text: from a quote before it to the next one, as it may have blanks in it; else up to a blank.
-_PART = re.compile(rf"\"{_SCHEME}(?:[^\"\\]|\\.)*|'{_SCHEME}(?:[^'\"\\]|\\.)*|(?:[^\s\"'<>\\]|(?<!\\)\\+[/u])+", re.IGNORECASE | re.DOTALL)
+#: Where a link may stand in a text: from a quote before it to the next one, as it may have blanks in it; else
+#: up to a blank.
+_PART = re.compile(
+    rf"\"{_SCHEME}(?:[^\"\\]|\\.)*|'{_SCHEME}(?:[^'\"\\]|\\.)*|(?:[^\s\"'<>\\]|(?<!\\)\\+[/u])+",
+    re.IGNORECASE | re.DOTALL,
+)
 _BEGINS_LINK = re.compile(rf"{_SCHEME}|www\.|/", re.IGNORECASE)
 _USER = re.compile(r"//[^/]*@")
 #: Types that hold no text. What others hold, such as structs, is not looked into and counts as personal.
-_PLAIN_TYPE = re.compile(r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(.*\)|DATE|TIME.*|INTERVAL|UUID)(\[\d*\])*")
+_PLAIN_TYPE = re.compile(
+    r"(BOOLEAN|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(.*\)|DATE|TIME.*|INTERVAL|UUID)(\[\d*\])*"
+)
 
 
 class Masking:
     """The SQL that turns a column into what may be shown. `key` is needed to hash, and for nothing else.
 
-    `group_min`: a group with a name that tells of its people is not shown by itself when it has fewer of them.
-    """
+    `group_min`: a group with a name that tells of its people is not shown by itself when it has fewer of
+    them."""
 
-    def __init__(self, personal_data: PersonalData, key: Secret | None = None, group_min: int = GROUP_MIN) -> None:
+    def __init__(
+        self, personal_data: PersonalData, key: Secret | None = None, group_min: int = GROUP_MIN
+    ) -> None:
         if personal_data is PersonalData.HASH and not key:
             raise ValueError("hashing needs a key")
         self.personal_data = personal_data
@@ -91,7 +118,8 @@ class Masking:
         self._key = key
 
     def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Give the connection what the expressions need. The key is a variable: it must not stand in the text of a statement.
+        """Give the connection what the expressions need. The key is a variable: it must not stand in the text
+        of a statement.
 
         Without one, links are kept apart by a key that nobody ever has: it goes with the connection.
         """
@@ -99,12 +127,17 @@ class Masking:
         raw = key.reveal().encode()
         block = (hashlib.sha256(raw).digest() if len(raw) > 64 else raw).ljust(64, b"\0")
         for pad, constant in (("inner", 0x36), ("outer", 0x5C)):  # RFC 2104
-            rows(connection, f"set variable mask_{pad} = $1::blob", [bytes(byte ^ constant for byte in block)])
+            rows(
+                connection, f"set variable mask_{pad} = $1::blob", [bytes(byte ^ constant for byte in block)]
+            )
         add_normal_form(connection)
-        connection.create_function("mask_text", lru_cache(_CACHED)(lambda text: shown_text(text, key)), ["VARCHAR"], "VARCHAR")
+        connection.create_function(
+            "mask_text", lru_cache(_CACHED)(lambda text: shown_text(text, key)), ["VARCHAR"], "VARCHAR"
+        )
 
     def expression(self, name: str, sql_type: str, *, is_personal: bool) -> str:
-        """The column as it is shown. Under `hash` and `drop`, other texts lose addresses, and links what may tell of a person."""
+        """The column as it is shown. Under `hash` and `drop`, other texts lose addresses, and links what may
+        tell of a person."""
         column = quoted(name)
         if self.personal_data is PersonalData.KEEP or (not is_personal and _PLAIN_TYPE.fullmatch(sql_type)):
             return column
@@ -118,22 +151,32 @@ class Masking:
         return f"null::{sql_type} as {column}"
 
     def relation(self, source: str, columns: Mapping[str, str], groups: Mapping[str, Any] | None) -> str:
-        """SQL of the rows that are shown of a table whose `groups` tell of people (`{by, people, shares, within}`); others as they are.
+        """SQL of the rows that are shown of a table whose `groups` tell of people (`{by, people, shares,
+        within}`); others as they are.
 
-        Groups of fewer than `group_min` people are one row, `(other)` or NULL; when that has fewer itself, the next smallest joins it.
-        `within`: columns that are part of the key, too: groups are joined among those that have the same values of these.
-        Counts are added up, shares follow from them, and of what does not follow from the rows (a median) nothing is shown.
-        """
+        Groups of fewer than `group_min` people are one row, `(other)` or NULL; when that has fewer itself,
+        the next smallest joins it. `within`: columns that are part of the key, too: groups are joined among
+        those that have the same values of these. Counts are added up, shares follow from them, and of what
+        does not follow from the rows (a median) nothing is shown."""
         if groups is None or self.personal_data is PersonalData.KEEP:
             return source
         by, people, shares = quoted(groups["by"]), quoted(groups["people"]), groups.get("shares", {})
         other = "'(other)'" if columns[groups["by"]] == "VARCHAR" else "null"
         apart = ", ".join(quoted(name) for name in ("account", *groups.get("within", ())))
         shown = [
-            quoted(name) if name in groups.get("within", ()) else _of_groups(name, sql_type, by, other, shares.get(name))
+            quoted(name)
+            if name in groups.get("within", ())
+            else _of_groups(name, sql_type, by, other, shares.get(name))
             for name, sql_type in columns.items()
         ]
-        terms = {"by": by, "people": people, "apart": apart, "source": source, "group_min": self.group_min, "shown": ", ".join(shown)}
+        terms = {
+            "by": by,
+            "people": people,
+            "apart": apart,
+            "source": source,
+            "group_min": self.group_min,
+            "shown": ", ".join(shown),
+        }
         return f"({query('folded').format(**terms)})"
 
 
@@ -163,8 +206,10 @@ _MAY_TELL = "regexp_matches({}, '[@?#%]')"
 #: `mask_text` is `shown_text`; most texts have nothing that it could find.
 _SHOWN = {
     "VARCHAR": f"case when {_MAY_TELL.format('{0}')} then mask_text({{0}}) else {{0}} end",
-    "VARCHAR[]": f"list_transform({{0}}, lambda item: case when {_MAY_TELL.format('item')} then mask_text(item) else item end)",
-    "JSON": f"case when {_MAY_TELL.format('{0}::varchar')} then try_cast(mask_text({{0}}::varchar) as json) else {{0}} end",
+    "VARCHAR[]": f"list_transform({{0}}, lambda item: case when {_MAY_TELL.format('item')} then "
+    "mask_text(item) else item end)",
+    "JSON": f"case when {_MAY_TELL.format('{0}::varchar')} then try_cast(mask_text({{0}}::varchar) as json) "
+    f"else {{0}} end",
 }
 
 
@@ -191,9 +236,9 @@ def _has_query(word: str) -> bool:
 
 
 def _link(text: str, key: Secret) -> str:
-    """It keeps its page and harmless parameters. One that lost something ends with a hash of the whole, so that two links stay two,
-    and one stays one wherever it stands. Names of parameters go with their values: a value may stand without one.
-    """
+    """It keeps its page and harmless parameters. One that lost something ends with a hash of the whole, so
+    that two links stay two, and one stays one wherever it stands. Names of parameters go with their values: a
+    value may stand without one."""
     before, _, _ = text.partition("#")
     place, _, query = before.partition("?")
     place = _without_addresses(_USER.sub("//", place))
@@ -227,5 +272,8 @@ def personal_key(home: Path, given: Secret | None = None) -> Secret:
 def _checked(key: Secret, where: str) -> Secret:
     text = key.reveal()
     if len(text) < LEAST_KEY or not text.isprintable() or "\ufffd" in text:
-        raise WarehouseError(f"{where} holds no key of at least {LEAST_KEY} printable characters: put the old one back, or a new one")
+        raise WarehouseError(
+            f"{where} holds no key of at least {LEAST_KEY} printable characters: put the old one back, "
+            "or a new one"
+        )
     return key

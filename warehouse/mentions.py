@@ -1,7 +1,8 @@
-"""Where a text may name somebody: whole addresses, ids of contacts and telephone numbers, however they are escaped.
+"""Where a text may name somebody: whole addresses, ids of contacts and telephone numbers, however they are
+escaped.
 
-A text is unescaped once, each character with its place, and searched as it is meant. Not here: whose they are (`warehouse.forgetting`).
-"""
+A text is unescaped once, each character with its place, and searched as it is meant. Not here: whose they are
+(`warehouse.forgetting`)."""
 
 import html
 import re
@@ -14,9 +15,11 @@ from urllib.parse import unquote
 
 from marketing_api.address import normal_form
 
-#: Each may be escaped as in links, JSON and pages, also several times: `%40`, `%2540`, `\\u0040`, `&#64;`, `&amp;#64;`.
+#: Each may be escaped as in links, JSON and pages, also several times: `%40`, `%2540`, `\\u0040`, `&#64;`,
+#: `&amp;#64;`.
 _PERCENT = rb"%(?:25)*"
-#: Text in JSON in JSON in JSON in JSON has 15 of them; without a limit a row of them would be walked from each of its places.
+#: Text in JSON in JSON in JSON in JSON has 15 of them; without a limit a row of them would be walked from
+#: each of its places.
 _SLASH = rb"(?:\\{1,16}+|(?:%(?:25)*+5[cC]){1,16}+){1,2}+"
 _IN_JSON = rb"%s(?:u[0-9A-Fa-f]{4}|[^u%%\\\x80-\xff])" % _SLASH
 _IN_LINK = rb"%s(?:[c-fC-F][0-9A-Fa-f](?:%s[89abAB][0-9A-Fa-f])*|[0-7][0-9A-Fa-f])" % (_PERCENT, _PERCENT)
@@ -26,8 +29,8 @@ _BACKSLASH = re.compile(r"\\|%(?:25)*5[cC]")
 #: What names somebody by an address, or by a contact's id, has one of these.
 MAY_NAME = ("@", "40", "64", "commat", "ontact", "ONTACT")
 _MAY_NAME = re.compile("|".join(MAY_NAME).encode())
-#: An address goes across none of these; letters with their marks, digits and the inner ones are part of it wherever they stand. An
-#: apostrophe is part of one behind a letter (`o'ann@`) and a quote elsewhere.
+#: An address goes across none of these; letters with their marks, digits and the inner ones are part of it
+#: wherever they stand. An apostrophe is part of one behind a letter (`o'ann@`) and a quote elsewhere.
 _SEPARATOR, _INNER, _APOSTROPHE = re.compile(r'[\s"<>,;:(){}\[\]|@]'), re.compile(r"[\w.+-]"), "'’"
 _PLAIN = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*")
 _LONGEST, _MOST_BEGINS = 320, 24
@@ -37,7 +40,8 @@ LEAST_DIGITS, MOST_DIGITS = 7, 15
 _GROUP, _BETWEEN = re.compile(r"\+?([0-9]+)"), re.compile(r"[ ()./+\xa0-]{1,4}")
 #: The same in a pattern of RE2 for texts that are still escaped.
 _SPREAD = r"(?:[^0-9A-Za-z]|(?:25)*2[0bBdDeEfF89]|u00..|nbsp;|32;|43;|45;|160;){0,4}"
-#: Letters that capital letters and ligatures become, which may be a single character where somebody wrote them.
+#: Letters that capital letters and ligatures become, which may be a single character where somebody wrote
+#: them.
 _FOLDED = re.compile(r"((?:[a-z0-9]?[^\x00-\x7f])+[a-z0-9]?|[^a-z0-9]+|ss|ff[il]?|f[il]|st)")
 
 
@@ -113,7 +117,8 @@ def _around(text: str, at: int) -> Iterable[Mention]:
 
 
 def _begins(text: str, at: int) -> Iterator[int]:
-    """Where an address may begin, the nearest first: behind what need not be part of it, and where it can go no further."""
+    """Where an address may begin, the nearest first: behind what need not be part of it, and where it can go
+    no further."""
     for begin in range(at - 1, max(0, at - _LONGEST) - 1, -1):
         before = text[begin - 1] if begin else ""
         if not before or _SEPARATOR.match(before):
@@ -131,7 +136,11 @@ def _is_inner(character: str) -> bool:
 
 def _joined(address: str) -> str:
     """Halves of characters that JSON escapes as two become one."""
-    return address if address.isascii() else address.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return (
+        address
+        if address.isascii()
+        else address.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
 
 
 def contact_ids(text: str) -> Iterator[Mention]:
@@ -155,7 +164,9 @@ def _beginnings(numbers: Collection[str]) -> Mapping[str, bool]:
     return {each[:end]: False for each in whole for end in range(1, len(each))} | dict.fromkeys(whole, True)
 
 
-def _from_group(text: str, groups: Sequence[re.Match[str]], beginnings: Mapping[str, bool]) -> Iterator[Mention]:
+def _from_group(
+    text: str, groups: Sequence[re.Match[str]], beginnings: Mapping[str, bool]
+) -> Iterator[Mention]:
     begin, digits, last = groups[0].start(), "", groups[0]
     for group in groups:
         is_next = group is last or _BETWEEN.fullmatch(text, last.end(), group.start(1))
@@ -171,15 +182,19 @@ def digits_of(text: str) -> str:
     """Those of a telephone number; empty when the text is none."""
     number = text.strip()
     digits = "".join(filter(str.isdecimal, number))
-    is_number = LEAST_DIGITS <= len(digits) <= MOST_DIGITS and all(char.isdecimal() or char in " ()./+-\xa0" for char in number)
+    is_number = LEAST_DIGITS <= len(digits) <= MOST_DIGITS and all(
+        char.isdecimal() or char in " ()./+-\xa0" for char in number
+    )
     return digits if is_number and digits.isascii() else ""
 
 
 def likely_address(address: str) -> str:
-    """A pattern of RE2 of an address, however it is escaped: letters and digits stay (in UTF-16 with a zero byte), each other character
-    takes up to 16 bytes."""
+    """A pattern of RE2 of an address, however it is escaped: letters and digits stay (in UTF-16 with a zero
+    byte), each other character takes up to 16 bytes."""
     runs = _FOLDED.split(normal_form(address))
-    return "(?is)" + "".join(r"\x00?".join(run) if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs))
+    return "(?is)" + "".join(
+        r"\x00?".join(run) if at % 2 == 0 else f".{{1,{16 * len(run)}}}?" for at, run in enumerate(runs)
+    )
 
 
 def likely_number(digits: str) -> str:

@@ -1,9 +1,10 @@
-"""The models and macros that are written from declarations (`python -m warehouse.model_files`); a test fails when they are stale.
+"""The models and macros that are written from declarations (`python -m warehouse.model_files`); a test fails
+when they are stale.
 
-`models/staging`: a view per `source` table that a model reads, with plain names for the columns of the loading, and without `extra`.
-`models/history/versions`: the tables whose every version is kept. `macros/rate_parts.sql`: the rates. And, out of the models that are there
-then, `lineage.json`: which of their columns are personal.
-"""
+`models/staging`: a view per `source` table that a model reads, with plain names for the columns of the
+loading, and without `extra`. `models/history/versions`: the tables whose every version is kept.
+`macros/rate_parts.sql`: the rates. And, out of the models that are there then, `lineage.json`: which of their
+columns are personal."""
 
 import json
 import re
@@ -34,7 +35,9 @@ _PLAIN_NAMES = {"_first_seen_at": "first_seen_at", "_changed_at": "changed_at", 
 
 def render() -> dict[str, str]:
     """Path below `MODELS` → text."""
-    texts = (path.read_text(encoding="utf-8") for path in MODELS.rglob("*.sql") if path.parent.name != _STAGING)
+    texts = (
+        path.read_text(encoding="utf-8") for path in MODELS.rglob("*.sql") if path.parent.name != _STAGING
+    )
     named = {name for text in texts for name in re.findall(r"'stg_(\w+)'", text)}
     read = [table for table in TABLES.values() if table.name in named]
     files = {f"{_STAGING}/stg_{table.name}.sql": _filled("view.sql", table=table) for table in read}
@@ -42,14 +45,20 @@ def render() -> dict[str, str]:
         files[f"{_STAGING}/{area}.yml"] = _filled("views.yml", tables=list(tables))
     files[f"{_STAGING}/sources.yml"] = _filled("sources.yml", tables=TABLES.values(), sync_tables=SYNC_TABLES)
     versioned = [TABLES[name] for name in _VERSIONED]
-    files |= {f"{_VERSIONS}/history_{table.name}.sql": _filled("versions.sql", table=table) for table in versioned}
+    files |= {
+        f"{_VERSIONS}/history_{table.name}.sql": _filled("versions.sql", table=table) for table in versioned
+    }
     files[_RATES] = _filled("rates.sql", metrics=metrics().values())
     return files | {f"{_VERSIONS}/versions.yml": _filled("versions.yml", tables=versioned)}
 
 
 def found() -> dict[str, str]:
     """What is there now, in the same form."""
-    paths = [path.relative_to(MODELS).as_posix() for folder in (_STAGING, _VERSIONS) for path in (MODELS / folder).iterdir()]
+    paths = [
+        path.relative_to(MODELS).as_posix()
+        for folder in (_STAGING, _VERSIONS)
+        for path in (MODELS / folder).iterdir()
+    ]
     return {path: (MODELS / path).read_text(encoding="utf-8") for path in (*paths, _RATES)}
 
 
@@ -93,7 +102,9 @@ def derive_lineage(path: Path) -> dict[str, Any]:
     return {
         "columns": listed(follow(models, types)),
         "made_of": listed(made_of(models, types)),
-        "small_groups": {node.relation: node.meta["small_groups"] for node in models if "small_groups" in node.meta},
+        "small_groups": {
+            node.relation: node.meta["small_groups"] for node in models if "small_groups" in node.meta
+        },
     }
 
 

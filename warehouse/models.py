@@ -1,8 +1,9 @@
-"""Builds the models of a home: runs the SQL that dbt compiled (`dbt_project`) and says what became of each model and test.
+"""Builds the models of a home: runs the SQL that dbt compiled (`dbt_project`) and says what became of each
+model and test.
 
-What did not change is not built: a model's version is a hash of its rows (a view's, of what it is made from), and one whose inputs have the
-versions that it was last built from stays as it is. Every model is one transaction. Not here: which models there are (`models/`).
-"""
+What did not change is not built: a model's version is a hash of its rows (a view's, of what it is made from),
+and one whose inputs have the versions that it was last built from stays as it is. Every model is one
+transaction. Not here: which models there are (`models/`)."""
 
 import hashlib
 import json
@@ -26,8 +27,8 @@ from warehouse.tables import TABLES
 
 
 class Status(Enum):
-    """Unchanged: what it is made from did not change, so that it was not run. Failed: it is wrong, or could not be built. Skipped:
-    something that it needs failed."""
+    """Unchanged: what it is made from did not change, so that it was not run. Failed: it is wrong, or could
+    not be built. Skipped: something that it needs failed."""
 
     OK = "ok"
     UNCHANGED = "unchanged"
@@ -57,7 +58,11 @@ class Outcome:
         if not self.node.is_test:
             return f"model {self.name}: {self.message}"
         test = f"test of {self.node.model}: {self.name.rstrip('.')}"
-        return f"{test}, broken by {self.failures:,} rows" if self.failures else f"{test} could not be evaluated: {self.message}"
+        return (
+            f"{test}, broken by {self.failures:,} rows"
+            if self.failures
+            else f"{test} could not be evaluated: {self.message}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,21 +95,23 @@ def _some(texts: Iterable[str], most: int = 5) -> str:
     return "; ".join(texts[:most]) + more
 
 
-#: Names in sync.meta: what the models were made with, what blocks publishing them, and (prefix) what a model was built from.
+#: Names in sync.meta: what the models were made with, what blocks publishing them, and (prefix) what a model
+#: was built from.
 _MARK, _BLOCKER, _BUILT = "models", "models_doubt", "model "
 _NOT_BUILT = "the models were never built: run `marketing-sync sync`"
 
 #: One build at a time in this process: all write into the same schemas.
 _one_at_a_time = threading.Lock()
 
-#: Called when a model or test begins: its number, how many there are, and the name of the model ("tests" for tests).
+#: Called when a model or test begins: its number, how many there are, and the name of the model ("tests" for
+#: tests).
 OnNode = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account says.
-    `attribution_hours`: of all touches, or by channel (`email=120,visit=24`)."""
+    """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account
+    says. `attribution_hours`: of all touches, or by channel (`email=120,visit=24`)."""
 
     attribution_hours: int | str = 120
     timezone: str = "UTC"
@@ -135,19 +142,21 @@ def build(
     on_wait: OnWait | None = None,
     on_node: OnNode | None = None,
 ) -> BuildReport:
-    """Build the models of the warehouse at `path` and test them. `select`: these models and their tests alone, by name, and whether or not
-    anything changed.
+    """Build the models of the warehouse at `path` and test them. `select`: these models and their tests
+    alone, by name, and whether or not anything changed.
 
-    What can be kept is kept, unless the models or the settings changed since the last build, or `full` is set. `history` is always
-    kept. What failed is in the report. Raises NoWarehouse, WarehouseLocked and the other errors of
-    `connect`, ProjectBroken.
-    """
+    What can be kept is kept, unless the models or the settings changed since the last build, or `full` is
+    set. `history` is always kept. What failed is in the report. Raises NoWarehouse, WarehouseLocked and the
+    other errors of `connect`, ProjectBroken."""
     settings = settings or ModelSettings()
     path = path.resolve()
     if not path.exists():
         raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
     nodes = settings.nodes()
-    with _one_at_a_time, connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection:
+    with (
+        _one_at_a_time,
+        connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection,
+    ):
         ensure_schema(connection, TABLES.values())
         mark = _mark(connection, settings)
         full = full or fact(connection, _MARK) != mark
@@ -167,7 +176,14 @@ def build(
 class _Build:
     """One building: what is known of the relations while it goes on."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, nodes: Sequence[Node], select: Sequence[str], *, is_full: bool) -> None:
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        nodes: Sequence[Node],
+        select: Sequence[str],
+        *,
+        is_full: bool,
+    ) -> None:
         relations = {node.relation for node in nodes if node.name in select and not node.is_test}
         self._connection = connection
         self._nodes = [node for node in nodes if not select or node.relation in relations]
@@ -190,22 +206,32 @@ class _Build:
             yield outcome
 
     def _run(self, node: Node) -> Outcome:
-        if self._missing.intersection(node.needs) or (not node.is_test and self._wrong.intersection(node.needs)):
+        if self._missing.intersection(node.needs) or (
+            not node.is_test and self._wrong.intersection(node.needs)
+        ):
             return Outcome(node, Status.SKIPPED)
         began, failures = time.monotonic(), 0
         try:
             made_from = self._made_from(node)
             is_known = self._skips_unchanged and node.relation in self._existing and node.id in self._noted
-            if is_known and self._noted[node.id] == f"{made_from} {self._version(node.relation)}":  # as the last building left it
+            if (
+                is_known and self._noted[node.id] == f"{made_from} {self._version(node.relation)}"
+            ):  # as the last building left it
                 return Outcome(node, Status.UNCHANGED)
             with transaction(self._connection):
                 if node.is_test:
                     failures = int(value(self._connection, f"select count(*) from ({node.sql})"))
                 else:
-                    materialize(self._connection, node, self._existing.get(node.relation), is_full=self._is_full)
+                    materialize(
+                        self._connection, node, self._existing.get(node.relation), is_full=self._is_full
+                    )
                     self._existing[node.relation] = "view" if node.kind == "view" else "table"
                     self._versions.pop(node.relation, None)
-                note_fact(self._connection, _BUILT + node.id, "" if failures else f"{made_from} {self._version(node.relation)}")
+                note_fact(
+                    self._connection,
+                    _BUILT + node.id,
+                    "" if failures else f"{made_from} {self._version(node.relation)}",
+                )
         except duckdb.Error as problem:
             return Outcome(node, Status.FAILED, time.monotonic() - began, message=discreet(problem))
         status = Status.OK if not failures else Status.WARNED if node.is_warning else Status.FAILED
@@ -218,7 +244,9 @@ class _Build:
         """Of a table: of its rows; of a view: of what they are made from."""
         if relation not in self._versions:
             view = self._views.get(relation)
-            self._versions[relation] = self._made_from(view) if view else content_hash(self._connection, relation)
+            self._versions[relation] = (
+                self._made_from(view) if view else content_hash(self._connection, relation)
+            )
         return self._versions[relation]
 
 
@@ -229,15 +257,28 @@ def _hash(parts: object) -> str:
 def table_sizes(path: Path) -> dict[str, int]:
     """Relation → rows, of what the models made; the views in `staging` are left out."""
     with connect(path, read_only=True) as connection:
-        made = [each for each in kinds_of(connection).items() if each[0].partition(".")[0] in ("staging", "history", "marts", OWN)]
-        sized = [relation for relation, kind in made if kind == "table" or not relation.startswith("staging.")]
-        return {relation: int(value(connection, f"select count(*) from {qualified(relation)}")) for relation in sized}
+        made = [
+            each
+            for each in kinds_of(connection).items()
+            if each[0].partition(".")[0] in ("staging", "history", "marts", OWN)
+        ]
+        sized = [
+            relation for relation, kind in made if kind == "table" or not relation.startswith("staging.")
+        ]
+        return {
+            relation: int(value(connection, f"select count(*) from {qualified(relation)}"))
+            for relation in sized
+        }
 
 
 def publish_blockers(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """What blocks publishing the models of the open warehouse, a line each."""
     found = _blocker(connection)
-    return [found if found == _NOT_BUILT else f"{found}. Correct that and run `marketing-sync sync`"] if found else []
+    return (
+        [found if found == _NOT_BUILT else f"{found}. Correct that and run `marketing-sync sync`"]
+        if found
+        else []
+    )
 
 
 def _blocker(connection: duckdb.DuckDBPyConnection) -> str:
@@ -261,8 +302,11 @@ def content_hash(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
     return "/".join(map(str, found[0]))
 
 
-def materialize(connection: duckdb.DuckDBPyConnection, node: Node, present: str | None, *, is_full: bool) -> None:
-    """Make the model, with its descriptions as COMMENTs, within the caller's transaction. `present`: what has its name now (table, view).
+def materialize(
+    connection: duckdb.DuckDBPyConnection, node: Node, present: str | None, *, is_full: bool
+) -> None:
+    """Make the model, with its descriptions as COMMENTs, within the caller's transaction. `present`: what has
+    its name now (table, view).
 
     `is_full`: an incremental one is made anew, too, but for what cannot be had again.
     """
@@ -272,16 +316,21 @@ def materialize(connection: duckdb.DuckDBPyConnection, node: Node, present: str 
         rows(connection, f"create schema if not exists {quoted(node.schema)}")
         if present not in (made, None):
             rows(connection, f"drop {present} {name}")
-        rows(connection, f"create or replace {made} {name} as (\n{node.sql}\n)")  # one query, and no second statement behind it
+        rows(
+            connection, f"create or replace {made} {name} as (\n{node.sql}\n)"
+        )  # one query, and no second statement behind it
     if is_full or not is_grown:
         comments = [f"comment on {made} {name} is {literal(node.description)}"]
-        comments += [f"comment on column {name}.{quoted(column)} is {literal(text)}" for column, text in node.columns.items()]
+        comments += [
+            f"comment on column {name}.{quoted(column)} is {literal(text)}"
+            for column, text in node.columns.items()
+        ]
         connection.execute("; ".join(comments))
 
 
 def _merge(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:
-    """Write what is new into its table, in place of the rows with the same key. False when its columns are others than they were, and
-    nothing speaks against making it anew."""
+    """Write what is new into its table, in place of the rows with the same key. False when its columns are
+    others than they were, and nothing speaks against making it anew."""
     table = qualified(node.relation)
     there, wanted = _columns(connection, table), _columns(connection, f"(\n{node.sql}\n)")
     if there != wanted and not node.is_kept:

@@ -1,9 +1,8 @@
 """dbt over models of the user's, in the process that `own_models` starts for it: one event a line, as JSON.
 
-It works in a folder with a project and a copy of the warehouse, and is told by a line what to build. Whatever its SQL tries, the connection
-reaches no other file and no network, and Python models do not run. Not here: laying out the folder, limits of time, what becomes of the
-tables (`own_models`).
-"""
+It works in a folder with a project and a copy of the warehouse, and is told by a line what to build. Whatever
+its SQL tries, the connection reaches no other file and no network, and Python models do not run. Not here:
+laying out the folder, limits of time, what becomes of the tables (`own_models`)."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -51,7 +50,9 @@ class _Project:
         self.manifest, self.names = manifest, names_of(manifest)
         parts = {**manifest.nodes, **manifest.unit_tests}
         self.nodes = {unique_id: node for unique_id, node in parts.items() if node.package_name == _PACKAGE}
-        self.models = {unique_id: node for unique_id, node in self.nodes.items() if str(node.resource_type) in _BUILT}
+        self.models = {
+            unique_id: node for unique_id, node in self.nodes.items() if str(node.resource_type) in _BUILT
+        }
 
     def chosen(self, names: Iterable[str]) -> list[str]:
         """All, or the models of these names with what tests them."""
@@ -59,7 +60,11 @@ class _Project:
         if not names:
             return list(self.nodes)
         tests = self.nodes.keys() - self.models.keys()
-        return [each for each in self.nodes if each in wanted or (each in tests and wanted & set(self.needs(each)))]
+        return [
+            each
+            for each in self.nodes
+            if each in wanted or (each in tests and wanted & set(self.needs(each)))
+        ]
 
     def needs(self, unique_id: str) -> list[str]:
         return list(getattr(self.nodes[unique_id].depends_on, "nodes", ()))  # a seed has none
@@ -73,14 +78,22 @@ class _Project:
         return found - set(failed)
 
     def overridden(self) -> str:
-        """What is wrong with macros of theirs that stand in for dbt's, of which nobody could say what they make; empty when none does."""
+        """What is wrong with macros of theirs that stand in for dbt's, of which nobody could say what they
+        make; empty when none does."""
         macros = self.manifest.macros.values()
         of_dbt = {macro.name for macro in macros if macro.package_name.startswith("dbt")}
         for macro in macros:
             is_theirs = macro.package_name == _PACKAGE and macro.original_file_path.startswith("macros/")
-            stands_in = macro.name.startswith("materialization_") or of_dbt & {macro.name, macro.name.rpartition("__")[2]}
+            stands_in = macro.name.startswith("materialization_") or of_dbt & {
+                macro.name,
+                macro.name.rpartition("__")[2],
+            }
             if is_theirs and stands_in:
-                return f"{macro.original_file_path}: the macro {macro.name} stands in for one of dbt's: give it another name"
+                return (
+                    f"{macro.original_file_path}: the macro {macro.name} stands in for one of "
+                    "dbt's: give "
+                    "it another name"
+                )
         return ""
 
     def described(self, unique_id: str) -> dict[str, Any]:
@@ -90,8 +103,14 @@ class _Project:
         if is_test:
             about = getattr(node, "attached_node", None) or next(iter(self.needs(unique_id)), unique_id)
             relation, model = self.names.get(about, ""), about.rpartition(".")[2]
-            return asdict(Node(node.name, "test", model, relation, " ".join(node.description.split()), "", ()))
-        return asdict(described(node, self.names, "" if self._is_opaque(node) else getattr(node, "compiled_code", None) or ""))
+            return asdict(
+                Node(node.name, "test", model, relation, " ".join(node.description.split()), "", ())
+            )
+        return asdict(
+            described(
+                node, self.names, "" if self._is_opaque(node) else getattr(node, "compiled_code", None) or ""
+            )
+        )
 
     def _is_opaque(self, node: Any) -> bool:
         """Hooks, and queries while it is compiled, bring in what its SQL does not show."""
@@ -104,7 +123,9 @@ class _Project:
                 seen.add(macro.unique_id)
                 waiting += macro.depends_on.macros
                 texts += [] if macro.package_name.startswith("dbt") else [macro.macro_sql]
-        return bool(seen & {"macro.dbt.run_query", "macro.dbt.statement"}) or any("adapter" in text for text in texts)
+        return bool(seen & {"macro.dbt.run_query", "macro.dbt.statement"}) or any(
+            "adapter" in text for text in texts
+        )
 
 
 def _told(project: _Project, send: Send) -> Callable[[Any], None]:
@@ -143,7 +164,8 @@ def _file_at_hand(problem: BaseException | None) -> str:
 
 
 def _build(order: dict[str, Any], send: Send) -> None:
-    """`order`: names, ids of what is done and of what failed, variables, whether incremental models begin anew."""
+    """`order`: names, ids of what is done and of what failed, variables, whether incremental models begin
+    anew."""
     common = [*QUIET, "--project-dir", ".", "--profiles-dir", ".", "--vars", json.dumps(order["variables"])]
     parsed = dbtRunner().invoke(["parse", *common])
     if not parsed.success:
@@ -156,12 +178,33 @@ def _build(order: dict[str, Any], send: Send) -> None:
     chosen = project.chosen(order["names"])
     lost = project.behind(order["failed"])
     left = [each for each in chosen if each not in {*order["done"], *order["failed"], *lost}]
-    send({"plan": len(chosen), "models": {node.name: project.names[each] for each, node in project.models.items()}})
+    send(
+        {
+            "plan": len(chosen),
+            "models": {node.name: project.names[each] for each, node in project.models.items()},
+        }
+    )
     for each in lost.intersection(chosen):
-        send({"ended": each, "node": project.described(each), "status": "skipped", "message": "", "failures": 0, "seconds": 0.0})
+        send(
+            {
+                "ended": each,
+                "node": project.described(each),
+                "status": "skipped",
+                "message": "",
+                "failures": 0,
+                "seconds": 0.0,
+            }
+        )
     if left:
         selection = ["fqn:" + ".".join(project.nodes[each].fqn) for each in left]
-        words = ["build", "--select", *selection, "--indirect-selection", "empty", *(["--full-refresh"] if order["is_full"] else [])]
+        words = [
+            "build",
+            "--select",
+            *selection,
+            "--indirect-selection",
+            "empty",
+            *(["--full-refresh"] if order["is_full"] else []),
+        ]
         ran = dbtRunner(project.manifest, callbacks=[_told(project, send)]).invoke([*words, *common])
         if ran.result is None:
             send({"problem": str(ran.exception)})
@@ -173,6 +216,8 @@ if __name__ == "__main__":
     lines, write = other_side()
     wanted = json.loads(next(lines))
     _lock_down()
-    ((bytes_of,),) = duckdb.execute("select parse_formatted_bytes(?)", [wanted["variables"]["own_memory"]]).fetchall()
+    ((bytes_of,),) = duckdb.execute(
+        "select parse_formatted_bytes(?)", [wanted["variables"]["own_memory"]]
+    ).fetchall()
     with bounded_memory(bytes_of + _MORE_BYTES):
         _build(wanted, lambda event: write(json.dumps(event, default=str)))

@@ -1,10 +1,9 @@
-"""Models of the user's: dbt builds them behind ours, on a copy of the warehouse, in a process of its own; what it made comes back as tables
-in the schema `custom`.
+"""Models of the user's: dbt builds them behind ours, on a copy of the warehouse, in a process of its own;
+what it made comes back as tables in the schema `custom`.
 
-Whatever such a model does costs itself and what depends on it: a file that dbt cannot read is left out, a model that ends the process or
-takes too long has failed, and the others go on. Not here: what happens in the process (`own_build`), what a published column may show
-(`masking`).
-"""
+Whatever such a model does costs itself and what depends on it: a file that dbt cannot read is left out, a
+model that ends the process or takes too long has failed, and the others go on. Not here: what happens in the
+process (`own_build`), what a published column may show (`masking`)."""
 
 import json
 import re
@@ -31,7 +30,8 @@ from warehouse.schema import columns_of, ensure_schema, fact, kinds_of, note_fac
 from warehouse.sql import literal, qualified, quoted, rows, transaction, value
 from warehouse.tables import TABLES
 
-#: Names in sync.meta: what is known about the columns of the tables that stand there, and what is wrong with the models.
+#: Names in sync.meta: what is known about the columns of the tables that stand there, and what is wrong with
+#: the models.
 _COLUMNS, PROBLEM = "own_columns", "own_problem"
 
 _TEMPLATES = PROJECT / "templates"
@@ -62,8 +62,8 @@ class OwnSettings:
 
 @dataclass(frozen=True, slots=True)
 class OwnReport:
-    """Every model and test that was to run, in the order of running; `left_out`: files that dbt could not read, and why; `removed`: tables
-    whose model is gone."""
+    """Every model and test that was to run, in the order of running; `left_out`: files that dbt could not
+    read, and why; `removed`: tables whose model is gone."""
 
     outcomes: tuple[Outcome, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -91,11 +91,12 @@ class NoSuchModel(WarehouseError):
 
 
 def new_model(folder: Path, name: str, ours: Iterable[str] = ()) -> list[Path]:
-    """Write a model to begin with, and its description. WarehouseError when the name is taken, also by one of `ours`, or cannot be one of
-    a table."""
+    """Write a model to begin with, and its description. WarehouseError when the name is taken, also by one of
+    `ours`, or cannot be one of a table."""
     if not (name.isidentifier() and name.isascii() and name == name.lower()):
         raise WarehouseError(
-            f"{name!r} cannot be a table's name: use lower-case letters, digits and `_`, with a letter first, e.g. vip_contacts"
+            f"{name!r} cannot be a table's name: use lower-case letters, digits and `_`, with a letter "
+            "first, e.g. vip_contacts"
         )
     if name in ours:
         raise WarehouseError(f"{name} is one of our models: choose another name")
@@ -119,10 +120,11 @@ def build_own(
     on_wait: OnWait | None = None,
     on_node: OnNode | None = None,
 ) -> OwnReport:
-    """Build the models in the folder with dbt, and test them. `select`: these alone, by name. `full`: incremental ones begin anew.
+    """Build the models in the folder with dbt, and test them. `select`: these alone, by name. `full`:
+    incremental ones begin anew.
 
-    The warehouse is held while it is copied, and while the tables come back. Raises NoSuchModel, and what `connect` raises.
-    """
+    The warehouse is held while it is copied, and while the tables come back. Raises NoSuchModel, and what
+    `connect` raises."""
     if not path.exists():
         raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
     building = _Building(settings, select, is_full=full)
@@ -147,7 +149,10 @@ def build_own(
 @contextmanager
 def _parsed_before(folder: Path) -> Iterator[None]:
     """What dbt has read of the project, ours in it: it reads only files that are new since."""
-    kept, parsed = private_folder() / f"own-models-{fingerprint()}.msgpack", folder / "target" / "partial_parse.msgpack"
+    kept, parsed = (
+        private_folder() / f"own-models-{fingerprint()}.msgpack",
+        folder / "target" / "partial_parse.msgpack",
+    )
     parsed.parent.mkdir(exist_ok=True)
     with suppress(FileNotFoundError):
         shutil.copyfile(kept, parsed)
@@ -159,7 +164,9 @@ def _parsed_before(folder: Path) -> Iterator[None]:
 def _has_any(path: Path, deadline_s: float, on_wait: OnWait | None) -> bool:
     """Whether the warehouse holds anything of such models."""
     with connect(path, read_only=True, deadline_s=deadline_s, on_wait=on_wait) as connection:
-        return bool(fact(connection, PROBLEM)) or any(relation.startswith(f"{OWN}.") for relation in kinds_of(connection))
+        return bool(fact(connection, PROBLEM)) or any(
+            relation.startswith(f"{OWN}.") for relation in kinds_of(connection)
+        )
 
 
 @contextmanager
@@ -218,7 +225,11 @@ class _Building:
                         return True
             except (Silent, Ended) as end:
                 if not running:
-                    why = self._why(end) if isinstance(end, Ended) else f"took longer than {_READING_S:g} s to read them"
+                    why = (
+                        self._why(end)
+                        if isinstance(end, Ended)
+                        else f"took longer than {_READING_S:g} s to read them"
+                    )
                     self._left_out.append(f"the models in {self._settings.folder} were not built: dbt {why}")
                     return True
                 self._outcomes[running] = self._ended(running, f"it {self._why(end)}")
@@ -226,8 +237,14 @@ class _Building:
 
     def _why(self, end: Exception) -> str:
         if isinstance(end, Silent):
-            return f"took longer than {self._settings.seconds:g} s and was ended: let it do less, or set MARKETING_MODELS_SECONDS"
-        return f"ended its process, as what takes more memory than there is does: let it do less than {self._settings.memory}"
+            return (
+                f"took longer than {self._settings.seconds:g} s and was ended: let it do less, or set "
+                "MARKETING_MODELS_SECONDS"
+            )
+        return (
+            "ended its process, as what takes more memory than there is does: let it do less than "
+            f"{self._settings.memory}"
+        )
 
     def _order(self) -> dict[str, Any]:
         by_status: dict[bool, list[str]] = {True: [], False: []}
@@ -238,11 +255,16 @@ class _Building:
         return given | {"failed": by_status[True], "done": by_status[False]}
 
     def _lay_out(self, folder: Path) -> None:
-        """The project that dbt reads: the skeleton, ours as a package, the user's files but for those that are left out."""
+        """The project that dbt reads: the skeleton, ours as a package, the user's files but for those that
+        are left out."""
         for name in ("models", *_OTHERS):
             shutil.rmtree(folder / name, ignore_errors=True)
         shutil.copytree(_SKELETON, folder, dirs_exist_ok=True)
-        for link, target in (("packages/marketing_sync", PROJECT), ("ours/macros", PROJECT / "macros"), ("ours/tests", PROJECT / "tests")):
+        for link, target in (
+            ("packages/marketing_sync", PROJECT),
+            ("ours/macros", PROJECT / "macros"),
+            ("ours/tests", PROJECT / "tests"),
+        ):
             (folder / link).parent.mkdir(exist_ok=True)
             if not (folder / link).is_symlink():
                 (folder / link).symlink_to(target, target_is_directory=True)
@@ -251,18 +273,27 @@ class _Building:
             shutil.copyfile(source, folder / place)
 
     def _leave_out(self, problem: str, file: str) -> bool:
-        """Take out the file that the problem is about, with the models that a description is about: without it, they might lose what
-        they hold. False when it is about none."""
+        """Take out the file that the problem is about, with the models that a description is about: without
+        it, they might lose what they hold. False when it is about none."""
         # some messages name a file without the folder of its kind, some name none
-        spelled = {place.partition("/")[2]: place for place in self._files} | {place: place for place in self._files}
+        spelled = {place.partition("/")[2]: place for place in self._files} | {
+            place: place for place in self._files
+        }
         found = [spelled[word] for word in (*_PATH.findall(problem), file) if word in spelled]
-        said = _PATH.sub(lambda word: str(self._files[spelled[word[0]]]) if word[0] in spelled else word[0], " ".join(problem.split()))
+        said = _PATH.sub(
+            lambda word: str(self._files[spelled[word[0]]]) if word[0] in spelled else word[0],
+            " ".join(problem.split()),
+        )
         said = without_addresses(said)[:600]
         if not found:
             self._left_out.append(f"the models in {self._settings.folder} cannot be read: {said}")
             return False
         place = found[0]
-        text = self._files[place].read_text(encoding="utf-8", errors="replace") if place.endswith((".yml", ".yaml")) else ""
+        text = (
+            self._files[place].read_text(encoding="utf-8", errors="replace")
+            if place.endswith((".yml", ".yaml"))
+            else ""
+        )
         words = set(re.findall(r"\w+", text))
         self._left_out.append(f"{self._files[place]} is left out, and what it made before stays: {said}")
         for each in [each for each in self._files if each == place or Path(each).stem in words]:
@@ -275,10 +306,14 @@ class _Building:
             raise NoSuchModel(f"no model {unknown[0]} in {self._settings.folder}; {there}")
 
     def _outcome(self, event: Mapping[str, Any]) -> Outcome:
-        node = Node(**event["node"] | {"needs": tuple(event["node"]["needs"]), "key": tuple(event["node"]["key"])})
+        node = Node(
+            **event["node"] | {"needs": tuple(event["node"]["needs"]), "key": tuple(event["node"]["key"])}
+        )
         status, message = _STATUS.get(event["status"], Status.FAILED), event["message"] or ""
         failures = event["failures"] or 0 if node.is_test else 0
-        return Outcome(node, status, event["seconds"], failures, "" if status is Status.OK else _reason(message))
+        return Outcome(
+            node, status, event["seconds"], failures, "" if status is Status.OK else _reason(message)
+        )
 
     def _ended(self, unique_id: str, why: str) -> Outcome:
         kind, _, name, *_ = unique_id.split(".")
@@ -294,7 +329,9 @@ class _Building:
                     with transaction(connection):
                         _take(connection, outcome.node)
                 except duckdb.Error as problem:
-                    self._outcomes[unique_id] = replace(outcome, status=Status.FAILED, message=discreet_text(str(problem)))
+                    self._outcomes[unique_id] = replace(
+                        outcome, status=Status.FAILED, message=discreet_text(str(problem))
+                    )
         with transaction(connection):
             if not (self._select or self._left_out):
                 self._removed += _remove_gone(connection, self._models.values())
@@ -315,9 +352,13 @@ def _reason(message: str) -> str:
 
 
 def _take(connection: duckdb.DuckDBPyConnection, node: Node) -> None:
-    """The table as dbt made it, with its constraints and descriptions, in the place of the one that is there."""
+    """The table as dbt made it, with its constraints and descriptions, in the place of the one that is
+    there."""
     name, there = qualified(node.relation), kinds_of(connection).get(node.relation)
-    where = f"database_name = 'built' and schema_name = {literal(node.schema)} and table_name = {literal(node.table)}"
+    where = (
+        f"database_name = 'built' and schema_name = {literal(node.schema)} and table_name = "
+        f"{literal(node.table)}"
+    )
     made = value(connection, f"select sql from duckdb_tables() where {where}")
     rows(connection, f"create schema if not exists {quoted(node.schema)}")
     if there:
@@ -340,11 +381,11 @@ def _remove_gone(connection: duckdb.DuckDBPyConnection, kept: Iterable[str]) -> 
 
 
 def _note_columns(connection: duckdb.DuckDBPyConnection, made: Sequence[Node], *, is_full: bool) -> None:
-    """Work out which columns of what was made are made of personal ones, as for ours: no column has to be marked.
+    """Work out which columns of what was made are made of personal ones, as for ours: no column has to be
+    marked.
 
-    Rows of an incremental table may be from SQL that it no longer has. What was not made stays as it is, and what is known about it as
-    well.
-    """
+    Rows of an incremental table may be from SQL that it no longer has. What was not made stays as it is, and
+    what is known about it as well."""
     if not made:
         return
     from warehouse.lineage import follow, listed  # parses SQL: only who has models of their own waits for it
@@ -354,11 +395,17 @@ def _note_columns(connection: duckdb.DuckDBPyConnection, made: Sequence[Node], *
     for node in made:
         if node.kind == "incremental" and not is_full:
             before = known.get(node.relation, {})
-            found[node.relation] = {name: sorted({*sources, *before.get(name, ())}) for name, sources in found[node.relation].items()}
-    note_fact(connection, _COLUMNS, json.dumps({name: columns for name, columns in found.items() if name in types}))
+            found[node.relation] = {
+                name: sorted({*sources, *before.get(name, ())})
+                for name, sources in found[node.relation].items()
+            }
+    note_fact(
+        connection, _COLUMNS, json.dumps({name: columns for name, columns in found.items() if name in types})
+    )
 
 
 def own_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:
-    """What is known about the columns of what stands in `custom`: relation → column → the personal columns that it is made of."""
+    """What is known about the columns of what stands in `custom`: relation → column → the personal columns
+    that it is made of."""
     found: dict[str, dict[str, list[str]]] = json.loads(fact(connection, _COLUMNS) or "{}")
     return found

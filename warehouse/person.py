@@ -1,8 +1,8 @@
-"""What the warehouse knows of one person: rows about them in every table, and texts of other rows that name them.
+"""What the warehouse knows of one person: rows about them in every table, and texts of other rows that name
+them.
 
-A person is their addresses and contacts. Rows are about them by a contact's id, an address in a personal column, or a call's parameters.
-Not here: how it is shown (`pipelines.commands.person`).
-"""
+A person is their addresses and contacts. Rows are about them by a contact's id, an address in a personal
+column, or a call's parameters. Not here: how it is shown (`pipelines.commands.person`)."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,17 @@ from warehouse.masking import is_personal
 from warehouse.mentions import LEAST_DIGITS, MAY_NAME
 from warehouse.own_models import own_columns
 from warehouse.schema import SCHEMAS, kinds_of
-from warehouse.sql import NORMAL_FORM, add_normal_form, literal, qualified, query, quoted, records, rows, value
+from warehouse.sql import (
+    NORMAL_FORM,
+    add_normal_form,
+    literal,
+    qualified,
+    query,
+    quoted,
+    records,
+    rows,
+    value,
+)
 from warehouse.tables import TABLES
 
 #: Where contacts stand with their addresses: as they are now, as they were, and when they were requested.
@@ -46,7 +56,8 @@ class Person:
 
 @dataclass(frozen=True)
 class Section:
-    """Rows of one table. `origin`: where they come from; `is_about`: False for texts of other rows that name the person."""
+    """Rows of one table. `origin`: where they come from; `is_about`: False for texts of other rows that name
+    the person."""
 
     table: str
     description: str
@@ -55,13 +66,20 @@ class Section:
     rows: list[dict[str, Any]] = field(repr=False)
 
 
-def find_person(connection: duckdb.DuckDBPyConnection, account: str | None, address: str | None, contact_id: int | None) -> Person:
-    """With all contacts that have or had the address (of a contact: one of its addresses), and all addresses that these have or had."""
+def find_person(
+    connection: duckdb.DuckDBPyConnection, account: str | None, address: str | None, contact_id: int | None
+) -> Person:
+    """With all contacts that have or had the address (of a contact: one of its addresses), and all addresses
+    that these have or had."""
     wanted, there = normal_form(address) if address else None, kinds_of(connection)
     add_normal_form(connection)
     shown = f"account, contact_id, {NORMAL_FORM.format('email')} as email"
     tables = " union all ".join(f"select {shown} from {table}" for table in _CONTACTS if table in there)
-    found = rows(connection, query("person").format(tables=tables), {"account": account, "contact_id": contact_id, "address": wanted})
+    found = rows(
+        connection,
+        query("person").format(tables=tables),
+        {"account": account, "contact_id": contact_id, "address": wanted},
+    )
     addresses = {email for *_, email in found if email} | ({wanted} if wanted else set())
     return Person(tuple(sorted(addresses)), tuple(sorted({(name, number) for name, number, _ in found})))
 
@@ -84,32 +102,43 @@ def known_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Iterator[
 
 
 def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, dict[str, str]]]:
-    """Of all schemas, in their order, contacts first, with the types of their columns. Views hold nothing that the tables do not."""
+    """Of all schemas, in their order, contacts first, with the types of their columns. Views hold nothing
+    that the tables do not."""
     for schema, name, columns in rows(connection, query("tables"), {"schemas": [*SCHEMAS, OWN]}):
         yield f"{schema}.{name}", dict(columns)
 
 
-def personal_of(connection: duckdb.DuckDBPyConnection, table: str, columns: Collection[str]) -> Collection[str]:
+def personal_of(
+    connection: duckdb.DuckDBPyConnection, table: str, columns: Collection[str]
+) -> Collection[str]:
     """Those of its columns that are personal."""
     (schema, name), own = table.split(".", 1), own_columns(connection)
     return [column for column in columns if column != "account" and is_personal(schema, name, column, own)]
 
 
 def about_of(person: Person, table: str, columns: Mapping[str, str], personal: Collection[str]) -> str:
-    """The condition that a row `t` of the table is about the person. `columns`: their types by name. Takes `add_normal_form`."""
+    """The condition that a row `t` of the table is about the person. `columns`: their types by name. Takes
+    `add_normal_form`."""
     addresses = f"({', '.join(map(literal, person.addresses)) or 'null'})"
-    texts = [f"t.{quoted(column)}" for column, kind in columns.items() if kind == "VARCHAR" and column in personal]
+    texts = [
+        f"t.{quoted(column)}" for column, kind in columns.items() if kind == "VARCHAR" and column in personal
+    ]
     terms = [f"(contains({text}, '@') and {NORMAL_FORM.format(text)} in {addresses})" for text in texts]
     if "contact_id" in columns:
         terms += [
-            f"(t.contact_id = {number}" + (f" and t.account = {literal(account)})" if "account" in columns else ")")
+            f"(t.contact_id = {number}"
+            + (f" and t.account = {literal(account)})" if "account" in columns else ")")
             for account, number in person.contacts
         ]
     if table == "sync.requests":
-        ids = ", ".join(f"({literal(account)}, '{number}')" for account, number in person.contacts) or "(null, null)"
+        ids = (
+            ", ".join(f"({literal(account)}, '{number}')" for account, number in person.contacts)
+            or "(null, null)"
+        )
         names = ", ".join(map(literal, sorted(OF_CONTACTS)))
         params = "(case when json_valid(t.params) then t.params end)"  # a published copy may have its hash
-        contact_id = f"coalesce({', '.join(f'{params} ->> {literal(name)}' for name in ('id', 'contactid', 'contact_id'))})"
+        spelled = (f"{params} ->> {literal(name)}" for name in ("id", "contactid", "contact_id"))
+        contact_id = f"coalesce({', '.join(spelled)})"
         email = f"({params} ->> 'email')"
         terms.append(f"{NORMAL_FORM.format(email)} in {addresses}")
         terms.append(f"(t.operation in ({names}) and (t.account, {contact_id}) in ({ids}))")
@@ -117,25 +146,46 @@ def about_of(person: Person, table: str, columns: Mapping[str, str], personal: C
 
 
 def may_be_named(text: str, forgotten: Forgotten) -> str:
-    """The condition that a text may have something that `Forgotten.found` finds: what is faster to find out comes first."""
+    """The condition that a text may have something that `Forgotten.found` finds: what is faster to find out
+    comes first."""
     may = " or ".join(f"contains({text}, {literal(each)})" for each in MAY_NAME)
     if forgotten.numbers:
         digits = "[0-9].*" * LEAST_DIGITS
         may += f" or regexp_matches({text}, '{digits}')"
-    return f"({may}) and regexp_matches({text}, {literal(forgotten.likely)})" if forgotten.likely else f"({may})"
+    return (
+        f"({may}) and regexp_matches({text}, {literal(forgotten.likely)})" if forgotten.likely else f"({may})"
+    )
 
 
 def _mentions(
-    connection: duckdb.DuckDBPyConnection, named: Forgotten, table: str, columns: Mapping[str, str], about: str
+    connection: duckdb.DuckDBPyConnection,
+    named: Forgotten,
+    table: str,
+    columns: Mapping[str, str],
+    about: str,
 ) -> list[dict[str, Any]]:
-    """Where other rows name them: the column, when the row changed last, and what stands around the first such place. The rest of such
-    a row may be about others, and is not shown."""
+    """Where other rows name them: the column, when the row changed last, and what stands around the first
+    such place. The rest of such a row may be about others, and is not shown."""
     found = []
-    when = next((quoted(name) for name in ("_changed_at", "requested_at", "planned_at", "started_at") if name in columns), "null")
+    when = next(
+        (
+            quoted(name)
+            for name in ("_changed_at", "requested_at", "planned_at", "started_at")
+            if name in columns
+        ),
+        "null",
+    )
     account = "account" if "account" in columns else "null"
     for column in (column for column, kind in columns.items() if kind in TEXTS):
         text = f"{quoted(column)}::varchar"
-        terms = {"account": account, "column": literal(column), "when": when, "text": text, "table": qualified(table), "about": about}
+        terms = {
+            "account": account,
+            "column": literal(column),
+            "when": when,
+            "text": text,
+            "table": qualified(table),
+            "about": about,
+        }
         for row in records(connection, query("mentions").format(**terms, likely=may_be_named(text, named))):
             raw = row["text"].encode()
             for begin, end, _ in named.found(raw, row["account"]):
@@ -151,13 +201,18 @@ def _filled(row: dict[str, Any]) -> dict[str, Any]:
 
 def _comment(connection: duckdb.DuckDBPyConnection, table: str) -> str:
     """What the table says of itself."""
-    sql = "select comment from duckdb_tables() where database_name = current_database() and schema_name || '.' || table_name = ?"
+    sql = (
+        "select comment from duckdb_tables() where database_name = current_database() and schema_name || "
+        "'.' || table_name = ?"
+    )
     return value(connection, sql, [table]) or ""
 
 
 def _origin(table: str) -> str:
     schema, name = table.split(".", 1)
     if schema == "source" and name in TABLES:
-        operations = [operation.name for operation in ALL.values() if TABLES[name].record in operation.records]
+        operations = [
+            operation.name for operation in ALL.values() if TABLES[name].record in operation.records
+        ]
         return f"responses of the service to {' and '.join(operations)}"
     return _ORIGINS.get(schema, "")

@@ -1,4 +1,5 @@
-"""What settings decide about the data of a home: what becomes of personal data in copies that others read, and for how long what is kept.
+"""What settings decide about the data of a home: what becomes of personal data in copies that others read,
+and for how long what is kept.
 
 Imports no library: settings load fast. Not here: doing it (`masking`, `retention`).
 """
@@ -29,10 +30,16 @@ class Kept:
     """Days; None: for ever."""
 
     bodies: int | None = 400  # of responses, in the archive; whole months
-    requests: int | None = 1100  # rows of `sync.requests`, and of the archive once their bodies are gone; whole months there
+    requests: int | None = (
+        1100  # rows of `sync.requests`, and of the archive once their bodies are gone; whole months there
+    )
     timelines: int | None = None  # entries of timelines
-    deleted: int | None = None  # contacts that are gone at the service: figures of the time before lose them, too
-    skipped: int | None = 7  # rows of pushes with nothing to send: a nightly push of 100,000 rows would fill the outbox
+    deleted: int | None = (
+        None  # contacts that are gone at the service: figures of the time before lose them, too
+    )
+    skipped: int | None = (
+        7  # rows of pushes with nothing to send: a nightly push of 100,000 rows would fill the outbox
+    )
     dagster: int | None = 90  # runs of the UI with their events
     logs: int | None = 90
 

@@ -1,9 +1,9 @@
-"""Writes the published file: a copy of what analysts may see, afresh, checked, and swapped in atomically; and goes back to earlier ones.
+"""Writes the published file: a copy of what analysts may see, afresh, checked, and swapped in atomically; and
+goes back to earlier ones.
 
-The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy. Readers may keep the
-published file open for as long as they like: it is never changed, a newer one takes its name. Not here: what becomes of personal data
-(`masking`), Parquet (`lake`).
-"""
+The warehouse is held only while its file is copied (a GB a second or so); what takes time works on that copy.
+Readers may keep the published file open for as long as they like: it is never changed, a newer one takes its
+name. Not here: what becomes of personal data (`masking`), Parquet (`lake`)."""
 
 import datetime as dt
 import shutil
@@ -17,7 +17,15 @@ import duckdb
 
 from marketing_api.clock import utc_now
 from warehouse import duckdb_errors
-from warehouse.archive.disk import Workspace, copy_locked, exclusive, make_folder, move_into_place, no_folder, sync
+from warehouse.archive.disk import (
+    Workspace,
+    copy_locked,
+    exclusive,
+    make_folder,
+    move_into_place,
+    no_folder,
+    sync,
+)
 from warehouse.connection import DEADLINE_S, OnWait, connect
 from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
@@ -66,10 +74,11 @@ def publish(
 ) -> Published:
     """Write the published file of `home` anew; returns what it says of itself.
 
-    `only_own`: the file of before with the tables of the user's own models as they are now, where it shows people as `masking` does.
+    `only_own`: the file of before with the tables of the user's own models as they are now, where it shows
+    people as `masking` does.
 
-    Raises NotPublished when `check` finds a blocker (the file that is there stays), and what `connection.connect` raises.
-    """
+    Raises NotPublished when `check` finds a blocker (the file that is there stays), and what
+    `connection.connect` raises."""
     masking = masking or Masking(PersonalData.KEEP)
     path = home / "warehouse.duckdb"
     warehouse = partial(connect, path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait)
@@ -82,10 +91,17 @@ def publish(
             copy_locked(path, snapshot)
         temporary = snapshot.with_name("published.duckdb")
         current = facts(published_path(home)) if only_own else None
-        is_added = current is not None and (current.personal_data, current.group_min) == (masking.personal_data, masking.group_min)
+        is_added = current is not None and (current.personal_data, current.group_min) == (
+            masking.personal_data,
+            masking.group_min,
+        )
         if is_added:
             shutil.copyfile(published_path(home), temporary)
-        config = {"memory_limit": MEMORY_LIMIT, "temp_directory": f"{snapshot}.tmp", "autoinstall_known_extensions": False}
+        config = {
+            "memory_limit": MEMORY_LIMIT,
+            "temp_directory": f"{snapshot}.tmp",
+            "autoinstall_known_extensions": False,
+        }
         with duckdb.connect(":memory:", config=config) as connection:  # type: ignore[arg-type]
             rows(connection, "set timezone = 'UTC'")
             rows(connection, f"attach {literal(str(snapshot))} as warehouse")
@@ -100,7 +116,11 @@ def publish(
         if schema_changes(published_path(home), "origin = 'published'"):
             with warehouse() as connection:
                 rows(connection, f"attach {literal(str(published_path(home)))} as published (read_only)")
-                rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {query('lacking_changes').format(database='published')}")
+                rows(
+                    connection,
+                    f"insert into {SCHEMA_CHANGES.qualified} by name "
+                    f"{query('lacking_changes').format(database='published')}",
+                )
                 rows(connection, "detach published")
     return published
 
@@ -111,18 +131,32 @@ def _note_changes(connection: duckdb.DuckDBPyConnection, now: dt.datetime) -> No
     It has what a process listed that was killed before the warehouse knew.
     """
     tables = {
-        name for (name,) in rows(connection, "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'before'")
+        name
+        for (name,) in rows(
+            connection,
+            "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'before'",
+        )
     }
     found = [f"select $now as noticed_at, 'published' as origin, * from ({query('breaking_changes')})"]
-    found += [query("lacking_changes").format(database="before")] if SCHEMA_CHANGES.qualified in tables else []
+    found += (
+        [query("lacking_changes").format(database="before")] if SCHEMA_CHANGES.qualified in tables else []
+    )
     if tables:
-        rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {' union all by name '.join(found)}", {"now": now})
+        rows(
+            connection,
+            f"insert into {SCHEMA_CHANGES.qualified} by name {' union all by name '.join(found)}",
+            {"now": now},
+        )
 
 
 def _not_published(home: Path, blockers: Sequence[str]) -> str:
     try:
         current = facts(published_path(home))
-        stays = f"the copy of {current.published_at:%Y-%m-%d %H:%M} UTC stays" if current else "there is no earlier copy either"
+        stays = (
+            f"the copy of {current.published_at:%Y-%m-%d %H:%M} UTC stays"
+            if current
+            else "there is no earlier copy either"
+        )
     except PublishedLocked:
         stays = "the copy that is there stays"
     return f"nothing was published, {stays}: {'; '.join(blockers)}"
@@ -135,12 +169,18 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
     """
     masking.prepare(connection)
     rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
-    clocked = "select schema_name || '.' || view_name, sql from duckdb_views() where database_name = 'warehouse' and contains(sql, 'now()')"
+    clocked = (
+        "select schema_name || '.' || view_name, sql from duckdb_views() where database_name = "
+        "'warehouse' "
+        "and contains(sql, 'now()')"
+    )
     relations, views = _columns(connection), dict(rows(connection, clocked))
     commented: list[str] = []
     for relation, columns in relations.items():
         schema, name = relation.split(".", 1)
-        commented += comments(connection, schema, name, columns, kind="view" if relation in views else "table")
+        commented += comments(
+            connection, schema, name, columns, kind="view" if relation in views else "table"
+        )
     as_of = value(connection, "select max(as_of) from sync.coverage")
     with transaction(connection):  # one flush to disk instead of a thousand
         for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in relations)}:
@@ -150,13 +190,21 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
             if relation not in views:
                 rows(connection, _copied(relation, columns, masking, own))
         rows(connection, "use published")
-        for statement in (*(sql for view, sql in views.items() if view in relations), *commented, *statements(FACTS)):
+        for statement in (
+            *(sql for view, sql in views.items() if view in relations),
+            *commented,
+            *statements(FACTS),
+        ):
             rows(connection, statement)
         now = utc_now()
         if SCHEMA_CHANGES.qualified in relations:
             _note_changes(connection, now)
-        counts = {each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in relations}
-        facts = Published(now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values()))
+        counts = {
+            each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in relations
+        }
+        facts = Published(
+            now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values())
+        )
         rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": asdict(facts)})
     rows(connection, "use warehouse")
     rows(connection, "detach published")
@@ -164,9 +212,14 @@ def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) 
 
 
 def _write_own(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) -> dict[str, int]:
-    """The tables of the user's own models into the file in the place of those that it has; the number of rows of each table."""
+    """The tables of the user's own models into the file in the place of those that it has; the number of rows
+    of each table."""
     masking.prepare(connection)
-    relations = {relation: columns for relation, columns in _columns(connection).items() if relation.startswith(f"{OWN}.")}
+    relations = {
+        relation: columns
+        for relation, columns in _columns(connection).items()
+        if relation.startswith(f"{OWN}.")
+    }
     commented: list[str] = []
     for relation, columns in relations.items():
         commented += comments(connection, OWN, relation.partition(".")[2], columns)
@@ -183,7 +236,11 @@ def _write_own(connection: duckdb.DuckDBPyConnection, path: Path, masking: Maski
         _note_changes(connection, value(connection, f"select published_at from {FACTS.qualified}"))
         every = [each for each in kinds_of(connection) if each != FACTS.qualified]
         counts = {each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in every}
-        rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", [len(counts), sum(counts.values())])
+        rows(
+            connection,
+            f"update {FACTS.qualified} set table_count = ?, row_count = ?",
+            [len(counts), sum(counts.values())],
+        )
     rows(connection, "use warehouse")
     rows(connection, "detach published")
     return counts
@@ -192,23 +249,32 @@ def _write_own(connection: duckdb.DuckDBPyConnection, path: Path, masking: Maski
 def _copied(relation: str, columns: Mapping[str, str], masking: Masking, own: ColumnSources) -> str:
     schema, name = relation.split(".", 1)
     shown = ", ".join(
-        masking.expression(column, sql_type, is_personal=is_personal(schema, name, column, own)) for column, sql_type in columns.items()
+        masking.expression(column, sql_type, is_personal=is_personal(schema, name, column, own))
+        for column, sql_type in columns.items()
     )
-    source = masking.relation(f"warehouse.{qualified(relation)}", columns, lineage()["small_groups"].get(relation))
+    source = masking.relation(
+        f"warehouse.{qualified(relation)}", columns, lineage()["small_groups"].get(relation)
+    )
     return f"create table published.{qualified(relation)} as select {shown} from {source}"
 
 
 def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
-    """Relation → column → type of what is published: all of `source`, `history`, `marts`, `custom` and `sync`, but for what only the
-    loading and the models need."""
+    """Relation → column → type of what is published: all of `source`, `history`, `marts`, `custom` and
+    `sync`, but for what only the loading and the models need."""
     found = {}
     for relation, columns in columns_of(connection).items():
         schema = relation.partition(".")[0]
         if schema in (*SCHEMAS, OWN) and relation not in INTERNAL_TABLES:
             # the models mark what only their next building needs with `_`, the loading declares it
             is_made = schema in ("history", "marts", OWN)
-            internal = {column for column in columns if (column[0] == "_" if is_made else (relation, column) in INTERNAL_COLUMNS)}
-            found[relation] = {column: sql_type for column, sql_type in columns.items() if column not in internal}
+            internal = {
+                column
+                for column in columns
+                if (column[0] == "_" if is_made else (relation, column) in INTERNAL_COLUMNS)
+            }
+            found[relation] = {
+                column: sql_type for column, sql_type in columns.items() if column not in internal
+            }
     return found
 
 
@@ -219,22 +285,32 @@ def _checked(path: Path, counts: dict[str, int]) -> Published:
         found = {name: int(value(connection, f"select count(*) from {qualified(name)}")) for name in counts}
     if published is None or found != counts:
         wrong = sorted(name for name in counts if found.get(name) != counts[name])
-        raise NotPublished(f"nothing was published: the copy does not read back as it was written ({', '.join(wrong) or FACTS.qualified})")
+        raise NotPublished(
+            "nothing was published: the copy does not read back as it was written "
+            f"({', '.join(wrong) or FACTS.qualified})"
+        )
     return published
 
 
 #: Where archive files stand, and the loading's own notes.
 INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal} | {"sync.meta"}
-INTERNAL_COLUMNS = {(table.qualified, column.name) for table in ALL_TABLES for column in table.columns if column.is_internal}
+INTERNAL_COLUMNS = {
+    (table.qualified, column.name) for table in ALL_TABLES for column in table.columns if column.is_internal
+}
 
 
 def schema_changes(path: Path, where: str) -> list[tuple[str | None, dt.datetime, str]]:
-    """Those of a published file, oldest first: the account (None: the file itself), when it was noticed, and what, in words.
+    """Those of a published file, oldest first: the account (None: the file itself), when it was noticed, and
+    what, in words.
 
     None of a file that is not there, or from before they were listed.
     """
     with suppress(NothingPublished, duckdb.CatalogException, duckdb.IOException), reading(path) as connection:
-        return rows(connection, f"select account, noticed_at, {IN_WORDS} from {SCHEMA_CHANGES.qualified} where {where} order by all")
+        return rows(
+            connection,
+            f"select account, noticed_at, {IN_WORDS} from {SCHEMA_CHANGES.qualified} where {where} "
+            "order by all",
+        )
     return []
 
 
@@ -252,17 +328,21 @@ def published_path(home: Path) -> Path:
 
 @contextmanager
 def reading(path: Path, scratch: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The copy at `path`. `scratch`: for large queries, where what does not fit into their memory may stand. Raises NothingPublished."""
+    """The copy at `path`. `scratch`: for large queries, where what does not fit into their memory may stand.
+    Raises NothingPublished."""
     if not path.exists():
         raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`")
     limits = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(scratch)} if scratch else {}
-    with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False, **limits}) as connection:
+    with duckdb.connect(
+        str(path), read_only=True, config={"autoinstall_known_extensions": False, **limits}
+    ) as connection:
         rows(connection, "set timezone = 'UTC'")
         yield connection
 
 
 def facts(path: Path) -> Published | None:
-    """What the copy at `path` says of itself; None when there is none, or it is not one of ours. Raises PublishedLocked."""
+    """What the copy at `path` says of itself; None when there is none, or it is not one of ours. Raises
+    PublishedLocked."""
     try:
         with reading(path) as connection:
             return read_facts(connection)
@@ -271,7 +351,8 @@ def facts(path: Path) -> Published | None:
     except duckdb.Error as problem:
         if duckdb_errors.is_locked(problem):
             raise PublishedLocked(
-                f"{path} is open for writing in another program, which keeps everybody else out: open it read-only there "
+                f"{path} is open for writing in another program, which keeps everybody else out: open it "
+                "read-only there "
                 "(`duckdb -readonly`)"
             ) from None
         return None
@@ -285,9 +366,8 @@ def stamp(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 def read_facts(connection: duckdb.DuckDBPyConnection) -> Published:
-    """What the open copy says of itself. One of before there was `group_min` hashed and dropped less than its word says now: it counts as
-    one that keeps all.
-    """
+    """What the open copy says of itself. One of before there was `group_min` hashed and dropped less than its
+    word says now: it counts as one that keeps all."""
     found = records(connection, f"from {FACTS.qualified}")[0]
     if "group_min" not in found:
         found |= {"group_min": 0, "personal_data": PersonalData.KEEP}
@@ -299,8 +379,11 @@ def earlier(home: Path) -> list[Path]:
     return sorted(_earlier_folder(home).glob("marketing-*.duckdb"), reverse=True)
 
 
-def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group_min: int, *, keeps_current: bool = True) -> None:
-    """Swap the finished copy in; the one before becomes the newest of the earlier ones (`keeps_current`), and the oldest goes.
+def put_in_place(
+    temporary: Path, home: Path, personal_data: PersonalData, group_min: int, *, keeps_current: bool = True
+) -> None:
+    """Swap the finished copy in; the one before becomes the newest of the earlier ones (`keeps_current`), and
+    the oldest goes.
 
     Earlier copies that show more of people than these allow go as well. Call it within `turn`.
     """
@@ -314,18 +397,22 @@ def put_in_place(temporary: Path, home: Path, personal_data: PersonalData, group
             copy.unlink()
 
 
-def roll_back(home: Path, personal_data: PersonalData = PersonalData.KEEP, group_min: int = GROUP_MIN) -> Published:
+def roll_back(
+    home: Path, personal_data: PersonalData = PersonalData.KEEP, group_min: int = GROUP_MIN
+) -> Published:
     """Put the newest earlier copy in the place of the current one, which goes.
 
-    NothingPublished when there is none, or none that shows no more of people than these allow; PublishedLocked.
-    """
+    NothingPublished when there is none, or none that shows no more of people than these allow;
+    PublishedLocked."""
     with turn(home):
         for copy in earlier(home):
             if _is_allowed(copy, personal_data, group_min) and (found := facts(copy)) is not None:
                 copy.replace(published_path(home))
                 sync(published_path(home).parent)
                 return found
-    allowed = "" if personal_data is PersonalData.KEEP else f" with personal data as `{personal_data}` asks for"
+    allowed = (
+        "" if personal_data is PersonalData.KEEP else f" with personal data as `{personal_data}` asks for"
+    )
     raise NothingPublished(f"there is no earlier copy{allowed} in {_earlier_folder(home)} to go back to")
 
 
@@ -348,8 +435,11 @@ def _is_allowed(copy: Path, personal_data: PersonalData, group_min: int) -> bool
 
 
 def _keep(path: Path, home: Path) -> None:
-    """A second name for the current copy, so that its own can be given to the next one without a moment in between."""
-    written = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(microseconds=path.stat().st_mtime_ns // 1000)
+    """A second name for the current copy, so that its own can be given to the next one without a moment in
+    between."""
+    written = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(
+        microseconds=path.stat().st_mtime_ns // 1000
+    )
     copy = make_folder(_earlier_folder(home)) / f"marketing-{written:%Y%m%dT%H%M%S.%fZ}.duckdb"
     try:
         copy.hardlink_to(path)

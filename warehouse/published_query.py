@@ -1,8 +1,9 @@
-"""One SELECT that somebody else wrote over the published file, as JSON, within limits of time, memory and text.
+"""One SELECT that somebody else wrote over the published file, as JSON, within limits of time, memory and
+text.
 
-It runs in a process of its own, which is started for the first and again behind one that had to be ended: DuckDB can neither be interrupted
-in every function nor counts all memory that it takes. Not here: who asks, and how (`pipelines.commands.mcp`).
-"""
+It runs in a process of its own, which is started for the first and again behind one that had to be ended:
+DuckDB can neither be interrupted in every function nor counts all memory that it takes. Not here: who asks,
+and how (`pipelines.commands.mcp`)."""
 
 import json
 import sys
@@ -45,7 +46,8 @@ class PersonalDataKept(NoAnswer):
 
 @contextmanager
 def opened(path: Path, *, allows_personal: bool) -> Iterator[tuple[duckdb.DuckDBPyConnection, Published]]:
-    """The copy, sealed as for the query of a push: it reaches no other file and no network, loads nothing, and keeps its settings.
+    """The copy, sealed as for the query of a push: it reaches no other file and no network, loads nothing,
+    and keeps its settings.
 
     Raises PersonalDataKept, NothingPublished, PublishedLocked.
     """
@@ -77,18 +79,26 @@ class Queries:
             try:
                 child = self._child or self._started()
                 child.send(json.dumps([sql, limit]))
-                refusal, answer = msgspec.json.decode(child.receive(self._seconds), type=tuple[str, msgspec.Raw])
+                refusal, answer = msgspec.json.decode(
+                    child.receive(self._seconds), type=tuple[str, msgspec.Raw]
+                )
             except (Silent, Ended) as end:
                 self._child = None
                 is_over = isinstance(end, Silent)
-                reason = f"it takes longer than {self._seconds:g} s" if is_over else f"it takes more than {_MEMORY} of memory"
+                reason = (
+                    f"it takes longer than {self._seconds:g} s"
+                    if is_over
+                    else f"it takes more than {_MEMORY} of memory"
+                )
                 raise NoAnswer(f"the query cannot be run: {reason}: let it do less") from None
         if refusal:
             raise NoAnswer(refusal)
         return msgspec.Raw(bytes(answer))
 
     def _started(self) -> Child:
-        self._child = Child(__name__, str(self._path), str(int(self._allows_personal)), folder=self._path.parent)
+        self._child = Child(
+            __name__, str(self._path), str(int(self._allows_personal)), folder=self._path.parent
+        )
         self._child.receive(START_S)
         return self._child
 
@@ -103,12 +113,18 @@ def _answer(path: Path, sql: str, limit: int, *, allows_personal: bool) -> dict[
             if reason := not_one_select(connection, sql):
                 raise NoAnswer(f"the query {reason}")
             found = connection.execute(sql)
-            columns = [{"name": name, "type": str(sql_type)} for name, sql_type, *_ in found.description or ()]
+            columns = [
+                {"name": name, "type": str(sql_type)} for name, sql_type, *_ in found.description or ()
+            ]
             most = min(max(limit, 1), ROW_LIMIT)
             return _result(columns, found.fetchmany(most + 1), most)
         except (duckdb.Error, MemoryError) as problem:
             is_too_much = is_out_of_memory(problem)
-            reason = f"it takes more than {_MEMORY} of memory: let it do less" if is_too_much else query_problem(problem, may_quote=True)
+            reason = (
+                f"it takes more than {_MEMORY} of memory: let it do less"
+                if is_too_much
+                else query_problem(problem, may_quote=True)
+            )
             raise NoAnswer(f"the query cannot be run: {reason[:MESSAGE_LIMIT]}") from None
 
 
@@ -123,8 +139,13 @@ def _result(columns: Sequence[dict[str, Any]], found: Sequence[tuple[Any, ...]],
             break
         kept.append(msgspec.Raw(encoded))
     if size > TEXT_LIMIT and not kept:
-        raise NoAnswer(f"the first row alone takes more than {TEXT_LIMIT:,} bytes: select fewer columns, or parts of long texts")
-    reason = f"the text would be longer than {TEXT_LIMIT:,} bytes" if len(kept) < min(len(found), most) else ""
+        raise NoAnswer(
+            f"the first row alone takes more than {TEXT_LIMIT:,} bytes: select fewer columns, or parts "
+            "of long texts"
+        )
+    reason = (
+        f"the text would be longer than {TEXT_LIMIT:,} bytes" if len(kept) < min(len(found), most) else ""
+    )
     if not reason and len(found) > most:
         reason = f"there are more than {most:,} rows"
     answer = {"columns": columns, "rows": kept, "is_cut_off": bool(reason)}

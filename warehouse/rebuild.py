@@ -1,8 +1,8 @@
 """Writes the warehouse anew from log and archive, without a request, and puts it in the old one's place.
 
-What does not follow from the archive is taken over: other schemas than `source` (`history` cannot be had again) and the tables of
-`tables.KEPT`; out of a damaged file as far as it can be read, or from a published copy. Not here: applying loads (`warehouse`).
-"""
+What does not follow from the archive is taken over: other schemas than `source` (`history` cannot be had
+again) and the tables of `tables.KEPT`; out of a damaged file as far as it can be read, or from a published
+copy. Not here: applying loads (`warehouse`)."""
 
 import datetime as dt
 import logging
@@ -37,10 +37,10 @@ _DERIVED = {table.name for table in SYNC_TABLES if table not in KEPT} | {"meta"}
 
 @dataclass(frozen=True, slots=True)
 class RebuildReport:
-    """Loads that were applied and that could not be, and the rows of all `source` tables afterwards. `damaged`: lines of the log of loads.
-    `aside`: the name of a warehouse that could not be read; what only it had and no published copy is `lost`. `since`: of responses
-    from before that day the tables of a checkpoint stand in.
-    """
+    """Loads that were applied and that could not be, and the rows of all `source` tables afterwards.
+    `damaged`: lines of the log of loads. `aside`: the name of a warehouse that could not be read; what only
+    it had and no published copy is `lost`. `since`: of responses from before that day the tables of a
+    checkpoint stand in."""
 
     loads: int
     failed: int
@@ -62,10 +62,10 @@ def rebuild(
 ) -> RebuildReport:
     """Replay every logged load into a new file, which replaces the old one in one step when it is complete.
 
-    The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. Raises what `connection.connect` raises,
-    and ArchiveError when loads that the old file is made of cannot be made again, unless `accept_loss`. `kept`: files with tables that
-    the archive does not have, where there is no old file.
-    """
+    The old file stays locked meanwhile, so that no load gets lost; a damaged one is set aside. Raises what
+    `connection.connect` raises, and ArchiveError when loads that the old file is made of cannot be made
+    again, unless `accept_loss`. `kept`: files with tables that the archive does not have, where there is no
+    old file."""
     with ExitStack() as stack:
         archive = archive or stack.enter_context(Archive(home / "archive"))
         workspace = Workspace(home / "tmp" / "rebuild")
@@ -74,7 +74,11 @@ def rebuild(
         aside = []
         if old.path.exists():
             try:
-                return _rebuild(old, Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb"))), accept_loss)
+                return _rebuild(
+                    old,
+                    Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb"))),
+                    accept_loss,
+                )
             except WarehouseDamaged as problem:
                 aside = [set_aside(old.path)]
                 for suffix in (".wal", ".tmp"):  # for DuckDB to find
@@ -84,8 +88,12 @@ def rebuild(
         new = Warehouse(home, archive, file_name=str(workspace.file("anew.duckdb")))
         report = _rebuild(old, new, accept_loss)
         copies = [published_path(home), *earlier(home)]  # those that have everything hold the history, too
-        whole = [path for path in copies if (found := facts(path)) and found.personal_data is PersonalData.KEEP]
-        return replace(report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *kept, *whole]))
+        whole = [
+            path for path in copies if (found := facts(path)) and found.personal_data is PersonalData.KEEP
+        ]
+        return replace(
+            report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *kept, *whole])
+        )
 
 
 def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport:
@@ -94,14 +102,23 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
         damaged = repair_log(connection, old.archive)
         since = begin(new)
         with new.writing() as empty:
-            done = [report is not None for report in new.replay(empty, map(Load.from_event, old.archive.load_log.read()))]
+            done = [
+                report is not None
+                for report in new.replay(empty, map(Load.from_event, old.archive.load_log.read()))
+            ]
             loads, failed = done.count(True), done.count(False)
             load_requests(empty, old.archive)
-            total = sum(int(value(empty, f"select count(*) from {table.qualified}")) for table in TABLES.values())
-            applied, again = (set(rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED])) for db in (connection, empty))
+            total = sum(
+                int(value(empty, f"select count(*) from {table.qualified}")) for table in TABLES.values()
+            )
+            applied, again = (
+                set(rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED]))
+                for db in (connection, empty)
+            )
         if (lost := applied - again) and not accept_loss:
             raise ArchiveError(
-                f"{len(lost):,} of the loads that {old.path} is made of cannot be made again, since files of the archive are damaged or "
+                f"{len(lost):,} of the loads that {old.path} is made of cannot be made again, since files "
+                "of the archive are damaged or "
                 "gone. It stays as it is: put the files back, or run `marketing-sync rebuild --accept-loss`"
             )
         _take_over(connection, new.path)
@@ -110,7 +127,8 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
 
 
 def begin(new: Warehouse) -> dt.date | None:
-    """Begin the new file with the newest checkpoint, which has all that came of earlier responses: the day; None without one."""
+    """Begin the new file with the newest checkpoint, which has all that came of earlier responses: the day;
+    None without one."""
     if (found := checkpoint_of(new.archive)) is None:
         return None
     shutil.copyfile(found, new.path)
@@ -129,9 +147,19 @@ def day_of(checkpoint: Path) -> dt.date:
 
 def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     own = value(connection, "select current_database()")
-    tables = rows(connection, f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all")
-    views = rows(connection, f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'")
-    kept = [(schema, name) for schema, name in tables if schema != "source" and not (schema == "sync" and name in _DERIVED)]
+    tables = rows(
+        connection,
+        f"select schema_name, table_name from duckdb_tables() where {_OWN} and not temporary order by all",
+    )
+    views = rows(
+        connection,
+        f"select sql from duckdb_views() where {_OWN} and not internal and schema_name <> '{UNDECLARED}'",
+    )
+    kept = [
+        (schema, name)
+        for schema, name in tables
+        if schema != "source" and not (schema == "sync" and name in _DERIVED)
+    ]
     commented = [statement for schema, name in kept for statement in comments(connection, schema, name)]
     rows(connection, f"attach {literal(str(path))} as rebuilt")
     for schema, name in kept:
@@ -155,7 +183,8 @@ def _copying(schema: str, name: str, *, source: str = "", target: str = "") -> t
 
 
 def make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
-    """Views may need one another, in any order. Those that fit the new tables no longer are left to their maker."""
+    """Views may need one another, in any order. Those that fit the new tables no longer are left to their
+    maker."""
     left = []
     for sql in views:
         try:
@@ -170,25 +199,31 @@ def make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> N
 
 #: What an earlier version wrote may lack columns, which `ensure_schema` then adds.
 _COMPLETE = "delete from sync.meta where name = 'tables'"
-_NAMES = "select schema_name, table_name from duckdb_tables() where database_name = 'damaged' and not temporary"
+_NAMES = (
+    "select schema_name, table_name from duckdb_tables() where database_name = 'damaged' and not temporary"
+)
 
 
 def salvage(warehouse: Warehouse, sources: Iterable[Path]) -> tuple[str, ...]:
-    """Copy each table from the first of these files in which it can be read; returns the names of those that are in none."""
+    """Copy each table from the first of these files in which it can be read; returns the names of those that
+    are in none."""
     wanted = {("sync", table.name) for table in KEPT if table is not WRITEBACKS}  # the outbox has these
     found: set[tuple[str, str]] = set()
     for source in sources:
         names = set(_read_from(warehouse, source, _NAMES) or ())
         wanted |= {(schema, name) for schema, name in names if schema == "history"}
         for schema, name in sorted(wanted & names - found):
-            if _read_from(warehouse, source, *_copying(schema, name, source="damaged."), _COMPLETE) is not None:
+            if (
+                _read_from(warehouse, source, *_copying(schema, name, source="damaged."), _COMPLETE)
+                is not None
+            ):
                 found.add((schema, name))
     return tuple(sorted(".".join(name) for name in wanted - found))
 
 
 def _read_from(warehouse: Warehouse, source: Path, *statements: str) -> list[tuple[str, str]] | None:
-    """The rows of the last statement; None when one fails. `source` is the catalog `damaged`, opened once for each table: what is
-    damaged of another one must not get in the way."""
+    """The rows of the last statement; None when one fails. `source` is the catalog `damaged`, opened once for
+    each table: what is damaged of another one must not get in the way."""
     try:
         with warehouse.writing() as connection:
             rows(connection, f"attach {literal(str(source))} as damaged (read_only)")

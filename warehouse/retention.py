@@ -1,8 +1,8 @@
-"""Lets go of what a home keeps no longer: bodies of responses (tables as of then stand in for them), old requests, rows of tables.
+"""Lets go of what a home keeps no longer: bodies of responses (tables as of then stand in for them), old
+requests, rows of tables.
 
-Everything can be killed at any moment and is then done by the next run. Not here: how long what is kept (`policies`), how files of the
-archive are written anew (`archive.compaction`).
-"""
+Everything can be killed at any moment and is then done by the next run. Not here: how long what is kept
+(`policies`), how files of the archive are written anew (`archive.compaction`)."""
 
 import datetime as dt
 import logging
@@ -32,9 +32,9 @@ _SETTLED_DAYS = 2
 
 
 def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
-    """Merge the archive's files of past months, and drop whole months of bodies, which a checkpoint covers: the tables as of the first
-    month that is kept, made by replaying the loads before it. So a rebuild still reads anew what is kept.
-    """
+    """Merge the archive's files of past months, and drop whole months of bodies, which a checkpoint covers:
+    the tables as of the first month that is kept, made by replaying the loads before it. So a rebuild still
+    reads anew what is kept."""
     with exclusive(home / ".backup"), Archive(home / "archive") as archive:
         dropping = home / "archive" / "dropping"  # until it is done
         before = first_day(now, kept.bodies)
@@ -42,16 +42,28 @@ def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
         if found is None or not dropping.exists():
             archive.compact(now)
         else:
-            of_rows, of_bodies = (id_on(day) if day else 0 for day in (first_day(now, kept.requests), day_of(found)))
+            of_rows, of_bodies = (
+                id_on(day) if day else 0 for day in (first_day(now, kept.requests), day_of(found))
+            )
             applied = _applied(found, of_bodies)
-            needed = [id_ for load in _logged(archive) if load.load_id not in applied for id_ in load.request_ids if id_ < of_bodies]
+            needed = [
+                id_
+                for load in _logged(archive)
+                if load.load_id not in applied
+                for id_ in load.request_ids
+                if id_ < of_bodies
+            ]
             archive.compact(now, bodies_before=of_bodies, rows_before=min(of_rows, of_bodies), needed=needed)
-            retire(home / "archive", *(earlier for earlier in archive.checkpoints.glob("*.duckdb") if earlier != found))
+            retire(
+                home / "archive",
+                *(earlier for earlier in archive.checkpoints.glob("*.duckdb") if earlier != found),
+            )
         dropping.unlink(missing_ok=True)
 
 
 def _advance(home: Path, archive: Archive, before: dt.date, dropping: Path) -> Path | None:
-    """The checkpoint as of that day, or how far it could be made: month by month, so that the years before need not go in one night."""
+    """The checkpoint as of that day, or how far it could be made: month by month, so that the years before
+    need not go in one night."""
     found = checkpoint_of(archive)
     first = archive.first_month
     begins = day_of(found) if found else dt.date.fromisoformat(f"{first}-01") if first else before
@@ -68,7 +80,11 @@ def _advance(home: Path, archive: Archive, before: dt.date, dropping: Path) -> P
 
 def first_day(now: dt.datetime, days: int | None) -> dt.date | None:
     """Of the first month that is kept; None: all are."""
-    return None if days is None else (now.astimezone(dt.UTC) - dt.timedelta(max(days, _SETTLED_DAYS))).date().replace(day=1)
+    return (
+        None
+        if days is None
+        else (now.astimezone(dt.UTC) - dt.timedelta(max(days, _SETTLED_DAYS))).date().replace(day=1)
+    )
 
 
 def id_on(day: dt.date) -> int:
@@ -77,7 +93,8 @@ def id_on(day: dt.date) -> int:
 
 
 def _make_checkpoint(home: Path, archive: Archive, workspace: Workspace, day: dt.date) -> Path | None:
-    """From the one before it, by replaying the loads since. None when something that the warehouse has cannot be made again."""
+    """From the one before it, by replaying the loads since. None when something that the warehouse has cannot
+    be made again."""
     new, before = Warehouse(home, archive, file_name=str(workspace.file("checkpoint.duckdb"))), id_on(day)
     begin(new)
     with new.writing() as connection:
@@ -86,7 +103,10 @@ def _make_checkpoint(home: Path, archive: Archive, workspace: Workspace, day: dt
         rows(connection, "delete from sync.loads where outcome <> ?", [APPLIED])  # a rebuild tries them again
         rows(connection, "checkpoint")
     if lacking := _applied(home / "warehouse.duckdb", before) - _applied(new.path, before):
-        log.warning("bodies are kept for now: %d loads cannot be made again, see `marketing-sync rebuild`", len(lacking))
+        log.warning(
+            "bodies are kept for now: %d loads cannot be made again, see `marketing-sync rebuild`",
+            len(lacking),
+        )
         return None
     made = archive.checkpoints / f"{day}-{new_name()}.duckdb"
     move_into_place(new.path, made)
@@ -97,7 +117,10 @@ def _applied(path: Path, before: int) -> set[str]:
     """The loads of a warehouse that rest on requests before that one."""
     if not path.exists():
         return set()
-    sql = "select load_id from sync.loads where outcome = ? and coalesce(last_request, epoch_us(logged_at) * 1024) < ?"
+    sql = (
+        "select load_id from sync.loads where outcome = ? and coalesce(last_request, "
+        "epoch_us(logged_at) * 1024) < ?"
+    )
     with connect(path, read_only=True) as connection:
         return {load_id for (load_id,) in rows(connection, sql, [APPLIED, before])}
 
@@ -107,10 +130,12 @@ def _logged(archive: Archive) -> Iterator[Load]:
 
 
 def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) -> None:
-    """Delete rows of tables that are kept no longer: requests, entries of timelines, rows of pushes with nothing to send, contacts that
-    are gone at the service, with everything under their numbers.
-    """
-    old = [("sync.requests", kept.requests, "requested_at"), ("sync.writebacks", kept.skipped, "state = 'skipped' and planned_at")]
+    """Delete rows of tables that are kept no longer: requests, entries of timelines, rows of pushes with
+    nothing to send, contacts that are gone at the service, with everything under their numbers."""
+    old = [
+        ("sync.requests", kept.requests, "requested_at"),
+        ("sync.writebacks", kept.skipped, "state = 'skipped' and planned_at"),
+    ]
     for table in TABLES.values():
         if table.load.contact_parameter:
             moment = next(column.name for column in table.record_columns if column.sql_type == "TIMESTAMPTZ")
@@ -122,16 +147,22 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
         if kept.deleted is not None:
             rows(connection, query("gone_contacts"), [now - dt.timedelta(kept.deleted)])
             for schema, name in rows(connection, query("tables_of_contacts")):
-                rows(connection, f"delete from {quoted(schema)}.{quoted(name)} where (account, contact_id) in (from gone)")
+                rows(
+                    connection,
+                    f"delete from {quoted(schema)}.{quoted(name)} where (account, contact_id) in (from gone)",
+                )
             rows(connection, "drop table gone")
 
 
 def sizes(home: Path) -> dict[str, int]:
-    """Bytes of the home's files and folders, by their names up to a dot; what has none before it is `other`."""
+    """Bytes of the home's files and folders, by their names up to a dot; what has none before it is
+    `other`."""
     found: Counter[str] = Counter()
     for path in home.rglob("*"):
         with suppress(OSError):  # removed meanwhile
-            found[path.relative_to(home).parts[0].partition(".")[0] or "other"] += path.stat().st_size * path.is_file()
+            found[path.relative_to(home).parts[0].partition(".")[0] or "other"] += (
+                path.stat().st_size * path.is_file()
+            )
     return dict(found)
 
 

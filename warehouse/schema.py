@@ -1,8 +1,8 @@
 """Creates the schemas and tables of a warehouse file with their COMMENTs, and checks its version.
 
-Schema evolution: columns that declarations gained are added when the file is opened; a rebuild fills them from the archive.
-The version stands in `sync.meta`. Not here: what the tables are (`tables`), DuckDB's file format (`connection`).
-"""
+Schema evolution: columns that declarations gained are added when the file is opened; a rebuild fills them
+from the archive. The version stands in `sync.meta`. Not here: what the tables are (`tables`), DuckDB's file
+format (`connection`)."""
 
 import hashlib
 import itertools
@@ -16,9 +16,11 @@ from warehouse.errors import NotAWarehouse, WarehouseError, WarehouseTooNew
 from warehouse.sql import literal, query, quoted, rows, transaction, value
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED, SYNC_TABLES, SyncTable, Table
 
-#: Views of the fields that the service sends and no column holds, which come and go with what it sends (`loads.drift`).
+#: Views of the fields that the service sends and no column holds, which come and go with what it sends
+#: (`loads.drift`).
 UNDECLARED = "extra"
-#: Typed mirror of the service, its changes over time, the marts made from both, and what is known about the reading.
+#: Typed mirror of the service, its changes over time, the marts made from both, and what is known about the
+#: reading.
 SCHEMAS = ("source", "history", "marts", "sync", UNDECLARED)
 _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 
@@ -26,30 +28,38 @@ _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> None:
     """Create what is missing; one look-up when nothing is. Not to be called within a transaction.
 
-    Tables keep columns that are no longer declared. WarehouseError when a column's values do not fit its new type, or the tables are of
-    before the first release.
-    """
+    Tables keep columns that are no longer declared. WarehouseError when a column's values do not fit its new
+    type, or the tables are of before the first release."""
     wanted: tuple[Table | SyncTable, ...] = (*tables, *SYNC_TABLES)
     fingerprint = _fingerprint(wanted)
     if fact(connection, "tables") == fingerprint:
         return
     found = schema_version(connection)
     if found is not None and found < _OLDEST:
-        raise WarehouseError(f"the warehouse has schema version {found}, of before the first release: run `marketing-sync rebuild`")
+        raise WarehouseError(
+            f"the warehouse has schema version {found}, of before the first release: run "
+            "`marketing-sync rebuild`"
+        )
     with transaction(connection):
         for statement in _completing(connection, wanted, SCHEMA_VERSION if found is None else found):
             try:
                 rows(connection, statement)
             except duckdb.ConversionException as problem:
-                raise WarehouseError(f"`{statement}` does not suit what the warehouse holds: run `marketing-sync rebuild`") from problem
+                raise WarehouseError(
+                    f"`{statement}` does not suit what the warehouse holds: run `marketing-sync rebuild`"
+                ) from problem
         stamp_version(connection, SCHEMA_VERSION)
         note_fact(connection, "tables", fingerprint)
 
 
-def _completing(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | SyncTable], version: int) -> Iterator[str]:
+def _completing(
+    connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | SyncTable], version: int
+) -> Iterator[str]:
     """The statements, each to be run before the next is asked for."""
     yield from (f"create schema if not exists {schema}" for schema in SCHEMAS)
-    yield from itertools.chain.from_iterable(MIGRATIONS[each] for each in sorted(MIGRATIONS) if each > version)
+    yield from itertools.chain.from_iterable(
+        MIGRATIONS[each] for each in sorted(MIGRATIONS) if each > version
+    )
     yield from _filling_normal_forms(columns_of(connection))
     existing = columns_of(connection)
     for table in tables:
@@ -57,9 +67,14 @@ def _completing(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | 
 
 
 def _filling_normal_forms(existing: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Beside the addresses of tables that were made without, those of `history` too, which a rebuild takes over."""
+    """Beside the addresses of tables that were made without, those of `history` too, which a rebuild takes
+    over."""
     for table, columns in existing.items():
-        if EMAIL in columns and EMAIL_NORMALIZED not in columns and table.startswith(("source.", "history.", "sync.")):
+        if (
+            EMAIL in columns
+            and EMAIL_NORMALIZED not in columns
+            and table.startswith(("source.", "history.", "sync."))
+        ):
             yield f"alter table {table} add column {EMAIL_NORMALIZED} varchar"
             yield f"update {table} set {EMAIL_NORMALIZED} = nullif(normal_form({EMAIL}), '')"
 
@@ -72,7 +87,10 @@ def is_current(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -
 def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
     """Table (`schema.table`) → its columns, name → type."""
     found: dict[str, dict[str, str]] = {}
-    sql = "select schema_name || '.' || table_name, column_name, data_type from duckdb_columns() where database_name = current_database()"
+    sql = (
+        "select schema_name || '.' || table_name, column_name, data_type from duckdb_columns() where "
+        "database_name = current_database()"
+    )
     for table, column, sql_type in rows(connection, sql):
         found.setdefault(table, {})[column] = sql_type
     return found
@@ -94,18 +112,28 @@ def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = No
         if existing and column.name not in existing:
             yield f"alter table {table.qualified} add column {quoted(column.name)} {column.sql_type}"
         elif existing and existing[column.name] != _FULL_NAMES.get(column.sql_type, column.sql_type):
-            yield f"alter table {table.qualified} alter column {quoted(column.name)} set data type {column.sql_type}"
+            yield (
+                f"alter table {table.qualified} alter column {quoted(column.name)} set data type "
+                f"{column.sql_type}"
+            )
         yield f"comment on column {table.qualified}.{quoted(column.name)} is {literal(column.comment)}"
 
 
 def comments(
-    connection: duckdb.DuckDBPyConnection, schema: str, name: str, columns: Container[str] | None = None, *, kind: str = "table"
+    connection: duckdb.DuckDBPyConnection,
+    schema: str,
+    name: str,
+    columns: Container[str] | None = None,
+    *,
+    kind: str = "table",
 ) -> Iterator[str]:
-    """The statements that give a table the COMMENTs that it has here, to be run in another file, where it is of `kind`."""
+    """The statements that give a table the COMMENTs that it has here, to be run in another file, where it is
+    of `kind`."""
     here = f"database_name = current_database() and schema_name = {literal(schema)} and comment is not null"
     table = f"{quoted(schema)}.{quoted(name)}"
     own = " union all ".join(
-        f"select comment from duckdb_{each}s() where {here} and {each}_name = {literal(name)}" for each in ("table", "view")
+        f"select comment from duckdb_{each}s() where {here} and {each}_name = {literal(name)}"
+        for each in ("table", "view")
     )
     for (comment,) in rows(connection, own):
         yield f"comment on {kind} {table} is {literal(comment)}"
@@ -127,7 +155,8 @@ def _digest(tables: tuple[Table | SyncTable, ...]) -> str:
 
 
 def fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
-    """What `sync.meta` has under the name; None when it has nothing, or is not there. Not to be called within a transaction."""
+    """What `sync.meta` has under the name; None when it has nothing, or is not there. Not to be called within
+    a transaction."""
     try:
         found: str | None = value(connection, "select value from sync.meta where name = ?", [name])
     except duckdb.CatalogException:
@@ -151,33 +180,42 @@ def note_fact(connection: duckdb.DuckDBPyConnection, name: str, text: str) -> No
 SCHEMA_VERSION = 5
 #: What a file has at least that a release made.
 _OLDEST = 5
-#: Version → the statements that make its tables out of those of the version before, as far as `ensure_schema` does not complete them:
-#: a renamed column, rows that change. In their order, within its transaction.
+#: Version → the statements that make its tables out of those of the version before, as far as `ensure_schema`
+#: does not complete them: a renamed column, rows that change. In their order, within its transaction.
 MIGRATIONS: dict[int, Sequence[str]] = {}
 
 
 def stamp_version(connection: duckdb.DuckDBPyConnection, version: int = SCHEMA_VERSION) -> None:
-    """Write down that the file's schema is of `version`; called by whoever creates or migrates the tables, in its transaction."""
+    """Write down that the file's schema is of `version`; called by whoever creates or migrates the tables, in
+    its transaction."""
     connection.execute(query("meta"))
     note_fact(connection, "schema_version", str(version))
 
 
 def schema_version(connection: duckdb.DuckDBPyConnection) -> int | None:
-    """The file's version; None when it was never stamped (an empty or foreign file). Not to be called within a transaction."""
+    """The file's version; None when it was never stamped (an empty or foreign file). Not to be called within
+    a transaction."""
     found = fact(connection, "schema_version")
     return None if found is None else int(found)
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """WarehouseTooNew when the file needs a newer program, NotAWarehouse when it holds somebody else's tables."""
+    """WarehouseTooNew when the file needs a newer program, NotAWarehouse when it holds somebody else's
+    tables."""
     version = schema_version(connection)
     if version is None:
-        found = rows(connection, "select distinct schema_name from duckdb_tables() where database_name = current_database()")
+        found = rows(
+            connection,
+            "select distinct schema_name from duckdb_tables() where database_name = current_database()",
+        )
         if (schemas := {schema for (schema,) in found}) and not schemas.intersection(SCHEMAS):
             names = ", ".join(sorted(schemas))
-            raise NotAWarehouse(f"{path} is a DuckDB file with tables of something else in {names}: choose another home")
+            raise NotAWarehouse(
+                f"{path} is a DuckDB file with tables of something else in {names}: choose another home"
+            )
     elif version > SCHEMA_VERSION:
         raise WarehouseTooNew(
-            f"{path} has schema version {version}, this installation knows {SCHEMA_VERSION}: upgrade marketing-sync "
+            f"{path} has schema version {version}, this installation knows {SCHEMA_VERSION}: upgrade "
+            "marketing-sync "
             "(or move the file away and run `marketing-sync rebuild`)"
         )

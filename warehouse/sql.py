@@ -1,4 +1,5 @@
-"""The few terms in which SQL is put together and run. Not here: any query (`queries/`, or where it is run)."""
+"""The few terms in which SQL is put together and run. Not here: any query (`queries/`, or where it is
+run)."""
 
 import re
 import threading
@@ -42,8 +43,11 @@ def statements(path: Path) -> Mapping[str, str]:
     return dict(re.findall(r"^-- (\w+)\n(.*?);$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
 
 
-def rows(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None, **given: pa.Table) -> list[tuple[Any, ...]]:
-    """Every row of the result, so that the connection is free for the next statement. The `given` tables are read by their names."""
+def rows(
+    connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None, **given: pa.Table
+) -> list[tuple[Any, ...]]:
+    """Every row of the result, so that the connection is free for the next statement. The `given` tables are
+    read by their names."""
     for name, table in given.items():
         connection.register(name, table)
     found: list[tuple[Any, ...]] = connection.execute(sql, params).fetchall()
@@ -66,29 +70,36 @@ def value(connection: duckdb.DuckDBPyConnection, sql: str, params: Params = None
 
 
 def not_one_select(connection: duckdb.DuckDBPyConnection, sql: str) -> str:
-    """Why SQL that somebody wrote is not one SELECT as it stands, to follow on "the query"; empty when it is. Raises ParserException."""
+    """Why SQL that somebody wrote is not one SELECT as it stands, to follow on "the query"; empty when it is.
+    Raises ParserException."""
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
         return f"has to be one SELECT, and this is {len(statements) or 'no'} statements"
     if statements[0].type != duckdb.StatementType.SELECT:
         kind = statements[0].type.name.replace("_", " ")
         return f"has to be a SELECT, and this is {kind}: queries may read the tables and nothing else"
-    return "has parameters like ? or $name: write their values instead" if statements[0].named_parameters else ""
+    return (
+        "has parameters like ? or $name: write their values instead" if statements[0].named_parameters else ""
+    )
 
 
-#: The normal form of a text, which may be an address: nearly all are plain, of which `lower` makes the same in a fifth of the time.
+#: The normal form of a text, which may be an address: nearly all are plain, of which `lower` makes the same
+#: in a fifth of the time.
 NORMAL_FORM = "case when regexp_full_match({0}, '[!-~]*') then lower({0}) else normal_form({0}) end"
 
 
 def add_normal_form(connection: duckdb.DuckDBPyConnection) -> None:
     """Let SQL say `normal_form(address)`, and so `NORMAL_FORM`, where no column has it."""
-    with suppress(duckdb.CatalogException, duckdb.NotImplementedException):  # the instance has it, or the connection itself
+    with suppress(
+        duckdb.CatalogException, duckdb.NotImplementedException
+    ):  # the instance has it, or the connection itself
         connection.create_function("normal_form", normal_form, ["VARCHAR"], "VARCHAR")
 
 
 @contextmanager
 def time_limit(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], bool]]:
-    """Interrupt what runs on the connection after so many seconds; yields what tells whether they are over."""
+    """Interrupt what runs on the connection after so many seconds; yields what tells whether they are
+    over."""
     timer, ends = threading.Timer(seconds, connection.interrupt), time.monotonic() + seconds
     timer.start()
     try:

@@ -1,8 +1,8 @@
 """A folder of this machine or of object storage, by its address: where the lake and the backup are kept.
 
-Belongs here: whole files in and out, and what goes wrong on the way as one sentence. Not here: what is in the files. fsspec speaks with
-the storage; it takes credentials and endpoints from the environment, as that storage's own tools do, so none is a setting of ours.
-"""
+Belongs here: whole files in and out, and what goes wrong on the way as one sentence. Not here: what is in the
+files. fsspec speaks with the storage; it takes credentials and endpoints from the environment, as that
+storage's own tools do, so none is a setting of ours."""
 
 import hashlib
 import os
@@ -19,7 +19,14 @@ import fsspec
 from warehouse.errors import StorageMisconfigured, StorageUnavailable
 
 #: Packages that fsspec needs for an address that begins so.
-_EXTRAS = {"s3": "'marketing-sync[s3]'", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs", "abfss": "adlfs"}
+_EXTRAS = {
+    "s3": "'marketing-sync[s3]'",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+}
 
 
 class Storage:
@@ -30,7 +37,9 @@ class Storage:
         with self.explained():
             options = {"auto_mkdir": True} if _is_local(url) else {"use_listings_cache": False}
             self._files: Any
-            self._files, self._root = fsspec.core.url_to_fs(str(Path(url).expanduser().absolute()) if "://" not in url else url, **options)
+            self._files, self._root = fsspec.core.url_to_fs(
+                str(Path(url).expanduser().absolute()) if "://" not in url else url, **options
+            )
 
     def read(self, name: str) -> bytes:
         """Raises FileNotFoundError when it is not there."""
@@ -48,10 +57,13 @@ class Storage:
             self._files.put_file(str(source), path)
 
     def download(self, name: str, target: Path) -> None:
-        """Raises FileNotFoundError when it is not there, or is no file of this place: a link out of it, a device."""
+        """Raises FileNotFoundError when it is not there, or is no file of this place: a link out of it, a
+        device."""
         with self.explained(FileNotFoundError):
             path = Path(self._path(name))
-            if _is_local(self.url) and not (path.is_file() and path.resolve().is_relative_to(Path(self._root).resolve())):
+            if _is_local(self.url) and not (
+                path.is_file() and path.resolve().is_relative_to(Path(self._root).resolve())
+            ):
                 raise FileNotFoundError(name)
             self._files.get_file(self._path(name), str(target))
 
@@ -64,14 +76,20 @@ class Storage:
         """All files below the folder, with their bytes."""
         with self.explained(), suppress(FileNotFoundError):
             found = self._files.find(self._path(folder), detail=True)
-            return {path.removeprefix(self._root).lstrip("/"): int(info["size"]) for path, info in found.items()}
+            return {
+                path.removeprefix(self._root).lstrip("/"): int(info["size"]) for path, info in found.items()
+            }
         return {}
 
     def folders(self, folder: str) -> list[str]:
         """The names of those that are directly in the folder."""
         with self.explained(), suppress(FileNotFoundError, NotADirectoryError):
             found = self._files.ls(self._path(folder), detail=True)
-            return sorted(str(each["name"]).rstrip("/").rpartition("/")[2] for each in found if each["type"] == "directory")
+            return sorted(
+                str(each["name"]).rstrip("/").rpartition("/")[2]
+                for each in found
+                if each["type"] == "directory"
+            )
         return []
 
     def address(self, name: str) -> str:
@@ -80,7 +98,8 @@ class Storage:
         return path if _is_local(self.url) else str(self._files.unstrip_protocol(path))
 
     def register(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Have DuckDB read addresses of this storage through it: DuckDB's own extension for that is not installed everywhere."""
+        """Have DuckDB read addresses of this storage through it: DuckDB's own extension for that is not
+        installed everywhere."""
         if not _is_local(self.url):
             connection.register_filesystem(self._files)
 
@@ -116,13 +135,19 @@ class Storage:
         except known:
             raise
         except (ImportError, ValueError) as problem:
-            advice = f"install {_EXTRAS[kind]}" if kind in _EXTRAS and isinstance(problem, ImportError) else f"{problem}"
+            advice = (
+                f"install {_EXTRAS[kind]}"
+                if kind in _EXTRAS and isinstance(problem, ImportError)
+                else f"{problem}"
+            )
             raise StorageMisconfigured(f"{shown(self.url)} cannot be used: {advice}") from None
         except Exception as problem:  # each storage has errors of its own
             reason = " ".join(str(problem).split())[:200] or type(problem).__name__
             is_wrong = isinstance(problem, FileNotFoundError | PermissionError | NotADirectoryError)
             error = StorageMisconfigured if is_wrong else StorageUnavailable
-            raise error(f"{shown(self.url)} cannot be used ({reason}): see that it is reachable and yours") from problem
+            raise error(
+                f"{shown(self.url)} cannot be used ({reason}): see that it is reachable and yours"
+            ) from problem
 
 
 def sha256(path: Path) -> str:

@@ -1,8 +1,9 @@
-"""Every table that is declared: of `source`, which record fills it, what identifies a row, and how it is loaded; and those of `sync`.
+"""Every table that is declared: of `source`, which record fills it, what identifies a row, and how it is
+loaded; and those of `sync`.
 
-Columns of `source` follow from the records (`marketing_api.records`), `sync` tables stand in `sync_tables.toml`. Not here: what the load
-modes do (`loads/`), who fills the `sync` tables (`bookkeeping`, `loads.coverage`, `loads.load`).
-"""
+Columns of `source` follow from the records (`marketing_api.records`), `sync` tables stand in
+`sync_tables.toml`. Not here: what the load modes do (`loads/`), who fills the `sync` tables (`bookkeeping`,
+`loads.coverage`, `loads.load`)."""
 
 import datetime as dt
 import tomllib
@@ -17,16 +18,25 @@ from typing import Any, Literal, Union, get_args, get_origin
 import pyarrow as pa
 
 from marketing_api.operation import Operation
-from marketing_api.records import account, campaigns, contacts, goals, lists, reputation, social, users, webhooks
+from marketing_api.records import (
+    account,
+    campaigns,
+    contacts,
+    goals,
+    lists,
+    reputation,
+    social,
+    users,
+    webhooks,
+)
 from marketing_api.records.fields import Record, is_personal
 from warehouse.archive.row import HEAD_SCHEMA
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its DuckDB type, the Arrow type it is staged as, its COMMENT, whether it holds personal data, and whether
-    only the loading needs it, so that it is not published.
-    """
+    """One column: its DuckDB type, the Arrow type it is staged as, its COMMENT, whether it holds personal
+    data, and whether only the loading needs it, so that it is not published."""
 
     name: str
     sql_type: str
@@ -82,9 +92,13 @@ def sql_type(annotation: Any) -> str:
     raise TypeError(f"no column type for {annotation!r}")
 
 
-#: A column of this name is the address of a person. Behind it stands its normal form, and tables are joined by nothing else.
+#: A column of this name is the address of a person. Behind it stands its normal form, and tables are joined
+#: by nothing else.
 EMAIL, EMAIL_NORMALIZED = "email", "email_normalized"
-_SAYS = "Normal form of the address, one for all its spellings, by which tables are joined; NULL where there is none."
+_SAYS = (
+    "Normal form of the address, one for all its spellings, by which tables are joined; NULL where "
+    "there is none."
+)
 
 
 def _with_normal_forms(columns: Iterable[Column]) -> Iterator[Column]:
@@ -111,31 +125,30 @@ class _LoadMode:
 class Snapshot(_LoadMode):
     """A complete listing of a scope: missing rows are marked as deleted, once the scope was read completely.
 
-    `scope` maps the columns that name the scope to the wire parameters it is requested with; empty: the account is the scope.
-    `is_whole`: each response is the whole of its scope, the parts of one entry (its fields, its clickers), of which a few may always go;
-    otherwise the load's `is_complete` says whether all pages came, and every listing that shrinks too much is refused.
-    `listing`: the operation that proves which rows exist; None: all do. `detail`: the operation requested per new or changed row.
-    `within`: the table whose deleted rows take the rows here with them (they share the columns of its key).
-    `per_address`: each response is about one address, noted in `sync.contact_coverage`; rows go with the last contact of their address.
-    """
+    `scope` maps the columns that name the scope to the wire parameters it is requested with; empty: the
+    account is the scope. `is_whole`: each response is the whole of its scope, the parts of one entry (its
+    fields, its clickers), of which a few may always go; otherwise the load's `is_complete` says whether all
+    pages came, and every listing that shrinks too much is refused. `listing`: the operation that proves which
+    rows exist; None: all do. `detail`: the operation requested per new or changed row. `within`: the table
+    whose deleted rows take the rows here with them (they share the columns of its key). `per_address`: each
+    response is about one address, noted in `sync.contact_coverage`; rows go with the last contact of their
+    address."""
 
 
 class Window(_LoadMode):
     """A range of days, `from_on` to `to_on` of the load's scope, by `column` (its day in the account's zone).
 
-    Rows of the range that a complete response no longer has are marked as deleted. Without a column the row itself is about the range: it
-    is replaced by key and nothing is deleted.
-    """
+    Rows of the range that a complete response no longer has are marked as deleted. Without a column the row
+    itself is about the range: it is replaced by key and nothing is deleted."""
 
 
 class Accumulate(_LoadMode):
     """Rows are added and updated, none is ever removed: the service shows only part of them.
 
-    The last column of the key is `identity-occurrence` (`records.fields.keyed`).
-    `contact_parameter`: the wire parameter that names the one contact whose rows a response holds, all that the service shows of them.
-    Nothing else touches those rows, so a response whose digest is that of the last one loaded is not read; each is noted in
-    `sync.contact_coverage`. A coupon, in contrast, may move from address to address.
-    """
+    The last column of the key is `identity-occurrence` (`records.fields.keyed`). `contact_parameter`: the
+    wire parameter that names the one contact whose rows a response holds, all that the service shows of them.
+    Nothing else touches those rows, so a response whose digest is that of the last one loaded is not read;
+    each is noted in `sync.contact_coverage`. A coupon, in contrast, may move from address to address."""
 
 
 class Daily(_LoadMode):
@@ -145,16 +158,28 @@ class Daily(_LoadMode):
 LoadKind = Snapshot | Window | Accumulate | Daily
 
 _FIRST_SEEN = Column("_first_seen_at", "TIMESTAMPTZ", "When a response first held this row.")
-_CHANGED = Column("_changed_at", "TIMESTAMPTZ", "When a response last added, changed, removed or restored this row.")
-_DELETED = Column("_deleted_at", "TIMESTAMPTZ", "When a complete listing no longer held this row; NULL while it exists.")
-_LISTING_HASH = Column("_listing_hash", "VARCHAR", "Hash of the listing's entry as of the last response with its detail.", is_internal=True)
+_CHANGED = Column(
+    "_changed_at", "TIMESTAMPTZ", "When a response last added, changed, removed or restored this row."
+)
+_DELETED = Column(
+    "_deleted_at", "TIMESTAMPTZ", "When a complete listing no longer held this row; NULL while it exists."
+)
+_LISTING_HASH = Column(
+    "_listing_hash",
+    "VARCHAR",
+    "Hash of the listing's entry as of the last response with its detail.",
+    is_internal=True,
+)
 ACCOUNT = Column("account", "VARCHAR", "Name of the account in the configuration.")
-EXTRA = Column("extra", "JSON", "Fields the service sent that have no column of their own.", is_personal=True)  # nobody knows what comes
+EXTRA = Column(
+    "extra", "JSON", "Fields the service sent that have no column of their own.", is_personal=True
+)  # nobody knows what comes
 
 
 @dataclass(frozen=True)
 class Table:
-    """One `source` table. `key` are the columns that identify a row within its account (empty: one row per account)."""
+    """One `source` table. `key` are the columns that identify a row within its account (empty: one row per
+    account)."""
 
     name: str
     record: type[Record]
@@ -190,7 +215,10 @@ class Table:
     @cached_property
     def record_columns(self) -> tuple[Column, ...]:
         fields = self.record.model_fields.items()
-        columns = (Column(name, sql_type(info.annotation), info.description or "", is_personal(info)) for name, info in fields)
+        columns = (
+            Column(name, sql_type(info.annotation), info.description or "", is_personal(info))
+            for name, info in fields
+        )
         return tuple(_with_normal_forms(columns))
 
     @property
@@ -206,7 +234,12 @@ class Table:
     @cached_property
     def system_columns(self) -> tuple[Column, ...]:
         """The columns that loading fills."""
-        return (_FIRST_SEEN, _CHANGED, *((_DELETED,) if self.marks_deleted else ()), *((_LISTING_HASH,) if self.load.detail else ()))
+        return (
+            _FIRST_SEEN,
+            _CHANGED,
+            *((_DELETED,) if self.marks_deleted else ()),
+            *((_LISTING_HASH,) if self.load.detail else ()),
+        )
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
@@ -231,26 +264,47 @@ def _table(name: str, record: type[Record], *key: str, load: LoadKind) -> Table:
 
 BUSINESS = _table("business", account.Business, load=Snapshot())
 
-DIRECT_REVIEWS = _table("direct_reviews", reputation.DirectReview, "review_id", load=Window(column="reviewed_at"))
+DIRECT_REVIEWS = _table(
+    "direct_reviews", reputation.DirectReview, "review_id", load=Window(column="reviewed_at")
+)
 ONLINE_REVIEWS = _table("online_reviews", reputation.OnlineReview, "review_key", load=Accumulate())
-ONLINE_REVIEW_CHANNELS = _table("online_review_channels", reputation.OnlineReviewChannel, "channel", "observed_on", load=Daily())
-SENTIMENT_MENTIONS = _table("sentiment_mentions", reputation.SentimentMention, "mention_key", load=Window(column="reviewed_on"))
+ONLINE_REVIEW_CHANNELS = _table(
+    "online_review_channels", reputation.OnlineReviewChannel, "channel", "observed_on", load=Daily()
+)
+SENTIMENT_MENTIONS = _table(
+    "sentiment_mentions", reputation.SentimentMention, "mention_key", load=Window(column="reviewed_on")
+)
 SENTIMENT_TOTALS = _table("sentiment_totals", reputation.SentimentTotals, "from_on", "to_on", load=Window())
 REVIEW_STATS = _table("review_stats", reputation.ReviewStats, "period_on", load=Window(column="period_on"))
-SOCIAL_MEDIA_STATS = _table("social_media_stats", reputation.SocialMediaStats, "period_on", "network", load=Window(column="period_on"))
-FEEDBACK_VIEWS = _table("feedback_views", reputation.FeedbackViews, "period_on", load=Window(column="period_on"))
+SOCIAL_MEDIA_STATS = _table(
+    "social_media_stats", reputation.SocialMediaStats, "period_on", "network", load=Window(column="period_on")
+)
+FEEDBACK_VIEWS = _table(
+    "feedback_views", reputation.FeedbackViews, "period_on", load=Window(column="period_on")
+)
 
-SOCIAL_PROFILES = _table("social_profiles", social.SocialProfile, "network", "kind", "profile_id", load=Snapshot())
-SOCIAL_POSTS = _table("social_posts", social.SocialPost, "post_id", "network", load=Window(column="scheduled_at"))
+SOCIAL_PROFILES = _table(
+    "social_profiles", social.SocialProfile, "network", "kind", "profile_id", load=Snapshot()
+)
+SOCIAL_POSTS = _table(
+    "social_posts", social.SocialPost, "post_id", "network", load=Window(column="scheduled_at")
+)
 SOCIAL_POST_DETAILS = _table(
     "social_post_details",
     social.SocialPostDetail,
     "post_id",
     "network",
-    load=Snapshot(scope={"post_id": "id", "network": "channel"}, is_whole=True, detail=social.GETPOST, within="social_posts"),
+    load=Snapshot(
+        scope={"post_id": "id", "network": "channel"},
+        is_whole=True,
+        detail=social.GETPOST,
+        within="social_posts",
+    ),
 )
 SOCIAL_LINKS = _table("social_links", social.SocialLink, "link_id", load=Snapshot())
-SOCIAL_LINK_CLICKS = _table("social_link_clicks", social.SocialLinkClicks, "link_id", "network", "observed_on", load=Daily())
+SOCIAL_LINK_CLICKS = _table(
+    "social_link_clicks", social.SocialLinkClicks, "link_id", "network", "observed_on", load=Daily()
+)
 
 CAMPAIGNS = _table(
     "campaigns",
@@ -259,7 +313,9 @@ CAMPAIGNS = _table(
     load=Snapshot(listing=campaigns.CAMPAIGNS, detail=campaigns.GETCAMPAIGN),
 )
 CAMPAIGN_STATS = _table("campaign_stats", campaigns.CampaignStats, "campaign_id", "observed_on", load=Daily())
-CAMPAIGN_LINKS = _table("campaign_links", campaigns.CampaignLink, "campaign_id", "url", "observed_on", load=Daily())
+CAMPAIGN_LINKS = _table(
+    "campaign_links", campaigns.CampaignLink, "campaign_id", "url", "observed_on", load=Daily()
+)
 CAMPAIGN_CLICKERS = _table(
     "campaign_clickers",
     campaigns.CampaignClicker,
@@ -269,25 +325,46 @@ CAMPAIGN_CLICKERS = _table(
     load=Snapshot(scope={"campaign_id": "id"}, is_whole=True, within="campaigns"),
 )
 
-LISTS = _table("lists", lists.ContactList, "list_id", load=Snapshot(listing=lists.GETLISTS, detail=lists.GETLIST))
+LISTS = _table(
+    "lists", lists.ContactList, "list_id", load=Snapshot(listing=lists.GETLISTS, detail=lists.GETLIST)
+)
 LIST_FIELDS = _table(
-    "list_fields", lists.ListField, "list_id", "field_id", load=Snapshot(scope={"list_id": "id"}, is_whole=True, within="lists")
+    "list_fields",
+    lists.ListField,
+    "list_id",
+    "field_id",
+    load=Snapshot(scope={"list_id": "id"}, is_whole=True, within="lists"),
 )
 AUDIENCES = _table("audiences", lists.Audience, "audience_id", load=Snapshot())
 
-CONTACTS = _table("contacts", contacts.Contact, "list_id", "contact_id", load=Snapshot(scope={"list_id": "listid"}, within="lists"))
+CONTACTS = _table(
+    "contacts",
+    contacts.Contact,
+    "list_id",
+    "contact_id",
+    load=Snapshot(scope={"list_id": "listid"}, within="lists"),
+)
 _TIMELINE = Accumulate(contact_parameter="id")
 TIMELINE_EVENTS = _table("timeline_events", contacts.TimelineEvent, "contact_id", "event_key", load=_TIMELINE)
 TIMELINE_VISITS = _table("timeline_visits", contacts.TimelineVisit, "contact_id", "visit_key", load=_TIMELINE)
-TIMELINE_AUTOMATIONS = _table("timeline_automations", contacts.TimelineAutomation, "contact_id", "automation_key", load=_TIMELINE)
-COUPONS = _table("coupons", contacts.Coupon, "coupon_id", load=Snapshot(scope={"email": "email"}, is_whole=True, per_address=True))
+TIMELINE_AUTOMATIONS = _table(
+    "timeline_automations", contacts.TimelineAutomation, "contact_id", "automation_key", load=_TIMELINE
+)
+COUPONS = _table(
+    "coupons",
+    contacts.Coupon,
+    "coupon_id",
+    load=Snapshot(scope={"email": "email"}, is_whole=True, per_address=True),
+)
 
 USERS = _table("users", users.User, "business_id", "user_id", load=Snapshot())
 MANAGERS = _table("managers", users.Manager, "manager_id", load=Snapshot())
 USER_GROUPS = _table("user_groups", users.UserGroup, "group_id", load=Snapshot())
 
 GOALS = _table("goals", goals.Goal, "goal_id", load=Snapshot(listing=goals.LISTS, detail=goals.SHOW))
-WEBHOOKS = _table("webhooks", webhooks.Webhook, "webhook_id", load=Snapshot(listing=webhooks.LISTS, detail=webhooks.SHOW))
+WEBHOOKS = _table(
+    "webhooks", webhooks.Webhook, "webhook_id", load=Snapshot(listing=webhooks.LISTS, detail=webhooks.SHOW)
+)
 
 
 # ---- what is known about the reading and the sending
@@ -315,14 +392,21 @@ class SyncTable:
 _ARCHIVED = {pa.int64(): "BIGINT", pa.string(): "VARCHAR", pa.timestamp("us", "UTC"): "TIMESTAMPTZ"}
 #: Parameters name people, and the service's words about an error may.
 _PERSONAL = {"params", "error"}
-#: Where and how bodies are archived. Their hashes have no key: whoever knows an address could find out that it was requested.
+#: Where and how bodies are archived. Their hashes have no key: whoever knows an address could find out that
+#: it was requested.
 _INTERNAL = {"question_key", "body_sha256", "content_sha256", "body_file", "body_ref"}
 
 REQUESTS = SyncTable(
     "requests",
     "Every request that was sent, with what came back: the archive without its bodies.",
     tuple(
-        Column(field.name, _ARCHIVED[field.type], field.metadata[b"comment"].decode(), field.name in _PERSONAL, field.name in _INTERNAL)
+        Column(
+            field.name,
+            _ARCHIVED[field.type],
+            field.metadata[b"comment"].decode(),
+            field.name in _PERSONAL,
+            field.name in _INTERNAL,
+        )
         for field in HEAD_SCHEMA
     ),
     key=("request_id",),
@@ -330,8 +414,13 @@ REQUESTS = SyncTable(
 
 
 def _declared(name: str, columns: Mapping[str, list[str]], **others: Any) -> SyncTable:
-    made = (Column(column, row[0], row[1], "personal" in row, "internal" in row) for column, row in columns.items())
-    fields: dict[str, Any] = {field: tuple(each) if isinstance(each, list) else each for field, each in others.items()}
+    made = (
+        Column(column, row[0], row[1], "personal" in row, "internal" in row)
+        for column, row in columns.items()
+    )
+    fields: dict[str, Any] = {
+        field: tuple(each) if isinstance(each, list) else each for field, each in others.items()
+    }
     return SyncTable(name, columns=tuple(_with_normal_forms(made)), **fields)
 
 
@@ -345,10 +434,25 @@ SYNC_TABLES = (REQUESTS, *_BY_NAME.values())
 ALL_TABLES: tuple[Table | SyncTable, ...] = (*TABLES.values(), *SYNC_TABLES)
 
 COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS, SCHEMA_CHANGES = (
-    _BY_NAME[name] for name in ("coverage", "readings", "contact_coverage", "rejected_records", "writebacks", "schema_changes")
+    _BY_NAME[name]
+    for name in (
+        "coverage",
+        "readings",
+        "contact_coverage",
+        "rejected_records",
+        "writebacks",
+        "schema_changes",
+    )
 )
 #: SQL of a row of `sync.schema_changes` in words.
 IN_WORDS = """concat_ws(' ', table_name || ':', change, field,
     '(' || if(after is null, coalesce(sample, before), concat_ws(' → ', before, after)) || ')')"""
 #: Those that a rebuild cannot make anew from the archive.
-KEPT = (_BY_NAME["runs"], _BY_NAME["plans"], _BY_NAME["home_sizes"], _BY_NAME["erasures"], WRITEBACKS, SCHEMA_CHANGES)
+KEPT = (
+    _BY_NAME["runs"],
+    _BY_NAME["plans"],
+    _BY_NAME["home_sizes"],
+    _BY_NAME["erasures"],
+    WRITEBACKS,
+    SCHEMA_CHANGES,
+)

@@ -1,8 +1,8 @@
 """The warehouse as the rest of the program sees it: apply loads, look up what tables say.
 
-Belongs here: opening, the order of log and transaction, recovery; look-ups, of which the longer ones are in `queries/`. Not here: what a
-load does to tables (`loads/`), what is requested next (`assets.planning`), starting anew (`rebuild`).
-"""
+Belongs here: opening, the order of log and transaction, recovery; look-ups, of which the longer ones are in
+`queries/`. Not here: what a load does to tables (`loads/`), what is requested next (`assets.planning`),
+starting anew (`rebuild`)."""
 
 import datetime as dt
 import itertools
@@ -24,10 +24,26 @@ from marketing_api.redaction import MASK, markdown_table
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
 from warehouse.connection import DEADLINE_S, MEMORY_LIMIT, OnWait, connect
-from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchived, WarehouseError, WarehouseLocked
+from warehouse.errors import (
+    ArchiveDamaged,
+    ArchiveError,
+    ArchiveFull,
+    NotArchived,
+    WarehouseError,
+    WarehouseLocked,
+)
 from warehouse.loads.apply import apply_tables
 from warehouse.loads.listing import Key, known_keys, row_hash
-from warehouse.loads.load import APPLIED, Load, LoadReport, is_log_whole, logged_last, outcome_of, repair_log, write_load
+from warehouse.loads.load import (
+    APPLIED,
+    Load,
+    LoadReport,
+    is_log_whole,
+    logged_last,
+    outcome_of,
+    repair_log,
+    write_load,
+)
 from warehouse.loads.queue import LoadQueue
 from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, heads_of, last_loaded, stage
 from warehouse.loads.target import TableReport
@@ -39,13 +55,15 @@ log = logging.getLogger(__name__)
 
 _SHORT = statements(Path(__file__).parent / "queries" / "lookups.sql")
 _LIVE = "account = $account and _deleted_at is null"
-#: A service may refuse every address without coupons: so many different ones have to be refused alike, and be such a part of all
-#: refusals, to be taken for that.
+#: A service may refuse every address without coupons: so many different ones have to be refused alike, and be
+#: such a part of all refusals, to be taken for that.
 FEWEST, SHARE = 20, 0.9
 #: The part of them that may have coupons: more says that the refusal means something else.
 CONTRADICTING = 0.01
 #: Of a row of sync.requests: the errorCode that a refusal named, NULL when it named none.
-REFUSAL_CODE = r"try_cast(nullif(regexp_extract(error, 'refused with errorCode (-?\d{1,18})', 1), '') as bigint)"
+REFUSAL_CODE = (
+    r"try_cast(nullif(regexp_extract(error, 'refused with errorCode (-?\d{1,18})', 1), '') as bigint)"
+)
 #: Days of a contact's dated history that tell how active it is.
 HISTORY_DAYS = 90
 _PREVIEW_ROWS, _PREVIEW_WIDTH = 5, 40
@@ -68,7 +86,8 @@ _PASSING = (
 
 @dataclass
 class _Session:
-    """The open file, the last loads of the log as they were first logged, and what applying those did that nobody had applied."""
+    """The open file, the last loads of the log as they were first logged, and what applying those did that
+    nobody had applied."""
 
     connection: duckdb.DuckDBPyConnection
     logged: Mapping[str, Load]
@@ -76,7 +95,8 @@ class _Session:
 
 
 class Warehouse:
-    """The warehouse of one home. Safe for several threads and processes: loads take turns, readers of this process join."""
+    """The warehouse of one home. Safe for several threads and processes: loads take turns, readers of this
+    process join."""
 
     def __init__(
         self,
@@ -90,7 +110,9 @@ class Warehouse:
         self.path = home / file_name
         self.archive = archive
         self.parse_rows: ParseRows = parsing.parse_rows
-        self._connect = partial(connect, self.path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait)
+        self._connect = partial(
+            connect, self.path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait
+        )
         self._workspace = Workspace(home / "tmp" / "loads")
         self._workspace.sweep()
         self._numbers = itertools.count()
@@ -99,13 +121,15 @@ class Warehouse:
 
     # -- loading
 
-    def apply(self, load: Load, responses: Sequence[Response] | None = None, *, urgency: int = 0) -> LoadReport:
-        """Apply a load: log it, then one transaction. `responses` are those of `load.request_ids` in that order; by default
-        they are read from the archive, so that not all of them need to be in memory.
+    def apply(
+        self, load: Load, responses: Sequence[Response] | None = None, *, urgency: int = 0
+    ) -> LoadReport:
+        """Apply a load: log it, then one transaction. `responses` are those of `load.request_ids` in that
+        order; by default they are read from the archive, so that not all of them need to be in memory.
 
-        Loads that were logged but not applied (a run was killed) are applied first. A load that was applied before changes
-        nothing. Whatever is raised, the tables are as before; a load that was logged is tried again by the next one. Of those that
-        wait in this process the one of the highest `urgency` goes first.
+        Loads that were logged but not applied (a run was killed) are applied first. A load that was applied
+        before changes nothing. Whatever is raised, the tables are as before; a load that was logged is tried
+        again by the next one. Of those that wait in this process the one of the highest `urgency` goes first.
         """
         staged: Staged | Exception
         try:
@@ -133,7 +157,8 @@ class Warehouse:
         return self.commit(session.connection, logged or load, staged)
 
     def finish_assets(self, finished: Iterable[tuple[str, str]]) -> None:
-        """Note that all of these (account, asset) was read: what differs from then on is news (`loads.drift`)."""
+        """Note that all of these (account, asset) was read: what differs from then on is news
+        (`loads.drift`)."""
         loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
 
         def note(session: _Session) -> None:
@@ -160,29 +185,34 @@ class Warehouse:
 
     @contextmanager
     def writing(self, *, as_far_as_it_goes: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The file, open for writing and with all its tables, while nobody else has it; `as_far_as_it_goes`: or with those that it has."""
+        """The file, open for writing and with all its tables, while nobody else has it; `as_far_as_it_goes`:
+        or with those that it has."""
         with self._connect() as connection:
             rows(connection, _UTC)
             with suppress(WarehouseError) if as_far_as_it_goes else nullcontext():
                 ensure_schema(connection, TABLES.values())
             yield connection
 
-    # -- what decides what is requested next, over the tables of one account; nothing loaded yet means empty results
+    # -- what decides what is requested next, over the tables of one account; nothing loaded yet means empty
+    # results
 
     def list_ids(self, account: str) -> list[int]:
         return self._column(_SHORT["list_ids"], account=account)
 
     def vanished_list_ids(self, account: str) -> list[int]:
-        """Lists that are gone or unknown while contacts of theirs still count as existing (loading lists prevents it)."""
+        """Lists that are gone or unknown while contacts of theirs still count as existing (loading lists
+        prevents it)."""
         return self._column(_SHORT["vanished_list_ids"], account=account)
 
     def taken_away(self, account: str) -> dict[int, float]:
-        """List id → share of its contacts (0 to 1) that our own moves and deletions took away since the list was last read."""
+        """List id → share of its contacts (0 to 1) that our own moves and deletions took away since the list
+        was last read."""
         return dict(self._rows(query("taken_away"), account=account))
 
     def refused_as_nothing(self, account: str, operation: str) -> set[int]:
-        """The errorCodes of refusals that mean "nothing there": of at least FEWEST addresses and SHARE of all refusals so far,
-        of an operation that had responses for others, and of (nearly) no address that has coupons."""
+        """The errorCodes of refusals that mean "nothing there": of at least FEWEST addresses and SHARE of all
+        refusals so far, of an operation that had responses for others, and of (nearly) no address that has
+        coupons."""
         limits = {"fewest": FEWEST, "share": SHARE, "contradicting": CONTRADICTING}
         sql = query("refused_as_nothing").format(refusal_code=REFUSAL_CODE)
         return set(self._column(sql, account=account, operation=operation, **limits))
@@ -192,8 +222,12 @@ class Warehouse:
         return self._column(_SHORT["domain_ids"], account=account)
 
     def listing_hashes(self, table: Table, account: str) -> dict[Key, str]:
-        """Key of each existing row → hash of its listing entry when its detail was requested (`loads.listing.needs_detail`)."""
-        sql = f"select {', '.join(table.key)}, _listing_hash from {table.qualified} where {_LIVE} and _listing_hash is not null"
+        """Key of each existing row → hash of its listing entry when its detail was requested
+        (`loads.listing.needs_detail`)."""
+        sql = (
+            f"select {', '.join(table.key)}, _listing_hash from {table.qualified} where {_LIVE} and "
+            "_listing_hash is not null"
+        )
         return {tuple(key): hash_ for *key, hash_ in self._rows(sql, account=account)}
 
     def holds(self, table: Table, account: str) -> bool:
@@ -207,17 +241,23 @@ class Warehouse:
         return itertools.chain.from_iterable(chunk.to_pylist() for chunk in found.chunks)
 
     def posts_needing_detail(self, account: str, networks: Sequence[str]) -> list[tuple[int, str]]:
-        """(post_id, network) of posts on these networks that are new or changed since their detail was requested; newest first.
+        """(post_id, network) of posts on these networks that are new or changed since their detail was
+        requested; newest first.
 
-        The calendar shows no change when a post is published; its detail does: the network's id, which is requested until it is there.
-        """
+        The calendar shows no change when a post is published; its detail does: the network's id, which is
+        requested until it is there."""
         sql = query("posts_needing_detail").format(row_hash=row_hash(SOCIAL_POSTS, "p"))
         return self._rows(sql, account=account, networks=list(networks))
 
-    def covered_days(self, table: Table, account: str, zone: str = "UTC", *, is_complete: bool = True) -> list[tuple[dt.date, dt.date]]:
-        """The ranges of days that were read completely (or not), both ends included, in order. A day was read when it was over in the
-        account's zone before it was requested: at the latest when anything was that was requested later, whatever the clock showed."""
-        return self._rows(query("covered_days"), account=account, table=table.name, zone=zone, is_complete=is_complete)
+    def covered_days(
+        self, table: Table, account: str, zone: str = "UTC", *, is_complete: bool = True
+    ) -> list[tuple[dt.date, dt.date]]:
+        """The ranges of days that were read completely (or not), both ends included, in order. A day was read
+        when it was over in the account's zone before it was requested: at the latest when anything was that
+        was requested later, whatever the clock showed."""
+        return self._rows(
+            query("covered_days"), account=account, table=table.name, zone=zone, is_complete=is_complete
+        )
 
     def listed_days(self, table: Table, account: str, first: dt.date, last: dt.date) -> list[dt.date]:
         """The days from `first` to `last` that a table of daily entries has rows of."""
@@ -238,7 +278,8 @@ class Warehouse:
         return self.found("timeline_candidates", account, today=today, days=HISTORY_DAYS)
 
     def coupon_candidates(self, account: str, nothing: Collection[int] = ()) -> pa.Table:
-        """One row per e-mail address of contacts that exist. A refusal with an errorCode among `nothing` counts as requested."""
+        """One row per e-mail address of contacts that exist. A refusal with an errorCode among `nothing`
+        counts as requested."""
         sql = query("coupon_candidates").format(refusal_code=REFUSAL_CODE)
         return self.read(sql, {"account": account, "nothing": list(nothing)})
 
@@ -250,11 +291,19 @@ class Warehouse:
     def duplicate_keys(self, table: Table) -> int:
         """Keys that more than one row has: uniqueness is checked, not enforced."""
         key = ", ".join(["account", *map(quoted, table.key)])
-        return int(self._column(f"select count(*) from (select 1 from {table.qualified} group by {key} having count(*) > 1)")[0])
+        return int(
+            self._column(
+                f"select count(*) from (select 1 from {table.qualified} group by {key} having count(*) > 1)"
+            )[0]
+        )
 
     def rejected_count(self, table: Table) -> int:
         """Entries set aside because they could not be read."""
-        return int(self._column("select count(*) from sync.rejected_records where table_name = $table", table=table.name)[0])
+        return int(
+            self._column(
+                "select count(*) from sync.rejected_records where table_name = $table", table=table.name
+            )[0]
+        )
 
     def incomplete(self, table: Table) -> list[str]:
         """Scopes that were not read completely, or have fewer rows than the service counts: one line each.
@@ -264,11 +313,16 @@ class Warehouse:
         return self._column(query("incomplete"), table=table.name)
 
     def preview(self, table: Table) -> str:
-        """The rows that changed last, as a Markdown table. Personal data is masked: this ends in Dagster's event log, which
-        has other readers and is kept longer than the warehouse's rows."""
-        columns = [column for column in table.columns if not column.name.startswith("_") and column is not EXTRA]
+        """The rows that changed last, as a Markdown table. Personal data is masked: this ends in Dagster's
+        event log, which has other readers and is kept longer than the warehouse's rows."""
+        columns = [
+            column for column in table.columns if not column.name.startswith("_") and column is not EXTRA
+        ]
         shown = ", ".join(f"{_shown(column)} as {quoted(column.name)}" for column in columns)
-        found = self._rows(f"select {shown} from {table.qualified} where {table.is_there} order by _changed_at desc limit {_PREVIEW_ROWS}")
+        found = self._rows(
+            f"select {shown} from {table.qualified} where {table.is_there} order by _changed_at desc limit "
+            f"{_PREVIEW_ROWS}"
+        )
         return markdown_table([column.name for column in columns], found)
 
     def _rows(self, sql: str, **params: Any) -> list[Any]:
@@ -280,8 +334,11 @@ class Warehouse:
 
     # -- the parts of apply
 
-    def replay(self, connection: duckdb.DuckDBPyConnection, loads: Iterable[Load]) -> Iterator[LoadReport | None]:
-        """Apply logged loads in their order from the archive; None for one that cannot be applied (sync.loads says why)."""
+    def replay(
+        self, connection: duckdb.DuckDBPyConnection, loads: Iterable[Load]
+    ) -> Iterator[LoadReport | None]:
+        """Apply logged loads in their order from the archive; None for one that cannot be applied (sync.loads
+        says why)."""
         done = {load_id for (load_id,) in rows(connection, "select load_id from sync.loads")}
         for load in loads:
             if load.load_id in done:
@@ -301,35 +358,53 @@ class Warehouse:
                 yield None
 
     def _commit_rest(self, connection: duckdb.DuckDBPyConnection, load: Load, problem: ArchiveError) -> None:
-        """Apply what is left of a load whose responses cannot all be read. It counts as failed. Raises `problem` when nothing is left."""
+        """Apply what is left of a load whose responses cannot all be read. It counts as failed. Raises
+        `problem` when nothing is left."""
         left = self.archive.readable(load.request_ids)
         if not left:
             raise problem
         gone = (
-            f"{len(load.request_ids) - len(left):,} of {len(load.request_ids):,} responses cannot be read any more, the others are applied"
+            f"{len(load.request_ids) - len(left):,} of {len(load.request_ids):,} responses "
+            "cannot be read "
+            "any more, the others are applied"
         )
         log.warning("a load of %s: %s: %s", load.asset, gone, problem)
         rest = replace(load, request_ids=tuple(left), is_complete=False, scope={**load.scope, "reason": gone})
-        self.commit(connection, rest, self.stage(rest, connection=connection), instead_of=load, error=f"{gone}: {problem}"[:500])
+        self.commit(
+            connection,
+            rest,
+            self.stage(rest, connection=connection),
+            instead_of=load,
+            error=f"{gone}: {problem}"[:500],
+        )
 
     @contextmanager
     def _session(self) -> Iterator[_Session]:
         """The file for as long as loads wait, with what was logged and not applied brought in first.
 
-        Of a small load a second thread of DuckDB's would take a fifth more of the processor and none of the time.
-        """
+        Of a small load a second thread of DuckDB's would take a fifth more of the processor and none of the
+        time."""
         with self.writing() as connection:
             rows(connection, _ONE_THREAD)
             logged = self._logged(connection)
             recovered = {}
-            if waiting := [load for load_id, load in logged.items() if outcome_of(connection, load_id) is None]:
-                log.warning("%d loads that were logged and not applied are applied from the archive", len(waiting))
-                recovered = {report.load_id: report for report in self.replay(connection, waiting) if report is not None}
+            if waiting := [
+                load for load_id, load in logged.items() if outcome_of(connection, load_id) is None
+            ]:
+                log.warning(
+                    "%d loads that were logged and not applied are applied from the archive", len(waiting)
+                )
+                recovered = {
+                    report.load_id: report
+                    for report in self.replay(connection, waiting)
+                    if report is not None
+                }
             yield _Session(connection, logged, recovered)
             rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
 
     def _logged(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Load]:
-        """The last loads of the log, which is mended first where it is damaged; the first time all of it is looked at."""
+        """The last loads of the log, which is mended first where it is damaged; the first time all of it is
+        looked at."""
         logged = logged_last(connection, self.archive.load_log.read_backwards())
         if not is_log_whole(connection, self.archive, logged, is_checked=self._is_log_checked):
             repair_log(connection, self.archive)
@@ -338,9 +413,16 @@ class Warehouse:
         return logged
 
     def commit(
-        self, connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged, *, instead_of: Load | None = None, error: str | None = None
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        load: Load,
+        staged: Staged,
+        *,
+        instead_of: Load | None = None,
+        error: str | None = None,
     ) -> LoadReport:
-        """The load's one transaction, on a connection whose temporary tables go with it. Its log entry is the caller's business.
+        """The load's one transaction, on a connection whose temporary tables go with it. Its log entry is the
+        caller's business.
 
         `instead_of`: the logged load of which this is what could be had, and that failed with the `error`.
         """
@@ -357,13 +439,21 @@ class Warehouse:
         return LoadReport(load.load_id, {report.table: report for report in reports})
 
     def stage(
-        self, load: Load, responses: Sequence[Response] | None = None, *, connection: duckdb.DuckDBPyConnection | None = None
+        self,
+        load: Load,
+        responses: Sequence[Response] | None = None,
+        *,
+        connection: duckdb.DuckDBPyConnection | None = None,
     ) -> Staged:
-        """Read the load's responses, these or those in the archive, but for unchanged ones (`Accumulate.contact_parameter`). On the
-        `connection` nobody else loads meanwhile.
-        """
-        if responses is not None and [response.request_id for response in responses] != list(load.request_ids):
-            raise ValueError("the responses are not those of the load's request_ids, in that order: a rebuild would take others")
+        """Read the load's responses, these or those in the archive, but for unchanged ones
+        (`Accumulate.contact_parameter`). On the `connection` nobody else loads meanwhile."""
+        if responses is not None and [response.request_id for response in responses] != list(
+            load.request_ids
+        ):
+            raise ValueError(
+                "the responses are not those of the load's request_ids, in that order: a rebuild "
+                "would take others"
+            )
         tables = [TABLES[name] for name in load.tables]
         heads = heads_of(self.archive.rows(load.request_ids) if responses is None else responses, tables)
         last: Mapping[int, LastLoaded] = {}
@@ -387,4 +477,6 @@ def _shown(column: Column) -> str:
     name = quoted(column.name)
     if column.is_personal:
         return f"case when {name} is not null then {literal(MASK)} end"
-    return f"left(regexp_replace({name}::varchar, {literal(_ADDRESS)}, {literal(MASK)}, 'g'), {_PREVIEW_WIDTH})"
+    return (
+        f"left(regexp_replace({name}::varchar, {literal(_ADDRESS)}, {literal(MASK)}, 'g'), {_PREVIEW_WIDTH})"
+    )

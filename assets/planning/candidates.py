@@ -1,8 +1,7 @@
 """The requests that may be made, as columns of numbers: what planning computes with.
 
-Belongs here: the shape, and reading it from Arrow. Not here: where the rows come from (`Warehouse.found`), what is made of
-them (`change_rates`, `order`).
-"""
+Belongs here: the shape, and reading it from Arrow. Not here: where the rows come from (`Warehouse.found`),
+what is made of them (`change_rates`, `order`)."""
 
 import datetime as dt
 from dataclasses import dataclass, field
@@ -26,7 +25,8 @@ Bits = npt.NDArray[np.uint64]
 NO_DAY = 10_000
 _ONE, _WORD = np.uint64(1), 64
 
-#: Segments with fewer members than the largest so many are treated as one: what is computed per segment stays small.
+#: Segments with fewer members than the largest so many are treated as one: what is computed per segment stays
+#: small.
 MOST_SEGMENTS = 1000
 
 #: The columns of active days: the last 64, and the 64 before.
@@ -37,7 +37,8 @@ SIGNALS = ("clicked", "pushed", "redeemed", "row")
 
 @dataclass(frozen=True)
 class Deadlines:
-    """One request per position, the newest and most active first. Times are unix seconds, NaN where there is none.
+    """One request per position, the newest and most active first. Times are unix seconds, NaN where there is
+    none.
 
     `deadline` is when the maximum age requires it at the latest, `requested` when it was made last.
     """
@@ -90,10 +91,16 @@ class Candidates(Deadlines):
         return np.zeros(len(self), bool) if at is None else at > self.requested
 
 
-def from_arrow(rows: pa.Table, max_age: dt.timedelta, now: float) -> tuple[Candidates, npt.NDArray[np.uint64]]:
-    """The candidates in the rows of `warehouse.warehouse`, and the numbers that those have for the segments 0, 1, …"""
+def from_arrow(
+    rows: pa.Table, max_age: dt.timedelta, now: float
+) -> tuple[Candidates, npt.NDArray[np.uint64]]:
+    """The candidates in the rows of `warehouse.warehouse`, and the numbers that those have for the segments
+    0, 1, …"""
     segments, segment = _segments(rows["segment"].to_numpy())
-    requested, is_dated = requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds()), ACTIVE[0] in rows.column_names
+    requested, is_dated = (
+        requested_by(seconds(rows["asked_at"]), now, max_age.total_seconds()),
+        ACTIVE[0] in rows.column_names,
+    )
     since = np.where(np.isnan(requested), seconds(rows["first_seen_at"]), requested)
     registered = seconds(rows["registered_at"])
     covered = requested - np.fmax(registered, now - HISTORY_DAYS * DAY_S)
@@ -107,27 +114,38 @@ def from_arrow(rows: pa.Table, max_age: dt.timedelta, now: float) -> tuple[Candi
             times_requested=_filled(rows["times_asked"]).astype(np.int64),
             times_changed=_filled(rows["times_changed"]).astype(np.int64),
             deadline=since + max_age.total_seconds(),
-            active=np.stack([_filled(rows[name]) if is_dated else np.zeros(len(rows), np.uint64) for name in ACTIVE]),
+            active=np.stack(
+                [_filled(rows[name]) if is_dated else np.zeros(len(rows), np.uint64) for name in ACTIVE]
+            ),
             history_days=np.maximum(np.nan_to_num(covered / DAY_S), 0.0) if is_dated else np.zeros(len(rows)),
-            messages=_filled(rows["messages"]).astype(np.int64) if is_dated else np.zeros(len(rows), np.int64),
-            signals={name: noticed_by(seconds(rows[f"{name}_at"]), now) for name in SIGNALS if f"{name}_at" in rows.column_names},
+            messages=_filled(rows["messages"]).astype(np.int64)
+            if is_dated
+            else np.zeros(len(rows), np.int64),
+            signals={
+                name: noticed_by(seconds(rows[f"{name}_at"]), now)
+                for name in SIGNALS
+                if f"{name}_at" in rows.column_names
+            },
         ),
         segments,
     )
 
 
 def requested_by(at: Floats, now: float, max_age: Floats | float) -> Floats:
-    """When each was requested. One that is dated in the future is of unknown age: it counts as due (`max_age`: seconds)."""
+    """When each was requested. One that is dated in the future is of unknown age: it counts as due
+    (`max_age`: seconds)."""
     return np.where(at > now + _AHEAD_S, now - max_age, np.minimum(at, now))
 
 
 def noticed_by(at: Floats, now: float) -> Floats:
-    """When each thing was noticed; not at all, when that is dated in the future: it would be news every night until then."""
+    """When each thing was noticed; not at all, when that is dated in the future: it would be news every night
+    until then."""
     return np.where(at > now + _AHEAD_S, np.nan, at)
 
 
 def seconds(column: pa.ChunkedArray) -> Floats:
-    """Moments or days as unix seconds, chunk by chunk: whole columns in between would double what planning needs."""
+    """Moments or days as unix seconds, chunk by chunk: whole columns in between would double what planning
+    needs."""
     kind = pa.timestamp("us", "UTC" if pa.types.is_timestamp(column.type) else None)
     found, at = np.empty(len(column)), 0
     for chunk in column.chunks:
@@ -144,7 +162,8 @@ def _filled(column: pa.ChunkedArray) -> Bits:
 
 
 def _segments(found: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], Ints]:
-    """The largest ones by name, and each row's position among them; all others are the one behind the last."""
+    """The largest ones by name, and each row's position among them; all others are the one behind the
+    last."""
     names, position, sizes = np.unique(found, return_inverse=True, return_counts=True)
     if len(names) <= MOST_SEGMENTS:
         return names, position.astype(np.int64)

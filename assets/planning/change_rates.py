@@ -1,4 +1,5 @@
-"""How likely each request brings something new: its candidate's own rate of change, that of its group, what was noticed, and campaigns.
+"""How likely each request brings something new: its candidate's own rate of change, that of its group, what
+was noticed, and campaigns.
 
 Pure functions of columns. Not here: what is fetched (`order`).
 """
@@ -14,12 +15,18 @@ from assets.planning.candidates import DAY_S, NO_DAY, SIGNALS, Candidates, Flags
 
 #: Changes a day of what nothing is known about, and how many days that guess is worth.
 PRIOR_RATE, PRIOR_DAYS = 0.02, 20.0
-#: How many days the account's rate is worth to a group: where responses date what they contain, and where they do not.
+#: How many days the account's rate is worth to a group: where responses date what they contain, and where
+#: they do not.
 GROUP_DAYS, GROUP_INTERVALS = 300.0, 10.0
 #: How uneven contacts may be taken to be (shape of the Gamma distribution of rates).
 _SHAPES = (0.01, 20.0)
 #: How often what was noticed came with a change, before anything was learnt: (changed, requested).
-SIGNAL_PRIORS: Mapping[str, tuple[float, float]] = {"clicked": (19, 20), "pushed": (18, 20), "redeemed": (10, 20), "row": (6, 20)}
+SIGNAL_PRIORS: Mapping[str, tuple[float, float]] = {
+    "clicked": (19, 20),
+    "pushed": (18, 20),
+    "redeemed": (10, 20),
+    "row": (6, 20),
+}
 #: How often a first response holds anything, before anything was learnt.
 NEW_PRIORS: Mapping[str, tuple[float, float]] = {"timelines": (20, 20), "coupons": (6, 20)}
 _LEAST_INTERVAL = 1 / 24  # days: what is requested twice within minutes is no observation of a day
@@ -28,32 +35,38 @@ _MEMORY = 20_000.0
 _NOTHING_SEEN = (0.0, 0.0, 0.0)
 
 
-#: What requests for a reason have brought, by asset and reason: (changed, requested, expected to change without that reason).
+#: What requests for a reason have brought, by asset and reason: (changed, requested, expected to change
+#: without that reason).
 Yields = Mapping[tuple[str, str], tuple[float, float, float]]
 
 
 def _share(seen: tuple[float, float, float], prior: tuple[float, float]) -> float:
-    """How often the reason itself came with something new: mean of the Beta posterior (prior as made-up observations).
+    """How often the reason itself came with something new: mean of the Beta posterior (prior as made-up
+    observations).
 
-    Of `requested`, `expected` would have changed anyway: false alarms are those that did not, among the requested - expected others.
-    """
+    Of `requested`, `expected` would have changed anyway: false alarms are those that did not, among the
+    requested - expected others."""
     changed, requested, expected = seen
     fade = min(1.0, _MEMORY / requested) if requested else 1.0
-    false = (prior[1] - prior[0] + (requested - changed) * fade) / (prior[1] + max(requested - expected, 0.0) * fade)
+    false = (prior[1] - prior[0] + (requested - changed) * fade) / (
+        prior[1] + max(requested - expected, 0.0) * fade
+    )
     return min(max(1 - false, 0.0), 1.0)
 
 
 def change_rates(candidates: Candidates) -> Floats:
     """Changes a day of each candidate; its group is its segment.
 
-    Of n intervals between requests, X ended with something new. One shows a change however many there were in it, so that X is too few:
-    -n ln((n - X + 0.5) / (n + 0.5)) changes explain it (Cho and Garcia-Molina, Estimating Frequency of Change, ACM TOIT 3(3), 2003,
-    section 4), in the time of all intervals.
+    Of n intervals between requests, X ended with something new. One shows a change however many there were
+    in it, so that X is too few: -n ln((n - X + 0.5) / (n + 0.5)) changes explain it (Cho and Garcia-Molina,
+    Estimating Frequency of Change, ACM TOIT 3(3), 2003, section 4), in the time of all intervals.
     """
     n = np.maximum(candidates.times_requested - 1, 0).astype(float)
     quiet = n - np.minimum(np.maximum(candidates.times_changed - 1, 0), n)
     days = np.where(n > 0, (candidates.requested - candidates.first_requested) / DAY_S, 0.0)
-    days = np.maximum(np.where(np.isnan(days), n, days), n * _LEAST_INTERVAL)  # before first requests were kept: a day each
+    days = np.maximum(
+        np.where(np.isnan(days), n, days), n * _LEAST_INTERVAL
+    )  # before first requests were kept: a day each
     changes = -n * np.log((quiet + 0.5) / (n + 0.5))
     shape, seen, _ = gamma(changes, days, candidates.segment, GROUP_INTERVALS)
     rates: Floats = (shape + changes) / seen
@@ -61,18 +74,22 @@ def change_rates(candidates: Candidates) -> Floats:
 
 
 def unchanged(candidates: Candidates, now: float) -> Floats:
-    """The logarithm of the chance that nothing of its own has happened to each candidate since it was requested, by what requests found."""
+    """The logarithm of the chance that nothing of its own has happened to each candidate since it was
+    requested, by what requests found."""
     days = np.maximum(np.nan_to_num((now - candidates.requested) / DAY_S), 0.0)
     return -change_rates(candidates) * days
 
 
-def gamma(count: Floats, history: Floats, group: Ints, group_days: float = GROUP_DAYS) -> tuple[float, Floats, Floats]:
-    """What is known of rates a day after `count` in a history of so many days: shape, days seen, the group's mean rate.
+def gamma(
+    count: Floats, history: Floats, group: Ints, group_days: float = GROUP_DAYS
+) -> tuple[float, Floats, Floats]:
+    """What is known of rates a day after `count` in a history of so many days: shape, days seen, the group's
+    mean rate.
 
-    Rates differ from contact to contact as a Gamma distribution (Robbins 1956: empirical Bayes): with shape r and the group's mean
-    rate m, r / m + history days are what the posterior has seen, and (r + count) / seen is its mean. The shape follows from how much
-    more the counts vary than the same rate for all would let them.
-    """
+    Rates differ from contact to contact as a Gamma distribution (Robbins 1956: empirical Bayes): with shape r
+    and the group's mean rate m, r / m + history days are what the posterior has seen, and (r + count) / seen
+    is its mean. The shape follows from how much more the counts vary than the same rate for all would let
+    them."""
     size = int(group.max(initial=-1)) + 1
     whole = (count.sum() + PRIOR_RATE * PRIOR_DAYS) / (history.sum() + PRIOR_DAYS)
     totals, spans = (np.bincount(group, weights, size) for weights in (count, history))
@@ -83,14 +100,16 @@ def gamma(count: Floats, history: Floats, group: Ints, group_days: float = GROUP
     return shape, shape / mean + history, mean
 
 
-def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Floats | None = None, yields: Yields) -> Floats:
+def chances(
+    asset: str, candidates: Candidates, own: Floats, *, unreached: Floats | None = None, yields: Yields
+) -> Floats:
     """The probability that each response has something new.
 
-    Of what was requested before: 1 - P(own habits left it alone) x product of (1 - precision) over what was noticed x P(no campaign reached
-    it). Each noisy signal leaves the chance that it was a false alarm (Busa-Fekete et al., A Scalable Crawling Algorithm Utilizing
-    Noisy Change-Indicating Signals, 2025, arXiv 2502.02430); its precision is learnt from what such requests brought. `own`: logarithm
-    as of `unchanged`; `unreached`: as of the function. Of what is new: the share of first responses that held anything.
-    """
+    Of what was requested before: 1 - P(own habits left it alone) x product of (1 - precision) over what was
+    noticed x P(no campaign reached it). Each noisy signal leaves the chance that it was a false alarm
+    (Busa-Fekete et al., A Scalable Crawling Algorithm Utilizing Noisy Change-Indicating Signals, 2025, arXiv
+    2502.02430); its precision is learnt from what such requests brought. `own`: logarithm as of `unchanged`;
+    `unreached`: as of the function. Of what is new: the share of first responses that held anything."""
     quiet = own if unreached is None else own + unreached
     for signal in SIGNALS:
         false = 1 - min(0.999, _share(yields.get((asset, signal), _NOTHING_SEEN), SIGNAL_PRIORS[signal]))
@@ -99,36 +118,45 @@ def chances(asset: str, candidates: Candidates, own: Floats, *, unreached: Float
     return np.where(candidates.is_new, new, -np.expm1(quiet))
 
 
-# ---- contacts' own habits: how likely something happens to each by itself, from the days on which its timeline shows something. Responses
-# that date what they contain tell more than whether they changed: bursts of visits, automations so many days after registration, messages
-# that come every month, quiet weekends.
+# ---- contacts' own habits: how likely something happens to each by itself, from the days on which its
+# timeline shows something. Responses that date what they contain tell more than whether they changed: bursts
+# of visits, automations so many days after registration, messages that come every month, quiet weekends.
 
 #: Days before today from which the factors are learnt, of about so many contacts.
 _LEARNT_DAYS, _SAMPLE = 28, 10_000
-#: Active days that the guess "it makes no difference" is worth to each factor, and how often all are fitted again.
+#: Active days that the guess "it makes no difference" is worth to each factor, and how often all are fitted
+#: again.
 _PRIOR, _ROUNDS = 3.0, 3
 #: The same for the mean rate: days of history, and the active days in them.
 _MEAN_DAYS, _MEAN_ACTIVE = 50.0, 1.0
 #: Days that are looked at one by one; of those before only the rate is expected.
 _LAST_DAYS = 14
-#: Where cells begin, in days since the last active one, and since registration: each day alone for five weeks, as messages come monthly.
+#: Where cells begin, in days since the last active one, and since registration: each day alone for five
+#: weeks, as messages come monthly.
 _GAPS = np.array([*range(2, 36), 41, 61, 91])
 _TENURES = np.array([*range(1, 36), 41, 61, 91])
 _MOST = 0.99
 
 
 def unchanged_by_habit(candidates: Candidates, now: float) -> Floats:
-    """The logarithm of the chance that nothing of its own has happened to each candidate since it was requested."""
+    """The logarithm of the chance that nothing of its own has happened to each candidate since it was
+    requested."""
     today = int(now // DAY_S)
     shape, seen, _ = gamma(candidates.active_days.astype(float), candidates.history_days, candidates.segment)
     rate = (shape + candidates.active_days) / seen
     factors = _habits(candidates, shape, today)
     requested = np.where(candidates.is_new, now, candidates.requested) / DAY_S
-    asked, last, registered = _days_before(today, requested), candidates.last_active, _days_before(today, candidates.registered / DAY_S)
+    asked, last, registered = (
+        _days_before(today, requested),
+        candidates.last_active,
+        _days_before(today, candidates.registered / DAY_S),
+    )
     quiet: Floats = -rate * np.maximum(asked - _LAST_DAYS, 0)
     for ago in range(min(int(asked.max(initial=0)), _LAST_DAYS) + 1):
         mine = np.flatnonzero(asked >= ago)
-        ends = now / DAY_S if ago == 0 else today - ago + 1  # days that are not over, and those of the request, count in part
+        ends = (
+            now / DAY_S if ago == 0 else today - ago + 1
+        )  # days that are not over, and those of the request, count in part
         part = np.clip(ends - np.maximum(requested[mine], today - ago), 0.0, 1.0)
         cells = _cells(np.maximum(last[mine] - ago, 1), registered[mine] - ago, today - ago)
         expected = rate[mine] * math.prod(factor[cell] for factor, cell in zip(factors, cells, strict=True))
@@ -137,15 +165,19 @@ def unchanged_by_habit(candidates: Candidates, now: float) -> Floats:
 
 
 def _habits(candidates: Candidates, shape: float, today: int) -> list[Floats]:
-    """How many times a contact's rate a day has: by days since its last active one, by days since registration, by weekday. Learnt from
-    the last weeks of some contacts; the rates are those of the time before."""
+    """How many times a contact's rate a day has: by days since its last active one, by days since
+    registration, by weekday. Learnt from the last weeks of some contacts; the rates are those of the time
+    before."""
     few = np.arange(0, len(candidates), max(len(candidates) // _SAMPLE, 1))
     active, days = candidates.active_on(few), np.arange(1, _LEARNT_DAYS + 1)
-    asked, registered = (_days_before(today, at[few] / DAY_S)[:, None] for at in (candidates.requested, candidates.registered))
+    asked, registered = (
+        _days_before(today, at[few] / DAY_S)[:, None] for at in (candidates.requested, candidates.registered)
+    )
     known = (days > asked) & (days <= registered)
     cells = _cells(_gaps(active)[:, :_LEARNT_DAYS], registered - days, (today - days)[None, :])
     rates, *places = (
-        np.broadcast_to(values, known.shape)[known] for values in (_rate_before(active, registered[:, 0], shape)[:, None], *cells)
+        np.broadcast_to(values, known.shape)[known]
+        for values in (_rate_before(active, registered[:, 0], shape)[:, None], *cells)
     )
     return _fitted(rates, places, active[:, 1 : _LEARNT_DAYS + 1][known])
 
@@ -170,13 +202,15 @@ def _gaps(active: Flags) -> Ints:
 
 
 def _fitted(rate: Floats, cells: list[Ints], active: Flags) -> list[Floats]:
-    """A log-linear model, fitted by iterative proportional fitting (Bishop, Fienberg and Holland, Discrete Multivariate Analysis, 1975): in
-    the end each cell expects as many active days as there were."""
+    """A log-linear model, fitted by iterative proportional fitting (Bishop, Fienberg and Holland, Discrete
+    Multivariate Analysis, 1975): in the end each cell expects as many active days as there were."""
     factors = [np.ones(size) for size in (len(_GAPS) + 1, len(_TENURES) + 1, 7)]
     for _ in range(_ROUNDS):
         for place, cell in enumerate(cells):
             others = [factor[cells[other]] for other, factor in enumerate(factors) if other != place]
-            expected, found = (np.bincount(cell, each, len(factors[place])) for each in (math.prod([rate, *others]), active))
+            expected, found = (
+                np.bincount(cell, each, len(factors[place])) for each in (math.prod([rate, *others]), active)
+            )
             factors[place] = (found + _PRIOR) / (expected + _PRIOR)
     return factors
 
@@ -191,8 +225,9 @@ def _days_before(today: int, at: Floats) -> Ints:
     return today - np.floor(np.nan_to_num(at, nan=today - NO_DAY)).astype(np.int64)
 
 
-# ---- campaign exposure: whom a sending probably reached, and so whose timeline may have something new. The service does not report to
-# whom a campaign went, but its statistics say how many it reached and name those who clicked, and the lists of those are known.
+# ---- campaign exposure: whom a sending probably reached, and so whose timeline may have something new. The
+# service does not report to whom a campaign went, but its statistics say how many it reached and name those
+# who clicked, and the lists of those are known.
 
 #: Clicks that the guess "all were reached alike" is worth.
 PRIOR_CLICKS = 0.5
@@ -202,11 +237,11 @@ _FACTORS = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True)
 class Exposure:
-    """Observations in the order of `seen`: at each, a `share` of those whom its campaign reached had something new.
+    """Observations in the order of `seen`: at each, a `share` of those whom its campaign reached had
+    something new.
 
-    `campaign` counts from 0 into `reached` (contacts it reached, bounces included) and `clickers` (addresses that clicked);
-    `clicked` has the clickers by campaign and segment.
-    """
+    `campaign` counts from 0 into `reached` (contacts it reached, bounces included) and `clickers` (addresses
+    that clicked); `clicked` has the clickers by campaign and segment."""
 
     seen: Floats
     share: Floats
@@ -219,20 +254,25 @@ class Exposure:
 def received(exposure: Exposure, members: Floats) -> Floats:
     """The share of each segment's members that each campaign reached: (campaigns, segments).
 
-    If a campaign reached all n members, k n of them are expected among its clickers, k being its clickers over its reach. With a Gamma
-    prior worth `PRIOR_CLICKS` clicks at the overall share, the posterior mean is (clicked + a) / (k n + a / share).
-    """
+    If a campaign reached all n members, k n of them are expected among its clickers, k being its clickers
+    over its reach. With a Gamma prior worth `PRIOR_CLICKS` clicks at the overall share, the posterior mean is
+    (clicked + a) / (k n + a / share)."""
     overall = np.clip(exposure.reached / max(members.sum(), 1.0), 1e-6, 1.0)
     expected = (exposure.clickers / np.maximum(exposure.reached, 1.0))[:, None] * members[None, :]
-    found: Floats = np.clip((exposure.clicked + PRIOR_CLICKS) / (expected + (PRIOR_CLICKS / overall)[:, None]), 0.0, 1.0)
+    found: Floats = np.clip(
+        (exposure.clicked + PRIOR_CLICKS) / (expected + (PRIOR_CLICKS / overall)[:, None]), 0.0, 1.0
+    )
     return found
 
 
 def unreached(candidates: Candidates, exposure: Exposure) -> Floats:
-    """Per candidate, the logarithm of the chance that none of the observations since it was fetched concerned it (0: none at all)."""
+    """Per candidate, the logarithm of the chance that none of the observations since it was fetched concerned
+    it (0: none at all)."""
     if not len(exposure.seen) or not len(candidates):
         return np.zeros(len(candidates))
-    members = np.bincount(candidates.segment[candidates.is_active], minlength=exposure.clicked.shape[1]).astype(float)
+    members = np.bincount(
+        candidates.segment[candidates.is_active], minlength=exposure.clicked.shape[1]
+    ).astype(float)
     active = np.bincount(candidates.segment, candidates.is_active, exposure.clicked.shape[1]) > 0
     by_segment = received(exposure, members) * active[None, :]
     known = np.searchsorted(exposure.seen, np.nan_to_num(candidates.requested, nan=-np.inf), side="right")
@@ -247,8 +287,8 @@ def unreached(candidates: Candidates, exposure: Exposure) -> Floats:
 
 
 def written_to(candidates: Candidates) -> Ints:
-    """How much more often than others of its segment each gets campaigns, as a position in `_FACTORS`: they go to parts of lists, and
-    mostly to the same."""
+    """How much more often than others of its segment each gets campaigns, as a position in `_FACTORS`: they
+    go to parts of lists, and mostly to the same."""
     shape, seen, mean = gamma(candidates.messages.astype(float), candidates.history_days, candidates.segment)
     factor = (shape + candidates.messages) / (seen * mean)
     between = np.sqrt(np.multiply(_FACTORS[1:], np.maximum(_FACTORS[:-1], _FACTORS[1] / 4)))

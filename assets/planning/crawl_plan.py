@@ -1,8 +1,7 @@
 """The crawl plan of one account's night: whom to request, within the allowance, made once per run.
 
-Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_rates`), which candidates are requested
-first (`order`), requesting them (`assets.fetch`).
-"""
+Not here: what it is made from (`warehouse.warehouse`), how probable a change is (`change_rates`), which
+candidates are requested first (`order`), requesting them (`assets.fetch`)."""
 
 import datetime as dt
 import threading
@@ -24,17 +23,20 @@ from marketing_api.records.contacts import GETCOUPON
 from warehouse.bookkeeping import Planned
 from warehouse.warehouse import Warehouse
 
-#: Of a night's seconds times its rate, so much arrives as responses (measured: 98.9-99.4 % of the limit, and a repeat now and then).
+#: Of a night's seconds times its rate, so much arrives as responses (measured: 98.9-99.4 % of the limit, and
+#: a repeat now and then).
 USABLE = 0.97
 #: Kept back for repeats and for what the other assets still request.
 _SPARE_SHARE, _SPARE_LEAST = 0.02, 5
 
 
-def allowance(left: int | None, until: dt.datetime | None, now: dt.datetime, rate: float, *, accounts: int = 1) -> int | None:
+def allowance(
+    left: int | None, until: dt.datetime | None, now: dt.datetime, rate: float, *, accounts: int = 1
+) -> int | None:
     """Requests that one account may still send tonight; None: no limit.
 
-    From those that the run has `left` for all its accounts and, at `rate` a second, the moment it must end, whichever is less.
-    """
+    From those that the run has `left` for all its accounts and, at `rate` a second, the moment it must end,
+    whichever is less."""
     limits = []
     if left is not None:
         share = left // max(accounts, 1)
@@ -47,7 +49,10 @@ def allowance(left: int | None, until: dt.datetime | None, now: dt.datetime, rat
 def next_moment(at: dt.time, zone: str, now: dt.datetime) -> dt.datetime:
     """The next time that a clock in the zone shows `at`."""
     today = now.astimezone(ZoneInfo(zone)).date()
-    moments = (dt.datetime.combine(today + dt.timedelta(days), at, ZoneInfo(zone)).astimezone(dt.UTC) for days in (0, 1))
+    moments = (
+        dt.datetime.combine(today + dt.timedelta(days), at, ZoneInfo(zone)).astimezone(dt.UTC)
+        for days in (0, 1)
+    )
     return next(moment for moment in moments if moment > now)
 
 
@@ -60,14 +65,15 @@ class Rules:
     requests_all: bool = False
 
 
-#: (days since a campaign was made or its totals moved last, how old its statistics may be in days); the last one is for all others.
+#: (days since a campaign was made or its totals moved last, how old its statistics may be in days); the last
+#: one is for all others.
 AGE_RULE: tuple[tuple[float, float], ...] = ((30, 1), (180, 7), (float("inf"), 30))
 
 
 @dataclass(frozen=True)
 class CampaignPlan:
-    """The campaigns whose statistics are fetched as (id, type), the newest first; `counts`: how many by reason;
-    `due_at`: when the first of all is due next."""
+    """The campaigns whose statistics are fetched as (id, type), the newest first; `counts`: how many by
+    reason; `due_at`: when the first of all is due next."""
 
     campaigns: list[tuple[int, str]]
     counts: dict[Reason, int]
@@ -76,8 +82,8 @@ class CampaignPlan:
 
 
 def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPlan:
-    """Young campaigns every night, old ones weekly, very old ones monthly: never fetched, changed in the listing since, or as old as
-    the age rule allows; of those with time left, an even share a night."""
+    """Young campaigns every night, old ones weekly, very old ones monthly: never fetched, changed in the
+    listing since, or as old as the age rule allows; of those with time left, an even share a night."""
     moment = now.timestamp()
     ages = max_ages(rows, moment) * DAY_S
     requested = requested_by(seconds(rows["asked_at"]), moment, ages)
@@ -85,13 +91,21 @@ def plan_campaigns(rows: pa.Table, now: dt.datetime, rules: Rules) -> CampaignPl
     deadline = np.where(np.isnan(requested), moment, requested) + ages
     calls = Deadlines(requested, deadline)
     why = np.full(len(calls), REASONS.index(Reason.ROW), np.int8)
-    found = in_full(calls) if rules.requests_all else order(calls, is_changed.astype(float), why, moment, limit=None)
+    found = (
+        in_full(calls)
+        if rules.requests_all
+        else order(calls, is_changed.astype(float), why, moment, limit=None)
+    )
     chosen = np.zeros(len(calls), bool)
     chosen[found.positions] = True
     ids, types = rows["campaign_id"].to_pylist(), rows["type"].to_pylist()
     picked = [(ids[at], types[at]) for at in np.flatnonzero(chosen)]
-    next_due = float(np.min(np.where(chosen, moment + ages, deadline), initial=moment + AGE_RULE[-1][1] * DAY_S))
-    return CampaignPlan(picked, by_reason(found.reasons), len(rows), dt.datetime.fromtimestamp(next_due, dt.UTC))
+    next_due = float(
+        np.min(np.where(chosen, moment + ages, deadline), initial=moment + AGE_RULE[-1][1] * DAY_S)
+    )
+    return CampaignPlan(
+        picked, by_reason(found.reasons), len(rows), dt.datetime.fromtimestamp(next_due, dt.UTC)
+    )
 
 
 def max_ages(rows: pa.Table, now: float) -> Floats:
@@ -109,8 +123,8 @@ _KEYS = {TIMELINES: "contact_id", COUPONS: "email"}
 
 @dataclass(frozen=True)
 class Inputs:
-    """The tables of `warehouse.warehouse` that contacts are planned from. `candidates` are read asset by asset, and only their
-    figures kept: a million rows of one need no room while another's are read."""
+    """The tables of `warehouse.warehouse` that contacts are planned from. `candidates` are read asset by
+    asset, and only their figures kept: a million rows of one need no room while another's are read."""
 
     candidates: Mapping[str, Callable[[], pa.Table]]
     exposure: pa.Table
@@ -120,10 +134,10 @@ class Inputs:
 
 @dataclass(frozen=True)
 class PlanEntry:
-    """What is fetched for one asset: `keys` in the order of the requests, each with its reason (index into REASONS) and the chance that
-    it would have something new without that (`expected`), of the `total` that could be. `late` and `waiting` are left out although they
-    pass the maximum age before the next night, or were never requested. `due_at`: when, after this night, the first of all is due.
-    """
+    """What is fetched for one asset: `keys` in the order of the requests, each with its reason (index into
+    REASONS) and the chance that it would have something new without that (`expected`), of the `total` that
+    could be. `late` and `waiting` are left out although they pass the maximum age before the next night, or
+    were never requested. `due_at`: when, after this night, the first of all is due."""
 
     keys: pa.Array
     reasons: npt.NDArray[np.int8]
@@ -143,7 +157,8 @@ class PlanEntry:
 
     @property
     def words(self) -> str:
-        """How many are requested and why, and that the others are not due: for the run's log and the terminal."""
+        """How many are requested and why, and that the others are not due: for the run's log and the
+        terminal."""
         rest = f"; {self.not_due:,} are not due, `--all` requests them too" if self.not_due else ""
         return f"{len(self.keys):,} of {self.total:,} planned ({in_words(self.counts)}){rest}"
 
@@ -156,12 +171,16 @@ class PlanEntry:
     def shortfall(self) -> str:
         parts = {"never requested yet": self.waiting, "older than they may be": self.late}
         left_out = " and ".join(f"{count:,} {what}" for what, count in parts.items() if count)
-        return f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` shows what would be needed"
+        return (
+            f"the budget leaves out {left_out}, of {self.total:,}; `marketing-sync plan` shows what "
+            "would be needed"
+        )
 
 
 @dataclass(frozen=True)
 class ContactPlan:
-    """The entries by asset; `needed` requests keep the maximum age tonight, `steady` every night when nothing changes."""
+    """The entries by asset; `needed` requests keep the maximum age tonight, `steady` every night when nothing
+    changes."""
 
     entries: Mapping[str, PlanEntry] = field(default_factory=dict)
     limit: int | None = None
@@ -176,16 +195,24 @@ class ContactPlan:
 def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan:
     """Which contacts to fetch tonight. The same tables and rules give the same plan."""
     learnt = _yields(inputs.yields)
-    parts = {name: _Part(name, read(), inputs, rules, now.timestamp(), learnt) for name, read in inputs.candidates.items()}
+    parts = {
+        name: _Part(name, read(), inputs, rules, now.timestamp(), learnt)
+        for name, read in inputs.candidates.items()
+    }
     if not parts:
         return ContactPlan(limit=rules.limit)
     together = Deadlines(
-        *(np.concatenate([getattr(part.deadlines, name) for part in parts.values()]) for name in ("requested", "deadline"))
+        *(
+            np.concatenate([getattr(part.deadlines, name) for part in parts.values()])
+            for name in ("requested", "deadline")
+        )
     )
     if rules.requests_all:
         found = in_full(together)
     else:
-        chance, why = (np.concatenate([getattr(part, name) for part in parts.values()]) for name in ("chance", "why"))
+        chance, why = (
+            np.concatenate([getattr(part, name) for part in parts.values()]) for name in ("chance", "why")
+        )
         found = order(together, chance, why, now.timestamp(), limit=rules.limit)
     entries, first = {}, 0
     for name, part in parts.items():
@@ -198,13 +225,21 @@ def plan_contacts(inputs: Inputs, rules: Rules, now: dt.datetime) -> ContactPlan
 class _Part:
     """The candidates of one asset with their chances; of the rows it keeps the keys."""
 
-    def __init__(self, asset: str, rows: pa.Table, inputs: Inputs, rules: Rules, now: float, learnt: Yields) -> None:
+    def __init__(
+        self, asset: str, rows: pa.Table, inputs: Inputs, rules: Rules, now: float, learnt: Yields
+    ) -> None:
         self._keys = rows[_KEYS[asset]]
         self._again = now + rules.max_age.total_seconds()
         candidates, segments = from_arrow(rows, rules.max_age, now)
         own = unchanged_by_habit(candidates, now) if candidates.active.any() else unchanged(candidates, now)
-        campaigns = unreached(candidates, exposure_of(inputs.exposure, inputs.reach, segments)) if asset == TIMELINES else None
-        self._expected: Floats = np.where(candidates.is_new, 0.0, -np.expm1(own if campaigns is None else own + campaigns))
+        campaigns = (
+            unreached(candidates, exposure_of(inputs.exposure, inputs.reach, segments))
+            if asset == TIMELINES
+            else None
+        )
+        self._expected: Floats = np.where(
+            candidates.is_new, 0.0, -np.expm1(own if campaigns is None else own + campaigns)
+        )
         self.chance: Floats = chances(asset, candidates, own, unreached=campaigns, yields=learnt)
         self.why = reasons(candidates, campaigns)
         self.deadlines = Deadlines(candidates.requested, candidates.deadline)
@@ -230,11 +265,18 @@ class _Part:
 
 def exposure_of(exposure: pa.Table, reach: pa.Table, segments: npt.NDArray[np.uint64]) -> Exposure:
     """The tables as columns; `segments` are the names of segments 0, 1, … (`candidates.from_arrow`)."""
-    ids, first, campaign = np.unique(exposure["campaign_id"].to_numpy(), return_index=True, return_inverse=True)
+    ids, first, campaign = np.unique(
+        exposure["campaign_id"].to_numpy(), return_index=True, return_inverse=True
+    )
     clicked = np.zeros((len(ids), len(segments) + 1))
-    places = [pc.index_in(reach[name], pa.array(known)) for name, known in (("campaign_id", ids), ("segment", segments))]
+    places = [
+        pc.index_in(reach[name], pa.array(known))
+        for name, known in (("campaign_id", ids), ("segment", segments))
+    ]
     known = pa.table([*places, reach["clickers"]], names=["campaign", "segment", "clickers"]).drop_null()
-    np.add.at(clicked, (known["campaign"].to_numpy(), known["segment"].to_numpy()), known["clickers"].to_numpy())
+    np.add.at(
+        clicked, (known["campaign"].to_numpy(), known["segment"].to_numpy()), known["clickers"].to_numpy()
+    )
     return Exposure(
         seen=exposure["seen_at"].cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy() / 1e6,
         share=exposure["share"].to_numpy().astype(float),
@@ -247,19 +289,24 @@ def exposure_of(exposure: pa.Table, reach: pa.Table, segments: npt.NDArray[np.ui
 
 def _yields(rows: pa.Table) -> Yields:
     columns = (rows[name].to_pylist() for name in ("question", "reason", "changed", "asked", "expected"))
-    return {(asset, reason): (float(a or 0), float(b or 0), float(c or 0)) for asset, reason, a, b, c in zip(*columns, strict=True)}
+    return {
+        (asset, reason): (float(a or 0), float(b or 0), float(c or 0))
+        for asset, reason, a, b, c in zip(*columns, strict=True)
+    }
 
 
 #: Days of campaigns that are looked back at: with nothing fetched for longer the age alone is reason enough.
 _EXPOSURE_DAYS = 60
 CAMPAIGN_STATS = "campaign_stats"
-#: Contacts from which on accounts are planned one after the other, for the memory it takes; smaller ones wait for the file together.
+#: Contacts from which on accounts are planned one after the other, for the memory it takes; smaller ones wait
+#: for the file together.
 _LARGE, _ONE_LARGE = 50_000, threading.Lock()
 
 
 @dataclass
 class Planner:
-    """`assets`: those of TIMELINES and COUPONS that are to be fetched. `allowance` says how many requests may be sent, when it is called.
+    """`assets`: those of TIMELINES and COUPONS that are to be fetched. `allowance` says how many requests may
+    be sent, when it is called.
 
     Thread-safe: whoever needs a plan first makes it, others wait.
     """
@@ -272,7 +319,9 @@ class Planner:
     now: Callable[[], dt.datetime]
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _made_at: dt.datetime | None = None
-    _contacts: ContactPlan | None = None  # a cached_property would have the accounts wait for each other (Python 3.11)
+    _contacts: ContactPlan | None = (
+        None  # a cached_property would have the accounts wait for each other (Python 3.11)
+    )
     _campaigns: CampaignPlan | None = None
 
     def contacts(self) -> ContactPlan:
@@ -296,7 +345,8 @@ class Planner:
         return self.warehouse.coupon_candidates(self.account, self.refused_as_nothing())
 
     def refused_as_nothing(self) -> set[int]:
-        """The errorCodes of earlier runs by which the service reports that an address has no coupons (`assets.result`)."""
+        """The errorCodes of earlier runs by which the service reports that an address has no coupons
+        (`assets.result`)."""
         return self.warehouse.refused_as_nothing(self.account, GETCOUPON.name)
 
     def _plan_contacts(self) -> ContactPlan:
@@ -307,10 +357,17 @@ class Planner:
                 self.warehouse.found("campaign_reach", self.account),
                 self.warehouse.found("plan_yields", self.account),
             )
-            size = self.warehouse.read("select count(*) from source.contacts where account = ?", [self.account]).column(0)[0].as_py()
+            size = (
+                self.warehouse.read("select count(*) from source.contacts where account = ?", [self.account])
+                .column(0)[0]
+                .as_py()
+            )
         self._made_at = self.now()
-        # Each closes the file again: what DuckDB needed for a million rows is free before planning needs as much.
-        candidates = {name: partial(self.candidates, name) for name in (TIMELINES, COUPONS) if name in self.assets}
+        # Each closes the file again: what DuckDB needed for a million rows is free before planning needs as
+        # much.
+        candidates = {
+            name: partial(self.candidates, name) for name in (TIMELINES, COUPONS) if name in self.assets
+        }
         with _ONE_LARGE if size > _LARGE else nullcontext():
             return plan_contacts(Inputs(candidates, *tables), rules, self._made_at)
 
@@ -321,7 +378,13 @@ class Planner:
                 return None
             names = pa.array([str(reason) for reason in REASONS])
             tables = {
-                name: pa.table({"key": entry.keys, "reason": names.take(pa.array(entry.reasons)), "expected": entry.expected})
+                name: pa.table(
+                    {
+                        "key": entry.keys,
+                        "reason": names.take(pa.array(entry.reasons)),
+                        "expected": entry.expected,
+                    }
+                )
                 for name, entry in self._contacts.entries.items()
             }
             return Planned(self.account, self._made_at, tables)

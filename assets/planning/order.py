@@ -1,6 +1,6 @@
-"""Which candidates are fetched, in which order and why: maximum age first, then what is new or probably changed, then what deadline
-smoothing fetches early. Pure functions of columns. Not here: probabilities (`change_rates`), where the budget comes from (`crawl_plan`).
-"""
+"""Which candidates are fetched, in which order and why: maximum age first, then what is new or probably
+changed, then what deadline smoothing fetches early. Pure functions of columns. Not here: probabilities
+(`change_rates`), where the budget comes from (`crawl_plan`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,12 +14,15 @@ from assets.planning.candidates import DAY_S, SIGNALS, Candidates, Deadlines, Fl
 
 #: A request is worth it when one in so many such requests finds something new.
 WORTH = 1 / 4
-#: While the maximum age cannot be kept anyway, even this chance counts for more than a long wait: what waits longest has as much.
+#: While the maximum age cannot be kept anyway, even this chance counts for more than a long wait: what waits
+#: longest has as much.
 LEAST_WORTH = 1 / 10
-#: Of a budget that cannot keep the maximum age, so much at most goes to what waits longest, and only to what has waited for so many rounds
-#: (the nights in which the budget would fetch everything); the rest to what has probably changed, then to the longest wait.
+#: Of a budget that cannot keep the maximum age, so much at most goes to what waits longest, and only to what
+#: has waited for so many rounds (the nights in which the budget would fetch everything); the rest to what has
+#: probably changed, then to the longest wait.
 MAX_AGE_SHARE, STARVING_ROUNDS = 0.1, 3
-#: A night is the unit: what is fetched within half a day of its deadline is in time, wherever in the night it stands.
+#: A night is the unit: what is fetched within half a day of its deadline is in time, wherever in the night it
+#: stands.
 GRACE_S = DAY_S / 2
 
 
@@ -61,11 +64,11 @@ def in_words(counts: Mapping[Any, int]) -> str:
 
 @dataclass(frozen=True)
 class Order:
-    """`positions` of the candidates to fetch, in that order, with the `reasons` (indexes into REASONS) for each.
+    """`positions` of the candidates to fetch, in that order, with the `reasons` (indexes into REASONS) for
+    each.
 
-    `needed`: requests that this night takes for what is new and for the maximum age. Left out, although: `is_late`, its deadline
-    passes before the next night; `is_waiting`, it was never fetched.
-    """
+    `needed`: requests that this night takes for what is new and for the maximum age. Left out, although:
+    `is_late`, its deadline passes before the next night; `is_waiting`, it was never fetched."""
 
     positions: Ints
     reasons: npt.NDArray[np.int8]
@@ -77,19 +80,24 @@ class Order:
 def in_full(candidates: Deadlines) -> Order:
     """All of them, the newest and most active first."""
     count = len(candidates)
-    reasons = np.where(candidates.is_new, REASONS.index(Reason.NEW), REASONS.index(Reason.ALL)).astype(np.int8)
+    reasons = np.where(candidates.is_new, REASONS.index(Reason.NEW), REASONS.index(Reason.ALL)).astype(
+        np.int8
+    )
     none = np.zeros(count, bool)
     return Order(np.arange(count), reasons, count, none, none)
 
 
-def order(candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None) -> Order:
-    """What to fetch within `limit` requests (None: as many as are worth it). The same input gives the same order.
+def order(
+    candidates: Deadlines, chance: Floats, why: npt.NDArray[np.int8], now: float, *, limit: int | None
+) -> Order:
+    """What to fetch within `limit` requests (None: as many as are worth it). The same input gives the same
+    order.
 
-    Every candidate costs one request, so fetching by falling probability finds the most changes per request: the greedy rule of Azar,
-    Horvitz, Lubetzky, Peres and Shahaf (Tractable near-optimal policies for crawling, PNAS 115(32), 2018) for nightly batches. They
-    pass over pages that change again at once; here freshness is judged right after the request, so these are fetched like the others.
-    `why`: the reason that a candidate is probable (index into REASONS).
-    """
+    Every candidate costs one request, so fetching by falling probability finds the most changes per request:
+    the greedy rule of Azar, Horvitz, Lubetzky, Peres and Shahaf (Tractable near-optimal policies for
+    crawling, PNAS 115(32), 2018) for nightly batches. They pass over pages that change again at once; here
+    freshness is judged right after the request, so these are fetched like the others. `why`: the reason that
+    a candidate is probable (index into REASONS)."""
     chosen = _Choice(candidates, chance, now)
     wanted = chosen.by_chance(chosen.is_new | (chance >= WORTH))
     early = chosen.smoothed(leaving_out=wanted)
@@ -111,7 +119,9 @@ class _Choice:
         self.now = now
         self.draw = np.random.default_rng(int(now // DAY_S)).random(len(chance))  # another one every night
         self.is_new = candidates.is_new
-        self._tonight = int((candidates.requested > now - GRACE_S).sum())  # by an earlier run of the same night
+        self._tonight = int(
+            (candidates.requested > now - GRACE_S).sum()
+        )  # by an earlier run of the same night
 
     def by_chance(self, among: Flags) -> Ints:
         """Those positions, the most probable first; equal ones as they stand: the newest first."""
@@ -119,8 +129,8 @@ class _Choice:
         return found[np.argsort(-self.chance[found], kind="stable")]
 
     def rest(self, leaving_out: Ints, size: int) -> Ints:
-        """The first `size` positions fetched before that are not in `leaving_out`: by the night of their deadline, then the most probable,
-        then at random. Only nights that can be among them are sorted."""
+        """The first `size` positions fetched before that are not in `leaving_out`: by the night of their
+        deadline, then the most probable, then at random. Only nights that can be among them are sorted."""
         found = np.flatnonzero(self._others(leaving_out))
         if not size or not len(found):
             return found[:0]
@@ -145,11 +155,13 @@ class _Choice:
         """The maximum age as far as it goes, then the most probable of all others."""
         if needed <= limit:
             size = 0
-            for _ in range(3):  # what is fetched for its probability need not be fetched early, and the more of that the less of this
+            # what is fetched for its probability need not be fetched early: the more of it the less of this
+            for _ in range(3):
                 size = min(self.smoothed(leaving_out=wanted[: limit - size]), limit)
             first = wanted[: limit - size]
             return first, self.rest(first, size)
-        # What waits longest of all, whatever else could be fetched: it may be what nothing is ever noticed about.
+        # What waits longest of all, whatever else could be fetched: it may be what nothing is ever noticed
+        # about.
         a_round = len(self.chance) / max(limit, 1) * DAY_S
         starved = int((self.now - self.candidates.requested > STARVING_ROUNDS * a_round).sum())
         turns = self.rest(np.empty(0, np.int64), min(int(MAX_AGE_SHARE * limit), starved))
@@ -165,7 +177,11 @@ def _order(chosen: _Choice, picked: Ints, turns: Ints, why: npt.NDArray[np.int8]
     due, later = turns[chosen.nights[turns] == 0], turns[chosen.nights[turns] > 0]
     positions = np.concatenate([due, picked, later])
     reasons = np.where(chosen.is_new[picked], REASONS.index(Reason.NEW), why[picked])
-    codes = [np.full(len(due), REASONS.index(Reason.DUE)), reasons, np.full(len(later), REASONS.index(Reason.TURN))]
+    codes = [
+        np.full(len(due), REASONS.index(Reason.DUE)),
+        reasons,
+        np.full(len(later), REASONS.index(Reason.TURN)),
+    ]
     left = np.ones(len(chosen.chance), bool)
     left[positions] = False
     return Order(
@@ -197,12 +213,13 @@ def nights_left(deadline: Floats, now: float) -> Ints:
 
 
 def smoothed_size(nights: Ints, done_tonight: int = 0) -> int:
-    """The least constant rate that fetches everything in time, for tonight: the maximum over h of (due within h nights) / (h + 1).
+    """The least constant rate that fetches everything in time, for tonight: the maximum over h of (due within
+    h nights) / (h + 1).
 
-    That is the processor demand criterion of earliest-deadline-first scheduling (Baruah, Rosier and Howell 1990) with one request as
-    the unit of work. Rounded down, or a single candidate would be fetched every night; what is due tonight is always among them.
-    `done_tonight`: fetched already by an earlier run of this night, in whose place nothing need be.
-    """
+    That is the processor demand criterion of earliest-deadline-first scheduling (Baruah, Rosier and Howell
+    1990) with one request as the unit of work. Rounded down, or a single candidate would be fetched every
+    night; what is due tonight is always among them. `done_tonight`: fetched already by an earlier run of this
+    night, in whose place nothing need be."""
     if not len(nights):
         return 0
     due = np.cumsum(np.bincount(nights)) + done_tonight

@@ -1,16 +1,38 @@
 """Every operation of the service (63), found here by name.
 
-Each is declared in the TOML file of its area. `records/AREA.py` names those that fill a table, with what reads their rows, and those that
-code calls; the others are called by their name (`marketing-sync call`).
-"""
+Each is declared in the TOML file of its area. `records/AREA.py` names those that fill a table, with what
+reads their rows, and those that code calls; the others are called by their name (`marketing-sync call`)."""
 
 import difflib
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
-from marketing_api.records import account, campaigns, contacts, goals, lists, reputation, social, users, webhooks
+from marketing_api.records import (
+    account,
+    campaigns,
+    contacts,
+    goals,
+    lists,
+    reputation,
+    social,
+    users,
+    webhooks,
+)
 
-__all__ = ["ALL", "AREAS", "account", "campaigns", "contacts", "find", "goals", "lists", "reputation", "social", "users", "webhooks"]
+__all__ = [
+    "ALL",
+    "AREAS",
+    "account",
+    "campaigns",
+    "contacts",
+    "find",
+    "goals",
+    "lists",
+    "reputation",
+    "social",
+    "users",
+    "webhooks",
+]
 
 _MODULES = (account, reputation, social, campaigns, contacts, lists, users, goals, webhooks)
 
@@ -18,14 +40,19 @@ _MODULES = (account, reputation, social, campaigns, contacts, lists, users, goal
 AREAS: dict[str, tuple[Operation, ...]] = {each.AREA.name: tuple(each.AREA.values()) for each in _MODULES}
 
 #: All operations by name, e.g. `emailmarketing/getcontacts`.
-ALL: dict[str, Operation] = {operation.name: operation for operations in AREAS.values() for operation in operations}
+ALL: dict[str, Operation] = {
+    operation.name: operation for operations in AREAS.values() for operation in operations
+}
 
 
 def find(name: str) -> Operation:
-    """The operation of that name; case does not matter and `.json` is optional (api-observed row 9). InvalidCall when there is none."""
+    """The operation of that name; case does not matter and `.json` is optional (api-observed row 9).
+    InvalidCall when there is none."""
     plain = name.strip().strip("/").lower().removesuffix(".json")
     if (operation := ALL.get(plain)) is not None:
         return operation
-    near = difflib.get_close_matches(plain, ALL, n=1) or [full for full in ALL if full.endswith(f"/{plain}")][:1]
+    near = (
+        difflib.get_close_matches(plain, ALL, n=1) or [full for full in ALL if full.endswith(f"/{plain}")][:1]
+    )
     hint = f"did you mean {near[0]}?" if near else f"there are {len(ALL)}, e.g. {next(iter(ALL))}"
     raise InvalidCall(f"there is no operation {name}: {hint}", parameter="operation")

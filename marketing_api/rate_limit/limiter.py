@@ -1,8 +1,7 @@
 """Waiting for a slot, in order and interruptibly; and how many requests a run may send.
 
-A process holds at most one slot that is not yet due, so that processes share about equally however many threads they have.
-Not here: which moments are slots (`pacing`), sharing (`shared_state`).
-"""
+A process holds at most one slot that is not yet due, so that processes share about equally however many
+threads they have. Not here: which moments are slots (`pacing`), sharing (`shared_state`)."""
 
 import bisect
 import datetime as dt
@@ -24,29 +23,35 @@ from marketing_api.rate_limit.shared_state import StateFile, shared_path
 class RateLimiter:
     """The limit of one account as this process sees it. Thread-safe.
 
-    `cap`: requests per second that are never exceeded, whatever the service allows. Times of slots are of the state's clock, which
-    all who share it have.
-    """
+    `cap`: requests per second that are never exceeded, whatever the service allows. Times of slots are of the
+    state's clock, which all who share it have."""
 
     def __init__(self, state: StateFile | RedisState | Path, *, cap: float | None = None) -> None:
         self._state = StateFile(state) if isinstance(state, Path) else state
         self._cap = cap
         self._changed = threading.Condition()
-        self._queue: list[tuple[bool, int]] = []  # of those who wait: refused requests first, then in order of arrival
+        self._queue: list[
+            tuple[bool, int]
+        ] = []  # of those who wait: refused requests first, then in order of arrival
         self._arrivals = itertools.count()
         self._slot: Slot | None = None  # reserved for this process, not yet due
 
     @classmethod
     def shared(cls, connection: Connection) -> Self:
-        """The limiter that all processes share for the account: those of this machine, or of all that name the same Redis.
+        """The limiter that all processes share for the account: those of this machine, or of all that name
+        the same Redis.
 
         Raises LimitNotShared when that Redis cannot be used.
         """
         path = shared_path(connection.url, connection.key)
-        return cls(RedisState(connection.budget_url.reveal(), path) if connection.budget_url else path, cap=connection.max_rate)
+        return cls(
+            RedisState(connection.budget_url.reveal(), path) if connection.budget_url else path,
+            cap=connection.max_rate,
+        )
 
     def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] | None = None) -> Slot:
-        """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes before all others.
+        """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes
+        before all others.
 
         Raises Stopped as soon as `is_given_up` says so (call `wake` when its answer changes).
         """
@@ -79,9 +84,14 @@ class RateLimiter:
         return schedule.reserve(self._state.now(), self._cap)
 
     def learn(self, slot: Slot, report: RateReport, *, refused: bool) -> None:
-        """Take in what the response to the request of `slot` said about the limit. After a refusal everybody waits."""
+        """Take in what the response to the request of `slot` said about the limit. After a refusal everybody
+        waits."""
         with self._changed:
-            self._state.apply(lambda schedule: schedule.learn(slot, report, refused=refused, now=self._state.now(), wall=wall()))
+            self._state.apply(
+                lambda schedule: schedule.learn(
+                    slot, report, refused=refused, now=self._state.now(), wall=wall()
+                )
+            )
 
     def wake(self) -> None:
         """Let every waiting thread look again whether it has been given up."""
@@ -102,9 +112,12 @@ class RateLimiter:
 
 
 class RequestBudget:
-    """A number of requests (None: any) and a moment (None: no end) shared by all clients of a run. Thread-safe."""
+    """A number of requests (None: any) and a moment (None: no end) shared by all clients of a run.
+    Thread-safe."""
 
-    def __init__(self, max_requests: int | None = None, *, until: dt.datetime | None = None, now: Clock = utc_now) -> None:
+    def __init__(
+        self, max_requests: int | None = None, *, until: dt.datetime | None = None, now: Clock = utc_now
+    ) -> None:
         self.max_requests = max_requests
         self.until = until
         self._now = now

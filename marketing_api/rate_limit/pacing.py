@@ -1,20 +1,22 @@
 """When the next request may leave: the rules as values and arithmetic, without clocks, threads or files.
 
-Paced evenly, slots are (1 + margin) / limit seconds apart; the margin grows when the service refuses and shrinks while it
-does not. That suits every way of counting. The service counts in windows of one second. Once its responses show where they begin,
-the slots are put into them, which uses more of the limit and is refused less.
+Paced evenly, slots are (1 + margin) / limit seconds apart; the margin grows when the service refuses and
+shrinks while it does not. That suits every way of counting. The service counts in windows of one second. Once
+its responses show where they begin, the slots are put into them, which uses more of the limit and is refused
+less.
 
-While requests leave evenly, a response with the lowest count that windows begin with (1, or more when another client of the
-account is always quicker) shows an edge: it lies between that request and the one sent before. Edges that stay at the same
-fraction of the second belong to a fixed grid. What contradicts it later is a strike; after a few it is disbelieved for a while.
+While requests leave evenly, a response with the lowest count that windows begin with (1, or more when another
+client of the account is always quicker) shows an edge: it lies between that request and the one sent before.
+Edges that stay at the same fraction of the second belong to a fixed grid. What contradicts it later is a
+strike; after a few it is disbelieved for a while.
 
-The slots lie in the middle of the windows, where neither delays nor clock drift carry a request over an edge: the whole limit is
-used and nothing is refused. What other clients use of a window shows in refusals: the margin then leaves it to them. Where a service
-counts in another way (windows that begin with a request, sliding windows, a bucket), no grid is found, and pacing stays even.
+The slots lie in the middle of the windows, where neither delays nor clock drift carry a request over an edge:
+the whole limit is used and nothing is refused. What other clients use of a window shows in refusals: the
+margin then leaves it to them. Where a service counts in another way (windows that begin with a request,
+sliding windows, a bucket), no grid is found, and pacing stays even.
 
-Times are seconds on one steady clock; every field is a float, so that the state can be shared. Not here: waiting (`limiter`) and
-sharing between processes (`shared_state`).
-"""
+Times are seconds on one steady clock; every field is a float, so that the state can be shared. Not here:
+waiting (`limiter`) and sharing between processes (`shared_state`)."""
 
 import dataclasses
 import math
@@ -22,14 +24,20 @@ from dataclasses import dataclass, field
 
 from marketing_api.rate_limit.report import RateReport
 
-DRIFT_TO_TELL = 0.45  # seconds: edges that follow the slots would have moved on by about so much before we decide
-TOLERANCE = 0.12  # seconds by which a sighting of an edge may differ from those before: one slot and the delays
+DRIFT_TO_TELL = (
+    0.45  # seconds: edges that follow the slots would have moved on by about so much before we decide
+)
+TOLERANCE = (
+    0.12  # seconds by which a sighting of an edge may differ from those before: one slot and the delays
+)
 NEAR = 0.2  # seconds between two slots within which an edge is worth noting
-LOWEST_RISES = 1.0  # per second: how soon a higher count is taken for the lowest, once another client is first in each window
+# per second: how soon a higher count is taken for the lowest, once another client is first in each window
+LOWEST_RISES = 1.0
 STRIKES = 3.0
 STRIKE_FADES = 0.99  # per window
 DISTRUST = 60.0  # seconds
-LEAD = 0.15  # seconds left free at the start of a window; its end gets more, since delays only push requests later
+# seconds left free at the start of a window; its end gets more, since delays only push requests later
+LEAD = 0.15
 SPAN = 0.6  # seconds over which the slots of a window are spread
 LAST_ENTRY = 0.85  # seconds into a window after which a slot is one of the next window
 
@@ -46,7 +54,8 @@ class Slot:
 
 @dataclass(slots=True)
 class Windows:
-    """Where the service's windows begin, whether that is certain (0 or 1, as all numbers here are floats), and what was put into them."""
+    """Where the service's windows begin, whether that is certain (0 or 1, as all numbers here are floats),
+    and what was put into them."""
 
     is_fixed: float = 0.0
     phase: float = 0.0  # windows begin at whole seconds plus this, in sending time
@@ -92,7 +101,11 @@ class Windows:
         start = number + self.phase
         # with less than half of a window requested, a request that slips over an edge does no harm
         is_crowded = max(self.used, self.before) > allowance / 2
-        free = start + LEAD + SPAN * self.used / limit if is_crowded else max(last_at + SPAN / limit, start + LAST_ENTRY - 1)
+        free = (
+            start + LEAD + SPAN * self.used / limit
+            if is_crowded
+            else max(last_at + SPAN / limit, start + LAST_ENTRY - 1)
+        )
         at = max(earliest, free)
         self.used += 1
         return Slot(at, at - last_at, number, self.used - 1)
@@ -103,13 +116,16 @@ class Windows:
         self.used, self.before = math.ceil(max(at - self.phase - self.number, 0.0) * limit) + 1, limit
 
 
-#: Requests a second in the specification's text: for estimates before an account has reported its own limit, never for sending.
+#: Requests a second in the specification's text: for estimates before an account has reported its own limit,
+#: never for sending.
 SPECIFIED_RATE = 15.0
 START_RATE = 10.0  # requests per second until the service has reported its limit (api-observed row 27)
-WIDEST = 100.0  # requests per second; beyond it two slots are closer than the delays that would have to be told apart
+# requests per second; beyond it two slots are closer than the delays that would have to be told apart
+WIDEST = 100.0
 FIRST_MARGIN = 0.06
 LEAST_MARGIN = 0.02
-SLOWEST = 3.0  # requests per second that refusals alone make of any limit: its "second" may be a minute, or its number wrong
+# requests per second that refusals alone make of any limit: its "second" may be a minute, or its number wrong
+SLOWEST = 3.0
 MARGIN_STEP = 0.02
 CONTESTED = 0.1  # a margin beyond which other clients seem to use up the limit before us
 MARGIN_RECOVERY = 0.0005  # per second without a refusal: a step is won back in 40 s
@@ -148,7 +164,9 @@ class Schedule:
         return slot
 
     def still_holds(self, slot: Slot) -> bool:
-        if slot.at < self.hold_until or slot.at > self.last_at + 1:  # given before the state was lost, or by another clock
+        if (
+            slot.at < self.hold_until or slot.at > self.last_at + 1
+        ):  # given before the state was lost, or by another clock
             return False
         return slot.window < 0 or not self.windows.is_fixed or slot.index < self.rate()
 
@@ -158,11 +176,15 @@ class Schedule:
         return self.limit or START_RATE
 
     def is_windowed(self, cap: float | None = None) -> bool:
-        return bool(self.windows.is_fixed) and 0 < self.limit <= min(WIDEST, cap or math.inf) and self.share == 1
+        return (
+            bool(self.windows.is_fixed) and 0 < self.limit <= min(WIDEST, cap or math.inf) and self.share == 1
+        )
 
     def rate(self, cap: float | None = None) -> float:
         """Requests per second that are allowed as of now."""
-        if self.is_windowed(cap):  # a margin beyond the least one is what other clients use; one refusal alone costs nothing
+        if self.is_windowed(
+            cap
+        ):  # a margin beyond the least one is what other clients use; one refusal alone costs nothing
             return max(math.floor(self.limit / (1 + self.margin - LEAST_MARGIN) + 0.35), 1)
         even = (self.limit or START_RATE * (1 + FIRST_MARGIN)) / (1 + self.margin)
         return self.share * min(even, cap or math.inf, math.inf if self.limit else START_RATE)
@@ -194,7 +216,9 @@ class Schedule:
                     self.margin = LEAST_MARGIN
         elif windows.is_fixed:
             is_early = slot.index == 0 and count > half and slot.at > slot.window + windows.phase + LEAD / 2
-            if is_early or (is_edge and slot.index >= half):  # ours came before its edge, or the first of a window late in ours
+            if is_early or (
+                is_edge and slot.index >= half
+            ):  # ours came before its edge, or the first of a window late in ours
                 windows.strike(2, now)
 
     def _refused(self, slot: Slot, report: RateReport, now: float, wall: float) -> None:
@@ -210,12 +234,15 @@ class Schedule:
                 self.windows.strike(1, now)
 
     def _hold(self, report: RateReport, now: float, wall: float) -> float:
-        """Until when nobody sends: the end of the window as far as it can be told, else what the service advises, else 1 s."""
+        """Until when nobody sends: the end of the window as far as it can be told, else what the service
+        advises, else 1 s."""
         advised = max(report.after or 0.0, 0.0)
         left = report.left(wall)
         if self.is_windowed() and advised <= 1:
             return now + 1 - (now - self.windows.phase) % 1.0
-        if self.refusals == 1 and -1 < left <= 1 and left:  # a clock that differs from ours may mislead once, not twice
+        if (
+            self.refusals == 1 and -1 < left <= 1 and left
+        ):  # a clock that differs from ours may mislead once, not twice
             return now + max(left + 0.01, 0.0)
         return now + min(advised or 1.0, LONGEST_HOLD)
 
@@ -225,14 +252,28 @@ class Schedule:
         if latest > now + LONGEST_HOLD + 1:
             self.become(Schedule(touched_at=now, share=self.share))
         elif now - self.touched_at > STALE_AFTER:
-            self.become(Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share))
+            self.become(
+                Schedule(touched_at=now, hold_until=self.hold_until, last_at=self.last_at, share=self.share)
+            )
 
     def begun_anew(self, now: float, hold: float, share: float = 1.0) -> "Schedule":
-        """What is learnt of the service, in place of a state that was lost: nobody sends for `hold` seconds. Empty if nothing is."""
+        """What is learnt of the service, in place of a state that was lost: nobody sends for `hold` seconds.
+        Empty if nothing is."""
         if not self.limit:
             return Schedule(share=share)
-        hold_until, windows = max(self.hold_until, now + hold), dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0)
-        return Schedule(self.limit, self.margin, now, hold_until=hold_until, touched_at=self.touched_at, share=share, windows=windows)
+        hold_until, windows = (
+            max(self.hold_until, now + hold),
+            dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0),
+        )
+        return Schedule(
+            self.limit,
+            self.margin,
+            now,
+            hold_until=hold_until,
+            touched_at=self.touched_at,
+            share=share,
+            windows=windows,
+        )
 
     def become(self, other: "Schedule") -> None:
         for each in dataclasses.fields(self):

@@ -13,7 +13,8 @@ from marketing_api.records.values import read_bool, read_decimal, read_int, read
 
 @dataclass(frozen=True, slots=True)
 class RateReport:
-    """The `rate-limit` object: `reset` in unix seconds, `after` in seconds; None for what was not said or not readable."""
+    """The `rate-limit` object: `reset` in unix seconds, `after` in seconds; None for what was not said or not
+    readable."""
 
     limit: int | None = None  # requests allowed in a window of one second
     requests: int | None = None
@@ -30,7 +31,8 @@ class RateReport:
         return None if self.limit is None or self.remaining is None else float(self.limit - self.remaining)
 
     def left(self, wall: float) -> float:
-        """Seconds until the window resets, as far as the service's clock can be trusted; 0 when it does not say."""
+        """Seconds until the window resets, as far as the service's clock can be trusted; 0 when it does not
+        say."""
         return 0.0 if self.reset is None else self.reset - wall
 
 
@@ -60,7 +62,8 @@ _READERS |= dict.fromkeys(("reset", "after"), lambda value: float(read_decimal(v
 
 
 def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
-    """`Retry-After` may be a date: the seconds from the response's own, whose clock it is. Anything else as it came."""
+    """`Retry-After` may be a date: the seconds from the response's own, whose clock it is. Anything else as
+    it came."""
     now = next((value for name, value in headers.items() if name.lower() == "date"), "")
     try:
         return (parsedate_to_datetime(moment) - parsedate_to_datetime(now)).total_seconds()
@@ -73,7 +76,9 @@ def limit_in_body(body: Body | memoryview | None) -> dict[str, Any]:
     try:
         for level in _levels(body):
             for name, raw in level.items():
-                if name.lower().replace("_", "-") in ("rate-limit", "ratelimit") and isinstance(found := decode(raw), dict):
+                if name.lower().replace("_", "-") in ("rate-limit", "ratelimit") and isinstance(
+                    found := decode(raw), dict
+                ):
                     return {key.lower(): value for key, value in found.items() if value is not None}
     except ValueError:
         pass

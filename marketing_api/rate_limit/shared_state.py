@@ -1,8 +1,7 @@
 """Where the state of an account's limit is kept: a small locked file that all processes of the machine share.
 
-Belongs here: locking, reading, writing, and what happens when the file is damaged or gone. Not here: what the numbers mean (`pacing`),
-sharing between machines (`redis_state`). Needs `fcntl`, so Linux or macOS.
-"""
+Belongs here: locking, reading, writing, and what happens when the file is damaged or gone. Not here: what the
+numbers mean (`pacing`), sharing between machines (`redis_state`). Needs `fcntl`, so Linux or macOS."""
 
 import contextlib
 import fcntl
@@ -22,16 +21,21 @@ from marketing_api.rate_limit.pacing import Schedule
 from marketing_api.redaction import Secret
 
 _encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(Schedule).decode
-_SIZE = 1024  # bytes of the file, checksum included, whatever the numbers: a kill between writing and cutting must not damage it
+# bytes of the file, checksum included, whatever the numbers: a kill between writing and cutting must not
+# damage it
+_SIZE = 1024
 
 
 T = TypeVar("T")
 
 
 class StateFile:
-    """A store of one account's `Schedule`, used by one thread at a time. Changes are made under the file's lock."""
+    """A store of one account's `Schedule`, used by one thread at a time. Changes are made under the file's
+    lock."""
 
-    now = staticmethod(time.monotonic)  # the clock that the schedule's times are of; all processes of the machine share it
+    now = staticmethod(
+        time.monotonic
+    )  # the clock that the schedule's times are of; all processes of the machine share it
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -49,12 +53,15 @@ class StateFile:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[int]:
-        """The file is opened for each change: a descriptor that were kept, a forked child would share together with its lock."""
+        """The file is opened for each change: a descriptor that were kept, a forked child would share
+        together with its lock."""
         while True:
             descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if os.fstat(descriptor).st_nlink:  # or somebody removed the file, and others are on a new one already
+                if os.fstat(
+                    descriptor
+                ).st_nlink:  # or somebody removed the file, and others are on a new one already
                     yield descriptor
                     return
             finally:
@@ -68,7 +75,8 @@ def packed(schedule: Schedule) -> bytes:
 
 
 def unpacked(stored: bytes) -> Schedule:
-    """What is empty, cut, damaged or of another version is as good as nothing: the limit is then learnt afresh, which takes seconds."""
+    """What is empty, cut, damaged or of another version is as good as nothing: the limit is then learnt
+    afresh, which takes seconds."""
     try:
         if zlib.crc32(stored[4:]).to_bytes(4) == stored[:4]:
             return _decode(stored[4:])
@@ -80,15 +88,16 @@ def unpacked(stored: bytes) -> Schedule:
 def shared_path(url: str, key: Secret | str) -> Path:
     """The file of an account's limit, in a folder of the temp directory that only its owner can open.
 
-    Processes share a limit when they run as the same user with the same temp directory. The name is a hash of both values.
-    """
+    Processes share a limit when they run as the same user with the same temp directory. The name is a hash of
+    both values."""
     secret = key.reveal() if isinstance(key, Secret) else key
     name = hashlib.blake2b(f"{url.rstrip('/').lower()}\0{secret}".encode(), digest_size=16).hexdigest()
     return private_folder() / name
 
 
 def private_folder() -> Path:
-    """A folder of the temp directory that only its owner can open, made when it is not there: what processes of one user share.
+    """A folder of the temp directory that only its owner can open, made when it is not there: what processes
+    of one user share.
 
     What is kept in it can be made again. Raises PermissionError when somebody else has one of that name.
     """

@@ -17,12 +17,18 @@ class Business(Record):
     phone_number: str | None = field("Phone number of the business.", "phoneNumber", personal=True)
     service_name: str | None = field("Short name of the account on the service.", "serviceName")
     package: str | None = field("Package that the account has booked.")
-    timezone: str | None = field("Time zone of the account, a tz database name; local date-times of the service are in it.")
+    timezone: str | None = field(
+        "Time zone of the account, a tz database name; local date-times of the service are in it."
+    )
 
 
 def business(payload: Any, params: Mapping[str, str]) -> Rows:
     """`business`: one object. No account is without its business: an empty one tells nothing."""
-    yield from each(Business, objects(payload), _with_short_name) if objects(payload) else [missing(Business, "business")]
+    yield from (
+        each(Business, objects(payload), _with_short_name)
+        if objects(payload)
+        else [missing(Business, "business")]
+    )
 
 
 def _with_short_name(entry: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,18 @@ from typing import Any
 
 from marketing_api.operation import Area
 from marketing_api.records.fields import MaybeWord, Record, Rows, Unread, field, key, missing
-from marketing_api.records.shapes import each, entries, is_full, is_numbered, is_scalar, is_whole, items_of, mapping, member, objects
+from marketing_api.records.shapes import (
+    each,
+    entries,
+    is_full,
+    is_numbered,
+    is_scalar,
+    is_whole,
+    items_of,
+    mapping,
+    member,
+    objects,
+)
 from marketing_api.records.values import is_nothing, read_clicker, read_share
 
 _UNTOLD = "NULL where the service does not say"  # api-observed row 40
@@ -58,8 +69,12 @@ class CampaignLink(Record):
     url: str = key("Where the link leads.")
     observed_on: dt.date = key("The account's local date of the request.")
     message: str | None = field("Text of the link.")
-    clicker_count: int | None = field("Addresses that clicked it; NULL when one that is listed could not be read.")
-    click_count: int | None = field("Clicks of all addresses; NULL when one that is listed could not be read.")
+    clicker_count: int | None = field(
+        "Addresses that clicked it; NULL when one that is listed could not be read."
+    )
+    click_count: int | None = field(
+        "Clicks of all addresses; NULL when one that is listed could not be read."
+    )
 
 
 class CampaignClicker(Record):
@@ -76,7 +91,8 @@ _AUTOMATION = frozenset({"automation", "automations", "automated"})
 
 
 def campaigns(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and campaigns without groups (row 16)."""
+    """`campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and campaigns without
+    groups (row 16)."""
     filtered, items = params.get("filter", "all").lower(), items_of(payload)
     is_grouped = isinstance(items, dict)
     for name, group in items.items() if is_grouped else [("", items)]:
@@ -90,7 +106,8 @@ def campaigns(payload: Any, params: Mapping[str, str]) -> Rows:
 
 
 def _data(group: Any) -> Any:
-    """The collection in a group: its `data`, or the group itself when it holds campaigns; an empty one may be a mere count of 0."""
+    """The collection in a group: its `data`, or the group itself when it holds campaigns; an empty one may be
+    a mere count of 0."""
     if not isinstance(group, dict) or "data" in group:
         return group["data"] if isinstance(group, dict) else group
     if is_numbered(group) or any(isinstance(item, dict) for item in group.values()):
@@ -103,7 +120,9 @@ def _campaign(entry: dict[str, Any], group: str) -> dict[str, Any]:
     status = group or entry.get("status")
     if isinstance(status, str) and status.strip().lower() in _AUTOMATION:
         status = "automation"
-    is_automated = status == "automation" or (isinstance(kind := entry.get("type"), str) and kind.strip().lower() == "automated")
+    is_automated = status == "automation" or (
+        isinstance(kind := entry.get("type"), str) and kind.strip().lower() == "automated"
+    )
     raw = {**entry, "type": "automated" if is_automated else "standard"}
     return raw if is_nothing(status) else {**raw, "status": status}
 
@@ -124,10 +143,18 @@ def statistics(payload: Any, params: Mapping[str, str]) -> Rows:
             continue
         campaign_id = params.get("id", entry.get("id"))
         stats = member(entry, "stats")
-        known = {name for name in entry if name.lower() in ("stats", "clicks") or (name.lower() == "id" and is_scalar(entry[name]))}
+        known = {
+            name
+            for name in entry
+            if name.lower() in ("stats", "clicks") or (name.lower() == "id" and is_scalar(entry[name]))
+        }
         beside = {name: value for name, value in entry.items() if name not in known}
         if stats in (None, ""):
-            yield (CampaignStats, Unread(entry, "stats: missing from the response")) if beside else missing(CampaignStats, "stats")
+            yield (
+                (CampaignStats, Unread(entry, "stats: missing from the response"))
+                if beside
+                else missing(CampaignStats, "stats")
+            )
         elif is_scalar(stats):
             yield CampaignStats, stats
         else:
@@ -138,7 +165,13 @@ def statistics(payload: Any, params: Mapping[str, str]) -> Rows:
         yield from _clicks(clicks, campaign_id)
 
 
-_STATS = {"open": "opened", "opened": "opened", "unopened": "unopened", "bounced": "bounced", "unsubscribed": "unsubscribed"}
+_STATS = {
+    "open": "opened",
+    "opened": "opened",
+    "unopened": "unopened",
+    "bounced": "bounced",
+    "unsubscribed": "unsubscribed",
+}
 
 
 def _stats(stats: Any, campaign_id: Any) -> dict[str, Any]:
@@ -166,17 +199,27 @@ class _Link:
 
 
 def _clicks(clicks: Any, campaign_id: Any) -> Rows:
-    """Links and clickers: several entries for a URL are one link, several of an address on it one clicker with the sum."""
+    """Links and clickers: several entries for a URL are one link, several of an address on it one clicker
+    with the sum."""
     links: dict[str, _Link] = {}
     for entry in entries(clicks):
         url = entry.get("url") if isinstance(entry, dict) else None
         if not isinstance(url, str):
-            yield CampaignLink, Unread(entry, "url: not a text" if isinstance(entry, dict) else "not an object")
+            yield (
+                CampaignLink,
+                Unread(entry, "url: not a text" if isinstance(entry, dict) else "not an object"),
+            )
             continue
         link = links.setdefault(url, _Link())
         link.message = link.message or entry.get("message")
-        link.unknown |= {name: value for name, value in entry.items() if name not in ("url", "message") and name.lower() != "clickers"}
-        served = [value for name, value in entry.items() if name.lower() == "clickers"]  # absent when there are none (row 25)
+        link.unknown |= {
+            name: value
+            for name, value in entry.items()
+            if name not in ("url", "message") and name.lower() != "clickers"
+        }
+        served = [
+            value for name, value in entry.items() if name.lower() == "clickers"
+        ]  # absent when there are none (row 25)
         if not all(isinstance(value, (list, dict)) for value in served):
             link.is_whole = False
             yield missing(CampaignClicker, "clickers")
@@ -192,13 +235,24 @@ def _clicks(clicks: Any, campaign_id: Any) -> Rows:
         place = {"campaign_id": campaign_id, "url": url}
         counts = [count for count in link.clicks.values() if count]
         totals = {"clicker_count": len(counts), "click_count": sum(counts)} if link.is_whole else {}
-        yield CampaignLink, {**link.unknown, **place, "message": link.message, "clicker_count": None, "click_count": None, **totals}
+        yield (
+            CampaignLink,
+            {
+                **link.unknown,
+                **place,
+                "message": link.message,
+                "clicker_count": None,
+                "click_count": None,
+                **totals,
+            },
+        )
         for email, count in link.clicks.items():
             yield CampaignClicker, {**place, "email": email, "click_count": count}
 
 
 def _clickers(clickers: Any) -> Iterator[Any]:
-    """Each clicker as it came; an object of addresses with their clicks as pairs, an object of one clicker as it is."""
+    """Each clicker as it came; an object of addresses with their clicks as pairs, an object of one clicker as
+    it is."""
     if not isinstance(clickers, dict) or not clickers or is_numbered(clickers):
         yield from entries(clickers)
     elif any("@" in name for name in clickers):

@@ -1,4 +1,5 @@
-"""What comes back about contacts, their coupons and what happened to them (timelines), and the operations that bring it."""
+"""What comes back about contacts, their coupons and what happened to them (timelines), and the operations
+that bring it."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
@@ -6,7 +7,18 @@ from typing import Any
 
 from marketing_api.operation import Area
 from marketing_api.records.fields import AsWorded, Json, MaybeWord, Record, Rows, field, key
-from marketing_api.records.shapes import each, entries, is_full, is_numbered, is_scalar, items_of, keyed, lift, mapping, member
+from marketing_api.records.shapes import (
+    each,
+    entries,
+    is_full,
+    is_numbered,
+    is_scalar,
+    items_of,
+    keyed,
+    lift,
+    mapping,
+    member,
+)
 from marketing_api.records.values import is_no_moment, is_nothing, read_int, read_or_none
 
 
@@ -16,7 +28,9 @@ class Contact(Record):
     list_id: int = key("The list that the contact is in.", "listid")
     contact_id: int = key("The service's id of the contact.", "id")
     email: str | None = field("E-mail address.", personal=True)
-    status: MaybeWord = field("active, unconfirmed, unsubscribed or bounced; another word of the service in lower case.")
+    status: MaybeWord = field(
+        "active, unconfirmed, unsubscribed or bounced; another word of the service in lower case."
+    )
     status_code: int | None = field("The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced.")
     registered_at: dt.datetime | None = field("When the contact was added, UTC.", "registration_date")
     custom_fields: Json = field("Values of the list's custom fields, by field id or name.", personal=True)
@@ -29,7 +43,9 @@ class Coupon(Record):
     email: str | None = field("E-mail address that it was given to.", personal=True)
     coupon_code: str | None = field("The code.", "couponcode")
     is_redeemed: bool | None = field("Whether it was redeemed.", "couponredeemed")
-    redeemed_on: dt.date | None = field("When it was redeemed, in the account's time zone.", "couponredeemedon")
+    redeemed_on: dt.date | None = field(
+        "When it was redeemed, in the account's time zone.", "couponredeemedon"
+    )
 
 
 class TimelineEvent(Record):
@@ -47,7 +63,9 @@ class TimelineVisit(Record):
     """One visit of one contact to a tracked page."""
 
     contact_id: int = key("The contact.")
-    visit_key: str = key("Hash of link, campaign and time, and an occurrence number: the service gives no id.")
+    visit_key: str = key(
+        "Hash of link, campaign and time, and an occurrence number: the service gives no id."
+    )
     link: str | None = field("The page visited.")
     utm_campaign: str | None = field("UTM campaign of the link.")
     utm_source: str | None = field("UTM source of the link.")
@@ -61,7 +79,9 @@ class TimelineAutomation(Record):
     """One automation that one contact went through."""
 
     contact_id: int = key("The contact.")
-    automation_key: str = key("Hash of name, type and time, and an occurrence number: the service gives no id.")
+    automation_key: str = key(
+        "Hash of name, type and time, and an occurrence number: the service gives no id."
+    )
     name: str | None = field("Name of the automation.")
     type: AsWorded = field("What it sent, e.g. sms or email.")
     triggered_at: dt.datetime | None = field("When it was triggered, UTC.")
@@ -70,14 +90,16 @@ class TimelineAutomation(Record):
 
 #: api-observed row 18.
 STATUSES = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
-_STATUS = {known: (word, code) for code, word in STATUSES.items() for known in (str(code), word, word.capitalize())}
+_STATUS = {
+    known: (word, code) for code, word in STATUSES.items() for known in (str(code), word, word.capitalize())
+}
 _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"})
 
 
 def contacts(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an object by id, an array with one entry per list by
-    e-mail, api-observed row 4) fill no table: an object looked up by id does not tell its list.
-    """
+    """`contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an object by id, an
+    array with one entry per list by e-mail, api-observed row 4) fill no table: an object looked up by id does
+    not tell its list."""
     requested = {"list_id": params["listid"]} if "listid" in params else {}
     for entry in entries(items_of(payload)):
         yield Contact, _contact(entry, requested) if isinstance(entry, dict) else entry
@@ -101,7 +123,10 @@ def _contact(entry: dict[str, Any], requested: dict[str, str]) -> dict[str, Any]
 
 def _status(value: Any) -> tuple[Any, Any]:
     """Word and code, whichever of them came; an unknown code has no word, an unknown word no code."""
-    if isinstance(value, str) and (known := _STATUS.get(value) or _STATUS.get(value.strip().lower())) is not None:
+    if (
+        isinstance(value, str)
+        and (known := _STATUS.get(value) or _STATUS.get(value.strip().lower())) is not None
+    ):
         return known
     if is_nothing(value):
         return None, None
@@ -111,14 +136,17 @@ def _status(value: Any) -> tuple[Any, Any]:
 
 def coupons(payload: Any, params: Mapping[str, str]) -> Rows:
     """`coupons`: […]."""
-    for record, raw in each(Coupon, items_of(payload) if isinstance(payload, dict) and "items" in payload else payload):
+    for record, raw in each(
+        Coupon, items_of(payload) if isinstance(payload, dict) and "items" in payload else payload
+    ):
         if isinstance(raw, dict) and "email" in params:
             raw.setdefault("email", params["email"])
         yield record, raw
 
 
 def timeline(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`data` itself: {id, email, timeline: {data, count, total}, utm?: {data, count}, automated?: {data, count}}."""
+    """`data` itself: {id, email, timeline: {data, count, total}, utm?: {data, count}, automated?: {data,
+    count}}."""
     contact = params.get("id", payload.get("id"))
     for record, name, key_column, moment_column, identity in _PARTS:
         for raw in keyed(entries(_data(member(payload, name))), key_column, identity):
@@ -129,13 +157,16 @@ def timeline(payload: Any, params: Mapping[str, str]) -> Rows:
                 raw |= {moment_column: moment, "contact_id": contact}
                 if record is TimelineVisit:
                     lift(raw, "utm", _UTM)
-                elif is_numbered(details := raw.get("details")) and all(isinstance(item, dict) for item in details.values()):
+                elif is_numbered(details := raw.get("details")) and all(
+                    isinstance(item, dict) for item in details.values()
+                ):
                     raw["details"] = list(details.values())  # a list that the service numbers
             yield record, raw
 
 
 def _data(wrapper: Any) -> Any:
-    """The entries of a part; a wrapper that holds something under a name that nobody knows is set aside as a whole."""
+    """The entries of a part; a wrapper that holds something under a name that nobody knows is set aside as a
+    whole."""
     if not isinstance(wrapper, dict) or is_numbered(wrapper):
         return wrapper
     found = member(wrapper, "data", "items")
@@ -156,12 +187,26 @@ def _visit_identity(raw: dict[str, Any]) -> tuple[Any, ...]:
 
 
 _UTM = {name: f"utm_{name}" for name in ("campaign", "source", "medium", "term", "content")}
-#: Of each part of the response: its record, its name, the columns of key and moment, and what tells its entries apart.
+#: Of each part of the response: its record, its name, the columns of key and moment, and what tells its
+#: entries apart.
 _PARTS: tuple[tuple[type[Record], str, str, str, Callable[[dict[str, Any]], Iterable[Any]]], ...] = (
-    # without the details: these change when a message is opened, and must update the row instead of adding one
-    (TimelineEvent, "timeline", "event_key", "occurred_at", lambda raw: (raw.get("key"), raw.get("snippet"), _moment(raw))),
+    # without the details: these change when a message is opened, and must update the row instead of adding
+    # one
+    (
+        TimelineEvent,
+        "timeline",
+        "event_key",
+        "occurred_at",
+        lambda raw: (raw.get("key"), raw.get("snippet"), _moment(raw)),
+    ),
     (TimelineVisit, "utm", "visit_key", "visited_at", _visit_identity),
-    (TimelineAutomation, "automated", "automation_key", "triggered_at", lambda raw: (raw.get("name"), raw.get("type"), _moment(raw))),
+    (
+        TimelineAutomation,
+        "automated",
+        "automation_key",
+        "triggered_at",
+        lambda raw: (raw.get("name"), raw.get("type"), _moment(raw)),
+    ),
 )
 
 
@@ -169,7 +214,9 @@ AREA = Area("contacts")
 GETCONTACTS = AREA.filling("emailmarketing/getcontacts", contacts, Contact)
 GETCONTACTBYEMAIL = AREA["emailmarketing/getcontactbyemail"]
 GETCONTACT = AREA["emailmarketing/getcontact"]
-TIMELINE = AREA.filling("emailmarketing/getcontacttimeline", timeline, TimelineEvent, TimelineVisit, TimelineAutomation)
+TIMELINE = AREA.filling(
+    "emailmarketing/getcontacttimeline", timeline, TimelineEvent, TimelineVisit, TimelineAutomation
+)
 GETCOUPON = AREA.filling("emailmarketing/getcoupon", coupons, Coupon)
 
 EDITCONTACT = AREA["emailmarketing/editcontact"]

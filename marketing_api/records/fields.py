@@ -1,8 +1,9 @@
-"""What a record is, and how the types of its fields are read: nothing beyond this package knows how untidy the values are.
+"""What a record is, and how the types of its fields are read: nothing beyond this package knows how untidy
+the values are.
 
-Not here: which fields a record has (`records/AREA.py`), reading single values (`values`), collections (`shapes`).
-Zone-dependent types read the account's time zone from pydantic's validation context (`{"zone": ZoneInfo}`).
-"""
+Not here: which fields a record has (`records/AREA.py`), reading single values (`values`), collections
+(`shapes`). Zone-dependent types read the account's time zone from pydantic's validation context (`{"zone":
+ZoneInfo}`)."""
 
 import datetime as dt
 from collections.abc import Callable, Iterator
@@ -52,10 +53,11 @@ class Record(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """An entry, or a part of one, that could not be read: set aside as it came, with the reason, which names fields and never values.
+    """An entry, or a part of one, that could not be read: set aside as it came, with the reason, which names
+    fields and never values.
 
-    `is_entry`: False for a whole collection that was missing. There is nothing to set aside; it only proves no row to be gone.
-    """
+    `is_entry`: False for a whole collection that was missing. There is nothing to set aside; it only proves
+    no row to be gone."""
 
     raw: Any
     reason: str
@@ -63,12 +65,14 @@ class Unread:
 
 
 def missing(record: type[Record], name: str) -> tuple[type[Record], Unread]:
-    """Says that a response leaves open which entries of `record` there are: their collection is null, missing or contradicts its count."""
+    """Says that a response leaves open which entries of `record` there are: their collection is null, missing
+    or contradicts its count."""
     return record, Unread(None, f"{name}: missing from the response", is_entry=False)
 
 
-#: What a `rows` function yields: each entry of a response with the record it should become. An entry holds only what the response
-#: really had, under the service's names or the fields'; what is no object, and `Unread`, are passed on, to be set aside.
+#: What a `rows` function yields: each entry of a response with the record it should become. An entry holds
+#: only what the response really had, under the service's names or the fields'; what is no object, and
+#: `Unread`, are passed on, to be set aside.
 Rows = Iterator[tuple[type[Record], Any]]
 
 
@@ -78,12 +82,19 @@ _PERSONAL: dict[str, Any] = {"personal": True}
 
 def key(doc: str, *wire: str, personal: bool = False) -> Any:
     """A field without which the record cannot be told apart; `wire` are the service's names for it."""
-    return Field(description=doc, validation_alias=_names(wire), json_schema_extra=_PERSONAL if personal else None)
+    return Field(
+        description=doc, validation_alias=_names(wire), json_schema_extra=_PERSONAL if personal else None
+    )
 
 
 def field(doc: str, *wire: str, personal: bool = False) -> Any:
     """A field that a response may lack; `model_fields_set` tells whether it did."""
-    return Field(default=None, description=doc, validation_alias=_names(wire), json_schema_extra=_PERSONAL if personal else None)
+    return Field(
+        default=None,
+        description=doc,
+        validation_alias=_names(wire),
+        json_schema_extra=_PERSONAL if personal else None,
+    )
 
 
 def is_personal(info: FieldInfo) -> bool:
@@ -95,7 +106,8 @@ def is_word(info: FieldInfo) -> bool:
 
 
 def _names(wire: tuple[str, ...]) -> AliasChoices | None:
-    """The machine-readable description spells some names in lower case (variant notes of the specification)."""
+    """The machine-readable description spells some names in lower case (variant notes of the
+    specification)."""
     spellings = dict.fromkeys(spelling for name in wire for spelling in (name, name.lower()))
     return AliasChoices(*spellings) if spellings else None
 

@@ -1,4 +1,5 @@
-"""What comes back about contact lists, their custom fields, and audiences, and the operations that bring it."""
+"""What comes back about contact lists, their custom fields, and audiences, and the operations that bring
+it."""
 
 import datetime as dt
 from collections.abc import Callable, Mapping
@@ -7,7 +8,17 @@ from typing import Any
 
 from marketing_api.operation import Area
 from marketing_api.records.fields import Record, Rows, Unread, field, key, missing
-from marketing_api.records.shapes import each, is_collection, is_full, is_scalar, items_of, listing, mapping, member, objects
+from marketing_api.records.shapes import (
+    each,
+    is_collection,
+    is_full,
+    is_scalar,
+    items_of,
+    listing,
+    mapping,
+    member,
+    objects,
+)
 from marketing_api.records.values import is_nothing
 
 
@@ -21,9 +32,13 @@ class ContactList(Record):
     reply_to: str | None = field("Address that replies go to.", personal=True)
     from_email: str | None = field("Address of the sender.", "fromemail", personal=True)
     from_name: str | None = field("Name of the sender.", personal=True)
-    confirmation_email: str | None = field("Message that asks for confirmation; may hold HTML and placeholders.", "confimation_email")
+    confirmation_email: str | None = field(
+        "Message that asks for confirmation; may hold HTML and placeholders.", "confimation_email"
+    )
     success_email: str | None = field("Message after confirmation; may hold HTML and placeholders.")
-    confirmation_message: str | None = field("Page that asks for confirmation; may hold HTML and placeholders.", "confimation_message")
+    confirmation_message: str | None = field(
+        "Page that asks for confirmation; may hold HTML and placeholders.", "confimation_message"
+    )
     success_message: str | None = field("Page after confirmation; may hold HTML and placeholders.")
     error_message: str | None = field("Page after a failure; may hold HTML and placeholders.")
     is_double_opt_in: bool | None = field("Whether a subscription is confirmed by e-mail.", "doubleOptin")
@@ -74,8 +89,12 @@ def _spelled(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _are_complete(fields: Any) -> bool:
-    """Whether these are all fields of a list: {field id: label} or an empty collection. Entries of another kind may be anybody's."""
-    return fields == [] or (isinstance(fields, dict) and all(name.isdecimal() and isinstance(fields[name], str) for name in fields))
+    """Whether these are all fields of a list: {field id: label} or an empty collection. Entries of another
+    kind may be anybody's."""
+    return fields == [] or (
+        isinstance(fields, dict)
+        and all(name.isdecimal() and isinstance(fields[name], str) for name in fields)
+    )
 
 
 #: What fields may be wrapped in.
@@ -83,19 +102,27 @@ _AROUND = frozenset({"field", "fields", "items", "data"})
 
 
 def _fields(fields: Any, list_id: Any) -> Rows:
-    """`fields`: {field id: label}, or entries with id and label; either may stand in a list or wrapper of its own.
+    """`fields`: {field id: label}, or entries with id and label; either may stand in a list or wrapper of its
+    own.
 
-    A place in a list is no id: a label without one is set aside, and so is a collection under a name that nobody knows.
-    """
+    A place in a list is no id: a label without one is set aside, and so is a collection under a name that
+    nobody knows."""
     if not is_collection(fields):
         yield ListField, fields
         return
     for name, label in mapping(fields).items():
         if member(label, "label", "name") is not None:
             known = member(label, "id") or (None if isinstance(fields, list) else name)
-            beside = {other: value for other, value in label.items() if other.lower() not in ("id", "label", "name")}
-            yield ListField, {**beside, "list_id": list_id, "field_id": known, "label": member(label, "label", "name")}
-        elif is_full(label) and (name.lower() in _AROUND or (isinstance(fields, list) and not is_scalar(member(label, "id")))):
+            beside = {
+                other: value for other, value in label.items() if other.lower() not in ("id", "label", "name")
+            }
+            yield (
+                ListField,
+                {**beside, "list_id": list_id, "field_id": known, "label": member(label, "label", "name")},
+            )
+        elif is_full(label) and (
+            name.lower() in _AROUND or (isinstance(fields, list) and not is_scalar(member(label, "id")))
+        ):
             yield from _fields(label, list_id)
         elif isinstance(fields, list):
             yield ListField, label

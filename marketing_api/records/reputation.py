@@ -1,4 +1,5 @@
-"""What comes back about reviews, feedback, sentiment and their statistics, and the operations that bring it."""
+"""What comes back about reviews, feedback, sentiment and their statistics, and the operations that bring
+it."""
 
 import contextlib
 import datetime as dt
@@ -10,8 +11,29 @@ from typing import Any
 import phpserialize
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import ApiWord, AsWorded, Network, RawText, Record, Rows, field, key, missing
-from marketing_api.records.shapes import each, entries, is_collection, is_full, is_numbered, is_whole, items_of, keyed, mapping, member
+from marketing_api.records.fields import (
+    ApiWord,
+    AsWorded,
+    Network,
+    RawText,
+    Record,
+    Rows,
+    field,
+    key,
+    missing,
+)
+from marketing_api.records.shapes import (
+    each,
+    entries,
+    is_collection,
+    is_full,
+    is_numbered,
+    is_whole,
+    items_of,
+    keyed,
+    mapping,
+    member,
+)
 from marketing_api.records.values import as_text, is_no_moment, is_nothing, singular
 
 
@@ -37,7 +59,9 @@ class OnlineReview(Record):
     inquiry: str | None = field("What the reviewer wrote.", personal=True)
     rating: float | None = field("The number inside the serialized rating when there is exactly one.")
     rating_raw: RawText = field("The rating as it came, a serialized structure.")
-    source_url: str | None = field("Where the review stands: often at its reviewer's page.", "sourceUrl", personal=True)
+    source_url: str | None = field(
+        "Where the review stands: often at its reviewer's page.", "sourceUrl", personal=True
+    )
 
 
 class OnlineReviewChannel(Record):
@@ -97,11 +121,14 @@ def direct_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
 
 
 def _direct_review(entry: dict[str, Any]) -> dict[str, Any]:
-    """Date and time of day together; the date alone where it has the time already (unix seconds, or both in one) or none is given."""
+    """Date and time of day together; the date alone where it has the time already (unix seconds, or both in
+    one) or none is given."""
     raw = dict(entry)
     if "date" in raw:
         date, time = raw.pop("date"), raw.pop("time", None)
-        if isinstance(date, str) and not (is_no_moment(date) or date.strip().isdigit() or ":" in date or is_nothing(time)):
+        if isinstance(date, str) and not (
+            is_no_moment(date) or date.strip().isdigit() or ":" in date or is_nothing(time)
+        ):
             date = f"{date} {time}" if isinstance(time, str) else [date, time]  # the latter is set aside
         raw["reviewed_at"] = date
     return raw
@@ -124,11 +151,16 @@ def online_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
             channel["review_count"] = value["count"]
         elif isinstance(data, (dict, list)):
             channel["review_count"] = len(data)
-        elif is_nothing(value.get("AvgRating")):  # without reviews it lacks `data` and has no average; another did not serve them
+        elif is_nothing(
+            value.get("AvgRating")
+        ):  # without reviews it lacks `data` and has no average; another did not serve them
             channel["review_count"] = 0
         yield OnlineReviewChannel, channel
         raws = [_online_review(entry, channel.get("channel")) for entry in entries(data)]
-        yield from each(OnlineReview, list(keyed(raws, "review_key", lambda raw: [raw.get(name) for name in _REVIEW_IDENTITY])))
+        yield from each(
+            OnlineReview,
+            list(keyed(raws, "review_key", lambda raw: [raw.get(name) for name in _REVIEW_IDENTITY])),
+        )
 
 
 def _online_review(entry: Any, channel: Any) -> Any:
@@ -151,25 +183,45 @@ def sentiment(payload: Any, params: Mapping[str, str]) -> Rows:
     if not isinstance(payload, dict):
         yield from each(SentimentMention, payload)
         return
-    stats = member(member(payload, "overall"), "stats") or member(payload, "overall.stats") or member(payload, "overall")
+    stats = (
+        member(member(payload, "overall"), "stats")
+        or member(payload, "overall.stats")
+        or member(payload, "overall")
+    )
     if isinstance(stats, dict) and stats and "from" in params and "to" in params:
         yield SentimentTotals, {**stats, "from": params["from"], "to": params["to"]}
     items = items_of(payload)
-    totals, groups = ({singular(name): value for name, value in each.items()} if isinstance(each, dict) else {} for each in (stats, items))
+    totals, groups = (
+        {singular(name): value for name, value in each.items()} if isinstance(each, dict) else {}
+        for each in (stats, items)
+    )
     for polarity in groups.keys() | totals.keys() & {"positive", "negative"}:
-        if not is_whole({"count": totals.get(polarity)}, groups.get(polarity)):  # fewer are listed than the totals say, or none at all
+        if not is_whole(
+            {"count": totals.get(polarity)}, groups.get(polarity)
+        ):  # fewer are listed than the totals say, or none at all
             yield missing(SentimentMention, polarity)
     if not isinstance(items, dict):
         yield from each(SentimentMention, items)
         return
     for name, group in items.items():
-        raws = [{**entry, "polarity": singular(name)} if isinstance(entry, dict) else entry for entry in entries(group)]
-        yield from each(SentimentMention, list(keyed(raws, "mention_key", lambda raw: [raw.get(name) for name in _MENTION_IDENTITY])))
+        raws = [
+            {**entry, "polarity": singular(name)} if isinstance(entry, dict) else entry
+            for entry in entries(group)
+        ]
+        yield from each(
+            SentimentMention,
+            list(keyed(raws, "mention_key", lambda raw: [raw.get(name) for name in _MENTION_IDENTITY])),
+        )
 
 
 def stats(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of the names."""
-    names: dict[type[Record], str] = {ReviewStats: "Reviews", SocialMediaStats: "SocialMedia", FeedbackViews: "FeedbackHub"}
+    """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of the
+    names."""
+    names: dict[type[Record], str] = {
+        ReviewStats: "Reviews",
+        SocialMediaStats: "SocialMedia",
+        FeedbackViews: "FeedbackHub",
+    }
     if not isinstance(payload, dict):
         if payload:  # entries without the name of their series: nobody knows which one
             yield ReviewStats, payload
@@ -178,32 +230,41 @@ def stats(payload: Any, params: Mapping[str, str]) -> Rows:
     reviews, social, views = (member(payload, name) for name in names.values())
     if reviews is social is views is None and any(map(is_full, payload.values())):
         yield ReviewStats, payload  # under names that nobody knows: set aside
-    yield from (missing(record, name) for record, name in names.items() if payload and not is_whole(None, member(payload, name)))
+    yield from (
+        missing(record, name)
+        for record, name in names.items()
+        if payload and not is_whole(None, member(payload, name))
+    )
     yield from each(ReviewStats, reviews)
     for entry in entries(social):
         if not isinstance(entry, dict):
             yield SocialMediaStats, entry
             continue
         period = {name: value for name, value in entry.items() if name.lower() in ("periode", "period")}
-        for network in [name for name in entry if name not in period]:  # an open set: the specification names six
+        for network in [
+            name for name in entry if name not in period
+        ]:  # an open set: the specification names six
             yield SocialMediaStats, {**period, "network": network, "mention_count": entry[network]}
     yield from each(FeedbackViews, views)
 
 
-# --- the number inside an online review's rating, "a serialized structure" of which no sample exists (api-observed row 32) ---
-# The back end is PHP, so a plain number, PHP-serialized text and JSON are tried.
+# --- the number inside an online review's rating, "a serialized structure" of which no sample exists
+# (api-observed row 32) --- The back end is PHP, so a plain number, PHP-serialized text and JSON are tried.
 
 _NUMBER = re.compile(r"\s*-?\d{1,15}(\.\d{1,15})?\s*", re.ASCII)
 #: PHP's serialized forms: `i:5;` `d:4.5;` `s:1:"5";` `a:1:{…}` `O:8:"stdClass":1:{…}` `b:1;` `N;`.
 _PHP = re.compile(r"\s*([idbsaO]:|N;)", re.ASCII)
 #: A number that PHP does not write so, but its reader here takes: `i:1_000;`.
-_NO_PHP = re.compile(r"(?:^|[;{])\s*(?:i:(?!-?\d{1,19};)|d:(?!-?\d{1,20}(?:\.\d{1,25})?(?:E[+-]?\d{1,3})?;))", re.ASCII)
+_NO_PHP = re.compile(
+    r"(?:^|[;{])\s*(?:i:(?!-?\d{1,19};)|d:(?!-?\d{1,20}(?:\.\d{1,25})?(?:E[+-]?\d{1,3})?;))", re.ASCII
+)
 #: Longer text is no rating; it is kept raw and not looked into.
 _LONGEST = 10_000
 
 
 def read_rating(value: Any) -> float | None:
-    """The number in `value` when there is exactly one, wherever it stands in the structure; else None. Never raises."""
+    """The number in `value` when there is exactly one, wherever it stands in the structure; else None. Never
+    raises."""
     try:
         numbers = list(_numbers(_structure(value) if isinstance(value, str) else value))
     except RecursionError:
@@ -216,14 +277,17 @@ def _structure(text: str) -> Any:
         return None
     try:
         if is_php:
-            return phpserialize.loads(text.strip().encode(), object_hook=lambda name, members: members, decode_strings=True)
+            return phpserialize.loads(
+                text.strip().encode(), object_hook=lambda name, members: members, decode_strings=True
+            )
         return text if _NUMBER.fullmatch(text) else json.loads(text)
     except Exception:  # whatever a stranger's text makes of a parser, it is no rating
         return None
 
 
 def _numbers(value: Any) -> Iterator[float]:
-    """Every number among the values (not the names) of a structure; texts count when they are nothing but a number."""
+    """Every number among the values (not the names) of a structure; texts count when they are nothing but a
+    number."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):

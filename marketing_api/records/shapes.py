@@ -1,8 +1,8 @@
 """Finding the entries of a response in the shapes that collections come in (api-observed row 16).
 
-Belongs here: lists that may be objects, objects that may be lists, nested members that become columns, keys that
-deduplicate entries without an id. Not here: what an area's entries are (`records/AREA.py`), single values (`values`).
-"""
+Belongs here: lists that may be objects, objects that may be lists, nested members that become columns, keys
+that deduplicate entries without an id. Not here: what an area's entries are (`records/AREA.py`), single
+values (`values`)."""
 
 import hashlib
 import json
@@ -16,16 +16,17 @@ from marketing_api.records.values import is_nothing, read_int, read_or_none
 
 RecordType = TypeVar("RecordType")
 Pairs = TypeVar("Pairs")
-#: An entry that is about to become a record; one that is no object is passed on as it came, to be set aside with a reason.
+#: An entry that is about to become a record; one that is no object is passed on as it came, to be set aside
+#: with a reason.
 Raw = Any
 
 
 def entries(items: Any) -> Iterator[Any]:
-    """The entries of a collection in any of its shapes: list, object keyed by number, `[]` or null for empty (row 16).
+    """The entries of a collection in any of its shapes: list, object keyed by number, `[]` or null for empty
+    (row 16).
 
-    An object with an id of its own is the only entry. What is no collection is passed on as it came, to be set aside without
-    losing the others.
-    """
+    An object with an id of its own is the only entry. What is no collection is passed on as it came, to be
+    set aside without losing the others."""
     if isinstance(items, dict) and is_scalar(items.get("id")):
         yield items
     elif isinstance(items, dict):
@@ -41,16 +42,18 @@ def is_collection(value: Any) -> bool:
 
 
 def is_whole(wrapper: Any, collection: Any) -> bool:
-    """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`. Missing, null and "" tell
-    nothing, nor does one whose count is a collection itself, nor an object that stands for no list: it may be anything.
-    """
+    """Whether a nested collection is one, and holds no less than the count beside it in `wrapper`. Missing,
+    null and "" tell nothing, nor does one whose count is a collection itself, nor an object that stands for
+    no list: it may be anything."""
     count = member(wrapper, "count")
     if isinstance(count, (dict, list)):
         return False
     counted = read_or_none(read_int, count)
     if collection is None or collection == "":
         return counted == 0
-    is_entry = isinstance(collection, dict) and is_scalar(collection.get("id"))  # an only entry stands for a list of one
+    is_entry = isinstance(collection, dict) and is_scalar(
+        collection.get("id")
+    )  # an only entry stands for a list of one
     is_list = isinstance(collection, list) or collection == {} or is_numbered(collection) or is_entry
     return is_list and sum(1 for _ in entries(collection)) >= (counted or 0)
 
@@ -81,7 +84,8 @@ def mapping(value: Any) -> dict[str, Any]:
 
 
 def member(value: Any, *names: str) -> Any:
-    """The first of these members that an object has, case aside (samples disagree on it); None without one."""
+    """The first of these members that an object has, case aside (samples disagree on it); None without
+    one."""
     if not isinstance(value, dict):
         return None
     for name in names:
@@ -92,18 +96,22 @@ def member(value: Any, *names: str) -> Any:
 
 
 def items_of(payload: Any) -> Any:
-    """The collection inside a `{count, items}` wrapper; a bare list is its own collection, `[]` and null an empty one."""
+    """The collection inside a `{count, items}` wrapper; a bare list is its own collection, `[]` and null an
+    empty one."""
     return member(payload, "items") if isinstance(payload, dict) else payload
 
 
 def objects(payload: Any) -> list[Any]:
-    """A single fetch as a list: the object itself, or the array that some operations wrap it in (api-observed row 4)."""
+    """A single fetch as a list: the object itself, or the array that some operations wrap it in (api-observed
+    row 4)."""
     if isinstance(payload, dict):
         return [payload] if payload else []
     return list(entries(payload))
 
 
-def each(record: RecordType, items: Any, shape: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> Iterator[tuple[RecordType, Raw]]:
+def each(
+    record: RecordType, items: Any, shape: Callable[[dict[str, Any]], dict[str, Any]] = dict
+) -> Iterator[tuple[RecordType, Raw]]:
     """Every entry of a collection as (record, shaped entry); what is no object is passed on as it came."""
     for entry in entries(items):
         yield record, shape(entry) if isinstance(entry, dict) else entry
@@ -120,11 +128,12 @@ def single(rows: Callable[[Any, Mapping[str, str]], Pairs]) -> Callable[[Any, Ma
 
 
 def lift(raw: dict[str, Any], name: str, columns: Mapping[str, str]) -> dict[str, Any]:
-    """Turn members of a nested object into columns: `url: {filter, link}` with {"filter": "url_filter"} → `url_filter`, `url: {link}`.
+    """Turn members of a nested object into columns: `url: {filter, link}` with {"filter": "url_filter"} →
+    `url_filter`, `url: {link}`.
 
-    What is not named stays where it was and so ends in `extra`. An object that came empty makes its columns known to be
-    empty; one that did not come, or came without a member, leaves them unknown. `raw` is changed and returned.
-    """
+    What is not named stays where it was and so ends in `extra`. An object that came empty makes its columns
+    known to be empty; one that did not come, or came without a member, leaves them unknown. `raw` is changed
+    and returned."""
     if name not in raw:
         return raw
     nested = raw[name]
@@ -139,12 +148,13 @@ def lift(raw: dict[str, Any], name: str, columns: Mapping[str, str]) -> dict[str
     return raw
 
 
-def keyed(raws: Iterable[Raw], name: str, identity: Callable[[dict[str, Any]], Iterable[Any]]) -> Iterator[Raw]:
+def keyed(
+    raws: Iterable[Raw], name: str, identity: Callable[[dict[str, Any]], Iterable[Any]]
+) -> Iterator[Raw]:
     """Give entries without an id a stable key: hash of what identifies them plus an occurrence number.
 
-    True duplicates get occurrence 0, 1, … in response order and so survive; reading the same response again gives the same keys.
-    Numbers count as the text that other responses send for them.
-    """
+    True duplicates get occurrence 0, 1, … in response order and so survive; reading the same response again
+    gives the same keys. Numbers count as the text that other responses send for them."""
     seen: Counter[str] = Counter()
     for raw in raws:
         if not isinstance(raw, dict):

@@ -16,7 +16,12 @@ class SocialProfile(Record):
     network: Network = key("Network in lower case, e.g. facebook.")
     kind: ApiWord = key("What it is on the network: page, profile, company, board or another word.")
     profile_id: str = key("The network's id of it.", "id", "companyId")
-    name: str | None = field("Name of a page, company or board; some networks give a profile's here.", "name", "companyName", personal=True)
+    name: str | None = field(
+        "Name of a page, company or board; some networks give a profile's here.",
+        "name",
+        "companyName",
+        personal=True,
+    )
     screen_name: str | None = field("Screen name of a profile.", "screenname", personal=True)
     full_name: str | None = field("Full name of a profile.", "fullname", personal=True)
 
@@ -27,7 +32,9 @@ class SocialPost(Record):
     post_id: int = key("The service's id of the post.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
     channel_type: AsWorded = field("What it is posted to: page, profile, company, board or another word.")
-    channel_id: str | None = field("The network's id of the page or profile, as in social_profiles.profile_id.")
+    channel_id: str | None = field(
+        "The network's id of the page or profile, as in social_profiles.profile_id."
+    )
     channel_name: str | None = field("Name of the page or profile.", personal=True)
     scheduled_at: dt.datetime | None = field("When it is or was to be published, UTC.")
     message: str | None = field("Text of the post.")
@@ -69,12 +76,17 @@ class SocialLinkClicks(Record):
 
 
 def profiles(payload: Any, params: Mapping[str, str]) -> Rows:
-    """`channels`: {network: {count, pages: […] | profiles: […] | any other sub-list}} (api-observed row 23)."""
+    """`channels`: {network: {count, pages: […] | profiles: […] | any other sub-list}} (api-observed row
+    23)."""
     if not isinstance(payload, dict):
         yield from each(SocialProfile, payload)
         return
     for network, value in payload.items():
-        lists = {name: items for name, items in value.items() if name.lower() != "count"} if isinstance(value, dict) else {"": value}
+        lists = (
+            {name: items for name, items in value.items() if name.lower() != "count"}
+            if isinstance(value, dict)
+            else {"": value}
+        )
         served = [entry for items in lists.values() for entry in entries(items)]
         if not is_whole(value, served) or not all(is_whole(None, items) for items in lists.values()):
             yield missing(SocialProfile, network)
@@ -84,29 +96,46 @@ def profiles(payload: Any, params: Mapping[str, str]) -> Rows:
         for name, items in lists.items():
             if isinstance(items, (dict, list)):
                 belongs = {"network": network, "kind": singular(name)}
-                yield from ((SocialProfile, entry | belongs if isinstance(entry, dict) else entry) for entry in entries(items))
+                yield from (
+                    (SocialProfile, entry | belongs if isinstance(entry, dict) else entry)
+                    for entry in entries(items)
+                )
 
 
 def posts(payload: Any, params: Mapping[str, str]) -> Rows:
     """`calendar`: {count, items: {date: {number: post}}}."""
     items = items_of(payload)
-    listed = items if isinstance(items, dict) else {str(number): entry for number, entry in enumerate(entries(items))}
+    listed = (
+        items
+        if isinstance(items, dict)
+        else {str(number): entry for number, entry in enumerate(entries(items))}
+    )
     for name, value in listed.items():
         if value in (None, "") and isinstance(items, dict):
             yield missing(SocialPost, name)
         is_post = isinstance(value, dict) and ("id" in value or "channel" in value)
-        is_single = is_post or (value is None and name.isdecimal())  # no date above it; a null among posts is set aside
+        is_single = is_post or (
+            value is None and name.isdecimal()
+        )  # no date above it; a null among posts is set aside
         for entry in [value] if is_single else entries(value):
             if not isinstance(entry, dict):
                 yield SocialPost, entry
                 continue
             date = None if is_single or name.isdecimal() else name
             channels = entry.get("channel")
-            for channel in channels if isinstance(channels, list) and channels else [channels]:  # of no channel: set aside
+            for channel in (
+                channels if isinstance(channels, list) and channels else [channels]
+            ):  # of no channel: set aside
                 yield SocialPost, _post({**entry, "channel": channel} if channel else dict(entry), date)
 
 
-_CHANNEL = {"network": "network", "type": "channel_type", "id": "channel_id", "name": "channel_name", "date": "scheduled_at"}
+_CHANNEL = {
+    "network": "network",
+    "type": "channel_type",
+    "id": "channel_id",
+    "name": "channel_name",
+    "date": "scheduled_at",
+}
 
 
 def _post(raw: dict[str, Any], date: str | None) -> dict[str, Any]:

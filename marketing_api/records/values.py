@@ -1,9 +1,9 @@
 """Reading one raw value into one Python value, however the service writes it.
 
-What is neither recognized nor one of the words for nothing is refused: a value that may mean something else is never taken for
-what it may not be. Every function raises ValueError and nothing else; its message does not repeat the value, which may be
-personal data. Its time is linear in the length of a text. Not here: which types fields have (`fields`), collections (`shapes`).
-"""
+What is neither recognized nor one of the words for nothing is refused: a value that may mean something else
+is never taken for what it may not be. Every function raises ValueError and nothing else; its message does not
+repeat the value, which may be personal data. Its time is linear in the length of a text. Not here: which
+types fields have (`fields`), collections (`shapes`)."""
 
 import datetime as dt
 import functools
@@ -47,7 +47,8 @@ _EXACT = 2**53
 
 
 def read_int(value: Any) -> int:
-    """`"12"`, `12`, `12.0`, `"12.0"`, `"1,204"` → 12, 12, 12, 12, 1204; within 64 bits. `"1.000"` may be a thousand: refused."""
+    """`"12"`, `12`, `12.0`, `"12.0"`, `"1,204"` → 12, 12, 12, 12, 1204; within 64 bits. `"1.000"` may be a
+    thousand: refused."""
     if type(value) is int:
         number = value
     elif isinstance(value, str) and value.isdigit() and value.isascii() and len(value) < _LONGEST_NUMBER:
@@ -64,7 +65,8 @@ def read_int(value: Any) -> int:
 
 
 def read_decimal(value: Any) -> Decimal:
-    """A number, or a text with a decimal point and perhaps commas between thousands; no exponents, underscores, other digits."""
+    """A number, or a text with a decimal point and perhaps commas between thousands; no exponents,
+    underscores, other digits."""
     if isinstance(value, str):
         text = value.strip()
         if len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text):
@@ -89,7 +91,8 @@ def read_bool(value: Any) -> bool:
 
 
 def read_text(value: Any) -> str | None:
-    """Text as it came; numbers and booleans become their text, an empty collection stands for nothing, a full one is no text."""
+    """Text as it came; numbers and booleans become their text, an empty collection stands for nothing, a full
+    one is no text."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -105,7 +108,8 @@ _LONGEST_WORD = 100
 
 
 def read_word(value: Any) -> str:
-    """A word of an open set in lower case: `Active` → active, `On hold` → on hold; what is no text or begins like a number is none."""
+    """A word of an open set in lower case: `Active` → active, `On hold` → on hold; what is no text or begins
+    like a number is none."""
     if not isinstance(value, str) or not (word := _name(value))[:1].isalpha():
         raise ValueError("not a word")
     return word
@@ -117,7 +121,11 @@ _NO_NETWORKS = frozenset({"id", "count", "total", "totals", "all", "items"})
 
 def read_network(value: Any) -> str:
     """The name of a social network in lower case, an open set: `Google+` → google+; a number is none."""
-    if not isinstance(value, str) or (network := _name(value)) in _NO_NETWORKS or not any(map(str.isalpha, network)):
+    if (
+        not isinstance(value, str)
+        or (network := _name(value)) in _NO_NETWORKS
+        or not any(map(str.isalpha, network))
+    ):
         raise ValueError("not a network")
     return network
 
@@ -150,11 +158,13 @@ _DATE_TIME = re.compile(
     re.ASCII,
 )
 _UNIX = re.compile(r"\d{9,10}(\.\d{1,9})?", re.ASCII)
-#: Unix seconds from 1973 to 2100: a smaller number is a year, a day or an id, a larger one is in milliseconds or a telephone number.
+#: Unix seconds from 1973 to 2100: a smaller number is a year, a day or an id, a larger one is in milliseconds
+#: or a telephone number.
 _UNIX_RANGE = range(100_000_000, 4_133_980_800)
 #: MySQL's zero dates in any order, with or without a time of zero, and what PHP makes of them.
 _NO_DATE = re.compile(
-    r"(?:0000-00-00|00/00/0000|00-00-0000|-0001-11-30|11/30/-0001)(?:[ T]+(?:00?:00(?::00)?(?:\.0{1,9})?(?: ?AM)?|12:00 ?AM))?",
+    r"(?:0000-00-00|00/00/0000|00-00-0000|-0001-11-30|11/30/-0001)(?:[ T]+(?:00?:00(?::00)?(?:\.0{1,9})?(?: "
+    r"?AM)?|12:00 ?AM))?",
     re.ASCII | re.IGNORECASE,
 )
 #: No text of a date and time is longer.
@@ -165,17 +175,22 @@ def is_no_moment(value: Any) -> bool:
     """True when no date or time is given: nothing, zero, false (PHP's word for none), a date of zeros."""
     if isinstance(value, str):
         text = value.strip()
-        return is_nothing(value) or text == "0" or (len(text) <= _LONGEST_MOMENT and _NO_DATE.fullmatch(text) is not None)
+        return (
+            is_nothing(value)
+            or text == "0"
+            or (len(text) <= _LONGEST_MOMENT and _NO_DATE.fullmatch(text) is not None)
+        )
     return is_nothing(value) or value == 0
 
 
 def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
-    """Every date-time form of api-observed row 21 → an aware UTC date-time, None for none; local forms are in `zone`.
+    """Every date-time form of api-observed row 21 → an aware UTC date-time, None for none; local forms are in
+    `zone`.
 
-    A date alone is its first moment. `14:52 PM` (24 h and PM at once) is 14:52, `14:52 AM` nothing that a clock shows. Of an hour
-    that clocks show twice it is the first. One that they skip is read by the clock before the change, so it moves on by what is
-    skipped: 00:30 becomes 01:30 (as in java.time, and PEP 495 with fold=0). Unix seconds may be a number or text.
-    """
+    A date alone is its first moment. `14:52 PM` (24 h and PM at once) is 14:52, `14:52 AM` nothing that a
+    clock shows. Of an hour that clocks show twice it is the first. One that they skip is read by the clock
+    before the change, so it moves on by what is skipped: 00:30 becomes 01:30 (as in java.time, and PEP 495
+    with fold=0). Unix seconds may be a number or text."""
     try:
         if isinstance(value, str):
             if (hour := _HOUR_FORM.fullmatch(value)) and (begin := _begin_of_hour(hour[1], zone)) is not None:
@@ -195,7 +210,8 @@ def read_moment(value: Any, zone: dt.tzinfo) -> dt.datetime | None:
     raise ValueError("not a date or time")
 
 
-#: `11/04/2014 16:33`, as in listings: a million of these come in one response, so an hour's place in UTC is worked out once.
+#: `11/04/2014 16:33`, as in listings: a million of these come in one response, so an hour's place in UTC is
+#: worked out once.
 _HOUR_FORM = re.compile(r"(\d\d/\d\d/\d{4} \d\d):([0-5]\d)", re.ASCII)
 _MINUTES = [dt.timedelta(minutes=minute) for minute in range(60)]
 
@@ -216,11 +232,18 @@ def _unix(seconds: float) -> dt.datetime:
 
 def _local(match: re.Match[str], zone: dt.tzinfo) -> dt.datetime:
     y, m, d, m2, d2, y2, d3, m3, y3, hour, minute, second, fraction, half, offset = match.groups()
-    day = dt.datetime(int(y or y2 or y3), int(m or m2 or m3), int(d or d2 or d3), tzinfo=_offset(offset) if offset else zone)
+    day = dt.datetime(
+        int(y or y2 or y3), int(m or m2 or m3), int(d or d2 or d3), tzinfo=_offset(offset) if offset else zone
+    )
     if hour is None:
         return day.astimezone(dt.UTC)
     microsecond = int((fraction or "0").ljust(6, "0")[:6])
-    shown = day.replace(hour=_hour_of_day(int(hour), half), minute=int(minute), second=int(second or 0), microsecond=microsecond)
+    shown = day.replace(
+        hour=_hour_of_day(int(hour), half),
+        minute=int(minute),
+        second=int(second or 0),
+        microsecond=microsecond,
+    )
     return shown.astimezone(dt.UTC)
 
 
@@ -263,11 +286,14 @@ def read_share(value: Any) -> tuple[int | None, float | None]:
 
 
 #: Letters of other scripts; blanks and punctuation among them are left out.
-_WIDE = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u1fff\u2c00-\u2dff\u3005-\u3007\u3021-\u303c\u3040-\ufdff\ufe70-\uff00\uff21-\uff3a\uff41-\uff5a"
-_WIDE += "\uff66-\U0010ffff"
+_WIDE = (
+    "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u1fff\u2c00-\u2dff\u3005-\u3007\u3021-\u303c"
+    "\u3040-\ufdff\ufe70-\uff00\uff21-\uff3a\uff41-\uff5a\uff66-\U0010ffff"
+)
 _LABEL = rf"[a-z0-9{_WIDE}](?:[a-z0-9{_WIDE}-]{{0,61}}[a-z0-9{_WIDE}])?"
 #: By practical syntax. Neither cut (`...son@…`) nor masked (`a***@…`): such an address is nobody's.
-_ADDRESS = rf"""(?:"(?:[^"\\]|\\.){{1,62}}"|(?!\.|[^@]{{0,64}}(?:\*\*|\.\.\.))[a-z0-9!#$%&'*+/=?^_`{{|}}~.{_WIDE}-]{{1,64}})
+_ADDRESS = rf"""(?:"(?:[^"\\]|\\.){{1,62}}"|
+    (?!\.|[^@]{{0,64}}(?:\*\*|\.\.\.))[a-z0-9!#$%&'*+/=?^_`{{|}}~.{_WIDE}-]{{1,64}})
     @(?:{_LABEL}\.)+(?:xn--[a-z0-9-]{{0,58}}[a-z0-9]|[a-z{_WIDE}]{{2,63}})"""
 _B, _NUMBER_OF_CLICKS = r"[\s\xa0]{0,3}", r"\d[\d,]{0,25}"
 _COUNT = rf"{_B}(?:clicks?{_B}[:=]?{_B})?{_NUMBER_OF_CLICKS}{_B}(?:click(?:s|\(s\))?)?{_B}"
@@ -285,11 +311,12 @@ _EMAIL, _CLICKS = {"email", "email_address", "address"}, {"clicks", "click_count
 
 
 def read_clicker(value: Any) -> tuple[str, int]:
-    """`"name@example.com(2 clicks)"` → ("name@example.com", 2); without a number it is one click (api-observed row 25).
+    """`"name@example.com(2 clicks)"` → ("name@example.com", 2); without a number it is one click
+    (api-observed row 25).
 
-    The count may stand in brackets, after a separator or a blank, with or without the word, or with the word before the address;
-    the address alone, with `mailto:`, or as `Name <address>`. Also an object of address and clicks, and a list of the two.
-    """
+    The count may stand in brackets, after a separator or a blank, with or without the word, or with the word
+    before the address; the address alone, with `mailto:`, or as `Name <address>`. Also an object of address
+    and clicks, and a list of the two."""
     text, *count = _clicker_parts(value)
     text = text.strip() if isinstance(text, str) and len(text) <= _LONGEST_CLICKER else ""
     match = _CLICKER.fullmatch(text)
@@ -308,7 +335,9 @@ def _clicker_parts(value: Any) -> list[Any]:
     """The address, and the count where an object or a pair tells it apart; a text has both."""
     if isinstance(value, dict):
         by_name = sorted(value.items(), key=lambda member: member[0].lower() in _CLICKS)
-        is_known = [name.lower() in names for (name, _), names in zip(by_name, (_EMAIL, _CLICKS), strict=False)]
+        is_known = [
+            name.lower() in names for (name, _), names in zip(by_name, (_EMAIL, _CLICKS), strict=False)
+        ]
         value = [item for _, item in by_name] if len(by_name) == len(is_known) and all(is_known) else None
     return value if isinstance(value, list) and 1 <= len(value) <= 2 and None not in value else [value]
 
@@ -316,12 +345,19 @@ def _clicker_parts(value: Any) -> list[Any]:
 #: Kinds, polarities and the like that the service names in the plural; another word is kept as it came.
 _SINGULAR = {plural: f"{plural[:-3]}y" for plural in ("companies", "galleries", "communities", "properties")}
 _SINGULAR |= {plural: plural[:-2] for plural in ("businesses", "inboxes")}
-_SINGULAR |= {f"{word}s": word for word in ("page", "profile", "board", "group", "account", "channel", "location", "user", "handle")}
-_SINGULAR |= {f"{word}s": word for word in ("instance", "blog", "video", "playlist", "server", "place", "store", "brand")}
+_SINGULAR |= {
+    f"{word}s": word
+    for word in ("page", "profile", "board", "group", "account", "channel", "location", "user", "handle")
+}
+_SINGULAR |= {
+    f"{word}s": word
+    for word in ("instance", "blog", "video", "playlist", "server", "place", "store", "brand")
+}
 _SINGULAR |= {f"{word}s": word for word in ("positive", "negative", "neutral", "mixed", "unknown")}
 
 
 def singular(word: str) -> str:
-    """Lower case, and singular where the word is known: `Pages` → page, `Positives` → positive; `SMS` and `News` stay."""
+    """Lower case, and singular where the word is known: `Pages` → page, `Positives` → positive; `SMS` and
+    `News` stay."""
     word = word.strip().lower()
     return _SINGULAR.get(word, word)

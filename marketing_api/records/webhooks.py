@@ -22,7 +22,9 @@ class Webhook(Record):
     execute_for: AsWorded = field("Which visitors it is for.")
     device_filter: AsWorded = field("Which devices it is for.")
     repeat_interval: str | None = field("How often it repeats.")
-    delay_seconds: int | None = field("Delay before it shows, in seconds: hours, minutes and seconds together.")
+    delay_seconds: int | None = field(
+        "Delay before it shows, in seconds: hours, minutes and seconds together."
+    )
     action_style: AsWorded = field("How it is shown, e.g. Popup.", "action_stype")
 
 
@@ -31,7 +33,12 @@ def webhooks(payload: Any, params: Mapping[str, str]) -> Rows:
     return each(Webhook, items_of(payload), _webhook)
 
 
-_RULES = {"execute_for": "execute_for", "device_filter": "device_filter", "interval": "repeat_interval", "delay": "delay_seconds"}
+_RULES = {
+    "execute_for": "execute_for",
+    "device_filter": "device_filter",
+    "interval": "repeat_interval",
+    "delay": "delay_seconds",
+}
 _SECONDS = {"hours": 3600, "minutes": 60, "seconds": 1}
 
 
@@ -42,12 +49,15 @@ def _webhook(entry: dict[str, Any]) -> dict[str, Any]:
         try:
             raw["delay_seconds"] = _seconds(raw["delay_seconds"])
         except ValueError:
-            raw["delay_seconds"] = {"delay": raw["delay_seconds"]}  # no number, and so for the record to refuse
+            raw["delay_seconds"] = {
+                "delay": raw["delay_seconds"]
+            }  # no number, and so for the record to refuse
     return raw
 
 
 def _seconds(delay: Any) -> int | None:
-    """{hours, minutes, seconds} → seconds; None when none of them is given. A plain number does not tell its unit, unless it is 0."""
+    """{hours, minutes, seconds} → seconds; None when none of them is given. A plain number does not tell its
+    unit, unless it is 0."""
     if is_nothing(delay):
         return None
     if not isinstance(delay, dict):

@@ -18,7 +18,9 @@ def me(call: CheckedCall) -> Payload:
     if call.switches["business-names"] == "observed":  # the short name under that of the service (row 47)
         shown |= {"sandboxName": shown.pop("serviceName"), "limits": {"contacts": 100_000, "users": 25}}
     if call.switches["business-names"] == "lower":
-        shown = {name.lower() if name.startswith("business") else name: value for name, value in shown.items()}
+        shown = {
+            name.lower() if name.startswith("business") else name: value for name, value in shown.items()
+        }
     if call.switches.is_on("show-timezone"):
         shown["timezone"] = account.origin.timezone
     return {"business": shown}

@@ -38,14 +38,17 @@ def _delivery(call: CheckedCall, campaign: Campaign) -> dict[str, Any]:
 
 @rule("emailmarketing/campaigns")
 def campaigns(call: CheckedCall) -> Payload:
-    """Grouped by status, or all at the top (api-observed rows 39, 40); a page is cut from all groups together (assumed)."""
+    """Grouped by status, or all at the top (api-observed rows 39, 40); a page is cut from all groups together
+    (assumed)."""
     wanted = call.get("filter", "all").lower()
     first, end = call.between()
     found = [
         (group, campaign)
         for group in GROUPS
         for campaign in call.world.account.campaigns(call.now)
-        if campaign.group(call.now) == group and wanted in ("all", group.lower()) and first <= campaign.created_at < end
+        if campaign.group(call.now) == group
+        and wanted in ("all", group.lower())
+        and first <= campaign.created_at < end
     ]
     count, page = call.page(found, 10)
     form, items = call.switches["campaign-groups"], [_shown(call, campaign) for _, campaign in page]
@@ -55,13 +58,21 @@ def campaigns(call: CheckedCall) -> Payload:
     groups: dict[str, list[Any]] = {}
     for (group, _), item in zip(page, items, strict=True):
         groups.setdefault(group, []).append(item)
-    return {"campaigns": {"count": count, "items": call.map({group: {"data": call.items(data)} for group, data in groups.items()})}}
+    return {
+        "campaigns": {
+            "count": count,
+            "items": call.map({group: {"data": call.items(data)} for group, data in groups.items()}),
+        }
+    }
 
 
 def existing(call: CheckedCall) -> Campaign:
     """The campaign that the parameters name; of the other type it doesn't exist."""
     for campaign in call.world.account.campaigns(call.now):
-        if campaign.campaign_id == call.id() and call.get("type") in ("", "automated" if campaign.is_automated else "standard"):
+        if campaign.campaign_id == call.id() and call.get("type") in (
+            "",
+            "automated" if campaign.is_automated else "standard",
+        ):
             return campaign
     raise missing("The campaign")
 
@@ -71,8 +82,16 @@ def stats(call: CheckedCall) -> Payload:
     campaign = existing(call)
     sent, bounced, opened, unsubscribed = call.world.activity.totals(campaign, call.now)
     whole = max(1, sent // 10) if call.switches.is_on("over-100-percent") else sent
-    values = {"open": opened, "unopened": sent - bounced - opened, "bounced": bounced, "unsubscribed": unsubscribed}
-    counts = {name: f"{value} ({round(100 * value / whole, 2) if whole else 0:g}%)" for name, value in values.items()}
+    values = {
+        "open": opened,
+        "unopened": sent - bounced - opened,
+        "bounced": bounced,
+        "unsubscribed": unsubscribed,
+    }
+    counts = {
+        name: f"{value} ({round(100 * value / whole, 2) if whole else 0:g}%)"
+        for name, value in values.items()
+    }
     return {"campaign": {"stats": counts, "clicks": call.items(_clicks(call, campaign))}}
 
 
@@ -102,14 +121,20 @@ def _schedule(call: CheckedCall) -> dict[str, Any]:
         return {"scheduled_at": 0, "sent_at": 0}
     if is_scheduled and not call.has("scheduled_datetime"):
         raise Refusal(NOT_VALID, "scheduled_datetime is required", ("scheduled_datetime",))
-    return {"scheduled_at": call.now, "sent_at": max(call.now, call.moment("scheduled_datetime")) if is_scheduled else call.now}
+    return {
+        "scheduled_at": call.now,
+        "sent_at": max(call.now, call.moment("scheduled_datetime")) if is_scheduled else call.now,
+    }
 
 
 def _texts(call: CheckedCall) -> dict[str, Any]:
     domain = call.get("fromemail").rpartition("@")[2].lower()
     if call.switches["sender-domain"] == "verified" and domain and domain not in WORDS["sender_domains"]:
         raise Refusal(NOT_VALID, "The sender domain is not verified", ("fromemail",))
-    members = {"fromemail": "from_email", **{name: name for name in ("name", "subject", "body", "from_name", "reply_to")}}
+    members = {
+        "fromemail": "from_email",
+        **{name: name for name in ("name", "subject", "body", "from_name", "reply_to")},
+    }
     return {member: call.get(name) for name, member in members.items() if call.has(name)}
 
 
@@ -150,7 +175,9 @@ def editcampaign(call: CheckedCall) -> Payload:
     changed = replace(campaign, **_texts(call))
     if not campaign.is_automated and campaign.group(call.now) != "Sent":
         schedule = _schedule(call)
-        changed = replace(changed, lists=_targets(call) or campaign.lists, links=_links(changed.body), **schedule)
+        changed = replace(
+            changed, lists=_targets(call) or campaign.lists, links=_links(changed.body), **schedule
+        )
     call.world.account.put_campaign(changed, call.now)
     return {"item": "The campaign was updated successfully"}
 

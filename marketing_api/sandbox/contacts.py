@@ -1,4 +1,5 @@
-"""The rules of contacts, their tags and activities, coupons, and timelines: what happened to a contact, from its outcomes."""
+"""The rules of contacts, their tags and activities, coupons, and timelines: what happened to a contact, from
+its outcomes."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,15 +9,34 @@ import msgspec
 
 from marketing_api.sandbox.lists import email_field, labels
 from marketing_api.sandbox.mailing import Campaign, Outcome
-from marketing_api.sandbox.rules import NOT_FOUND, NOT_VALID, RULES, CheckedCall, Payload, Refusal, Streamed, missing, rule
+from marketing_api.sandbox.rules import (
+    NOT_FOUND,
+    NOT_VALID,
+    RULES,
+    CheckedCall,
+    Payload,
+    Refusal,
+    Streamed,
+    missing,
+    rule,
+)
 from marketing_api.sandbox.seed import DAY, spread
-from marketing_api.sandbox.subscribers import ACTIVE, BOUNCED, UNCONFIRMED, UNSUBSCRIBED, Contact, Listing, Mail
+from marketing_api.sandbox.subscribers import (
+    ACTIVE,
+    BOUNCED,
+    UNCONFIRMED,
+    UNSUBSCRIBED,
+    Contact,
+    Listing,
+    Mail,
+)
 
 _WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
 
 
 def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = None) -> dict[str, Any]:
-    """A contact as the service shows it: the named fields, and its values in the form of the switch (api-observed row 19).
+    """A contact as the service shows it: the named fields, and its values in the form of the switch
+    (api-observed row 19).
 
     `listed` are the names in a listing, which are the same for all and where no tags are shown.
     """
@@ -25,7 +45,9 @@ def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = 
     shown: dict[str, Any] = {
         "id": call.an_id(contact.contact_id),
         "email": contact.email,
-        "status": _WORDS[contact.status] if call.switches["contact-status"] == "word" else str(contact.status),
+        "status": _WORDS[contact.status]
+        if call.switches["contact-status"] == "word"
+        else str(contact.status),
         "registration_date": call.moments.text(contact.registered_at),
     }
     values = dict.fromkeys(names, "") | contact.values
@@ -34,7 +56,9 @@ def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = 
     if form == "nested":
         shown["fields"] = call.map(values)
     elif form != "off":
-        shown.update(values if form == "id" else {names.get(key, key): value for key, value in values.items()})
+        shown.update(
+            values if form == "id" else {names.get(key, key): value for key, value in values.items()}
+        )
     if call.switches["tags"] == "contact" and listed is None:
         card = call.world.subscribers.cards.get(contact.contact_id)
         shown["tags"] = list(card.tags) if card else []
@@ -56,7 +80,10 @@ def getcontacts(call: CheckedCall) -> Payload:
         count = shown_count
     numbered = call.switches["items"] == "numbered" and shown_count > 0
     head = f'{{"contacts":{{"count":{count},"items":' + ("{" if numbered else "[")
-    batches = ([msgspec.json.encode(_shown(call, one, names)).decode() for one in batch] for batch in listing.batches(offset, limit))
+    batches = (
+        [msgspec.json.encode(_shown(call, one, names)).decode() for one in batch]
+        for batch in listing.batches(offset, limit)
+    )
     return Streamed(head, batches, ("}" if numbered else "]") + "}}", numbered)
 
 
@@ -116,7 +143,14 @@ def getcoupon(call: CheckedCall) -> Payload:
 
 
 #: Words and codes of a status as input (api-observed row 18).
-_STATUS = {"active": ACTIVE, "disactive": UNSUBSCRIBED, "0": UNCONFIRMED, "1": ACTIVE, "2": UNSUBSCRIBED, "3": BOUNCED}
+_STATUS = {
+    "active": ACTIVE,
+    "disactive": UNSUBSCRIBED,
+    "0": UNCONFIRMED,
+    "1": ACTIVE,
+    "2": UNSUBSCRIBED,
+    "3": BOUNCED,
+}
 
 
 def _status(call: CheckedCall) -> int | None:
@@ -131,7 +165,8 @@ def _lists(call: CheckedCall) -> list[int]:
 
 
 def _values(call: CheckedCall, lists: list[int]) -> dict[str, str]:
-    """Custom-field values without the field that stands for the address; a Refusal when none of the lists has a field.
+    """Custom-field values without the field that stands for the address; a Refusal when none of the lists has
+    a field.
 
     What has a name in place of an id changes nothing (api-observed row 44).
     """
@@ -142,7 +177,8 @@ def _values(call: CheckedCall, lists: list[int]) -> dict[str, str]:
 
 
 def _address(call: CheckedCall, lists: list[int]) -> str:
-    """The address; where lists have a field for it, that one does as well and one of them is required (api-observed row 38)."""
+    """The address; where lists have a field for it, that one does as well and one of them is required
+    (api-observed row 38)."""
     given = (call.fields.get(email_field(call, wanted), "").strip() for wanted in lists)
     email = call.get("email") or next(filter(None, given), "")
     if not email and call.switches.is_on("email-field"):
@@ -151,7 +187,9 @@ def _address(call: CheckedCall, lists: list[int]) -> str:
 
 
 def _in_list(call: CheckedCall, email: str, where: int) -> list[Contact]:
-    return [contact for contact in call.world.subscribers.by_email(email, call.now) if contact.list_id == where]
+    return [
+        contact for contact in call.world.subscribers.by_email(email, call.now) if contact.list_id == where
+    ]
 
 
 @rule("emailmarketing/addcontact")
@@ -163,7 +201,10 @@ def addcontact(call: CheckedCall) -> Payload:
         if (member := call.switches["contact-exists"]) == "refused":
             raise Refusal(NOT_VALID, "The contact already exists", ("email",))
         return {"id": call.an_id(0), member: "The contact already exists"}  # api-observed row 45
-    ids = [call.world.subscribers.add(where, email, ACTIVE if status is None else status, call.now, values) for where in lists]
+    ids = [
+        call.world.subscribers.add(where, email, ACTIVE if status is None else status, call.now, values)
+        for where in lists
+    ]
     return {"id": call.an_id(ids[0]), "item": "The contact was added successfully"}
 
 
@@ -181,15 +222,22 @@ def synccontact(call: CheckedCall) -> Payload:
 
     def apply() -> None:
         for where in lists:
-            found = _in_list(call, email, where)  # as it is by then: a write before this one may have added the contact
+            found = _in_list(
+                call, email, where
+            )  # as it is by then: a write before this one may have added the contact
             for contact in found:
                 subscribers.edit(contact, call.now, status=status, values=values)
             if not found:
-                subscribers.add(where, email, ACTIVE if status is None else status, call.now, values, new.get(where, 0))
+                subscribers.add(
+                    where, email, ACTIVE if status is None else status, call.now, values, new.get(where, 0)
+                )
 
     call.later(call.switches.number("sync-delay"), apply)
     first = there[lists[0]]
-    return {"id": call.an_id(first[0].contact_id if first else new[lists[0]]), "item": "The contact was synced successfully"}
+    return {
+        "id": call.an_id(first[0].contact_id if first else new[lists[0]]),
+        "item": "The contact was synced successfully",
+    }
 
 
 @rule("emailmarketing/editcontact")
@@ -217,7 +265,9 @@ def deletecontact(call: CheckedCall) -> Payload:
     contact, subscribers = existing(call), call.world.subscribers
     if call.has("listid") and contact.list_id != call.id("listid"):
         raise missing("The contact in the list")
-    is_everywhere = contact.email and not call.has("listid")  # only where a switch makes it optional (api-observed row 35)
+    is_everywhere = contact.email and not call.has(
+        "listid"
+    )  # only where a switch makes it optional (api-observed row 35)
     for one in subscribers.by_email(contact.email, call.now) if is_everywhere else [contact]:
         subscribers.delete(one, call.now)
     return {"item": "The contact was deleted successfully"}
@@ -228,7 +278,10 @@ def addactivity(call: CheckedCall) -> Payload:
     """The entry shows `activity-delay` seconds later."""
     contact, at = existing(call), call.moment("datetime")
     entry = at, call.get("description")
-    call.later(call.switches.number("activity-delay"), lambda: call.world.subscribers.card(contact).activities.append(entry))
+    call.later(
+        call.switches.number("activity-delay"),
+        lambda: call.world.subscribers.card(contact).activities.append(entry),
+    )
     return {"item": "The activity was added successfully"}
 
 
@@ -239,7 +292,11 @@ def addtag(call: CheckedCall) -> Payload:
     if not call.has("id") and not call.has("email"):
         raise Refusal(NOT_VALID, "id or email is required", ("id", "email"))
     is_added, subscribers = call.operation.name.endswith("addtag"), call.world.subscribers
-    found = [subscribers.get(call.id(), call.now)] if call.has("id") else subscribers.by_email(call.get("email"), call.now)
+    found = (
+        [subscribers.get(call.id(), call.now)]
+        if call.has("id")
+        else subscribers.by_email(call.get("email"), call.now)
+    )
     contacts = [contact for contact in found if contact is not None]
     if not contacts and is_added and call.switches["addtag-missing"] == "soft":
         return {"item": "The contact doesn't exist"}
@@ -298,7 +355,10 @@ def timeline(call: CheckedCall) -> Payload:
 
 
 def _stamped(call: CheckedCall, at: int, entry: Entry) -> Entry:
-    return entry | {"timestamp": str(at) if call.switches["timestamps"] == "text" else at, "datetime": call.moments.text(at, _FORM)}
+    return entry | {
+        "timestamp": str(at) if call.switches["timestamps"] == "text" else at,
+        "datetime": call.moments.text(at, _FORM),
+    }
 
 
 def _newest_first(call: CheckedCall, dated: list[tuple[int, Entry]]) -> list[Entry]:
@@ -306,7 +366,10 @@ def _newest_first(call: CheckedCall, dated: list[tuple[int, Entry]]) -> list[Ent
 
 
 def _entry(key: str, snippet: str, details: Mapping[str, Any] = MappingProxyType({})) -> Entry:
-    labelled = [{"key": name, "label": name.replace("-", " ").title(), "value": value} for name, value in details.items()]
+    labelled = [
+        {"key": name, "label": name.replace("-", " ").title(), "value": value}
+        for name, value in details.items()
+    ]
     return {"key": key, "snippet": snippet, "details": labelled}
 
 
@@ -365,6 +428,14 @@ def _visits(call: CheckedCall, mailed: list[Mail]) -> list[Entry]:
             continue
         for position, times in outcome.clicks:
             link = campaign.links[position][0]
-            words = {"campaign": campaign.slug, "source": "newsletter", "medium": "email", "term": "", "content": f"link-{position + 1}"}
-            dated += [(outcome.clicked_at - 7 * repeat, {"link": link, "utm": words}) for repeat in range(times)]
+            words = {
+                "campaign": campaign.slug,
+                "source": "newsletter",
+                "medium": "email",
+                "term": "",
+                "content": f"link-{position + 1}",
+            }
+            dated += [
+                (outcome.clicked_at - 7 * repeat, {"link": link, "utm": words}) for repeat in range(times)
+            ]
     return _newest_first(call, dated)

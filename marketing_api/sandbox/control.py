@@ -1,6 +1,8 @@
-"""The control paths under `/sandbox`: the clock, switches, faults, the truth for tests, and what was received.
+"""The control paths under `/sandbox`: the clock, switches, faults, the truth for tests, and what was
+received.
 
-They lie outside `/1`, need no key and count towards no limit. Responses are plain JSON without an envelope."""
+They lie outside `/1`, need no key and count towards no limit. Responses are plain JSON without an
+envelope."""
 
 import urllib.parse
 from collections.abc import Callable
@@ -17,10 +19,14 @@ from marketing_api.sandbox.tenant import Tenant
 
 def respond_to_control(app: App, request: Request, real: float) -> Response:
     """400 with `error` when the request makes no sense, 404 for an unknown path."""
-    params = dict(urllib.parse.parse_qsl(request.query + ("&" + request.body.decode() if request.body else "")))
+    params = dict(
+        urllib.parse.parse_qsl(request.query + ("&" + request.body.decode() if request.body else ""))
+    )
     handle = PATHS.get(request.path.removeprefix("/sandbox").strip("/"))
     if handle is None:
-        return Response(404, msgspec.json.encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]}))
+        return Response(
+            404, msgspec.json.encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]})
+        )
     try:
         name = params.pop("account", "")
         tenants = [tenant for tenant in app.tenants.values() if name in ("", tenant.name)]
@@ -53,7 +59,8 @@ def _switches(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
 
 
 def _faults(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
-    """`name=probability[@operations]…`, `stall-seconds=5`, `revoke-after=10`, `rate-limit=10`, `off=1` for none; shows all that are on."""
+    """`name=probability[@operations]…`, `stall-seconds=5`, `revoke-after=10`, `rate-limit=10`, `off=1` for
+    none; shows all that are on."""
     for tenant in tenants:
         for name, value in params.items():
             match name:
@@ -68,13 +75,20 @@ def _faults(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
                     tenant.window.limit = int(value)
                 case _:
                     tenant.faults.set(name, value)
-    return {tenant.name: {name: str(chance) for name, chance in tenant.faults.chances.items()} for tenant in tenants}
+    return {
+        tenant.name: {name: str(chance) for name, chance in tenant.faults.chances.items()}
+        for tenant in tenants
+    }
 
 
 def _leave(app: App, tenants: list[Tenant], params: Params, _: float) -> Any:
-    """`email=…`, `status=unsubscribed` (or `bounced`): somebody leaves all lists, at once or right behind the next response of
-    `after=emailmarketing/getcontactbyemail` (or another operation) about the address; shows who is still to leave."""
-    email, status = params["email"], {"unsubscribed": UNSUBSCRIBED, "bounced": BOUNCED}[params.get("status", "unsubscribed")]
+    """`email=…`, `status=unsubscribed` (or `bounced`): somebody leaves all lists, at once or right behind the
+    next response of `after=emailmarketing/getcontactbyemail` (or another operation) about the address; shows
+    who is still to leave."""
+    email, status = (
+        params["email"],
+        {"unsubscribed": UNSUBSCRIBED, "bounced": BOUNCED}[params.get("status", "unsubscribed")],
+    )
     for tenant in tenants:
         if after := params.get("after"):
             tenant.leaving[after, email.lower()] = status
@@ -84,15 +98,19 @@ def _leave(app: App, tenants: list[Tenant], params: Params, _: float) -> Any:
 
 
 def _statuses(_: App, tenants: list[Tenant], params: Params, real: float) -> Any:
-    """What writes have made of statuses, oldest first, those after number `since=0`: whose on which list, `before` of those with the
-    address there and of those `gone`, and `after`."""
+    """What writes have made of statuses, oldest first, those after number `since=0`: whose on which list,
+    `before` of those with the address there and of those `gone`, and `after`."""
     tenants[0].settle(real)
     changes = tenants[0].world.subscribers.changes
-    return {"changes": len(changes), "items": [change._asdict() for change in changes[int(params.get("since", "0")) :]]}
+    return {
+        "changes": len(changes),
+        "items": [change._asdict() for change in changes[int(params.get("since", "0")) :]],
+    }
 
 
 def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
-    """The truth of one account: how many contacts there are, its sub-accounts, requests by operation and outcome."""
+    """The truth of one account: how many contacts there are, its sub-accounts, requests by operation and
+    outcome."""
     tenant = tenants[0]
     tenant.settle(real)
     world, now = tenant.world, tenant.world.now()
@@ -112,7 +130,8 @@ def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
 
 
 def _written(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
-    """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many writes are still queued."""
+    """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many
+    writes are still queued."""
     tenant = tenants[0]
     tenant.settle(real)
     subscribers, now = tenant.world.subscribers, tenant.world.now()
@@ -131,12 +150,22 @@ def _written(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
 
 
 def _log(app: App, _: list[Tenant], params: Params, __: float) -> Any:
-    """Requests received (the last 50,000), oldest first: those after number `since=0`, at most `limit=1000`."""
+    """Requests received (the last 50,000), oldest first: those after number `since=0`, at most
+    `limit=1000`."""
     since, limit = int(params.get("since", "0")), int(params.get("limit", "1000"))
-    return {"requests": app.requests, "items": [one._asdict() for one in app.log if one.number > since][:limit]}
+    return {
+        "requests": app.requests,
+        "items": [one._asdict() for one in app.log if one.number > since][:limit],
+    }
 
 
 PATHS: dict[str, Callable[[App, list[Tenant], Params, float], Any]] = {
-    "advance": _advance, "switches": _switches, "faults": _faults, "state": _state, "written": _written, "log": _log,
-    "leave": _leave, "statuses": _statuses,
-}  # fmt: skip
+    "advance": _advance,
+    "switches": _switches,
+    "faults": _faults,
+    "state": _state,
+    "written": _written,
+    "log": _log,
+    "leave": _leave,
+    "statuses": _statuses,
+}

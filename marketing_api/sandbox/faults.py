@@ -1,8 +1,8 @@
 """Faults: what can go wrong between the service and its client, how often, and for which operations.
 
-A draw depends on the seed, the call and how often it was requested before: the same run meets the same faults whatever the
-order of its requests, and a repeated call draws anew. Not here: how a broken response is sent (`server`).
-"""
+A draw depends on the seed, the call and how often it was requested before: the same run meets the same faults
+whatever the order of its requests, and a repeated call draws anew. Not here: how a broken response is sent
+(`server`)."""
 
 import tomllib
 from collections import Counter
@@ -24,7 +24,10 @@ class Fault:
 
 
 FAULTS: Mapping[str, Fault] = {
-    name: Fault(name, **members) for name, members in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+    name: Fault(name, **members)
+    for name, members in tomllib.loads(
+        Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    ).items()
 }
 
 
@@ -49,7 +52,9 @@ def read_chance(text: str) -> Chance:
 
 
 class Faults:
-    def __init__(self, seed: int = 1, stall_seconds: float = 60.0, chances: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, seed: int = 1, stall_seconds: float = 60.0, chances: Mapping[str, str] | None = None
+    ) -> None:
         self._seed, self.stall_seconds = seed, stall_seconds
         self.chances: dict[str, Chance] = {}
         self._requested: Counter[int] = Counter()
@@ -68,7 +73,9 @@ class Faults:
         self._requested[call] += 1
         at = salt(self._seed, operation, params, self._requested[call]) / 0x100000000
         for name, chance in self.chances.items():
-            if (chance.operations and operation not in chance.operations) or (FAULTS[name].writes_only and not is_write):
+            if (chance.operations and operation not in chance.operations) or (
+                FAULTS[name].writes_only and not is_write
+            ):
                 continue
             if at < chance.probability:
                 return FAULTS[name]

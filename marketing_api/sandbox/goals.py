@@ -17,7 +17,10 @@ def _shown(call: CheckedCall, wanted: int, goal: Thing) -> dict[str, Any]:
     return {
         "id": call.an_id(wanted),
         "name": goal["name"],
-        "goal_value": {"type": goal.get("value_type", "fixed").title(), "value": f"{value:.{call.switches.number('goal-decimals')}f}"},
+        "goal_value": {
+            "type": goal.get("value_type", "fixed").title(),
+            "value": f"{value:.{call.switches.number('goal-decimals')}f}",
+        },
         "type": words["type"][goal["type"]],
         "event_type": words["event_type"].get(goal.get("event_type"), ""),
         "event_link_rule": words["goal_event_filter"].get(goal.get("goal_event_filter"), ""),
@@ -31,7 +34,11 @@ def _shown(call: CheckedCall, wanted: int, goal: Thing) -> dict[str, Any]:
 @rule("goal/listbydomain")
 def lists(call: CheckedCall) -> Payload:
     goals, is_wanted = call.world.goals.all(call.now).items(), call.operation.name == "goal/lists"
-    found = [_shown(call, wanted, goal) for wanted, goal in goals if is_wanted or goal["domainid"] == call.id("domainid")]
+    found = [
+        _shown(call, wanted, goal)
+        for wanted, goal in goals
+        if is_wanted or goal["domainid"] == call.id("domainid")
+    ]
     return call.listing("goals", found)
 
 

@@ -1,4 +1,5 @@
-"""From a request's raw parts to checked parameters: merging query, form and JSON, folding names (api-observed rows 9 to 13)."""
+"""From a request's raw parts to checked parameters: merging query, form and JSON, folding names (api-observed
+rows 9 to 13)."""
 
 import email.parser
 import email.policy
@@ -16,7 +17,8 @@ from marketing_api.sandbox.switches import REQUIRED_BY_A_VARIANT, Switches
 
 
 def merge(query: str, content_type: str, body: bytes) -> tuple[Params, Params]:
-    """(parameters of the query, parameters of the body), names trimmed and folded; a Refusal when the body cannot be read."""
+    """(parameters of the query, parameters of the body), names trimmed and folded; a Refusal when the body
+    cannot be read."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
         pairs: Iterable[tuple[str, str]] = _multipart(content_type, body)
@@ -37,7 +39,8 @@ def _json(body: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Nested JSON as forms write it: `fields[12]` for a map, `tagname[]` for a list; null is as if it had not been sent."""
+    """Nested JSON as forms write it: `fields[12]` for a map, `tagname[]` for a list; null is as if it had not
+    been sent."""
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else (("", item) for item in value):
             yield from _flat(f"{name}[{key}]", item)
@@ -53,11 +56,17 @@ def _multipart(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
         content = part.get_payload(decode=True)
         if isinstance(name, str) and isinstance(content, bytes):
             is_file = part.get_filename() is not None
-            yield name, f"https://images.example.com/{len(content)}.jpg" if is_file else content.decode("utf-8", "replace")
+            yield (
+                name,
+                f"https://images.example.com/{len(content)}.jpg"
+                if is_file
+                else content.decode("utf-8", "replace"),
+            )
 
 
 def _merged(pairs: Iterable[tuple[str, str]]) -> Params:
-    """`tagname[]` repeats, as does `fields[12][]`; `fields[12]` keeps its key; everything else is folded (api-observed row 10)."""
+    """`tagname[]` repeats, as does `fields[12][]`; `fields[12]` keeps its key; everything else is folded
+    (api-observed row 10)."""
     found: Params = {}
     for name, value in pairs:
         head, *keys = name.strip().replace("]", "").split("[")
@@ -68,7 +77,8 @@ def _merged(pairs: Iterable[tuple[str, str]]) -> Params:
     return found
 
 
-#: `9100:Ann,9103:Rome`, the form of a public plugin description (api-observed row 33); a comma may stand within a value.
+#: `9100:Ann,9103:Rome`, the form of a public plugin description (api-observed row 33); a comma may stand
+#: within a value.
 _FIELD = re.compile(r"(?:^|,)\s*(\d+):")
 
 
@@ -93,16 +103,20 @@ def _calendar_day(text: str, end: str) -> str:
 
 
 def _as_specified(operation: Operation, given: Params, switches: Switches) -> Params:
-    """What clients write otherwise: lists of a campaign as `recipients` (api-observed row 42), and days of the calendar."""
+    """What clients write otherwise: lists of a campaign as `recipients` (api-observed row 42), and days of
+    the calendar."""
     if operation.name.endswith("campaign"):
         return {re.sub("^recipients", "lists", name): value for name, value in given.items()}
     if operation.name != "socialmedia/calendar" or not switches.is_on("calendar-words"):
         return given
-    return given | {name: _calendar_day(given[name], end) for name, end in _OPEN_ENDS.items() if name in given}
+    return given | {
+        name: _calendar_day(given[name], end) for name, end in _OPEN_ENDS.items() if name in given
+    }
 
 
 def check(operation: Operation, given: Params, switches: Switches) -> tuple[Params, Params]:
-    """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad one."""
+    """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad
+    one."""
     required = {parameter.name for parameter in operation.parameters if parameter.required}
     by_a_variant = set(REQUIRED_BY_A_VARIANT.get(operation.name, ()))
     required = required | by_a_variant if switches["required"] == "variants" else required - by_a_variant
@@ -112,8 +126,11 @@ def check(operation: Operation, given: Params, switches: Switches) -> tuple[Para
     checked, fields, bad = Params(), Params(), []
     for parameter in operation.parameters:
         name = parameter.name.lower()
-        # `name[0]`, `name[1]`, …, as some libraries number the entries of a list, or the ids of custom fields.
-        keyed = {place[len(name) + 1 : -1]: value for place, value in given.items() if place.startswith(f"{name}[")}
+        # `name[0]`, `name[1]`, …, as some libraries number the entries of a list, or the ids of custom
+        # fields.
+        keyed = {
+            place[len(name) + 1 : -1]: value for place, value in given.items() if place.startswith(f"{name}[")
+        }
         if parameter.kind is Kind.FIELDS:
             fields = _fields(given.get(name, "")) | keyed
             continue

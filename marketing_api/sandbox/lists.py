@@ -40,13 +40,20 @@ def email_field(call: CheckedCall, wanted: int) -> str:
 @rule("emailmarketing/getlists")
 def getlists(call: CheckedCall) -> Payload:
     with_fields = call.switches.is_on("listed-fields")
-    found = [_shown(call, wanted, thing, with_fields=with_fields) for wanted, thing in call.world.lists.all(call.now).items()]
+    found = [
+        _shown(call, wanted, thing, with_fields=with_fields)
+        for wanted, thing in call.world.lists.all(call.now).items()
+    ]
     count, found = call.page(found, 100) if call.switches["contact-paging"] == "honoured" else (None, found)
     return call.listing("lists", found, count)
 
 
 def _given(call: CheckedCall) -> Thing:
-    thing: Thing = {{"fromemail": "from_email"}.get(name, name): value for name, value in call.params.items() if name != "id"}
+    thing: Thing = {
+        {"fromemail": "from_email"}.get(name, name): value
+        for name, value in call.params.items()
+        if name != "id"
+    }
     return thing | ({"double_opt_in": call.get("doubleOptin") == "1"} if call.has("doubleOptin") else {})
 
 
@@ -54,7 +61,9 @@ def _given(call: CheckedCall) -> Thing:
 def addlist(call: CheckedCall) -> Payload:
     lists = call.world.lists
     new = lists.add({"form_title": call.get("name"), **_given(call), "created_at": call.now})
-    lists.edit(new, {"fields": {f"{new}0{position}": label for position, label in enumerate(WORDS["fields"][:2])}})
+    lists.edit(
+        new, {"fields": {f"{new}0{position}": label for position, label in enumerate(WORDS["fields"][:2])}}
+    )
     return {"id": call.an_id(new), **done(lists, "added")}
 
 
@@ -66,7 +75,9 @@ def deletelist(call: CheckedCall) -> Payload:
 
 
 RULES |= {
-    "emailmarketing/getlist": lambda call: {"list": _shown(call, call.id(), call.existing(call.world.lists), with_fields=True)},
+    "emailmarketing/getlist": lambda call: {
+        "list": _shown(call, call.id(), call.existing(call.world.lists), with_fields=True)
+    },
     "emailmarketing/getaudiences": lambda call: call.listing(
         "audiences", [{"id": call.an_id(wanted), "name": name} for wanted, name in AUDIENCE_IDS.items()]
     ),

@@ -1,10 +1,10 @@
 """What becomes of campaigns: who receives, opens, clicks, leaves; the totals of it.
 
-Within a slot of the register the recipients of a campaign are a contiguous range of blocks, its openers a shuffled prefix of that range
-in the order of opening, and its clickers an even share of the openers. So a contact's outcome and a campaign's totals are read off the
-same formulas: they agree for every size of account and at every moment, and nobody is counted one by one. Not here: the seeded calendar
-(`seeded_account`), what contacts written through the interface receive (`subscribers`).
-"""
+Within a slot of the register the recipients of a campaign are a contiguous range of blocks, its openers a
+shuffled prefix of that range in the order of opening, and its clickers an even share of the openers. So a
+contact's outcome and a campaign's totals are read off the same formulas: they agree for every size of account
+and at every moment, and nobody is counted one by one. Not here: the seeded calendar (`seeded_account`), what
+contacts written through the interface receive (`subscribers`)."""
 
 import bisect
 import functools
@@ -43,7 +43,9 @@ class Campaign:
 
     @property
     def slug(self) -> str:
-        return f"c{self.campaign_id}-" + "-".join(word for word in self.subject.lower().split() if word.isalpha())[:24].rstrip("-")
+        return f"c{self.campaign_id}-" + "-".join(
+            word for word in self.subject.lower().split() if word.isalpha()
+        )[:24].rstrip("-")
 
     def group(self, moment: int) -> str:
         if self.is_automated:
@@ -82,7 +84,8 @@ class Totals(NamedTuple):
 
 
 class Reach(NamedTuple):
-    """A slot's recipients of one campaign, as blocks: the leaving are first … stay-1, the others stay … end-1."""
+    """A slot's recipients of one campaign, as blocks: the leaving are first … stay-1, the others stay …
+    end-1."""
 
     first: int
     stay: int
@@ -94,7 +97,8 @@ class Reach(NamedTuple):
 
 
 def delay(place: int, of: int, draw: float) -> int:
-    """Seconds from sending to the `place`-th opening of `of`: half of them within an hour and a half, with a long tail."""
+    """Seconds from sending to the `place`-th opening of `of`: half of them within an hour and a half, with a
+    long tail."""
     part = (place + draw) / of
     return min(60 + int(5400 * (part / (1 - part)) ** 1.1), LONGEST)
 
@@ -103,11 +107,14 @@ def clicks(draw: int, links: int) -> Clicks:
     """Which of the links are clicked, and how often."""
     first = (0 if draw % 100 < 62 else 1 if draw % 100 < 88 else 2) % links
     times = 1 + (not draw >> 12 & 7) + 2 * (not draw >> 16 & 31)
-    return ((first, times), ((first + 1) % links, 1)) if not draw >> 8 & 3 and links > 1 else ((first, times),)
+    return (
+        ((first, times), ((first + 1) % links, 1)) if not draw >> 8 & 3 and links > 1 else ((first, times),)
+    )
 
 
 class Mailing:
-    """One campaign on one list: the `place`-th of those sent to it at `times`, which may lie in the future."""
+    """One campaign on one list: the `place`-th of those sent to it at `times`, which may lie in the
+    future."""
 
     def __init__(self, roll: Roll, seed: int, campaign: Campaign, place: int, times: list[int]) -> None:
         self.roll = roll
@@ -185,11 +192,16 @@ class Mailing:
 
 
 def left(mailings: Sequence[Mailing], roll: Roll, index: int, slot: int) -> int:
-    """When the contact unsubscribes or bounces; 0 when it does not (as far as the mailings of its list are known)."""
+    """When the contact unsubscribes or bounces; 0 when it does not (as far as the mailings of its list are
+    known)."""
     after = CHARACTERS[slot].leaves_after
     if not after:
         return 0
-    place = bisect.bisect_left(mailings, roll.registered_at(index), key=lambda one: one.campaign.sent_at) + after - 1
+    place = (
+        bisect.bisect_left(mailings, roll.registered_at(index), key=lambda one: one.campaign.sent_at)
+        + after
+        - 1
+    )
     outcome = mailings[place].outcome(index, slot) if place < len(mailings) else None
     return (outcome.left_at or outcome.bounced_at) if outcome else 0
 
@@ -206,13 +218,22 @@ class Automation:
         self.campaign = campaign
         self.after: int = campaign.trigger["after"]  # seconds from the registration
         self._salt = salt(seed, "automation", roll.number, campaign.campaign_id)
-        self._slots = frozenset(slot for slot, character in enumerate(CHARACTERS) if character.name in campaign.trigger["characters"])
+        self._slots = frozenset(
+            slot
+            for slot, character in enumerate(CHARACTERS)
+            if character.name in campaign.trigger["characters"]
+        )
         #: Below this index a contact was there before the automation, or was uploaded.
         self._from = max(roll.imported, roll.registered(campaign.created_at - self.after))
 
     def outcome(self, index: int, slot: int) -> Outcome | None:
         sent = self.roll.registered_at(index) + self.after
-        if slot not in self._slots or index < self._from or self.roll.is_deleted(index, sent) or sent > self.campaign.ended_at:
+        if (
+            slot not in self._slots
+            or index < self._from
+            or self.roll.is_deleted(index, sent)
+            or sent > self.campaign.ended_at
+        ):
             return None
         opens, clickers = self._shares(slot)
         block = index // SLOTS
@@ -240,12 +261,16 @@ class Automation:
 
     def totals(self, moment: int) -> Totals:
         ranges = [(slot, blocks) for slot in self._slots if (blocks := self._range(slot, moment))]
-        return Totals(sum(len(blocks) for _, blocks in ranges), opened=sum(self._opened(*one, moment) for one in ranges))
+        return Totals(
+            sum(len(blocks) for _, blocks in ranges), opened=sum(self._opened(*one, moment) for one in ranges)
+        )
 
     def _opened(self, slot: int, blocks: range, moment: int) -> int:
         """The old ones by formula, those within the longest delay one by one."""
         opens, _ = self._shares(slot)
-        settled = min(max(blocks.start, self.roll.blocks(slot, moment - self.after - 60 - _LONGEST)), blocks.stop)
+        settled = min(
+            max(blocks.start, self.roll.blocks(slot, moment - self.after - 60 - _LONGEST)), blocks.stop
+        )
         total = opens.count(settled) - opens.count(blocks.start)
         for block in range(settled, blocks.stop):
             outcome = self.outcome(self.roll.index(slot, block), slot)

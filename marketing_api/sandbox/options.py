@@ -1,4 +1,5 @@
-"""How a sandbox is configured: each option is declared once, as a member of `Options`; the command line follows from it."""
+"""How a sandbox is configured: each option is declared once, as a member of `Options`; the command line
+follows from it."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +14,9 @@ from marketing_api.sandbox.faults import FAULTS, read_chance
 from marketing_api.sandbox.switches import AS_OBSERVED, RATE_OBSERVED, RATE_SPECIFIED, SWITCHES
 
 DEFAULT_KEY = "sandbox-key"
-_LIMITS = f"requests a second and key; 0: no limit (default: {RATE_SPECIFIED}, with --as-observed {RATE_OBSERVED})"
+_LIMITS = (
+    f"requests a second and key; 0: no limit (default: {RATE_SPECIFIED}, with --as-observed {RATE_OBSERVED})"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,8 @@ class AccountOptions:
 
 
 def _checked(read: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """Reads a text of the command line, so that a ValueError is wrong usage, with its reason; a default passes as it is."""
+    """Reads a text of the command line, so that a ValueError is wrong usage, with its reason; a default
+    passes as it is."""
 
     def convert(value: Any) -> Any:
         try:
@@ -56,7 +60,8 @@ def option(default: Any, help: str, type: Any = None, /, **how: Any) -> Any:
 
 @dataclass(frozen=True)
 class Options:
-    """`now` is unix seconds. `faults` maps names to `probability[@operations]`. With `accounts` there is no account under `key`."""
+    """`now` is unix seconds. `faults` maps names to `probability[@operations]`. With `accounts` there is no
+    account under `key`."""
 
     port: int = option(0, "port on 127.0.0.1; 0: any free one", click.IntRange(0, 65_535))
     key: str = option(DEFAULT_KEY, "the key that is accepted")
@@ -68,16 +73,27 @@ class Options:
         _checked(lambda text: int(dt.datetime.fromisoformat(text).replace(tzinfo=dt.UTC).timestamp())),
         metavar="TIME",
     )
-    timezone: str = option("UTC", "the account's time zone", _checked(lambda text: ZoneInfo(text).key), metavar="ZONE")
+    timezone: str = option(
+        "UTC", "the account's time zone", _checked(lambda text: ZoneInfo(text).key), metavar="ZONE"
+    )
     rate_limit: int = option(RATE_SPECIFIED, _LIMITS, click.IntRange(0), default=None)
-    latency_ms: tuple[float, float] = option((0.0, 0.0), "log-normal delay of responses", _checked(_pair), metavar="MEDIAN,P99")
-    jitter_ms: tuple[float, float] = option((0.0, 0.0), "delay before a request is counted", _checked(_pair), metavar="MEDIAN,P99")
+    latency_ms: tuple[float, float] = option(
+        (0.0, 0.0), "log-normal delay of responses", _checked(_pair), metavar="MEDIAN,P99"
+    )
+    jitter_ms: tuple[float, float] = option(
+        (0.0, 0.0), "delay before a request is counted", _checked(_pair), metavar="MEDIAN,P99"
+    )
     revoke_after: int = option(0, "the key stops working after so many requests", click.IntRange(0))
     stall_seconds: float = option(60.0, "how long a stalled response takes")
     fault_seed: int = option(1, "which requests are hit")
     state: Path | None = option(None, "journal of writes, replayed at start", click.Path(path_type=Path))
     accounts: tuple[AccountOptions, ...] = option(
-        (), "one of several accounts", _checked(_account), flag="--account", multiple=True, metavar="NAME=KEY:SEED:CONTACTS"
+        (),
+        "one of several accounts",
+        _checked(_account),
+        flag="--account",
+        multiple=True,
+        metavar="NAME=KEY:SEED:CONTACTS",
     )
     switches: Mapping[str, str] = field(default_factory=dict)
     faults: Mapping[str, str] = field(default_factory=dict)
@@ -89,25 +105,36 @@ class Options:
 
 def command(run: Callable[[Options, int | None], int]) -> click.Command:
     """The command line; `run` is given the options, and the id of the process with which the sandbox ends."""
-    observed = ", ".join([f"rate-limit {RATE_OBSERVED}", *(f"{name} {value}" for name, value in AS_OBSERVED.items())])
+    observed = ", ".join(
+        [f"rate-limit {RATE_OBSERVED}", *(f"{name} {value}" for name, value in AS_OBSERVED.items())]
+    )
     as_observed = f"set switches to what clients of the live service have met: {observed}"
     parameters: list[click.Parameter] = [
         *(_of_field(one) for one in fields(Options) if one.metadata),
-        click.Option(["--parent"], type=int, help="end when the process with this id is no longer the parent"),
+        click.Option(
+            ["--parent"], type=int, help="end when the process with this id is no longer the parent"
+        ),
         click.Option(["--as-observed"], is_flag=True, help=as_observed),
     ]
     chance = _checked(lambda text: str(read_chance(text)))
     for fault in FAULTS.values():
-        parameters.append(click.Option([f"--fault-{fault.name}"], type=chance, metavar="P[@OPERATIONS]", help=fault.doc))
+        parameters.append(
+            click.Option([f"--fault-{fault.name}"], type=chance, metavar="P[@OPERATIONS]", help=fault.doc)
+        )
     for switch in SWITCHES.values():
-        about = f"{switch.doc} (default: {switch.default})" + (f" [{switch.row}]" if switch.row != "–" else "")
+        about = f"{switch.doc} (default: {switch.default})" + (
+            f" [{switch.row}]" if switch.row != "–" else ""
+        )
         metavar = "[" + "|".join(switch.choices) + "]" if switch.choices else "N"
-        parameters.append(click.Option([f"--{switch.name}"], type=_checked(switch.check), metavar=metavar, help=about))
+        parameters.append(
+            click.Option([f"--{switch.name}"], type=_checked(switch.check), metavar=metavar, help=about)
+        )
     return click.Command(
         "sandbox",
         params=parameters,
         callback=lambda parent, **given: run(_options(given), parent),
-        help="A stand-in for the service, on the loopback only. Faults take a probability, and the operations that they hit, like "
+        help="A stand-in for the service, on the loopback only. Faults take a probability, and the "
+        "operations that they hit, like "
         "0.02@goal/show; behind a switch stands its row of the observations.",
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
         options_metavar="[--port P] [--contacts N] [--now TIME] [OPTIONS]",

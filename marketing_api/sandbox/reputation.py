@@ -13,9 +13,12 @@ _SHOWN_PER_CHANNEL = 60
 
 
 def _days(call: CheckedCall, first: int, end: int, ahead: int = 0) -> range:
-    """The days of the account, by number, in a range [first, end) of unix seconds, up to so many seconds from now."""
+    """The days of the account, by number, in a range [first, end) of unix seconds, up to so many seconds from
+    now."""
     start = call.world.account.start
-    return range(max(0, (first - start) // DAY), max(0, (min(end, call.now + ahead + 1) - start + DAY - 1) // DAY))
+    return range(
+        max(0, (first - start) // DAY), max(0, (min(end, call.now + ahead + 1) - start + DAY - 1) // DAY)
+    )
 
 
 def _reviews(call: CheckedCall, first: int, end: int) -> Iterator[tuple[int, int, Thing]]:
@@ -28,7 +31,11 @@ def _reviews(call: CheckedCall, first: int, end: int) -> Iterator[tuple[int, int
             draw, more = spread(series ^ 0x1234, number), spread(series ^ 0x4321, number)
             at = account.start + day * DAY + 36_000 + draw % 43_200
             guests = account.rolls[0].registered(at)
-            if not first <= at < min(end, call.now + 1) or not guests or _FIRST_REVIEW_ID + number in call.world.deleted_reviews:
+            if (
+                not first <= at < min(end, call.now + 1)
+                or not guests
+                or _FIRST_REVIEW_ID + number in call.world.deleted_reviews
+            ):
                 continue
             person, is_good = account.people.of_contact(0, more % guests), draw >> 16 & 31 > 6
             noted_at = at + DAY + (more >> 8) % (2 * DAY)  # notes are written a day to three later
@@ -40,13 +47,17 @@ def _reviews(call: CheckedCall, first: int, end: int) -> Iterator[tuple[int, int
                 "date": date,
                 "time": time,
                 "inquiry": pick("good_reviews" if is_good else "bad_reviews", more),
-                "notes": pick("notes", more >> 4) if (more & 7 == 0 if is_good else more & 3 > 0) and noted_at <= call.now else "",
+                "notes": pick("notes", more >> 4)
+                if (more & 7 == 0 if is_good else more & 3 > 0) and noted_at <= call.now
+                else "",
                 "rating": "Good" if is_good else "Bad",
             }
             yield _FIRST_REVIEW_ID + number, at, shown
 
 
-def _public(call: CheckedCall, name: str, mask: int, rate: float, first: int = 0, end: int = 1 << 40) -> Iterator[Thing]:
+def _public(
+    call: CheckedCall, name: str, mask: int, rate: float, first: int = 0, end: int = 1 << 40
+) -> Iterator[Thing]:
     """Public reviews or mentions of a range, oldest first."""
     account = call.world.account
     series = salt(account.origin.seed, name)
@@ -55,11 +66,15 @@ def _public(call: CheckedCall, name: str, mask: int, rate: float, first: int = 0
             draw = spread(series ^ mask, day * 4 + place)
             at = account.start + day * DAY + draw % DAY
             if first <= at < min(end, call.now + 1):
-                channel, stars = pick("busy_review_channels", draw >> 5), (5, 5, 5, 4, 4, 4, 3, 2, 1, 5)[(draw >> 9) % 10]
+                channel, stars = (
+                    pick("busy_review_channels", draw >> 5),
+                    (5, 5, 5, 4, 4, 4, 3, 2, 1, 5)[(draw >> 9) % 10],
+                )
                 yield {
                     "at": at,
                     "channel": channel,
-                    "username": f"{pick('first_names', draw >> 3)[0]} {pick('last_names', draw >> 11)[0][0]}.",
+                    "username": f"{pick('first_names', draw >> 3)[0]} "
+                    f"{pick('last_names', draw >> 11)[0][0]}.",
                     "inquiry": pick("good_reviews" if stars > 2 else "bad_reviews", draw >> 13),
                     "stars": stars,
                     "url": f"https://reviews.example.org/{WORDS['review_channels'][channel]}/{draw:08x}",
@@ -75,7 +90,10 @@ def _counters(call: CheckedCall, first: int, end: int) -> Iterator[tuple[str, di
     for day in _days(call, first, end, DAY):
         noon = start + day * DAY + DAY // 2
         if first <= noon < end and call.moments.date(noon) <= call.moments.date(call.now):
-            mentions = {name: spread(series ^ place, day) % most for place, (name, most) in enumerate(WORDS["mention_networks"].items())}
+            mentions = {
+                name: spread(series ^ place, day) % most
+                for place, (name, most) in enumerate(WORDS["mention_networks"].items())
+            }
             yield call.moments.date(noon).isoformat(), mentions, 5 + spread(series ^ 0x55, day) % 60
 
 
@@ -87,7 +105,8 @@ def _times(rate: float, draw: int) -> int:
 
 @rule("reputation/direct")
 def direct(call: CheckedCall) -> Payload:
-    """`from` and `to` only take effect when the filter is `date`; the weeks and months are the last 7 and 30 days (assumed)."""
+    """`from` and `to` only take effect when the filter is `date`; the weeks and months are the last 7 and 30
+    days (assumed)."""
     first, end = call.between() if call.get("filter") == "date" else (0, 1 << 40)
     days = {"today": 0, "lastweek": 7, "lastmonth": 30}.get(call.get("filter"))
     if days is not None:
@@ -99,7 +118,9 @@ def direct(call: CheckedCall) -> Payload:
 @rule("reputation/deletefeedback")
 def feedback(call: CheckedCall) -> Payload:
     day = call.world.account.start + (call.id() - _FIRST_REVIEW_ID) // _PER_DAY * DAY
-    review = next((review for wanted, _, review in _reviews(call, day, day + DAY) if wanted == call.id()), None)
+    review = next(
+        (review for wanted, _, review in _reviews(call, day, day + DAY) if wanted == call.id()), None
+    )
     if review is None:
         raise missing("The review")
     if call.operation.is_read:
@@ -112,12 +133,19 @@ def feedback(call: CheckedCall) -> Payload:
 def online(call: CheckedCall) -> Payload:
     """Every channel has its average; a channel without reviews has null and no `data`."""
     wanted = call.words("channels") or ["all"]
-    by_channel: dict[str, list[Thing]] = {name: [] for name, word in WORDS["review_channels"].items() if word in wanted or "all" in wanted}
+    by_channel: dict[str, list[Thing]] = {
+        name: [] for name, word in WORDS["review_channels"].items() if word in wanted or "all" in wanted
+    }
     for review in _public(call, "online", 0x77, 0.16):
         if review["channel"] in by_channel:
             by_channel[review["channel"]].append(review)
     items = {name: _channel(call, reviews) for name, reviews in by_channel.items()}
-    return {"reviews": {"count": sum(len(one.get("data", ())) for one in items.values()), "items": call.map(items)}}
+    return {
+        "reviews": {
+            "count": sum(len(one.get("data", ())) for one in items.values()),
+            "items": call.map(items),
+        }
+    }
 
 
 def _channel(call: CheckedCall, reviews: list[Thing]) -> dict[str, Any]:
@@ -145,11 +173,24 @@ def sentiment(call: CheckedCall) -> Payload:
     for one in _public(call, "said", 0x99, 0.3, *call.between()):
         polarity = "positive" if one["stars"] > 3 else "negative"
         is_wanted = "all" in wanted or polarity in wanted
-        if one["stars"] != 3 and is_wanted and ("all" in channels or WORDS["review_channels"][one["channel"]] in channels):
-            shown = {"inquiry": one["inquiry"], "social": one["channel"], "reviewdate": call.moments.day(one["at"])}
+        if (
+            one["stars"] != 3
+            and is_wanted
+            and ("all" in channels or WORDS["review_channels"][one["channel"]] in channels)
+        ):
+            shown = {
+                "inquiry": one["inquiry"],
+                "social": one["channel"],
+                "reviewdate": call.moments.day(one["at"]),
+            }
             groups[polarity].append(shown)
     totals = {"positives": len(groups["positive"]), "negatives": len(groups["negative"])}
-    return {"sentiment": {"overall": {"stats": totals}, "items": {"Positives": groups["positive"], "Negatives": groups["negative"]}}}
+    return {
+        "sentiment": {
+            "overall": {"stats": totals},
+            "items": {"Positives": groups["positive"], "Negatives": groups["negative"]},
+        }
+    }
 
 
 @rule("reputation/stats")
@@ -161,11 +202,19 @@ def stats(call: CheckedCall) -> Payload:
         by_day.setdefault(call.moments.date(at).isoformat(), [0, 0])[review["rating"] == "Bad"] += 1
     counted = list(_counters(call, first, end))
     parts: dict[str, tuple[str, list[dict[str, Any]]]] = {
-        "Reviews": ("reviews", [{"periode": day, "good": str(good), "bad": str(bad)} for day, (good, bad) in sorted(by_day.items())]),
+        "Reviews": (
+            "reviews",
+            [
+                {"periode": day, "good": str(good), "bad": str(bad)}
+                for day, (good, bad) in sorted(by_day.items())
+            ],
+        ),
         "SocialMedia": ("socialmedia", [{"periode": day, **mentions} for day, mentions, _ in counted]),
         "FeedbackHub": ("feedbackhub", [{"periode": day, "views": str(views)} for day, _, views in counted]),
     }
-    shown = {name: _cut(call, days) if wanted in ("all", word) else [] for name, (word, days) in parts.items()}
+    shown = {
+        name: _cut(call, days) if wanted in ("all", word) else [] for name, (word, days) in parts.items()
+    }
     return {"stats": {"items": [], **shown}}
 
 

@@ -13,7 +13,10 @@ from marketing_api.sandbox.rules import UNAVAILABLE, WRONG_KEY, Payload, Refusal
 from marketing_api.sandbox.tenant import RateReport, Tenant
 
 _JSON = "application/json"
-_HTML = b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad Gateway</h1></center></body></html>"
+_HTML = (
+    b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad "
+    b"Gateway</h1></center></body></html>"
+)
 #: Statuses of errors for which the switch `error-status` does not decide.
 _STATUSES = {WRONG_KEY: 401, 405: 405, 429: 429}
 
@@ -29,7 +32,8 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """`mishap` tells the server to misbehave: reset, close (without a response), or cut (in the middle of the body)."""
+    """`mishap` tells the server to misbehave: reset, close (without a response), or cut (in the middle of the
+    body)."""
 
     status: int
     body: bytes | Iterator[bytes]
@@ -85,7 +89,10 @@ def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
     limit = f',"limit":{rate.limit}' if status == "ok" else ""
     if switches.is_on("header-extras"):
         limit = (limit.replace(":", ':"') + '"' if limit else "") + ',"cached":false'
-    return f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}}},"data":', f"}}{report}}}"
+    return (
+        f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}}},"data":',
+        f"}}{report}}}",
+    )
 
 
 def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -> Response:

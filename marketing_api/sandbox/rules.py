@@ -1,4 +1,5 @@
-"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of values."""
+"""What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of
+values."""
 
 import datetime as dt
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -43,9 +44,12 @@ Payload = dict[str, Any] | Streamed
 
 
 class CheckedCall:
-    """One request to one operation, its parameters checked and in wire form; `fields` is the map of custom-field values."""
+    """One request to one operation, its parameters checked and in wire form; `fields` is the map of
+    custom-field values."""
 
-    def __init__(self, tenant: Tenant, operation: Operation, params: Params, fields: Params, now: int, arrived: float) -> None:
+    def __init__(
+        self, tenant: Tenant, operation: Operation, params: Params, fields: Params, now: int, arrived: float
+    ) -> None:
         self.world, self.switches, self.moments = tenant.world, tenant.switches, tenant.moments
         self.operation, self.params, self.fields, self.now = operation, params, fields, now
         self._tenant, self._arrived = tenant, arrived
@@ -80,26 +84,33 @@ class CheckedCall:
 
     def day(self, name: str, days_later: int = 0) -> int:
         try:
-            return self.moments.midnight(dt.date.fromisoformat(self.get(name)) + dt.timedelta(days=days_later))
+            return self.moments.midnight(
+                dt.date.fromisoformat(self.get(name)) + dt.timedelta(days=days_later)
+            )
         except (ValueError, OverflowError):  # the first and last years that there are
             raise Refusal(NOT_VALID, f"{name} is not valid", (name,)) from None
 
     def between(self) -> tuple[int, int]:
         """The range of `from` … `to`, both days included, as unix seconds; open ends are far away."""
-        return self.day("from") if self.has("from") else 0, self.day("to", days_later=1) if self.has("to") else 1 << 40
+        return self.day("from") if self.has("from") else 0, self.day("to", days_later=1) if self.has(
+            "to"
+        ) else 1 << 40
 
     def moment(self, name: str) -> int:
         """The given local `Y-m-d H:i:s`, or `m/d/Y` with or without `H:i`, as unix seconds."""
         text = self.get(name)
         try:
             if "/" in text:
-                return self.moments.unix(dt.datetime.strptime(text if ":" in text else f"{text} 00:00", "%m/%d/%Y %H:%M"))
+                return self.moments.unix(
+                    dt.datetime.strptime(text if ":" in text else f"{text} 00:00", "%m/%d/%Y %H:%M")
+                )
             return self.moments.unix(dt.datetime.fromisoformat(text))
         except (ValueError, OverflowError):
             raise Refusal(NOT_VALID, f"{name} is not valid", (name,)) from None
 
     def must_exist(self, what: str, wanted: Iterable[Any], known: Container[Any]) -> None:
-        """A Refusal when a write names something that is not there, unless the switch `unknown-ids` accepts it."""
+        """A Refusal when a write names something that is not there, unless the switch `unknown-ids` accepts
+        it."""
         if self.switches["unknown-ids"] == "refuse" and any(one not in known for one in wanted):
             raise missing(what)
 
@@ -139,13 +150,18 @@ class CheckedCall:
         return {name: {"count": len(entries) if count is None else count, "items": self.items(entries)}}
 
     def page(self, entries: list[Any], default_limit: int) -> tuple[int, list[Any]]:
-        """(count to show, entries of the requested page); a page past the end counts 0 (api-observed row 14)."""
+        """(count to show, entries of the requested page); a page past the end counts 0 (api-observed row
+        14)."""
         offset, limit = self.window(default_limit)
         shown = entries[offset : offset + limit]
         return (len(entries) if self.switches["count"] == "total" and shown else len(shown)), shown
 
     def window(self, default_limit: int) -> tuple[int, int]:
-        limit = default_limit if self.switches.is_on("limit-ignored") else _positive(self.get("limit"), default_limit)
+        limit = (
+            default_limit
+            if self.switches.is_on("limit-ignored")
+            else _positive(self.get("limit"), default_limit)
+        )
         if cap := self.switches.number("page-cap"):
             limit = min(limit, cap)
         page = 1 if self.switches.is_on("page-ignored") else _positive(self.get("page"), 1)

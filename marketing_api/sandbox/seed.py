@@ -1,7 +1,8 @@
-"""What seeded things are made of: chance, the vocabulary of the business (`words.toml`), and how its dates and times are written.
+"""What seeded things are made of: chance, the vocabulary of the business (`words.toml`), and how its dates
+and times are written.
 
-Chance has no state: every draw is a pure function of the seed and of what is drawn, and picks can be counted in closed form.
-"""
+Chance has no state: every draw is a pure function of the seed and of what is drawn, and picks can be counted
+in closed form."""
 
 import datetime as dt
 import functools
@@ -14,7 +15,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 DAY = 86_400
-#: Shares and probabilities are whole parts of this, so that counting and picking can never disagree by a rounding error.
+#: Shares and probabilities are whole parts of this, so that counting and picking can never disagree by a
+#: rounding error.
 WHOLE = 1024
 
 
@@ -69,7 +71,11 @@ class Shuffle:
 
     def at(self, place: int) -> int:
         """The index that stands at `place`."""
-        return (place - self.draw) * pow(_STRIDES[self.draw % 5], -1, self.length) % self.length if self.length > 1 else 0
+        return (
+            (place - self.draw) * pow(_STRIDES[self.draw % 5], -1, self.length) % self.length
+            if self.length > 1
+            else 0
+        )
 
 
 Thing = dict[str, Any]
@@ -77,7 +83,9 @@ WORDS: Thing = tomllib.loads(Path(__file__).with_name("words.toml").read_text(en
 
 
 def _plain(name: str) -> tuple[str, str]:
-    folded = unicodedata.normalize("NFKD", name.replace("ø", "o").replace("ł", "l").replace("Ł", "L").replace("ß", "ss"))
+    folded = unicodedata.normalize(
+        "NFKD", name.replace("ø", "o").replace("ł", "l").replace("Ł", "L").replace("ß", "ss")
+    )
     return name, "".join(letter for letter in folded.lower() if "a" <= letter <= "z")
 
 
@@ -94,7 +102,8 @@ _MIXED = tuple(_FORMS)
 
 
 class Moments:
-    """How the service writes moments (unix seconds): local to the account, in the form of the switch `dates` (api-observed row 21)."""
+    """How the service writes moments (unix seconds): local to the account, in the form of the switch `dates`
+    (api-observed row 21)."""
 
     def __init__(self, zone: str, form: str = "specified") -> None:
         self.zone = ZoneInfo(zone)
@@ -111,7 +120,13 @@ class Moments:
 
     def text(self, moment: int, specified: str = "24h") -> str:
         """The moment in the form that the place has by the specification, or that of the switch."""
-        name = _MIXED[moment % len(_MIXED)] if self.form == "mixed" else specified if self.form == "specified" else self.form
+        name = (
+            _MIXED[moment % len(_MIXED)]
+            if self.form == "mixed"
+            else specified
+            if self.form == "specified"
+            else self.form
+        )
         return self.day(moment, _FORMS[name])
 
     def day(self, moment: int, form: str = "%m/%d/%Y") -> str:

@@ -1,5 +1,6 @@
-"""An account as its seed has it: its business, the registers of its lists, its people, campaigns and mailings; and written campaigns
-beside the seeded ones, since both are sent. Not here: what was written to contacts (`subscribers`) and what else it owns (`world`).
+"""An account as its seed has it: its business, the registers of its lists, its people, campaigns and
+mailings; and written campaigns beside the seeded ones, since both are sent. Not here: what was written to
+contacts (`subscribers`) and what else it owns (`world`).
 
 The seeded calendar goes on for ever, so that advancing the clock keeps producing sends."""
 
@@ -20,7 +21,8 @@ _SENT_IN_HISTORY = 20
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What determines an account: it shows exactly `contacts` contacts at `base` (unix seconds), two years after its start."""
+    """What determines an account: it shows exactly `contacts` contacts at `base` (unix seconds), two years
+    after its start."""
 
     seed: int = 1
     contacts: int = 600
@@ -65,10 +67,17 @@ class Account:
             sends = sent[list_id(roll.number)]
             times = [one.sent_at for one in sends]
             self.mailings.append([Mailing(roll, seed, one, place, times) for place, one in enumerate(sends)])
-            self.automations.append([Automation(roll, seed, one) for one in campaigns if one.trigger and list_id(roll.number) in one.lists])
+            self.automations.append(
+                [
+                    Automation(roll, seed, one)
+                    for one in campaigns
+                    if one.trigger and list_id(roll.number) in one.lists
+                ]
+            )
 
     def _every(self, moment: int) -> list[Campaign]:
-        """Every campaign created by `moment`, in order of creation within each kind; then the written ones."""
+        """Every campaign created by `moment`, in order of creation within each kind; then the written
+        ones."""
         while not self._calendar or self._calendar[-1].created_at <= moment:
             self._calendar.append(self._sent(len(self._calendar)))
         seeded = (one for one in self._calendar + self._fixed if one.created_at <= moment)
@@ -119,12 +128,23 @@ class Account:
 
     def _body(self, opening: str, links: Links) -> str:
         anchors = "".join(f'<p><a href="{url}">{text}</a></p>' for url, text in links)
-        return f"<html><body><h1>{self.business}</h1><p>Hello [first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
+        return (
+            f"<html><body><h1>{self.business}</h1><p>Hello "
+            f"[first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
+        )
 
     def _drafts(self) -> Iterable[Campaign]:
         first, body = self.start + 90 * DAY + 40_000, self._body("", ())
         for place, subject in enumerate(WORDS["drafts"]):
-            yield Campaign(47_000 + place * 3, subject, subject, body, (), first + place * 170 * DAY, from_name=self.business)
+            yield Campaign(
+                47_000 + place * 3,
+                subject,
+                subject,
+                body,
+                (),
+                first + place * 170 * DAY,
+                from_name=self.business,
+            )
 
     def _automations(self) -> Iterable[Campaign]:
         for place, one in enumerate(WORDS["automations"]):
@@ -147,11 +167,17 @@ def _list_ids(numbers: Iterable[int]) -> tuple[int, ...]:
 
 
 def _calibrated(origin: Origin, start: int) -> list[Roll]:
-    """Rolls of which exactly `contacts` entries stand at the base: the larger lists make up for deletions and rounding."""
-    rolls = [Roll(origin.seed, number, int(origin.contacts * one["share"]), start) for number, one in enumerate(WORDS["lists"])]
+    """Rolls of which exactly `contacts` entries stand at the base: the larger lists make up for deletions and
+    rounding."""
+    rolls = [
+        Roll(origin.seed, number, int(origin.contacts * one["share"]), start)
+        for number, one in enumerate(WORDS["lists"])
+    ]
     for number in (0, 1, 2):
         for _ in range(20):
-            missing = origin.contacts - sum(roll.registered(origin.base) - roll.deleted(origin.base) for roll in rolls)
+            missing = origin.contacts - sum(
+                roll.registered(origin.base) - roll.deleted(origin.base) for roll in rolls
+            )
             if not missing:
                 return rolls
             rolls[number] = Roll(origin.seed, number, rolls[number].size + missing, start)

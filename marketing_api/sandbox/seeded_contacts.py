@@ -1,12 +1,14 @@
-"""The seeded contacts: who registers on a list when, of what character they are, and the persons behind the addresses.
+"""The seeded contacts: who registers on a list when, of what character they are, and the persons behind the
+addresses.
 
-A contact is known by its index on the list, in the order of registration. Contacts are dealt to fifty slots, one of each per
-block of fifty; a slot's character decides opens, clicks, leaving and deletion. Times of one slot grow with the block, so "how
-many of this slot by then" is a search in a formula and no contact need be stored, whatever the size of the account.
+A contact is known by its index on the list, in the order of registration. Contacts are dealt to fifty slots,
+one of each per block of fifty; a slot's character decides opens, clicks, leaving and deletion. Times of one
+slot grow with the block, so "how many of this slot by then" is a search in a formula and no contact need be
+stored, whatever the size of the account.
 
-A person's number is `index * LISTS + list number`; some entries of the smaller lists are persons of the first list. All
-addresses are at reserved domains and all phones in an area code that is not in use. Not here: what is mailed to them (`mailing`).
-"""
+A person's number is `index * LISTS + list number`; some entries of the smaller lists are persons of the first
+list. All addresses are at reserved domains and all phones in an area code that is not in use. Not here: what
+is mailed to them (`mailing`)."""
 
 import bisect
 import functools
@@ -38,16 +40,23 @@ class Character:
 
 
 #: One block of fifty, by slot.
-CHARACTERS = tuple(character for slots, one in WORDS["characters"] for character in [Character(**one)] * slots)
+CHARACTERS = tuple(
+    character for slots, one in WORDS["characters"] for character in [Character(**one)] * slots
+)
 
 _STEPS = [step for step in range(SLOTS) if step % 2 and step % 5]
 #: All the ways in which a block deals its slots, and their inverses (index within the block ↔ slot).
-DEALS = tuple(tuple((index * step + shift) % SLOTS for index in range(SLOTS)) for step in _STEPS for shift in range(SLOTS))
+DEALS = tuple(
+    tuple((index * step + shift) % SLOTS for index in range(SLOTS))
+    for step in _STEPS
+    for shift in range(SLOTS)
+)
 INVERSES = tuple(tuple(sorted(range(SLOTS), key=deal.__getitem__)) for deal in DEALS)
 
 
 class Roll:
-    """The register of list number `number`, which holds `size` seeded entries two years after `start` (unix seconds)."""
+    """The register of list number `number`, which holds `size` seeded entries two years after `start` (unix
+    seconds)."""
 
     def __init__(self, seed: int, number: int, size: int, start: int) -> None:
         self.number = number
@@ -97,11 +106,14 @@ class Roll:
     def deleted(self, moment: int, first: int = 1 << 40) -> int:
         """How many of the first `first` have been deleted by `moment`."""
         lives = [(slot, one.deleted_after) for slot, one in enumerate(CHARACTERS) if one.deleted_after]
-        return sum(min(self.blocks(slot, moment - after), self.blocks_of_first(slot, first)) for slot, after in lives)
+        return sum(
+            min(self.blocks(slot, moment - after), self.blocks_of_first(slot, first)) for slot, after in lives
+        )
 
 
 def _waking(days: float) -> int:
-    """Seconds of a moment `days` after a start, with the day's hours bent so that nine of ten fall between 7 and 22 o'clock."""
+    """Seconds of a moment `days` after a start, with the day's hours bent so that nine of ten fall between 7
+    and 22 o'clock."""
     day = int(days)
     part = days - day
     if part < 0.05:
@@ -142,7 +154,8 @@ def roll_and_index(contact_id: int) -> tuple[int, int]:
 
 
 class Person(NamedTuple):
-    """What does not change about a person. `first` and `last` may hold letters beyond ASCII; the address never does."""
+    """What does not change about a person. `first` and `last` may hold letters beyond ASCII; the address
+    never does."""
 
     number: int
     first: str
@@ -154,7 +167,8 @@ class Person(NamedTuple):
     visit_phase: int
 
     def last_visit(self, registered_at: int, moment: int) -> int | None:
-        """Unix day number (UTC) of the last visit by `moment`, None before the first: what changes about a contact from day to day."""
+        """Unix day number (UTC) of the last visit by `moment`, None before the first: what changes about a
+        contact from day to day."""
         today = moment // DAY
         visit = today - (today + self.visit_phase) % self.visit_period
         return visit if visit > registered_at // DAY else None
@@ -168,7 +182,8 @@ class People:
         self.salt = salt(seed, "people")
 
     def number(self, roll_number: int, index: int) -> int:
-        """The person behind an entry of a list: every eighth of a smaller list is somebody of the first list."""
+        """The person behind an entry of a list: every eighth of a smaller list is somebody of the first
+        list."""
         if roll_number and index % 8 == 0:
             shared = index * 2 + roll_number
             if shared < self._rolls[0].size:
@@ -178,8 +193,14 @@ class People:
     def entries(self, number: int) -> list[tuple[int, int]]:
         """(list number, index) of every entry of a person, whether registered yet or not."""
         index, home = divmod(number, LISTS)
-        shared = [(roll_number, (index - roll_number) // 2) for roll_number in range(1, len(self._rolls)) if not home]
-        return [one for one in [(home, index), *shared] if home < len(self._rolls) and self.number(*one) == number]
+        shared = [
+            (roll_number, (index - roll_number) // 2)
+            for roll_number in range(1, len(self._rolls))
+            if not home
+        ]
+        return [
+            one for one in [(home, index), *shared] if home < len(self._rolls) and self.number(*one) == number
+        ]
 
     def person(self, number: int) -> Person:
         """Their address is at a domain that suits the character of their first entry."""
@@ -190,7 +211,9 @@ class People:
         domains = WORDS["domains"][CHARACTERS[self._rolls[home].slot(index)].domains]
         email = f"{plain_first}.{plain_last}{number}@{domains[more % len(domains)]}"
         phone = f"+1555{number:07d}" if more >> 8 & 3 else ""
-        return Person(number, first, last, email, phone, pick("cities", more >> 10), 20 + (more >> 16 & 127), more >> 23)
+        return Person(
+            number, first, last, email, phone, pick("cities", more >> 10), 20 + (more >> 16 & 127), more >> 23
+        )
 
     def of_contact(self, roll_number: int, index: int) -> Person:
         return self.person(self.number(roll_number, index))

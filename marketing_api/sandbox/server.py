@@ -1,7 +1,8 @@
-"""Sockets: HTTP/1.1 on the loopback by h11, latency and jitter; a sandbox in a thread of this process (`serve`), in a child process
-(`spawn`), and as a program (`main`).
+"""Sockets: HTTP/1.1 on the loopback by h11, latency and jitter; a sandbox in a thread of this process
+(`serve`), in a child process (`spawn`), and as a program (`main`).
 
-One event loop in one thread: a request costs one call of `App.respond`, nothing is locked, and a waiting response blocks nobody."""
+One event loop in one thread: a request costs one call of `App.respond`, nothing is locked, and a waiting
+response blocks nobody."""
 
 import asyncio
 import contextlib
@@ -55,13 +56,20 @@ async def converse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, r
         writer.close()
 
 
-async def _receive(connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request | None:
+async def _receive(
+    connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> Request | None:
     head, body = None, bytearray()
     while True:
         event = connection.next_event()
         if event is h11.NEED_DATA:
             if connection.they_are_waiting_for_100_continue:
-                writer.write(connection.send(h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")) or b"")
+                writer.write(
+                    connection.send(
+                        h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
+                    )
+                    or b""
+                )
             connection.receive_data(await reader.read(_PIECE))
         elif isinstance(event, h11.Request):
             head = event
@@ -70,25 +78,39 @@ async def _receive(connection: h11.Connection, reader: asyncio.StreamReader, wri
             if len(body) > _LARGEST_BODY:
                 raise h11.RemoteProtocolError("the body is too large")
         else:
-            return _request(head, bytes(body)) if head is not None and isinstance(event, h11.EndOfMessage) else None
+            return (
+                _request(head, bytes(body))
+                if head is not None and isinstance(event, h11.EndOfMessage)
+                else None
+            )
 
 
-async def _send(connection: h11.Connection, writer: asyncio.StreamWriter, verb: str, response: Response) -> None:
+async def _send(
+    connection: h11.Connection, writer: asyncio.StreamWriter, verb: str, response: Response
+) -> None:
     """Piece by piece, as fast as the client reads, and letting other requests in between."""
     if response.mishap == "reset":
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
+        writer.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00"
+        )
         writer.transport.abort()
     if response.mishap in ("reset", "close") or writer.is_closing():
         raise ConnectionAbortedError
     is_cut = response.mishap == "cut"
-    headers = [("content-type", response.kind), *response.headers, ("connection", "close" if is_cut else "keep-alive")]
+    headers = [
+        ("content-type", response.kind),
+        *response.headers,
+        ("connection", "close" if is_cut else "keep-alive"),
+    ]
     pieces = response.body
     if isinstance(pieces, bytes):
         headers.append(("content-length", str(len(pieces))))
         pieces = iter([pieces[: len(pieces) // 2] if is_cut else pieces])
     reason = http.HTTPStatus(response.status).phrase.encode()
     # The head leaves together with the first piece: what is written in parts may arrive in parts.
-    written = connection.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
+    written = (
+        connection.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
+    )
     for piece in itertools.islice(pieces, 2 if is_cut else None) if verb != "HEAD" else ():
         writer.write(written + (connection.send(h11.Data(data=piece)) or b""))
         written = b""
@@ -103,7 +125,9 @@ async def _send(connection: h11.Connection, writer: asyncio.StreamWriter, verb: 
 
 def _request(head: h11.Request, body: bytes) -> Request:
     target = head.target.decode("latin-1")
-    if "://" in target.partition("?")[0]:  # the whole address stands there when a client thinks that this is its proxy
+    if (
+        "://" in target.partition("?")[0]
+    ):  # the whole address stands there when a client thinks that this is its proxy
         target = "/" + target.split("://", 1)[1].partition("/")[2]
     path, _, query = target.partition("?")
     kind = next((value.decode("latin-1") for name, value in head.headers if name == b"content-type"), "")
@@ -145,7 +169,8 @@ class Server:
                 self._app.journal.close()
 
     async def _respond(self, request: Request) -> Response:
-        """Count a request and respond, after the jitter of its arrival and with the latency of its response."""
+        """Count a request and respond, after the jitter of its arrival and with the latency of its
+        response."""
         if request.path.startswith("/sandbox"):
             return respond_to_control(self._app, request, time.time())
         if jitter := drawn_delay(self._options.jitter_ms, self._chance):
@@ -162,10 +187,14 @@ class Server:
 
 @contextlib.contextmanager
 def serve(options: Options | None = None) -> Iterator[str]:
-    """A sandbox in a thread of this process for the length of a `with`; yields its base address (`http://127.0.0.1:PORT/1`)."""
+    """A sandbox in a thread of this process for the length of a `with`; yields its base address
+    (`http://127.0.0.1:PORT/1`)."""
     from anyio.from_thread import start_blocking_portal  # takes 0.1 s, and a server of its own does without
 
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Server(options or Options()).listening()) as url:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Server(options or Options()).listening()) as url,
+    ):
         yield url
 
 
@@ -177,27 +206,37 @@ def run(options: Options, parent: int | None = None) -> int:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, stop.set)
         if parent:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches parent and child: the parent may still need responses
+            signal.signal(
+                signal.SIGINT, signal.SIG_IGN
+            )  # Ctrl-C reaches parent and child: the parent may still need responses
             _end_with(parent, lambda: loop.call_soon_threadsafe(stop.set))
         else:
             loop.add_signal_handler(signal.SIGINT, stop.set)
         async with server.listening() as url:
             print(f"sandbox listens at {url}", flush=True)
             for account in options.every_account:
-                print(f"  account {account.name}: key {account.key}, {account.contacts} contacts, seed {account.seed}", flush=True)
+                print(
+                    f"  account {account.name}: key {account.key}, {account.contacts} contacts, seed "
+                    f"{account.seed}",
+                    flush=True,
+                )
             await stop.wait()
 
     try:
         asyncio.run(serve())
     except OSError as problem:
         why = os.strerror(problem.errno or 0)
-        print(f"port {options.port} of this machine cannot be had ({why}); --port takes another", file=sys.stderr)
+        print(
+            f"port {options.port} of this machine cannot be had ({why}); --port takes another",
+            file=sys.stderr,
+        )
         return 2
     return 0
 
 
 def _end_with(parent: int, end: Callable[[], object]) -> None:
-    """Watch from a thread of its own, so that a loop busy with a long response cannot outlive the parent either."""
+    """Watch from a thread of its own, so that a loop busy with a long response cannot outlive the parent
+    either."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -211,7 +250,8 @@ def _end_with(parent: int, end: Callable[[], object]) -> None:
 
 @contextlib.contextmanager
 def spawn(*arguments: str) -> Iterator[str]:
-    """A sandbox in a child process for the length of a `with`; yields its base address. The child dies with this process."""
+    """A sandbox in a child process for the length of a `with`; yields its base address. The child dies with
+    this process."""
     words = [sys.executable, "-m", "marketing_api.sandbox", "--parent", str(os.getpid()), *arguments]
     child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own module
     assert child.stdout is not None

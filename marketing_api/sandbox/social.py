@@ -118,15 +118,23 @@ def _existing(call: CheckedCall) -> Thing:
 
 @rule("socialmedia/addpost")
 def addpost(call: CheckedCall) -> Payload:
-    """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable links become short ones."""
-    message, at, network, wanted = call.get("message"), _scheduled(call), _network(call), call.words("channelid")
+    """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable links become
+    short ones."""
+    message, at, network, wanted = (
+        call.get("message"),
+        _scheduled(call),
+        _network(call),
+        call.words("channelid"),
+    )
     posts, links = call.world.posts, call.world.links
     shown = {str(known) for _, known, _ in WORDS["profiles"][network]}
     call.must_exist("The channel", wanted, shown.union(_CHANNEL_NUMBERS))
 
     def short(match: re.Match[str]) -> str:
         url = f"https://go.example.com/w{salt(at, match[0]):08x}"
-        links.add({"short_url": url, "real_url": match[0], "message": message, "at": at, "clicks": {network: 0}})
+        links.add(
+            {"short_url": url, "real_url": match[0], "message": message, "at": at, "clicks": {network: 0}}
+        )
         return url
 
     text = re.sub(r"https?://\S+", short, message) if call.is_true("trackableLinks") else message

@@ -1,9 +1,10 @@
-"""The contacts of an account as they stand: the seeded ones, overlaid with what was written; which of them a list shows.
+"""The contacts of an account as they stand: the seeded ones, overlaid with what was written; which of them a
+list shows.
 
-A contact that was never written to is computed; one that was has a Card. A seeded contact whose list, status or existence was
-changed stops following its seeded fate at that moment (`quiet_from`): nothing more is sent to it, nor to one that was added.
-`Activity` is what they did. Not here: the wording of responses (`contacts`).
-"""
+A contact that was never written to is computed; one that was has a Card. A seeded contact whose list, status
+or existence was changed stops following its seeded fate at that moment (`quiet_from`): nothing more is sent
+to it, nor to one that was added. `Activity` is what they did. Not here: the wording of responses
+(`contacts`)."""
 
 import bisect
 import itertools
@@ -14,7 +15,15 @@ from typing import NamedTuple
 from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailing, Outcome, Totals, left
 from marketing_api.sandbox.seed import DAY, Moments
 from marketing_api.sandbox.seeded_account import Account
-from marketing_api.sandbox.seeded_contacts import CHARACTERS, Person, Roll, contact_id, field_ids, list_id, roll_and_index
+from marketing_api.sandbox.seeded_contacts import (
+    CHARACTERS,
+    Person,
+    Roll,
+    contact_id,
+    field_ids,
+    list_id,
+    roll_and_index,
+)
 
 UNCONFIRMED, ACTIVE, UNSUBSCRIBED, BOUNCED = range(4)
 FIRST_WRITTEN_ID = 900_000_001
@@ -24,7 +33,8 @@ _UTC = Moments("UTC")
 
 
 class Contact(NamedTuple):
-    """A contact as it stands at some moment; `values` are custom-field values by field id, without the empty ones."""
+    """A contact as it stands at some moment; `values` are custom-field values by field id, without the empty
+    ones."""
 
     contact_id: int
     list_id: int
@@ -52,9 +62,8 @@ class Card:
 
 
 class Change(NamedTuple):
-    """A write that gave somebody a status on a list. `before`: those of everybody with the address there; `gone`: the last ones of those
-    who were deleted from it.
-    """
+    """A write that gave somebody a status on a list. `before`: those of everybody with the address there;
+    `gone`: the last ones of those who were deleted from it."""
 
     email: str
     list_id: int
@@ -82,7 +91,11 @@ class Subscribers:
         card, seeded = self.cards.get(wanted), self._seeded(wanted, now)
         if card is None:
             return None if seeded is None or seeded.list_id in self.deleted_lists else seeded
-        if card.deleted_at <= now or card.list_id in self.deleted_lists or (card.is_seeded and seeded is None):
+        if (
+            card.deleted_at <= now
+            or card.list_id in self.deleted_lists
+            or (card.is_seeded and seeded is None)
+        ):
             return None
         base = seeded or Contact(wanted, card.list_id, "", ACTIVE, card.registered_at, {})
         values = {key: value for key, value in {**base.values, **card.values}.items() if value}
@@ -101,7 +114,9 @@ class Subscribers:
         visit = person.last_visit(registered, now)
         texts = (person.first, person.last, person.phone, person.city, _UTC.day(visit * DAY) if visit else "")
         values = {key: text for key, text in zip(field_ids(number), texts, strict=True) if text}
-        return Contact(wanted, list_id(number), person.email, self._fate(roll, index, slot, now), registered, values)
+        return Contact(
+            wanted, list_id(number), person.email, self._fate(roll, index, slot, now), registered, values
+        )
 
     def _fate(self, roll: Roll, index: int, slot: int, now: int) -> int:
         """The status of a seeded contact that was never written to."""
@@ -136,7 +151,9 @@ class Subscribers:
 
     # writing
 
-    def add(self, where: int, email: str, status: int, now: int, values: dict[str, str], reserved: int = 0) -> int:
+    def add(
+        self, where: int, email: str, status: int, now: int, values: dict[str, str], reserved: int = 0
+    ) -> int:
         """A new contact on a list; returns its id."""
         new = reserved or next(self.ids)
         self._note(email, where, new, status, now)
@@ -144,7 +161,14 @@ class Subscribers:
         self._by_email.setdefault(email.lower(), []).append(new)
         return new
 
-    def edit(self, contact: Contact, now: int, email: str = "", status: int | None = None, values: dict[str, str] | None = None) -> None:
+    def edit(
+        self,
+        contact: Contact,
+        now: int,
+        email: str = "",
+        status: int | None = None,
+        values: dict[str, str] | None = None,
+    ) -> None:
         """Change what is given; a new status ends the receiving of mails."""
         card = self.card(contact)
         if email and email.lower() != contact.email.lower():
@@ -177,25 +201,35 @@ class Subscribers:
     def _note(self, email: str, where: int, wanted: int, status: int, now: int) -> None:
         word = email.lower()
         before = tuple(one.status for one in self.by_email(word, now) if one.list_id == where)
-        cards = [self.cards[one] for one in self._ids(self.account.people.by_email(word), word) if one in self.cards]
+        cards = [
+            self.cards[one]
+            for one in self._ids(self.account.people.by_email(word), word)
+            if one in self.cards
+        ]
         gone = tuple(card.status or 0 for card in cards if card.deleted_at <= now and card.list_id == where)
         self.changes.append(Change(word, where, wanted, before, gone, status))
 
     def card(self, contact: Contact) -> Card:
         """Where tags and activities are written, too."""
-        new = Card(contact.contact_id, contact.list_id, contact.registered_at, contact.contact_id < FIRST_WRITTEN_ID)
+        new = Card(
+            contact.contact_id, contact.list_id, contact.registered_at, contact.contact_id < FIRST_WRITTEN_ID
+        )
         return self.cards.setdefault(contact.contact_id, new)
 
 
 class Listing:
-    """The contacts of one list at one moment, in the order of their ids; where a page begins is a search in a formula."""
+    """The contacts of one list at one moment, in the order of their ids; where a page begins is a search in a
+    formula."""
 
     def __init__(self, subscribers: Subscribers, wanted: int, now: int) -> None:
         self._subscribers, self._wanted, self._now = subscribers, wanted, now
         is_there = wanted not in subscribers.deleted_lists
-        self._roll = roll = next((one for one in subscribers.account.rolls if is_there and list_id(one.number) == wanted), None)
+        self._roll = roll = next(
+            (one for one in subscribers.account.rolls if is_there and list_id(one.number) == wanted), None
+        )
         self._registered = roll.registered(now) if roll else 0
-        #: By how much writes changed the number of seeded contacts, by index; and who else stands on the list, oldest first.
+        #: By how much writes changed the number of seeded contacts, by index; and who else stands on the
+        #: list, oldest first.
         self._changes: dict[int, int] = {}
         self._guests: list[int] = []
         for one, card in subscribers.cards.items() if is_there else ():
@@ -220,10 +254,14 @@ class Listing:
     def batches(self, offset: int, limit: int) -> Iterator[list[Contact]]:
         """At most `limit` contacts from `offset` on, some hundred at a time."""
         number = self._roll.number if self._roll else 0
-        first = bisect.bisect_right(range(self._registered), offset, key=lambda index: self._before(index + 1))
+        first = bisect.bisect_right(
+            range(self._registered), offset, key=lambda index: self._before(index + 1)
+        )
         ids = (contact_id(number, index) for index in range(first, self._registered))
         every = itertools.chain(ids, self._guests[max(0, offset - self._seeded) :])
-        contacts = itertools.islice((contact for one in every if (contact := self._get(one)) is not None), limit)
+        contacts = itertools.islice(
+            (contact for one in every if (contact := self._get(one)) is not None), limit
+        )
         while batch := list(itertools.islice(contacts, _BATCH)):
             yield batch
 
@@ -242,20 +280,34 @@ class Activity:
         """Every campaign, or automation, that was sent to the contact by `now`, oldest first."""
         if (card := self._subscribers.cards.get(wanted)) is None:
             return self._seeded(wanted, now, is_automated=is_automated)
-        return self._seeded(wanted, min(now, card.quiet_from - 1), is_automated=is_automated) if card.is_seeded else []
+        return (
+            self._seeded(wanted, min(now, card.quiet_from - 1), is_automated=is_automated)
+            if card.is_seeded
+            else []
+        )
 
     def _seeded(self, wanted: int, now: int, *, is_automated: bool) -> list[Mail]:
         """What a seeded contact receives by `now` unless somebody writes to it."""
         number, index = roll_and_index(wanted)
         slot = self._account.rolls[number].slot(index)
-        sources: Sequence[Mailing | Automation] = (self._account.automations if is_automated else self._account.mailings)[number]
+        sources: Sequence[Mailing | Automation] = (
+            self._account.automations if is_automated else self._account.mailings
+        )[number]
         outcomes = ((source.campaign, source.outcome(index, slot)) for source in sources)
-        return [(campaign, outcome) for campaign, outcome in outcomes if outcome is not None and outcome.sent_at <= now]
+        return [
+            (campaign, outcome)
+            for campaign, outcome in outcomes
+            if outcome is not None and outcome.sent_at <= now
+        ]
 
     def _sources(self, campaign: Campaign) -> Iterable[Mailing | Automation]:
         """The campaign on each of its lists; a list that was named twice counts once."""
-        every: Iterator[Mailing | Automation] = itertools.chain(*self._account.mailings, *self._account.automations)
-        return {one.roll.number: one for one in every if one.campaign.campaign_id == campaign.campaign_id}.values()
+        every: Iterator[Mailing | Automation] = itertools.chain(
+            *self._account.mailings, *self._account.automations
+        )
+        return {
+            one.roll.number: one for one in every if one.campaign.campaign_id == campaign.campaign_id
+        }.values()
 
     def totals(self, campaign: Campaign, now: int) -> Totals:
         """The campaign's totals by `now`, over all its lists."""
@@ -274,7 +326,11 @@ class Activity:
     def _suppressed(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Outcome]]:
         """Seeded outcomes that a write prevented."""
         for card in self._subscribers.cards.values():
-            if card.is_seeded and card.quiet_from <= now and (campaign.is_automated or card.quiet_from <= campaign.sent_at <= now):
+            if (
+                card.is_seeded
+                and card.quiet_from <= now
+                and (campaign.is_automated or card.quiet_from <= campaign.sent_at <= now)
+            ):
                 for sent, outcome in self._seeded(card.contact_id, now, is_automated=campaign.is_automated):
                     if sent.campaign_id == campaign.campaign_id and card.quiet_from <= outcome.sent_at:
                         yield card.contact_id, outcome

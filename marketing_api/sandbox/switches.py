@@ -1,8 +1,8 @@
-"""The switches: each makes the sandbox behave as observed in one row of api-observed.md instead of as specified.
+"""The switches: each makes the sandbox behave as observed in one row of api-observed.md instead of as
+specified.
 
-Declared in `switches.toml`; the command-line options, `docs/sandbox.md` and a test per switch follow from it. What a switch does stands
-where the behaviour is: `switches[name]`.
-"""
+Declared in `switches.toml`; the command-line options, `docs/sandbox.md` and a test per switch follow from it.
+What a switch does stands where the behaviour is: `switches[name]`."""
 
 import tomllib
 from collections.abc import Mapping
@@ -14,7 +14,8 @@ NUMBER = "a number"
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """`values` are its positions, the specified one first; where there is only one it is a whole number, and may be any other."""
+    """`values` are its positions, the specified one first; where there is only one it is a whole number, and
+    may be any other."""
 
     name: str
     row: str
@@ -40,13 +41,17 @@ class Switch:
 
 
 _DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-SWITCHES: Mapping[str, Switch] = {name: Switch(name, **members) for name, members in _DECLARED["switches"].items()}
+SWITCHES: Mapping[str, Switch] = {
+    name: Switch(name, **members) for name, members in _DECLARED["switches"].items()
+}
 
 #: Positions in which clients of the live service have met it.
 AS_OBSERVED: Mapping[str, str] = _DECLARED["as-observed"]
-#: Parameters by operation that a variant requires and the primary rule of the specification does not (switch `required`).
+#: Parameters by operation that a variant requires and the primary rule of the specification does not (switch
+#: `required`).
 REQUIRED_BY_A_VARIANT: Mapping[str, list[str]] = _DECLARED["required-by-a-variant"]
-#: Requests a second that a client of the live service measured (api-observed row 27); the specification says 15.
+#: Requests a second that a client of the live service measured (api-observed row 27); the specification says
+#: 15.
 RATE_SPECIFIED, RATE_OBSERVED = 15, 10
 
 

@@ -1,4 +1,5 @@
-"""One account on the server: its key, its world, its limit, how it misbehaves, its journal, and what was requested of it."""
+"""One account on the server: its key, its world, its limit, how it misbehaves, its journal, and what was
+requested of it."""
 
 import json
 from collections import Counter, defaultdict
@@ -14,7 +15,8 @@ from marketing_api.sandbox.world import World
 
 
 class Logged(NamedTuple):
-    """One request as it was received, without key and secrets; `outcome` is ok, an error code, or a fault's name."""
+    """One request as it was received, without key and secrets; `outcome` is ok, an error code, or a fault's
+    name."""
 
     number: int
     account: str
@@ -53,13 +55,21 @@ class Window:
         self._requests = 0
 
     def count(self, at: float, after: int = 0) -> RateReport:
-        """Count a request that arrived `at` (unix seconds); an error says to wait `after` seconds, 0: until the reset."""
+        """Count a request that arrived `at` (unix seconds); an error says to wait `after` seconds, 0: until
+        the reset."""
         second = int(at)
         self._requests = self._requests + 1 if second == self._second else 1
         self._second = second
         limit = self.limit or UNLIMITED
         is_over = self._requests > limit
-        return RateReport(limit, self._requests, max(0, limit - self._requests), int(is_over), second + 1, (after or 1) if is_over else 0)
+        return RateReport(
+            limit,
+            self._requests,
+            max(0, limit - self._requests),
+            int(is_over),
+            second + 1,
+            (after or 1) if is_over else 0,
+        )
 
 
 @dataclass
@@ -72,8 +82,12 @@ class Tenant:
     faults: Faults
     revoke_after: int = 0  # requests until the key stops working; 0: never
     requests: int = 0
-    outcomes: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))  # by operation
-    leaving: dict[tuple[str, str], int] = field(default_factory=dict)  # operation and address → status that somebody has behind it
+    outcomes: defaultdict[str, Counter[str]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )  # by operation
+    leaving: dict[tuple[str, str], int] = field(
+        default_factory=dict
+    )  # operation and address → status that somebody has behind it
     pending: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
     @property
@@ -110,9 +124,11 @@ class Journal:
             yield from map(json.loads, file)
 
     def append(self, account: str, **members: Any) -> None:
-        """Either `origin`, or a write with the time `at` which it took place, or who then `leaves`, or the days by which the clock was to
-        `advance`."""
-        self._file.write(json.dumps({"account": account, **members}, ensure_ascii=False, separators=(",", ":")) + "\n")
+        """Either `origin`, or a write with the time `at` which it took place, or who then `leaves`, or the
+        days by which the clock was to `advance`."""
+        self._file.write(
+            json.dumps({"account": account, **members}, ensure_ascii=False, separators=(",", ":")) + "\n"
+        )
         self._file.flush()
 
     def close(self) -> None:

@@ -17,7 +17,9 @@ def lists(call: CheckedCall) -> Payload:
         businesses = [call.id("businessid")]
     groups, users = world.groups.all(call.now), world.users.all(call.now)
     found = {
-        str(business): {str(wanted): _user(user, groups) for wanted, user in users.items() if user["business"] == business}
+        str(business): {
+            str(wanted): _user(user, groups) for wanted, user in users.items() if user["business"] == business
+        }
         for business in businesses
     }
     items = {business: {"users": call.map(here)} for business, here in found.items()}
@@ -30,7 +32,10 @@ def _user(user: Thing, groups: dict[int, Thing]) -> dict[str, Any]:
 
 
 def _shown(call: CheckedCall, shelf: Shelf, *members: str) -> list[dict[str, Any]]:
-    return [{"id": call.an_id(wanted), **{name: one[name] for name in members}} for wanted, one in shelf.all(call.now).items()]
+    return [
+        {"id": call.an_id(wanted), **{name: one[name] for name in members}}
+        for wanted, one in shelf.all(call.now).items()
+    ]
 
 
 def _shelf(call: CheckedCall) -> Shelf:
@@ -40,7 +45,11 @@ def _shelf(call: CheckedCall) -> Shelf:
 def _given(call: CheckedCall) -> Thing:
     """The password is taken and forgotten, permissions show nowhere."""
     call.must_exist("The group", call.ids("group"), call.world.groups.all(call.now))
-    given: Thing = {"fullname": call.get("fullname"), "username": call.get("username"), "email": call.get("username")}
+    given: Thing = {
+        "fullname": call.get("fullname"),
+        "username": call.get("username"),
+        "email": call.get("username"),
+    }
     return given | ({"group": call.id("group")} if call.has("group") else {})
 
 
@@ -50,9 +59,13 @@ def _with_status(call: CheckedCall, shelf: Shelf) -> Payload:
 
 
 RULES |= {
-    "user/managers": lambda call: call.listing("users", _shown(call, call.world.managers, "fullname", "email", "status")),
+    "user/managers": lambda call: call.listing(
+        "users", _shown(call, call.world.managers, "fullname", "email", "status")
+    ),
     "user/groups": lambda call: call.listing("groups", _shown(call, call.world.groups, "name", "status")),
-    "user/add": lambda call: added(_shelf(call), {"business": call.world.account.business_id, "status": "Active", **_given(call)}),
+    "user/add": lambda call: added(
+        _shelf(call), {"business": call.world.account.business_id, "status": "Active", **_given(call)}
+    ),
     "user/edit": lambda call: call.edited(_shelf(call), _given(call)),
     "user/status": lambda call: _with_status(call, _shelf(call)),
     "user/delete": lambda call: call.deleted(_shelf(call)),

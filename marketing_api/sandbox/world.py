@@ -1,5 +1,6 @@
-"""One account with everything in it: its time, contacts, and a shelf of each kind of thing that it owns, with what stood there before
-anything was written. Not here: contacts (`subscribers`), campaigns (`seeded_account`), reviews (`reputation`)."""
+"""One account with everything in it: its time, contacts, and a shelf of each kind of thing that it owns, with
+what stood there before anything was written. Not here: contacts (`subscribers`), campaigns
+(`seeded_account`), reviews (`reputation`)."""
 
 import functools
 import itertools
@@ -17,7 +18,8 @@ Seeded = Callable[[Account, int], Iterator[tuple[int, Thing]]]
 
 
 class Shelf:
-    """Things of one kind; only writes change them. Ids of written things begin at `first_written_id`, above all seeded ones."""
+    """Things of one kind; only writes change them. Ids of written things begin at `first_written_id`, above
+    all seeded ones."""
 
     def __init__(self, account: Account, name: str, seeded: Seeded, first_written_id: int) -> None:
         self.name = name
@@ -52,7 +54,10 @@ class Shelf:
 def seeded_lists(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
     for number, words in enumerate(WORDS["lists"]):
         if (created := account.start + 8 * 3600 + number * 300) <= now:
-            texts = {member: text.format(name=words["name"], business=account.business) for member, text in WORDS["list_texts"].items()}
+            texts = {
+                member: text.format(name=words["name"], business=account.business)
+                for member, text in WORDS["list_texts"].items()
+            }
             fields = dict(zip(field_ids(number), WORDS["fields"], strict=True))
             yield list_id(number), {**words, **texts, "created_at": created, "fields": fields}
 
@@ -81,7 +86,10 @@ def seeded_users(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
     for quarter in range(1, (now - account.start) // (91 * DAY) + 1):
         name = f"{pick('first_names', quarter * 7)[0]} {pick('last_names', quarter * 11)[0]}"
         leaves = account.start + (quarter * 91 + 400) * DAY
-        yield 640 + quarter, user(0, name, f"user{quarter:03d}", 803, "Active" if now < leaves else "Disabled")
+        yield (
+            640 + quarter,
+            user(0, name, f"user{quarter:03d}", 803, "Active" if now < leaves else "Disabled"),
+        )
 
 
 _FIRST_POST_ID, _FIRST_LINK_ID = 12_000, 88_000
@@ -94,7 +102,12 @@ def channel(network: str, wanted: str = "") -> Thing:
     """To what a post on that network goes; `wanted` is an id."""
     targets = WORDS["profiles"][network]
     kind, known, name = next((each for each in targets if str(each[1]) == wanted), targets[0])
-    return {"network": network, "type": kind, "id": int(wanted) if wanted.isdecimal() else known, "name": name}
+    return {
+        "network": network,
+        "type": kind,
+        "id": int(wanted) if wanted.isdecimal() else known,
+        "name": name,
+    }
 
 
 def seeded_posts(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
@@ -130,12 +143,16 @@ def seeded_links(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
         draw, part = spread(series, place), 1 - math.exp(-(now - post["at"]) / (6 * DAY))
         link = {name: post[name] for name in ("short_url", "message", "at")}
         link["real_url"] = f"https://www.example.com/blog/{post_id}?from=social"
-        link["clicks"] = {one["network"]: int((20 + (draw >> at * 4) % 140) * part) for at, one in enumerate(post["channels"])}
+        link["clicks"] = {
+            one["network"]: int((20 + (draw >> at * 4) % 140) * part)
+            for at, one in enumerate(post["channels"])
+        }
         yield _FIRST_LINK_ID + place, link
 
 
 class World:
-    """What the rules read and write. Its time is the real one plus what it was advanced by, or stands still at `fixed`."""
+    """What the rules read and write. Its time is the real one plus what it was advanced by, or stands still
+    at `fixed`."""
 
     def __init__(self, origin: Origin, fixed: int | None) -> None:
         self.fixed, self._advanced = fixed, 0

@@ -1,4 +1,5 @@
-"""What is the same for all commands: settings, log, errors as one sentence. Not here: which there are (`cli`), options (`options`)."""
+"""What is the same for all commands: settings, log, errors as one sentence. Not here: which there are
+(`cli`), options (`options`)."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -26,13 +27,19 @@ class Group(click.Group):
 
 
 class Command(click.Command):
-    """An option of several values takes them all at once, too: `--only lists users` is `--only lists --only users`."""
+    """An option of several values takes them all at once, too: `--only lists users` is `--only lists --only
+    users`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(self._spread(args)))
 
     def _spread(self, words: Sequence[str]) -> Iterator[str]:
-        several = {flag for each in self.params if isinstance(each, click.Option) and each.multiple for flag in each.opts}
+        several = {
+            flag
+            for each in self.params
+            if isinstance(each, click.Option) and each.multiple
+            for flag in each.opts
+        }
         flag, is_first = "", False
         for word in words:
             if word.startswith("--"):
@@ -44,9 +51,16 @@ class Command(click.Command):
             yield word
 
 
-def command(*options: Option | click.Parameter, name: str = "", is_for_all_shards: bool = False, **how: Any) -> Callable[[Work], Command]:
-    """Makes the function the command `name`, or of its own name; with `is_for_all_shards`, no shard of accounts.toml has to be picked."""
-    taken = [each for option in options for each in ([option] if isinstance(option, click.Parameter) else parameters([option]))]
+def command(
+    *options: Option | click.Parameter, name: str = "", is_for_all_shards: bool = False, **how: Any
+) -> Callable[[Work], Command]:
+    """Makes the function the command `name`, or of its own name; with `is_for_all_shards`, no shard of
+    accounts.toml has to be picked."""
+    taken = [
+        each
+        for option in options
+        for each in ([option] if isinstance(option, click.Parameter) else parameters([option]))
+    ]
 
     def decorator(work: Work) -> Command:
         def of_one_shard(arguments: Arguments, settings: Settings) -> int:
@@ -85,13 +99,20 @@ def _in_a_sentence(work: Work, arguments: Arguments) -> int:
         try:
             code = work(arguments, settings)
             print(end="", flush=True)
-        except (click.UsageError, BrokenPipeError):  # Click ends quietly when nobody reads on, as with `| head`
+        except (
+            click.UsageError,
+            BrokenPipeError,
+        ):  # Click ends quietly when nobody reads on, as with `| head`
             raise
         except Exception as problem:  # a traceback helps nobody who cannot read it
             text, code = explain(problem)
             print_error(f"marketing-sync: {text}", code)
         logging.getLogger(__name__).info("%s ends with exit code %d", name, code)
-        return print_error(f"marketing-sync: {log.path} shows where it happened", code) if log.has_errors and log.is_open else code
+        return (
+            print_error(f"marketing-sync: {log.path} shows where it happened", code)
+            if log.has_errors and log.is_open
+            else code
+        )
 
 
 def print_error(text: str, code: int = exits.DONE) -> int:

@@ -1,4 +1,5 @@
-"""`marketing-sync backup` and `restore`: a home's backup by hand, and a home made of it. Not here: the backup behind each run."""
+"""`marketing-sync backup` and `restore`: a home's backup by hand, and a home made of it. Not here: the backup
+behind each run."""
 
 import os
 import sys
@@ -27,25 +28,35 @@ from warehouse.storage import shown
 
 @command(Option("verify", "read everything that is there, and send anew what is damaged"))
 def backup(arguments: Arguments, settings: Settings) -> int:
-    """Send what is not there yet, and show what is there. Safe while a sync runs. Exit code 1 when something was missing or damaged."""
+    """Send what is not there yet, and show what is there. Safe while a sync runs. Exit code 1 when something
+    was missing or damaged."""
     prepare_home(settings.home, settings.lock_seconds)
     report = back_up_home(settings, verify=arguments.verify)
     files = report.manifest.files
-    print(f"{shown(backup_storage(settings).url)}: {len(files):,} files, {sum(file.bytes for file in files) / 1e6:,.1f} MB, as of now")
+    print(
+        f"{shown(backup_storage(settings).url)}: {len(files):,} files, "
+        f"{sum(file.bytes for file in files) / 1e6:,.1f} MB, as of now"
+    )
     print(f"sent: {len(report.sent):,} files, {sum(file.bytes for file in report.sent) / 1e6:,.1f} MB")
     for name in report.mended:
         print(f"{name} was missing or damaged there: it was sent anew", file=sys.stderr)
     for name in report.lost:
-        print(f"{name} is missing or damaged there, and the home does not have it any more: put it back", file=sys.stderr)
+        print(
+            f"{name} is missing or damaged there, and the home does not have it any more: put it back",
+            file=sys.stderr,
+        )
     return exits.INCOMPLETE if report.mended or report.lost else exits.DONE
 
 
 @command(
-    Option("url", "the backup's address (default: MARKETING_BACKUP_URL)", str, metavar="URL", is_positional=True),
+    Option(
+        "url", "the backup's address (default: MARKETING_BACKUP_URL)", str, metavar="URL", is_positional=True
+    ),
     Option("release", "let pushes go on: you know what was sent since the backup"),
 )
 def restore(arguments: Arguments, settings: Settings) -> int:
-    """Every hash is checked, then the warehouse is made anew from the archive. Resumes when it was interrupted."""
+    """Every hash is checked, then the warehouse is made anew from the archive. Resumes when it was
+    interrupted."""
     home, outbox = settings.home, outbox_path(settings.home)
     if arguments.release:
         held_note(outbox).unlink(missing_ok=True)
@@ -61,9 +72,17 @@ def restore(arguments: Arguments, settings: Settings) -> int:
         result = rebuild(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, kept=[kept])
     refill(settings)
     finish_restore(home)
-    print(f"{home}: {len(manifest.files):,} files as of {ago(manifest.made_at, utc_now())}, every hash is right")
-    print(f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows; the next sync builds the models")
-    print("pushes are held, since what was sent after the backup is not known: `marketing-sync restore --release` lets them go on")
+    print(
+        f"{home}: {len(manifest.files):,} files as of {ago(manifest.made_at, utc_now())}, every hash is right"
+    )
+    print(
+        f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows; the next "
+        "sync builds the models"
+    )
+    print(
+        "pushes are held, since what was sent after the backup is not known: `marketing-sync restore "
+        "--release` lets them go on"
+    )
     if result.failed:
         print(f"{result.failed:,} loads could not be applied; sync.loads has the reasons", file=sys.stderr)
     return exits.INCOMPLETE if result.failed else exits.DONE

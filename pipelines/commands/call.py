@@ -1,4 +1,5 @@
-"""`marketing-sync call` and `check`: requests by hand. They are paced like all others, and no part of the archive."""
+"""`marketing-sync call` and `check`: requests by hand. They are paced like all others, and no part of the
+archive."""
 
 import datetime as dt
 import json
@@ -35,18 +36,26 @@ from pipelines.write_back.refusals import known
 _FIRST_PAUSE = 0.03
 #: What a finding is about that says that the home holds another business's data, or is of the other kind.
 IDENTITY = "identity"
-_NO_KEY = "no key is configured, so this checks the embedded sandbox; MARKETING_API_KEY and MARKETING_API_URL name the real account\n"
+_NO_KEY = (
+    "no key is configured, so this checks the embedded sandbox; MARKETING_API_KEY and "
+    "MARKETING_API_URL "
+    "name the real account\n"
+)
 
 
 @command(
     Option(
-        "accept_business", "the home's data is to go on under this name with the business that its key belongs to now", str, metavar="NAME"
+        "accept_business",
+        "the home's data is to go on under this name with the business that its key belongs to now",
+        str,
+        metavar="NAME",
     ),
     Option("yes", "with --accept-business: do not ask"),
     JSON,
 )
 def check(arguments: Arguments, settings: Settings) -> int:
-    """One line per account, with what to do about those that do not respond, or are another business than the home knows."""
+    """One line per account, with what to do about those that do not respond, or are another business than the
+    home knows."""
     found = []
     with connections(settings) as accounts:
         if arguments.accept_business is not None:
@@ -69,12 +78,21 @@ def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequenc
     with client_by_hand(connection) as (client, _):
         told = owner_in(client.fetch(account.ME.bind()), connection)
     if is_same(known, told):
-        print(f"{connection.account}: the key belongs to {told}, as the home knows it: there is nothing to confirm")
+        print(
+            f"{connection.account}: the key belongs to {told}, as the home knows it: there is "
+            "nothing to confirm"
+        )
         return exits.DONE
     with Outbox(outbox_path(settings.home)) as outbox:
         if left := len(outbox.open(connection.account)):
-            raise SettingsError(f"{left:,} requests to {known} are still open: send them with its key, or `marketing-sync push cancel`")
-    print(f"{connection.account}: the home holds the data of {known}; the key belongs to {told}", file=sys.stderr)
+            raise SettingsError(
+                f"{left:,} requests to {known} are still open: send them with its key, or `marketing-sync "
+                "push cancel`"
+            )
+    print(
+        f"{connection.account}: the home holds the data of {known}; the key belongs to {told}",
+        file=sys.stderr,
+    )
     if not arguments.yes and not sys.stdin.isatty():
         raise SettingsError("that has to be confirmed: run it on a terminal, or with --yes")
     if not (arguments.yes or says_yes("Go on under the same name with this one? [y/N] ")):
@@ -84,8 +102,11 @@ def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequenc
     return exits.DONE
 
 
-def greeting(connection: Connection, accept: Callable[[Response], object] = lambda _: None) -> tuple[Finding, dt.timedelta]:
-    """One cheap request: whether address and key are right, and what to do where they are not; how far the service's clock is ahead."""
+def greeting(
+    connection: Connection, accept: Callable[[Response], object] = lambda _: None
+) -> tuple[Finding, dt.timedelta]:
+    """One cheap request: whether address and key are right, and what to do where they are not; how far the
+    service's clock is ahead."""
     try:
         with client_by_hand(connection, accept) as (client, limiter):
             business = business_of(client.fetch(account.ME.bind()))
@@ -95,12 +116,16 @@ def greeting(connection: Connection, accept: Callable[[Response], object] = lamb
     except OtherBusiness as problem:
         return Finding(IDENTITY, False, f"{connection.account}: {plain(str(problem))}"), dt.timedelta()
     except MarketingApiError as problem:
-        return Finding("account", False, f"{connection.account}: not connected: {plain(explained(connection, problem))}"), dt.timedelta()
+        return Finding(
+            "account", False, f"{connection.account}: not connected: {plain(explained(connection, problem))}"
+        ), dt.timedelta()
 
 
 @command(
     click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md"),
-    click.Argument(["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London"),
+    click.Argument(
+        ["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London"
+    ),
     ACCOUNT,
     Option("yes", "do not ask before a write"),
 )
@@ -120,17 +145,26 @@ def call(arguments: Arguments, settings: Settings) -> int:
             except MarketingApiError as problem:
                 refusal = None if call.operation.is_read else known(str(problem))
                 remedy = f"\nto do: {refusal.remedy}" if refusal else ""
-                return print_error(f"marketing-sync: {explained(connection, problem)}{remedy}", explain(problem)[1])
+                return print_error(
+                    f"marketing-sync: {explained(connection, problem)}{remedy}", explain(problem)[1]
+                )
 
 
 def _print(client: Client, call: Call) -> int:
     try:
         response = client.fetch(call) if call.operation.is_read else client.write(call)
     except OutcomeUnknown as problem:
-        print(f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.", file=sys.stderr)
+        print(
+            f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.",
+            file=sys.stderr,
+        )
         return exits.INCOMPLETE
-    document = msgspec.json.decode(response.body.read_bytes() if isinstance(response.body, Path) else response.body)
-    payload = document.get("response", document).get("data", document) if isinstance(document, dict) else document
+    document = msgspec.json.decode(
+        response.body.read_bytes() if isinstance(response.body, Path) else response.body
+    )
+    payload = (
+        document.get("response", document).get("data", document) if isinstance(document, dict) else document
+    )
     print(json.dumps(payload, indent=2, ensure_ascii=False))
     return exits.DONE
 
@@ -146,7 +180,15 @@ def client_by_hand(
     limiter = RateLimiter.shared(connection)
     with (
         tempfile.TemporaryDirectory() as spool,
-        Client(connection, limiter, record=record, spool=Path(spool), accept=accept, budget=budget, first_pause=_FIRST_PAUSE) as client,
+        Client(
+            connection,
+            limiter,
+            record=record,
+            spool=Path(spool),
+            accept=accept,
+            budget=budget,
+            first_pause=_FIRST_PAUSE,
+        ) as client,
     ):
         yield client, limiter
 
@@ -171,7 +213,10 @@ def _parameters(words: Sequence[str]) -> dict[str, object]:
 
 def _agreed(call: Call, connection: Connection) -> bool:
     shown = ", ".join(f"{name}={value}" for name, value in call.shown.items())
-    print(f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}", file=sys.stderr)
+    print(
+        f"{call.operation.name} ({call.operation.effect.value}) on account {connection.account}: {shown}",
+        file=sys.stderr,
+    )
     return says_yes("Send it? [y/N] ")
 
 

@@ -1,4 +1,5 @@
-"""`marketing-sync doctor`: what keeps a sync from working, or soon will. It makes the home where there is none, and changes nothing."""
+"""`marketing-sync doctor`: what keeps a sync from working, or soon will. It makes the home where there is
+none, and changes nothing."""
 
 import os
 import platform
@@ -38,20 +39,29 @@ _LEAST_DISK = 1_000_000_000
 _COPIES = 3
 #: Reading, loading and Dagster, beside what the models may take.
 _LEAST_MEMORY = 700_000_000
-#: Runs that have not ended within a day, and no later one made up for: the longest night ends before the next one begins.
+#: Runs that have not ended within a day, and no later one made up for: the longest night ends before the next
+#: one begins.
 _DEAD = """
-    select started_at from sync.runs where ended_at is null and started_at < now() - interval 24 hours
-        and started_at > (select coalesce(max(started_at), '-infinity') from sync.runs where ended_at is not null)
+    select started_at from sync.runs
+    where ended_at is null and started_at < now() - interval 24 hours
+        and started_at > coalesce(
+            (select max(started_at) from sync.runs where ended_at is not null), '-infinity'
+        )
 """
 
 
 @command(
     JSON,
-    Option("probe", "instead: ask each read operation once, and write down in what the service differs from what is expected of it"),
+    Option(
+        "probe",
+        "instead: ask each read operation once, and write down in what the service differs from what is "
+        "expected of it",
+    ),
     Option("yes", "with --probe: do not ask"),
 )
 def doctor(arguments: Arguments, settings: Settings) -> int:
-    """Exit code 1 when a line is not `ok`, 2 when the home holds the data of others than the settings name."""
+    """Exit code 1 when a line is not `ok`, 2 when the home holds the data of others than the settings
+    name."""
     if arguments.probe:
         return _probe(arguments, settings)
     findings = []
@@ -73,7 +83,9 @@ def _probe(arguments: Arguments, settings: Settings) -> int:
     with connections(settings) as accounts:
         names = ", ".join(each.account for each in accounts)
         print(
-            f"up to {MOST_REQUESTS} requests to {names} each, all of them reads; the report names no account and no value", file=sys.stderr
+            f"up to {MOST_REQUESTS} requests to {names} each, all of them reads; the report names no "
+            "account and no value",
+            file=sys.stderr,
         )
         if not (arguments.yes or says_yes("Go on? [y/N] ")):
             return print_error("nothing was requested", exits.INCOMPLETE)
@@ -83,15 +95,24 @@ def _probe(arguments: Arguments, settings: Settings) -> int:
             path = settings.home / "logs" / f"probe-{utc_now():%Y%m%dT%H%M%SZ}-{number}.md"
             write_file(path, probe.report().encode())
             found = plural(len(probe.deviations), "deviation")
-            print(f"{probe.connection.account}: {plural(probe.requests, 'request')}, {found}; {path} has the report")
+            print(
+                f"{probe.connection.account}: {plural(probe.requests, 'request')}, {found}; {path} "
+                "has the report"
+            )
             for each in sorted(probe.deviations):
                 print(f"  {each.operation}, {each.place}: expected {each.expected}, found {each.found}")
     return exits.INCOMPLETE if any(probe.deviations for probe in probes) else exits.DONE
 
 
 def _programs(settings: Settings) -> Iterator[Finding]:
-    packages = ", ".join(f"{name} {version(name)}" for name in ("marketing-sync", "duckdb", "dagster", "dbt-core"))
-    yield Finding("programs", True, f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {packages}")
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("marketing-sync", "duckdb", "dagster", "dbt-core")
+    )
+    yield Finding(
+        "programs",
+        True,
+        f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {packages}",
+    )
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
@@ -116,7 +137,11 @@ def _home(settings: Settings) -> Iterator[Finding]:
     size = settings.warehouse_path.stat().st_size if settings.warehouse_path.exists() else 0
     free, needed = shutil.disk_usage(settings.home).free, _LEAST_DISK + _COPIES * size
     room = f"{free / 1e9:,.1f} GB free, a night needs up to {needed / 1e9:,.1f} GB"
-    yield Finding("disk", free >= needed, room if free >= needed else f"{room}: free some, or move the home (MARKETING_HOME)")
+    yield Finding(
+        "disk",
+        free >= needed,
+        room if free >= needed else f"{room}: free some, or move the home (MARKETING_HOME)",
+    )
 
 
 def _memory(settings: Settings) -> Iterator[Finding]:
@@ -125,8 +150,13 @@ def _memory(settings: Settings) -> Iterator[Finding]:
         free = int(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):  # another system; it is the least likely trouble
         return
-    text = f"{free / 1e9:,.1f} GB to be had, the models may take {settings.models_memory} (MARKETING_MODELS_MEMORY)"
-    yield Finding("memory", free >= _LEAST_MEMORY, text if free >= _LEAST_MEMORY else f"{text}: end other programs")
+    text = (
+        f"{free / 1e9:,.1f} GB to be had, the models may take {settings.models_memory} "
+        "(MARKETING_MODELS_MEMORY)"
+    )
+    yield Finding(
+        "memory", free >= _LEAST_MEMORY, text if free >= _LEAST_MEMORY else f"{text}: end other programs"
+    )
 
 
 def _warehouse(settings: Settings) -> Iterator[Finding]:
@@ -148,9 +178,15 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
     if late := standstill(newest, now):
         yield Finding("warehouse", False, f"{late}: is the schedule on? `marketing-sync sync` reads now")
     else:
-        yield Finding("warehouse", True, f"read {ago(newest, now)}" if newest else "nothing has been read yet")
+        yield Finding(
+            "warehouse", True, f"read {ago(newest, now)}" if newest else "nothing has been read yet"
+        )
     for (started,) in dead:
-        text = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without a word: `marketing-sync sync` goes on where it was"
+        text = (
+            f"the run of {started:%Y-%m-%d %H:%M} UTC ended without a word: `marketing-sync "
+            "sync` goes on "
+            "where it was"
+        )
         yield Finding("runs", False, text)
 
 
@@ -180,19 +216,29 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
     yield Finding(IDENTITY, True, plain(str(identity_of(settings.home))))
     with connections(settings) as accounts:
         if settings.is_sandbox:
-            yield Finding("account", True, "none is configured, so the embedded sandbox stands in; `marketing-sync init` connects yours")
+            yield Finding(
+                "account",
+                True,
+                "none is configured, so the embedded sandbox stands in; `marketing-sync init` connects yours",
+            )
         for connection in accounts:
             found, skew = greeting(connection, Recognition(settings, connection))
             yield found
             if skew:
-                text = f"this machine's clock differs from the service's by {abs(skew)}: set it right, or let the system keep it"
+                text = (
+                    f"this machine's clock differs from the service's by {abs(skew)}: set it "
+                    "right, or let "
+                    "the system keep it"
+                )
                 yield Finding("clock", False, text)
 
 
 def _user(settings: Settings) -> Iterator[Finding]:
     owner = settings.home.stat().st_uid if settings.home.exists() else os.getuid()
     if owner != os.getuid():
-        yield Finding("user", False, f"the home belongs to user {owner}: run as that one, or change its owner")
+        yield Finding(
+            "user", False, f"the home belongs to user {owner}: run as that one, or change its owner"
+        )
 
 
 _LOOKS = (_programs, _secrets, _user, _home, _memory, _warehouse, _published, _backup, _accounts)

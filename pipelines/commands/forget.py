@@ -1,4 +1,5 @@
-"""`marketing-sync forget`: people who asked for it are taken out of everything. Without --apply it is a dry run; nothing is requested."""
+"""`marketing-sync forget`: people who asked for it are taken out of everything. Without --apply it is a dry
+run; nothing is requested."""
 
 import sys
 from pathlib import Path
@@ -27,8 +28,8 @@ from warehouse.person import Person
     Option("also_at_service", "with --apply: delete their contacts at the service first, by a push"),
 )
 def forget(arguments: Arguments, settings: Settings) -> int:
-    """Rows that totals hang on stay, with pseudonyms; keyed fingerprints keep the person from coming back. What an interrupted erasure
-    left is done first. Exit code 1 when something could not be taken out."""
+    """Rows that totals hang on stay, with pseudonyms; keyed fingerprints keep the person from coming back.
+    What an interrupted erasure left is done first. Exit code 1 when something could not be taken out."""
     prepare_home(settings.home, settings.lock_seconds)
     if arguments.also_at_service and not arguments.apply:
         raise click.UsageError("--also-at-service deletes at the service: give it with --apply")
@@ -45,20 +46,32 @@ def forget(arguments: Arguments, settings: Settings) -> int:
         places = dry_run(settings, person)
         for each in places:
             print(f"{each.place}: {each.rows:,}")
-        print(f"{plural(sum(each.rows for each in places), 'row')} in {plural(len(places), 'place')}; a dry run: --apply takes them out")
+        print(
+            f"{plural(sum(each.rows for each in places), 'row')} in {plural(len(places), 'place')}; a dry "
+            "run: --apply takes them out"
+        )
         return exits.DONE
     results = delete_at_service(settings, person) if arguments.also_at_service else []
     for result in results:
         print("\n".join(result_lines(result)))
     if any(result.shortfall for result in results):
-        print("not all contacts are deleted at the service, so nobody is forgotten yet: run this again", file=sys.stderr)
+        print(
+            "not all contacts are deleted at the service, so nobody is forgotten yet: run this again",
+            file=sys.stderr,
+        )
         return exits.INCOMPLETE
-    with interrupts.end_at_once():  # whatever is killed goes on; an exception would come out of a library's callback as another
+    with (
+        interrupts.end_at_once()
+    ):  # whatever is killed goes on; an exception would come out of a library's callback as another
         places = forget_people(settings, person)
     for each in places:
         print(f"{each.place}: {each.rows:,} {each.outcome}")
     if not is_over(places):
-        again = "`marketing-sync forget --apply` tries again" if unfinished(settings.home) else "what they are in is listed above"
+        again = (
+            "`marketing-sync forget --apply` tries again"
+            if unfinished(settings.home)
+            else "what they are in is listed above"
+        )
         print(f"not all could be taken out: {again}", file=sys.stderr)
         return exits.INCOMPLETE
     print("forgotten; sync.erasures has the receipt")
@@ -71,7 +84,9 @@ def _wanted(arguments: Arguments) -> tuple[list[str], list[int]]:
         try:
             lines += filter(None, map(str.strip, path.read_text(encoding="utf-8-sig").splitlines()))
         except (OSError, UnicodeDecodeError) as problem:
-            raise SettingsError(f"{path} cannot be read ({problem}): it takes text with an address a line") from None
+            raise SettingsError(
+                f"{path} cannot be read ({problem}): it takes text with an address a line"
+            ) from None
     for line in lines:
         if not all(line.strip().partition("@")):
             raise click.UsageError(f"{line!r} is not an e-mail address; it looks like ann@example.com")

@@ -1,4 +1,5 @@
-"""`marketing-sync init`: connects an account: address and key, checked with one request, into `.env` of this folder."""
+"""`marketing-sync init`: connects an account: address and key, checked with one request, into `.env` of this
+folder."""
 
 import shlex
 import sys
@@ -23,42 +24,72 @@ every night   one of these three:
   systemd     a service and a timer: README.md, Every night"""
 
 
-@command(Option("url", "address of the service, up to and including /1 (default: it is asked for)", str, metavar="URL"))
+@command(
+    Option(
+        "url", "address of the service, up to and including /1 (default: it is asked for)", str, metavar="URL"
+    )
+)
 def init(arguments: Arguments, settings: Settings) -> int:
-    """The key is asked for without being shown; where there is no terminal, it is read from standard input. One cheap request checks
-    both, and nothing is written before it has an answer.
-    """
+    """The key is asked for without being shown; where there is no terminal, it is read from standard input.
+    One cheap request checks both, and nothing is written before it has an answer."""
     if (settings.folder / "accounts.toml").exists():
-        raise SettingsError("accounts.toml names the accounts of this folder: add one there, as README.md shows")
+        raise SettingsError(
+            "accounts.toml names the accounts of this folder: add one there, as README.md shows"
+        )
     file = settings.folder / ".env"
     if settings.accounts and not load_settings(settings.folder, {}).accounts:
-        raise SettingsError("the environment holds an address and a key, and it goes before .env: unset them first")
+        raise SettingsError(
+            "the environment holds an address and a key, and it goes before .env: unset them first"
+        )
     # A script says what it wants.
-    if settings.accounts and sys.stdin.isatty() and not click.confirm("An account is configured already. Replace its address and key?"):
+    if (
+        settings.accounts
+        and sys.stdin.isatty()
+        and not click.confirm("An account is configured already. Replace its address and key?")
+    ):
         print("nothing was changed")
         return exits.INCOMPLETE
-    connection = Connection("main", address("the address", _asked_url(arguments.url)), Secret(_asked_key()), budget_url=settings.budget_url)
+    connection = Connection(
+        "main",
+        address("the address", _asked_url(arguments.url)),
+        Secret(_asked_key()),
+        budget_url=settings.budget_url,
+    )
     found, _ = greeting(connection)
     print(found.text)
     if not found.is_well:
-        return print_error("nothing was written; correct the address or the key, and try again", exits.WRONG_USE)
+        return print_error(
+            "nothing was written; correct the address or the key, and try again", exits.WRONG_USE
+        )
     _write(file, {"MARKETING_API_URL": connection.url, "MARKETING_API_KEY": connection.key.reveal()})
     print(f"{file}: address and key, for you alone to read; keep it out of version control")
-    folder, program = (shlex.quote(str(path)) for path in (settings.folder.resolve(), Path(sys.executable).with_name("marketing-sync")))
+    folder, program = (
+        shlex.quote(str(path))
+        for path in (settings.folder.resolve(), Path(sys.executable).with_name("marketing-sync"))
+    )
     print(_NEXT_STEPS.format(cron=settings.schedule_cron, folder=folder, program=program))
     return exits.DONE
 
 
 def _asked_url(url: str | None) -> str:
     if url is None and not sys.stdin.isatty():
-        raise SettingsError("say the address with --url URL where there is no terminal to ask on; the key is read from standard input")
+        raise SettingsError(
+            "say the address with --url URL where there is no terminal to ask on; the key is read from "
+            "standard input"
+        )
     return url or str(click.prompt("Address of the service, like https://HOST/1"))
 
 
 def _asked_key() -> str:
-    key = str(click.prompt("API key (is not shown)", hide_input=True)) if sys.stdin.isatty() else sys.stdin.readline()
+    key = (
+        str(click.prompt("API key (is not shown)", hide_input=True))
+        if sys.stdin.isatty()
+        else sys.stdin.readline()
+    )
     if not key.strip():
-        raise SettingsError("there is no key on standard input; write it there, as in `init --url URL < KEY-FILE`")
+        raise SettingsError(
+            "there is no key on standard input; write it there, as in `init --url URL < KEY-FILE`"
+        )
     return key.strip()
 
 

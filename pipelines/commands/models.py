@@ -1,4 +1,5 @@
-"""`marketing-sync models`: marts of your own, in SQL, beside ours: begin one, and build them without waiting for the night."""
+"""`marketing-sync models`: marts of your own, in SQL, beside ours: begin one, and build them without waiting
+for the night."""
 
 import click
 
@@ -13,14 +14,23 @@ from warehouse.models import Outcome, Status
 from warehouse.own_models import NoSuchModel, new_model
 
 
-@command(Option("name", "the table's name, in lower case", str, metavar="NAME", is_positional=True), name="new", short_help="begin a model")
+@command(
+    Option("name", "the table's name, in lower case", str, metavar="NAME", is_positional=True),
+    name="new",
+    short_help="begin a model",
+)
 def _new(arguments: Arguments, settings: Settings) -> int:
-    """Write NAME.sql and NAME.yml to begin with: a query over our marts that runs as it is. See docs/own-models.md."""
+    """Write NAME.sql and NAME.yml to begin with: a query over our marts that runs as it is. See
+    docs/own-models.md."""
     if not arguments.name:
         raise click.UsageError("name the model: marketing-sync models new NAME")
     prepare_home(settings.home, settings.lock_seconds)
     try:
-        made = new_model(settings.own_models, arguments.name, {node.name for node in model_settings(settings).nodes() if not node.is_test})
+        made = new_model(
+            settings.own_models,
+            arguments.name,
+            {node.name for node in model_settings(settings).nodes() if not node.is_test},
+        )
     except WarehouseError as problem:
         raise click.UsageError(str(problem)) from None
     print(*made, sep="\n")
@@ -35,9 +45,8 @@ def _new(arguments: Arguments, settings: Settings) -> int:
     short_help="build and test them",
 )
 def _build(arguments: Arguments, settings: Settings) -> int:
-    """Build and test them now, over the marts as they are. `marketing-sync publish` shows them to analysts; every nightly sync does both.
-    Exit code 1 when one is wrong.
-    """
+    """Build and test them now, over the marts as they are. `marketing-sync publish` shows them to analysts;
+    every nightly sync does both. Exit code 1 when one is wrong."""
     try:
         report = OwnModels().build(settings, arguments.names, full=arguments.full_refresh)
     except NoSuchModel as problem:
@@ -57,7 +66,11 @@ def _build(arguments: Arguments, settings: Settings) -> int:
 
 
 def _line(outcome: Outcome) -> str:
-    what = f"test of {outcome.node.model}: {outcome.name.rstrip('.')}" if outcome.node.is_test else outcome.node.relation
+    what = (
+        f"test of {outcome.node.model}: {outcome.name.rstrip('.')}"
+        if outcome.node.is_test
+        else outcome.node.relation
+    )
     if outcome.status is Status.SKIPPED:
         return f"{what}: not run, since what it needs failed"
     if outcome.status is Status.FAILED and not outcome.node.is_test:

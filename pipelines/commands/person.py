@@ -1,4 +1,5 @@
-"""`marketing-sync person`: all that is known of one person, as a page and as JSON. Nothing is requested of the service."""
+"""`marketing-sync person`: all that is known of one person, as a page and as JSON. Nothing is requested of
+the service."""
 
 import json
 import os
@@ -28,8 +29,8 @@ _FILES = ("person.html", "person.json")
     Option("to", "folder for person.html and person.json", str, Path, metavar="DIR"),
 )
 def person(arguments: Arguments, settings: Settings) -> int:
-    """Rows of every table with where they come from and when, also what was computed and what was sent; other people's rows that name
-    them are quoted around the address only."""
+    """Rows of every table with where they come from and when, also what was computed and what was sent; other
+    people's rows that name them are quoted around the address only."""
     address, contact_id, folder = arguments.address, arguments.contact_id, arguments.to
     if (address is None) == (contact_id is None):
         raise click.UsageError("say who: either an e-mail address or --contact-id")
@@ -49,9 +50,16 @@ def person(arguments: Arguments, settings: Settings) -> int:
         return exits.DONE
     made_at = utc_now()
     page = environment().get_template("person.html").render(person=found, sections=sections, made_at=made_at)
-    document = {"made_at": made_at, "addresses": found.addresses, "contacts": found.contacts, "tables": [vars(each) for each in sections]}
+    document = {
+        "made_at": made_at,
+        "addresses": found.addresses,
+        "contacts": found.contacts,
+        "tables": [vars(each) for each in sections],
+    }
     make_folder(folder)
-    for name, text in zip(_FILES, (readable(page), json.dumps(document, default=str, indent=2, ensure_ascii=False)), strict=True):
+    for name, text in zip(
+        _FILES, (readable(page), json.dumps(document, default=str, indent=2, ensure_ascii=False)), strict=True
+    ):
         with os.fdopen(create(folder / name), "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
     print(_in_words(found, sections))
@@ -63,4 +71,7 @@ def _in_words(found: Person, sections: list[Section]) -> str:
     about = [len(each.rows) for each in sections if each.is_about]
     quotes = sum(len(each.rows) for each in sections if not each.is_about)
     who = f"{plural(len(found.contacts), 'contact')}, {plural(len(found.addresses), 'address', 'addresses')}"
-    return f"{who}, {plural(sum(about), 'row')} in {plural(len(about), 'table')}; named in {plural(quotes, 'other text')}"
+    return (
+        f"{who}, {plural(sum(about), 'row')} in {plural(len(about), 'table')}; named in "
+        f"{plural(quotes, 'other text')}"
+    )

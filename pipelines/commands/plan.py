@@ -1,4 +1,5 @@
-"""`marketing-sync plan`: what the next sync would request, by what the last one left: what only the listings will show is not in it."""
+"""`marketing-sync plan`: what the next sync would request, by what the last one left: what only the listings
+will show is not in it."""
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
@@ -33,7 +34,8 @@ LISTINGS = "listings and details"
 
 @dataclass(frozen=True)
 class Night:
-    """An account's requests by kind: `wanted` without a budget, `sent` within `allowed` (None: no budget), the contacts' by `plan`."""
+    """An account's requests by kind: `wanted` without a budget, `sent` within `allowed` (None: no budget),
+    the contacts' by `plan`."""
 
     wanted: Mapping[str, int]
     sent: Mapping[str, int]
@@ -43,7 +45,9 @@ class Night:
 
     @property
     def left_out(self) -> dict[str, int]:
-        return {name: count - self.sent[name] for name, count in self.wanted.items() if count > self.sent[name]}
+        return {
+            name: count - self.sent[name] for name, count in self.wanted.items() if count > self.sent[name]
+        }
 
     def sentences(self, rate: float, max_age_days: int) -> list[str]:
         return _text().render(night=self, plan=self.plan, rate=rate, max_age_days=max_age_days).splitlines()
@@ -57,8 +61,16 @@ def _text() -> Template:
     return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8"))
 
 
-def night(before: Mapping[str, int], whole: ContactPlan, plan: ContactPlan, allowed: int | None, *, requests_all: bool = False) -> Night:
-    """`before`: what is requested first, by kind. `whole` is planned without the budget, `plan` with what `before` leaves of it."""
+def night(
+    before: Mapping[str, int],
+    whole: ContactPlan,
+    plan: ContactPlan,
+    allowed: int | None,
+    *,
+    requests_all: bool = False,
+) -> Night:
+    """`before`: what is requested first, by kind. `whole` is planned without the budget, `plan` with what
+    `before` leaves of it."""
     planned = {**before, **{name: len(line.keys) for name, line in plan.entries.items()}}
     wanted = {**before, **{name: max(len(line.keys), planned[name]) for name, line in whole.entries.items()}}
     sent, left = {}, sum(planned.values()) if allowed is None else allowed
@@ -75,7 +87,10 @@ def plan(arguments: Arguments, settings: Settings) -> int:
     if arguments.json:
         emit(Plan(plans))
     elif not plans:
-        console.print("nothing has been synced yet: the first sync reads every contact, the newest first; run `marketing-sync sync`")
+        console.print(
+            "nothing has been synced yet: the first sync reads every contact, the newest first; run "
+            "`marketing-sync sync`"
+        )
     else:
         for number, each in enumerate(plans):
             console.print(end="\n" if number else "")
@@ -86,7 +101,9 @@ def plan(arguments: Arguments, settings: Settings) -> int:
 def _plans(arguments: Arguments, settings: Settings) -> Iterator[AccountPlan]:
     prepare_home(settings.home, settings.lock_seconds)
     with Archive(settings.home / "archive") as archive:
-        warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+        warehouse = Warehouse(
+            settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting
+        )
         warehouse.read("select 1")  # makes sure that the tables are as this version declares them
         accounts, assets = known_accounts(settings), list(SOURCE_ASSETS.values())
         budget = budget_of(settings, arguments.max_requests, arguments.until)
@@ -94,7 +111,8 @@ def _plans(arguments: Arguments, settings: Settings) -> Iterator[AccountPlan]:
         for connection in accounts:
             limiter = RateLimiter.shared(connection)
             limited, whole = (
-                planner_of(warehouse, connection.account, limiter, rules, assets, each, len(accounts)) for each in (budget, None)
+                planner_of(warehouse, connection.account, limiter, rules, assets, each, len(accounts))
+                for each in (budget, None)
             )
             yield _plan_of(settings, limited, whole, limiter.rate)
 
@@ -109,17 +127,34 @@ def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) 
         left = max(allowed - sum(before.values()), 0)  # a sync requests them first
         planner.allowance = lambda: left
     plan = planner.contacts()
-    planned = night(before, plan if allowed is None else whole.contacts(), plan, allowed, requests_all=planner.rules.requests_all)
-    reasons = {CAMPAIGN_STATS: campaigns.counts} | {name: entry.counts for name, entry in plan.entries.items()}
-    why = {name: {str(reason): number for reason, number in counts.items()} for name, counts in reasons.items()}
+    planned = night(
+        before,
+        plan if allowed is None else whole.contacts(),
+        plan,
+        allowed,
+        requests_all=planner.rules.requests_all,
+    )
+    reasons = {CAMPAIGN_STATS: campaigns.counts} | {
+        name: entry.counts for name, entry in plan.entries.items()
+    }
+    why = {
+        name: {str(reason): number for reason, number in counts.items()} for name, counts in reasons.items()
+    }
     totals = {CAMPAIGN_STATS: campaigns.total} | {name: entry.total for name, entry in plan.entries.items()}
     out, sent = planned.left_out, sum(planned.sent.values())
-    lines = [Planned(name, count, out.get(name, 0), totals.get(name), why.get(name, {})) for name, count in planned.sent.items()]
-    return AccountPlan(planner.account, sent, sent / rate, rate, lines, planned.sentences(rate, settings.max_age_days))
+    lines = [
+        Planned(name, count, out.get(name, 0), totals.get(name), why.get(name, {}))
+        for name, count in planned.sent.items()
+    ]
+    return AccountPlan(
+        planner.account, sent, sent / rate, rate, lines, planned.sentences(rate, settings.max_age_days)
+    )
 
 
 def _print(console: Console, plan: AccountPlan) -> None:
-    console.print(grid(f"account {plan.account}", "what, >requests, >left out, >of, why", map(_cells, plan.planned)))
+    console.print(
+        grid(f"account {plan.account}", "what, >requests, >left out, >of, why", map(_cells, plan.planned))
+    )
     for reason in Reason:
         if any(reason in line.why for line in plan.planned):
             console.print(f"  {reason}: {reason.meaning}", style="dim")

@@ -1,8 +1,8 @@
-"""`marketing-sync doctor --probe`: what the service really answers, beside what is expected of it (`marketing_api/expected.toml`).
+"""`marketing-sync doctor --probe`: what the service really answers, beside what is expected of it
+(`marketing_api/expected.toml`).
 
-At most 40 requests, all of them reads, and a report that names members and forms, never values: whoever keeps this program may be sent it.
-Not here: how one response is compared (`marketing_api.expected`).
-"""
+At most 40 requests, all of them reads, and a report that names members and forms, never values: whoever keeps
+this program may be sent it. Not here: how one response is compared (`marketing_api.expected`)."""
 
 import datetime as dt
 import logging
@@ -45,7 +45,8 @@ class _NothingSeen(Exception):
 
 @dataclass
 class Probe:
-    """What was found at one account. `settled`: what the interface leaves open, and how it is here; `untried`: reads without a request."""
+    """What was found at one account. `settled`: what the interface leaves open, and how it is here;
+    `untried`: reads without a request."""
 
     connection: Connection
     accept: Callable[[Response], object] = lambda _: None
@@ -60,15 +61,22 @@ class Probe:
 
     def run(self) -> None:
         """Raises what `app/me` raises: without it there is nothing to find out."""
-        with client_by_hand(self.connection, self.accept, record=self._record, budget=RequestBudget(MOST_REQUESTS)) as (client, limiter):
+        with client_by_hand(
+            self.connection, self.accept, record=self._record, budget=RequestBudget(MOST_REQUESTS)
+        ) as (client, limiter):
             self._greet(client.fetch(account.ME.bind()))
             for operation in map(find, reads()):
                 if operation is not account.ME:
                     self._try(operation, client.fetch)
-            self.settled["limit"] = f"{limiter.limit:,.15g} requests a second, told in {' and '.join(sorted(self._limits)) or 'nothing'}"
+            self.settled["limit"] = (
+                f"{limiter.limit:,.15g} requests a second, told in "
+                f"{' and '.join(sorted(self._limits)) or 'nothing'}"
+            )
         for name, problem in self._problems.items():
             if problem:  # without the service's words, which may be about somebody
-                self._deviates("response", "to be whole", problem.removeprefix(f"{name}: ").partition(" (")[0], name)
+                self._deviates(
+                    "response", "to be whole", problem.removeprefix(f"{name}: ").partition(" (")[0], name
+                )
         for comparison in self.comparisons.values():
             comparison.missing()
             self.deviations |= comparison.deviations
@@ -85,7 +93,9 @@ class Probe:
 
     def _record(self, exchange: Exchange) -> None:
         self.requests += 1
-        self._problems[exchange.call.operation.name] = exchange.error if exchange.outcome in _NO_RESPONSE else None
+        self._problems[exchange.call.operation.name] = (
+            exchange.error if exchange.outcome in _NO_RESPONSE else None
+        )
         told = {"the headers": limit_in_headers(exchange.headers), "the body": limit_in_body(exchange.body)}
         self._limits |= {place for place, values in told.items() if values}
         if not any(told.values()):
@@ -112,9 +122,13 @@ class Probe:
         whole = {"limit": 1000, "page": 1, **reads()[operation.name].whole}
         pages: list[Mapping[str, Any]] = [{"limit": _PAGE, "page": 1}, {"limit": _PAGE, "page": 2}, whole]
         try:
-            responses = [fetch(_call(operation, seen, place)) for place in (pages if operation.is_paged else [{}])]
+            responses = [
+                fetch(_call(operation, seen, place)) for place in (pages if operation.is_paged else [{}])
+            ]
         except InvalidCall as problem:
-            self.untried[operation.name] = f"its {problem.parameter}, as it was read before, is none that can be sent"
+            self.untried[operation.name] = (
+                f"its {problem.parameter}, as it was read before, is none that can be sent"
+            )
         except (_NothingSeen, BudgetSpent) as problem:
             self.untried[operation.name] = str(problem)
         except ServiceError as problem:
@@ -148,17 +162,23 @@ class Probe:
         if is_of_entries and operation.records and counted is not None and counted != listed:
             self._deviates("count", "the number of entries", "another number", operation.name)
 
-    def _compare_pages(self, operation: Operation, first: Response, second: Response, whole: Response) -> None:
+    def _compare_pages(
+        self, operation: Operation, first: Response, second: Response, whole: Response
+    ) -> None:
         one, two, everything = (item_keys(response) for response in (first, second, whole))
         counted, total = service_count(first), service_count(whole)
         if len(everything) > _PAGE:
             is_short, is_next = len(one) <= _PAGE, not set(one) & set(two)
             self._settle_paging(operation, "limit", is_well=is_short or operation.is_grouped)
             self._settle_paging(operation, "page", is_well=is_next)
-            meaning = {len(one): "that of the page", total: "that of all entries"}.get(counted, "another number")
+            meaning = {len(one): "that of the page", total: "that of all entries"}.get(
+                counted, "another number"
+            )
             self.settled[f"`count` of {operation.name}"] = meaning
         if total is not None and total > len(everything):
-            self.settled[f"entries on a page of {operation.name}"] = f"at most {len(everything):,} of {total:,}"
+            self.settled[f"entries on a page of {operation.name}"] = (
+                f"at most {len(everything):,} of {total:,}"
+            )
 
     def _settle_paging(self, operation: Operation, name: str, *, is_well: bool) -> None:
         self.settled[f"`{name}` of {operation.name}"] = "honoured" if is_well else "ignored"
@@ -177,7 +197,10 @@ class Probe:
         for comparison in self.comparisons.values():
             for (place, form), count in sorted(comparison.forms.items()):
                 found.setdefault(comparison.operation, {}).setdefault(place, []).append(f"{form} ({count:,})")
-        return {name: {place: ", ".join(forms) for place, forms in places.items()} for name, places in found.items()}
+        return {
+            name: {place: ", ".join(forms) for place, forms in places.items()}
+            for name, places in found.items()
+        }
 
 
 @cache

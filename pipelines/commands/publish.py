@@ -1,4 +1,5 @@
-"""`marketing-sync publish`, `report`, `rebuild`. The report follows each publication, so that it shows nothing that was rolled back."""
+"""`marketing-sync publish`, `report`, `rebuild`. The report follows each publication, so that it shows
+nothing that was rolled back."""
 
 import sys
 import uuid
@@ -10,7 +11,15 @@ from pipelines.commands import Arguments, command
 from pipelines.home import in_use, prepare_home
 from pipelines.options import JSON, Option
 from pipelines.progress import report_waiting
-from pipelines.publishing import Lake, breaking_changes, in_words, noted, own_models_problem, publish_home, published_document
+from pipelines.publishing import (
+    Lake,
+    breaking_changes,
+    in_words,
+    noted,
+    own_models_problem,
+    publish_home,
+    published_document,
+)
 from pipelines.report.mail import Reports
 from pipelines.report.render import write_report
 from pipelines.settings import Settings
@@ -25,7 +34,13 @@ from warehouse.rebuild import rebuild as rebuild_warehouse
 
 @command(
     Option("rollback", "back to the copy before this one; three are kept"),
-    Option("parquet", "export its tables to this folder as Parquet, too, in place of an earlier export", str, Path, metavar="DIR"),
+    Option(
+        "parquet",
+        "export its tables to this folder as Parquet, too, in place of an earlier export",
+        str,
+        Path,
+        metavar="DIR",
+    ),
     JSON,
 )
 def publish(arguments: Arguments, settings: Settings) -> int:
@@ -47,7 +62,9 @@ def publish(arguments: Arguments, settings: Settings) -> int:
     if arguments.json:
         made = published_document(settings, published)
         assert made is not None
-        files = output.Export(str(export.folder), export.tables, export.files, export.bytes) if export else None
+        files = (
+            output.Export(str(export.folder), export.tables, export.files, export.bytes) if export else None
+        )
         output.emit(output.Publication(made, str(path), files, breaking))
         return exits.DONE
     print(f"{published_path(settings.home)}: {in_words(published, utc_now())}")
@@ -55,9 +72,15 @@ def publish(arguments: Arguments, settings: Settings) -> int:
         print(f"  changed for its readers: {line}")
     print(f"{path}: the report of it{f'; {mailed}' if mailed else ''}")
     if not arguments.rollback and (problem := own_models_problem(settings)):
-        print(f"models of your own are published as they were when they could last be built: {problem}", file=sys.stderr)
+        print(
+            f"models of your own are published as they were when they could last be built: {problem}",
+            file=sys.stderr,
+        )
     if export:
-        print(f"{export.folder}: {export.tables} tables in {export.files:,} Parquet files, {export.bytes / 1e6:,.1f} MB")
+        print(
+            f"{export.folder}: {export.tables} tables in {export.files:,} Parquet files, "
+            f"{export.bytes / 1e6:,.1f} MB"
+        )
     return exits.DONE
 
 
@@ -75,22 +98,41 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     home = prepare_home(settings.home, settings.lock_seconds, completes=False)
     is_restored = restore(outbox_path(home), wall(), NOT_IDEMPOTENT)
     with in_use(home):
-        result = rebuild_warehouse(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, accept_loss=arguments.accept_loss)
+        result = rebuild_warehouse(
+            home, deadline_s=settings.lock_seconds, on_wait=report_waiting, accept_loss=arguments.accept_loss
+        )
     refill(settings)
-    print(f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no request sent")
+    print(
+        f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no "
+        "request sent"
+    )
     if result.since:
         print(
-            f"responses from before {result.since} are kept no longer (MARKETING_KEEP): a checkpoint of the tables stands in for them, and "
-            "fields that this version reads for the first time are empty in what was received before then and never again"
+            f"responses from before {result.since} are kept no longer (MARKETING_KEEP): a checkpoint of the "
+            "tables stands in for them, and "
+            "fields that this version reads for the first time are empty in what was received before then "
+            "and never again"
         )
     if result.damaged:
-        print(f"{result.damaged:,} damaged lines of the load log are set aside; what the old warehouse holds of them is kept")
+        print(
+            f"{result.damaged:,} damaged lines of the load log are set aside; what the old warehouse holds "
+            "of them is kept"
+        )
     if is_restored:
-        print("the outbox was damaged: its copy is in its place, and the next push finds out what was sent since")
+        print(
+            "the outbox was damaged: its copy is in its place, and the next push finds out what "
+            "was sent since"
+        )
     if result.aside:
-        print(f"the damaged one is {result.aside} now, which can be deleted; the models are built by the next `marketing-sync sync`")
+        print(
+            f"the damaged one is {result.aside} now, which can be deleted; the models are built by the next "
+            "`marketing-sync sync`"
+        )
     if result.lost:
-        print(f"started anew, since no copy of the rows could be read: {', '.join(result.lost)}", file=sys.stderr)
+        print(
+            f"started anew, since no copy of the rows could be read: {', '.join(result.lost)}",
+            file=sys.stderr,
+        )
     if result.failed:
         print(f"{result.failed:,} loads could not be applied; sync.loads has the reasons", file=sys.stderr)
     return exits.INCOMPLETE if result.failed else exits.DONE

@@ -1,4 +1,5 @@
-"""`marketing-sync push`: what can be typed to send rows back to the service. Not here: what is then done (`write_back.terminal`)."""
+"""`marketing-sync push`: what can be typed to send rows back to the service. Not here: what is then done
+(`write_back.terminal`)."""
 
 import tomllib
 from collections.abc import Iterable

@@ -1,4 +1,5 @@
-"""`marketing-sync sync`: the nightly sync as one command. Reading begins before Dagster, which takes seconds, is there to record it."""
+"""`marketing-sync sync`: the nightly sync as one command. Reading begins before Dagster, which takes seconds,
+is there to record it."""
 
 import datetime as dt
 from difflib import get_close_matches
@@ -24,7 +25,11 @@ def sync(arguments: Arguments, settings: Settings) -> int:
     return interrupts.stoppable(lambda stop: _sync(arguments, settings, stop))
 
 
-_IN_SANDBOX = "no key is configured: this reads the embedded sandbox; MARKETING_API_URL and MARKETING_API_KEY name a real account"
+_IN_SANDBOX = (
+    "no key is configured: this reads the embedded sandbox; MARKETING_API_URL and "
+    "MARKETING_API_KEY name a "
+    "real account"
+)
 
 
 def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
@@ -42,7 +47,10 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
         stop.then(stop_stages)
         with Progress(reader, is_quiet=arguments.quiet):
             reader.begin()
-            from pipelines.definitions import Following, run_in_dagster  # takes seconds to import: reading has begun
+            from pipelines.definitions import (
+                Following,
+                run_in_dagster,
+            )  # takes seconds to import: reading has begun
 
             following = Following(settings)
             stop.check()
@@ -52,7 +60,12 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
             reader.note_run(run_id, "nightly_sync")
             try_to_export(reader.warehouse, settings.home)
         is_lacking = has_models and not is_published_since(settings, reader.began_by_files)
-        problems = reader.problems() or following.activations.problems or following.lake.problem or following.own.problems
+        problems = (
+            reader.problems()
+            or following.activations.problems
+            or following.lake.problem
+            or following.own.problems
+        )
         code = exits.INCOMPLETE if problems or is_lacking else exits.DONE
         if any(isinstance(session.problem, OtherBusiness) for session in reader.sessions):
             code = exits.WRONG_USE
@@ -68,12 +81,16 @@ def _chosen(names: list[str]) -> list[SourceAsset]:
     """The assets of these names, or which fill tables of these names; all when none is named."""
     if not names:
         return list(SOURCE_ASSETS.values())
-    by_name = {table.name: asset for asset in SOURCE_ASSETS.values() for table in asset.tables} | SOURCE_ASSETS
+    by_name = {
+        table.name: asset for asset in SOURCE_ASSETS.values() for table in asset.tables
+    } | SOURCE_ASSETS
     wanted = [name.removeprefix("source.") for name in names]
     if unknown := [name for name in wanted if name not in by_name]:
         near = [name for each in unknown for name in get_close_matches(each, by_name, 1)]
         meant = f"did you mean {', '.join(near)}? " if near else ""
-        raise SettingsError(f"no asset or table is named {', '.join(unknown)}; {meant}there are {', '.join(sorted(by_name))}")
+        raise SettingsError(
+            f"no asset or table is named {', '.join(unknown)}; {meant}there are {', '.join(sorted(by_name))}"
+        )
     picked = {by_name[name].name for name in wanted}
     return [asset for asset in SOURCE_ASSETS.values() if asset.name in picked]
 

@@ -1,4 +1,5 @@
-"""`marketing-sync ui`: Dagster's web server behind the guard, and its daemon, on loopback, with the home's run history."""
+"""`marketing-sync ui`: Dagster's web server behind the guard, and its daemon, on loopback, with the home's
+run history."""
 
 import os
 import socket
@@ -34,19 +35,35 @@ def _port(text: str) -> int:
     return int(text)
 
 
-@command(Option("port", f"port on 127.0.0.1 (default: {PORT})", int, _port, PORT, "PORT"), is_for_all_shards=True)
+@command(
+    Option("port", f"port on 127.0.0.1 (default: {PORT})", int, _port, PORT, "PORT"), is_for_all_shards=True
+)
 def ui(arguments: Arguments, settings: Settings) -> int:
     """Serves until Ctrl-C."""
-    with listening(arguments.port) as listener, connections(settings) as accounts, dagster_home(settings.home) as dagster:
+    with (
+        listening(arguments.port) as listener,
+        connections(settings) as accounts,
+        dagster_home(settings.home) as dagster,
+    ):
         home = prepare_home(settings.home, settings.lock_seconds)
-        os.environ |= {"MARKETING_HOME": str(home.parent if settings.shard else home), "PYTHONWARNINGS": _IDLE_WARNINGS}
+        os.environ |= {
+            "MARKETING_HOME": str(home.parent if settings.shard else home),
+            "PYTHONWARNINGS": _IDLE_WARNINGS,
+        }
         if settings.is_sandbox:
             os.environ["MARKETING_SANDBOX_URL"] = accounts[0].url
             print(f"no key is configured: the embedded sandbox listens at {accounts[0].url}")
-        print(f"Dagster UI: http://{_HOST}:{arguments.port} in about 10 seconds; Ctrl-C stops it, and the schedule with it", flush=True)
+        print(
+            f"Dagster UI: http://{_HOST}:{arguments.port} in about 10 seconds; Ctrl-C stops it, and the "
+            "schedule with it",
+            flush=True,
+        )
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
             _serve(listener, programs, Path(folder), has_own_dagster=not dagster.is_relative_to(home))
-    return print_error("marketing-sync: a part of Dagster ended by itself, so the UI has ended; start it again", exits.INCOMPLETE)
+    return print_error(
+        "marketing-sync: a part of Dagster ended by itself, so the UI has ended; start it again",
+        exits.INCOMPLETE,
+    )
 
 
 def listening(port: int) -> socket.socket:
@@ -59,12 +76,15 @@ def listening(port: int) -> socket.socket:
     except OSError as problem:
         listener.close()
         why = f"port {port} cannot be used ({problem.strerror})"
-        raise SettingsError(f"{why}: perhaps the UI is open already; otherwise choose another with --port") from None
+        raise SettingsError(
+            f"{why}: perhaps the UI is open already; otherwise choose another with --port"
+        ) from None
     return listener
 
 
 def _serve(listener: socket.socket, programs: Keeper, folder: Path, *, has_own_dagster: bool) -> None:
-    """A server of the code, the daemon and, in this process, the web server. Returns when one of them has ended."""
+    """A server of the code, the daemon and, in this process, the web server. Returns when one of them has
+    ended."""
     code, workspace = folder / "code", folder / "workspace.yaml"
     workspace.write_text(_WORKSPACE.format(socket=code, name=_CODE), encoding="utf-8")
     python = (sys.executable, "-m")
@@ -84,7 +104,11 @@ def _serve(listener: socket.socket, programs: Keeper, folder: Path, *, has_own_d
     programs.start(*python, *DAEMON, f"--workspace={workspace}", "--log-level=warning")
     with web_server(workspace, _REFRESH_MS) as application:
         guarded = Guard(application, listener.getsockname()[1])
-        server = uvicorn.Server(uvicorn.Config(guarded, log_config=None, lifespan="off", timeout_graceful_shutdown=_LAST_REQUESTS_S))
+        server = uvicorn.Server(
+            uvicorn.Config(
+                guarded, log_config=None, lifespan="off", timeout_graceful_shutdown=_LAST_REQUESTS_S
+            )
+        )
 
         def end_with_the_programs() -> None:
             programs.process.wait()

@@ -1,4 +1,5 @@
-"""Charts as small SVG pictures, as wide as a phone, so that two stand side by side; `templates/charts.html` draws their figures."""
+"""Charts as small SVG pictures, as wide as a phone, so that two stand side by side; `templates/charts.html`
+draws their figures."""
 
 import datetime as dt
 import math
@@ -44,9 +45,16 @@ class Column(NamedTuple):
 
 
 def bars(
-    title: str, items: Sequence[Bar], *, axis: Format, unit: float = 1, reference: tuple[float, str] | None = None, top: int = 0
+    title: str,
+    items: Sequence[Bar],
+    *,
+    axis: Format,
+    unit: float = 1,
+    reference: tuple[float, str] | None = None,
+    top: int = 0,
 ) -> Markup:
-    """Labelled bars on one scale from 0, whose ticks are multiples of `unit`, or 0 … `top`. `reference`: a value to compare with, named."""
+    """Labelled bars on one scale from 0, whose ticks are multiples of `unit`, or 0 … `top`. `reference`: a
+    value to compare with, named."""
     most = max([item.value or 0 for item in items] + [reference[0] if reference else 0])
     ticks = list(map(float, range(top + 1))) if top and most <= top else _ticks(0, most, unit=unit)
     mark = _place(reference[0], ticks[-1]) if reference else None
@@ -60,10 +68,24 @@ def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Format) 
     left = _left(ticks, shown)
     first, last = points[0][0], points[-1][0]
     days = max((last - first).days, 1)
-    places = [(_n(left + (on - first).days / days * (WIDTH - left - 5)), _n(_y(value, ticks))) for on, value in points]
+    places = [
+        (_n(left + (on - first).days / days * (WIDTH - left - 5)), _n(_y(value, ticks)))
+        for on, value in points
+    ]
     label = f"from {shown(points[0][1])} on {short_day(first)} to {shown(points[-1][1])} on {short_day(last)}"
     note = f"{label[0].upper()}{label[1:]}."
-    return _drawn("line", title, _track(places), places[-1], (first, last), left, ticks, shown, f"{title}: {label}", note)
+    return _drawn(
+        "line",
+        title,
+        _track(places),
+        places[-1],
+        (first, last),
+        left,
+        ticks,
+        shown,
+        f"{title}: {label}",
+        note,
+    )
 
 
 def sparkline(name: str, values: Sequence[float]) -> Markup:
@@ -72,8 +94,13 @@ def sparkline(name: str, values: Sequence[float]) -> Markup:
     if low == high:
         return Markup()
     step = (_SPARK[0] - 6) / (len(values) - 1)
-    places = [(_n(3 + place * step), _n(3 + (high - value) / (high - low) * (_SPARK[1] - 6))) for place, value in enumerate(values)]
-    return _drawn("sparkline", *_SPARK, f"{name}: from {values[0]:g} to {values[-1]:g}", _track(places), places[-1])
+    places = [
+        (_n(3 + place * step), _n(3 + (high - value) / (high - low) * (_SPARK[1] - 6)))
+        for place, value in enumerate(values)
+    ]
+    return _drawn(
+        "sparkline", *_SPARK, f"{name}: from {values[0]:g} to {values[-1]:g}", _track(places), places[-1]
+    )
 
 
 def columns(title: str, items: Sequence[Column], *, names: tuple[str, str], unit: str) -> Markup:
@@ -83,7 +110,16 @@ def columns(title: str, items: Sequence[Column], *, names: tuple[str, str], unit
     down = _total(names[1], [(item.on, item.down) for item in items])
     since = f"{unit} from {short_day(items[0].on)} on"
     note = _drawn("columns_note", up, down, since)
-    return _drawn("columns", title, items, ticks, _left(ticks, _unsigned), _unsigned, f"{title}: {up}, {down}; {since}", note)
+    return _drawn(
+        "columns",
+        title,
+        items,
+        ticks,
+        _left(ticks, _unsigned),
+        _unsigned,
+        f"{title}: {up}, {down}; {since}",
+        note,
+    )
 
 
 def _total(name: str, values: Sequence[tuple[dt.date, float | None]]) -> str:
@@ -96,7 +132,8 @@ def _total(name: str, values: Sequence[tuple[dt.date, float | None]]) -> str:
 
 
 def stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Markup:
-    """Parts of a whole in one bar over the whole width, from the strongest colour to the faintest; `swatch` says which is which."""
+    """Parts of a whole in one bar over the whole width, from the strongest colour to the faintest; `swatch`
+    says which is which."""
     whole = sum(value for _, value in parts) or 1
     label = "; ".join(f"{name}: {value:,.0f} {unit}, {100 * value / whole:.1f} %" for name, value in parts)
     return _drawn("stack", parts, whole, f"{title}: {label}")
@@ -156,7 +193,11 @@ def _fitting(words: str, beside: str) -> str:
 def _width(words: str) -> float:
     """How wide a text is at most, estimated: pictures have no font to ask."""
     return sum(
-        _WIDEST if unicodedata.east_asian_width(letter) in "WF" or letter in "MW@%" else _CAPITAL if letter.isupper() else _LETTER
+        _WIDEST
+        if unicodedata.east_asian_width(letter) in "WF" or letter in "MW@%"
+        else _CAPITAL
+        if letter.isupper()
+        else _LETTER
         for letter in words
     )
 
@@ -167,7 +208,8 @@ def _y(value: float, ticks: Sequence[float]) -> float:
 
 
 def _ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
-    """Two to six round values that hold the range, multiples of the `unit` in which labels are written, so that no label is rounded."""
+    """Two to six round values that hold the range, multiples of the `unit` in which labels are written, so
+    that no label is rounded."""
     first, last = low / unit, high / unit
     if first == last:
         last += 1

@@ -1,4 +1,5 @@
-"""What the report computes: key figures, the headline. Pure. Not here: SQL (`queries`), looks (`templates/`)."""
+"""What the report computes: key figures, the headline. Pure. Not here: SQL (`queries`), looks
+(`templates/`)."""
 
 import datetime as dt
 import tomllib
@@ -11,15 +12,19 @@ from pipelines.report.formatting import UNKNOWN, change_of, cut, day, number, pl
 from pipelines.report.queries import AccountData, Row, Rows
 
 _CAMPAIGN_DAYS = dt.timedelta(days=90)
-#: A newer campaign is news; how much more or less than usual is worth a word; campaigns in the line below their share.
+#: A newer campaign is news; how much more or less than usual is worth a word; campaigns in the line below
+#: their share.
 _NEWS_DAYS, _LEAST_POINTS, _TREND = dt.timedelta(days=14), 0.01, 12
 
 #: Tiers in the order of worth, with their rule in words.
-TIERS: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["tiers"]
+TIERS: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[
+    "tiers"
+]
 
 
 class Figure(NamedTuple):
-    """One large number: its name, the number as shown, a line below, and a series beside it, oldest first, with what that is."""
+    """One large number: its name, the number as shown, a line below, and a series beside it, oldest first,
+    with what that is."""
 
     name: str
     value: str
@@ -29,15 +34,21 @@ class Figure(NamedTuple):
 
 
 def headline(account: AccountData) -> list[str]:
-    """What a person would say first, in up to three sentences: what left its usual range most, and the newest campaign."""
-    known = [row for row in account.rows["changes"] if row["week"] is not None and row["usual_most"] is not None]
+    """What a person would say first, in up to three sentences: what left its usual range most, and the newest
+    campaign."""
+    known = [
+        row for row in account.rows["changes"] if row["week"] is not None and row["usual_most"] is not None
+    ]
     moved = sorted((row for row in known if row["surprise"]), key=lambda row: -row["surprise"])[:2]
     sentences = [
-        f"{row['name']}: {number(row['week'])} in 7 days, where {number(row['usual_least'])} to {number(row['usual_most'])} are usual."
+        f"{row['name']}: {number(row['week'])} in 7 days, where {number(row['usual_least'])} to "
+        f"{number(row['usual_most'])} are usual."
         for row in moved
     ]
     if known and not moved:
-        sentences.append(f"The last 7 days were as usual: none of the {len(known)} counts left its usual range.")
+        sentences.append(
+            f"The last 7 days were as usual: none of the {len(known)} counts left its usual range."
+        )
     return [*sentences, *_news(account)]
 
 
@@ -45,10 +56,17 @@ def _news(account: AccountData) -> Iterator[str]:
     """Of the newest campaign, when it is new and its openings are known."""
     for row in account.rows["campaigns"][:1]:
         sent, points = row["sent_at"], row["open_rate_over_median"]
-        if sent and points is not None and account.today - sent.astimezone(ZoneInfo(account.zone)).date() <= _NEWS_DAYS:
+        if (
+            sent
+            and points is not None
+            and account.today - sent.astimezone(ZoneInfo(account.zone)).date() <= _NEWS_DAYS
+        ):
             against = f"{abs(100 * points):.1f} points {'more' if points > 0 else 'less'} than usual"
             against = against if abs(points) >= _LEAST_POINTS else "as usual"
-            yield f"“{cut(row['subject'] or '(no subject)', 60)}”, sent {day(sent)}, was opened by {share(row['open_rate'])}: {against}."
+            yield (
+                f"“{cut(row['subject'] or '(no subject)', 60)}”, sent {day(sent)}, was opened by "
+                f"{share(row['open_rate'])}: {against}."
+            )
 
 
 def key_figures(account: AccountData) -> list[Figure]:
@@ -61,14 +79,28 @@ def _contacts(account: AccountData) -> Figure:
     reachable = sum(row["addresses"] for row in tiers if row["engagement_tier"] != "unreachable")
     weeks = {row["name"]: row["week"] for row in account.rows["changes"]}
     joined, left = weeks.get("Contacts joined"), weeks.get("Contacts left")
-    below = f"{change_of(joined - left)} contacts in 7 days" if tiers and joined is not None and left is not None else ""
-    trend = tuple(row["member_count"] for row in account.rows["days"][-_CAMPAIGN_DAYS.days :] if row["member_count"] is not None)
-    return Figure("Reachable people", number(reachable) if tiers else UNKNOWN, below, trend, "all contacts, 90 days")
+    below = (
+        f"{change_of(joined - left)} contacts in 7 days"
+        if tiers and joined is not None and left is not None
+        else ""
+    )
+    trend = tuple(
+        row["member_count"]
+        for row in account.rows["days"][-_CAMPAIGN_DAYS.days :]
+        if row["member_count"] is not None
+    )
+    return Figure(
+        "Reachable people", number(reachable) if tiers else UNKNOWN, below, trend, "all contacts, 90 days"
+    )
 
 
 def _openings(account: AccountData) -> Figure:
     first, zone = account.today - _CAMPAIGN_DAYS, ZoneInfo(account.zone)
-    known = [row for row in account.rows["campaigns"] if row["opened_count"] is not None and row["delivered_count"] is not None]
+    known = [
+        row
+        for row in account.rows["campaigns"]
+        if row["opened_count"] is not None and row["delivered_count"] is not None
+    ]
     dated = [(row, row["sent_at"] or row["created_at"]) for row in known]
     recent = [row for row, moment in dated if moment and moment.astimezone(zone).date() > first]
     opened, delivered = total(recent, "opened_count"), total(recent, "delivered_count")
@@ -76,18 +108,28 @@ def _openings(account: AccountData) -> Figure:
     rates = [row["open_rate"] for row, _ in dated if row["open_rate"] is not None]
     trend = tuple(reversed(rates[:_TREND]))
     rate = opened / delivered if delivered else None
-    return Figure("Messages opened", share(rate), f"{below} in 90 days", trend, f"the last {len(trend)} campaigns")
+    return Figure(
+        "Messages opened", share(rate), f"{below} in 90 days", trend, f"the last {len(trend)} campaigns"
+    )
 
 
 def _rating(account: AccountData) -> Figure:
-    rated = [row for row in account.rows["channels"] if row["average_rating"] is not None and row["review_count"]]
+    rated = [
+        row for row in account.rows["channels"] if row["average_rating"] is not None and row["review_count"]
+    ]
     reviews = total(rated, "review_count")
     mean = sum(row["average_rating"] * row["review_count"] for row in rated) / reviews if reviews else None
-    return Figure("Rating on review sites", rating(mean), f"of 5, {plural(int(reviews), 'review')}" if reviews else "no rated reviews")
+    return Figure(
+        "Rating on review sites",
+        rating(mean),
+        f"of 5, {plural(int(reviews), 'review')}" if reviews else "no rated reviews",
+    )
 
 
 def _coupons(account: AccountData) -> Figure:
-    issued, redeemed = (total(account.rows["coupons"], column) for column in ("issued_count", "redeemed_count"))
+    issued, redeemed = (
+        total(account.rows["coupons"], column) for column in ("issued_count", "redeemed_count")
+    )
     below = f"{number(redeemed)} of {number(issued)}" if issued else "none issued"
     return Figure("Coupons redeemed", share(redeemed / issued if issued else None), below)
 
@@ -97,7 +139,8 @@ def total(rows: Rows, column: str) -> float:
 
 
 def tiers_of(account: AccountData) -> dict[str, int]:
-    """How many addresses are in each tier, in the order of worth; tiers that this version does not know come last."""
+    """How many addresses are in each tier, in the order of worth; tiers that this version does not know come
+    last."""
     counts = {row["engagement_tier"]: row["addresses"] for row in account.rows["tiers"]}
     return {tier: counts.get(tier, 0) for tier in [*TIERS, *counts]} if counts else {}
 

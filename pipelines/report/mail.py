@@ -1,4 +1,5 @@
-"""The report behind each publishing: made, mailed at most once a night or week; unusual days are posted. Not here: texts (`figures`)."""
+"""The report behind each publishing: made, mailed at most once a night or week; unusual days are posted. Not
+here: texts (`figures`)."""
 
 import datetime as dt
 import hashlib
@@ -26,7 +27,8 @@ from warehouse.publish import published_path, schema_changes
 
 log = logging.getLogger(__name__)
 
-#: How long each step of the conversation may take; the ports of its kinds; what the file is called that notes the night of a mail.
+#: How long each step of the conversation may take; the ports of its kinds; what the file is called that notes
+#: the night of a mail.
 _STEP_S, _PORTS, _MARK = 20.0, {"tls": 465, "starttls": 587, "off": 25}, "mailed-"
 #: How old an unusual day or a schema change may be that is new.
 _RECENT = dt.timedelta(days=3)
@@ -35,7 +37,8 @@ _REFUSED = (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused, smtpli
 
 
 class Reports:
-    """`mailed` is what became of the newest report's mail, empty where none was due; `is_lost` when something went wrong with it."""
+    """`mailed` is what became of the newest report's mail, empty where none was due; `is_lost` when something
+    went wrong with it."""
 
     def __init__(self) -> None:
         self.mailed, self.is_lost = "", False
@@ -67,19 +70,31 @@ def _post_unusual_days(settings: Settings, report: ReportData, folder: Path) -> 
 
 
 def _post_schema_changes(settings: Settings, folder: Path) -> None:
-    """How the service's responses, and what is published, differed in the last days from what they were before."""
+    """How the service's responses, and what is published, differed in the last days from what they were
+    before."""
     oldest = utc_now().date() - _RECENT
     changes = schema_changes(published_path(settings.home), f"noticed_at >= date '{oldest}'")
-    found = [(at.date(), line, f"{f'account {account}' if account else 'published file'}, {line}") for account, at, line in changes]
+    found = [
+        (at.date(), line, f"{f'account {account}' if account else 'published file'}, {line}")
+        for account, at, line in changes
+    ]
     _post_once(settings, folder, "schema changes", found, oldest)
 
 
-def _post_once(settings: Settings, folder: Path, title: str, found: Sequence[tuple[dt.date, str, str]], oldest: dt.date) -> None:
-    """Post (day, what tells it apart, sentence) to the alert address, each once, in one message. Marks are set before, as of mails."""
+def _post_once(
+    settings: Settings, folder: Path, title: str, found: Sequence[tuple[dt.date, str, str]], oldest: dt.date
+) -> None:
+    """Post (day, what tells it apart, sentence) to the alert address, each once, in one message. Marks are
+    set before, as of mails."""
     prefix, new = {"unusual days": "unusual-", "schema changes": "changed-"}[title], dict[Path, str]()
     for day_on, key, sentence in found:
         with suppress(FileExistsError):
-            os.close(create(mark := folder / f"{prefix}{day_on}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}"))
+            os.close(
+                create(
+                    mark := folder
+                    / f"{prefix}{day_on}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}"
+                )
+            )
             new[mark] = sentence
     if new and not try_to_post(settings, {"text": "\n".join([f"marketing-sync: {title}", *new.values()])}):
         for mark in new:
@@ -90,7 +105,8 @@ def _post_once(settings: Settings, folder: Path, title: str, found: Sequence[tup
 
 
 def _mail(settings: Settings, report: ReportData, folder: Path) -> str:
-    """Send it, where it is due. The mark is set before: a process that is killed meanwhile rather sends nothing than the same twice."""
+    """Send it, where it is due. The mark is set before: a process that is killed meanwhile rather sends
+    nothing than the same twice."""
     before, period = sorted(folder.glob(f"{_MARK}*")), _period(settings, report)
     if period is None or any(path.name >= f"{_MARK}{period}" for path in before):
         return ""
@@ -105,7 +121,9 @@ def _mail(settings: Settings, report: ReportData, folder: Path) -> str:
             refused = server.send_message(message)
     except Exception as problem:
         if is_sending and not isinstance(problem, _REFUSED):
-            raise OSError(f"{_reason(settings, problem)}; it may have arrived, so it is not sent again") from None
+            raise OSError(
+                f"{_reason(settings, problem)}; it may have arrived, so it is not sent again"
+            ) from None
         mark.unlink()
         raise
     for older in before:
@@ -116,7 +134,8 @@ def _mail(settings: Settings, report: ReportData, folder: Path) -> str:
 
 
 def _period(settings: Settings, report: ReportData) -> dt.date | None:
-    """The night of the newest data, by the calendar of the schedule; the weekday at or before it where mails are weekly."""
+    """The night of the newest data, by the calendar of the schedule; the weekday at or before it where mails
+    are weekly."""
     newest = max((account.as_of for account in report.accounts if account.as_of), default=None)
     night = newest.astimezone(ZoneInfo(settings.schedule_timezone)).date() if newest else None
     if night is None or settings.mail_on not in WEEKDAYS:
@@ -126,9 +145,16 @@ def _period(settings: Settings, report: ReportData) -> dt.date | None:
 
 @contextmanager
 def _server(settings: Settings) -> Iterator[smtplib.SMTP]:
-    place, trusted = (settings.mail_host, settings.mail_port or _PORTS[settings.mail_tls]), ssl.create_default_context()
+    place, trusted = (
+        (settings.mail_host, settings.mail_port or _PORTS[settings.mail_tls]),
+        ssl.create_default_context(),
+    )
     is_secret = settings.mail_tls == "tls"
-    server = smtplib.SMTP_SSL(*place, timeout=_STEP_S, context=trusted) if is_secret else smtplib.SMTP(*place, timeout=_STEP_S)
+    server = (
+        smtplib.SMTP_SSL(*place, timeout=_STEP_S, context=trusted)
+        if is_secret
+        else smtplib.SMTP(*place, timeout=_STEP_S)
+    )
     with closing(server):
         if settings.mail_tls == "starttls":
             server.starttls(context=trusted)
@@ -141,11 +167,21 @@ def _server(settings: Settings) -> Iterator[smtplib.SMTP]:
 
 def _message(settings: Settings, report: ReportData) -> EmailMessage:
     accounts, message, templates = report.accounts, EmailMessage(), environment()
-    whose = " ".join(plain(accounts[0].title).split()) if len(accounts) == 1 else plural(len(accounts), "account")
-    text, html = (made.get_template(name) for made, name in ((templates.overlay(autoescape=False), "mail.txt"), (templates, "mail.html")))
+    whose = (
+        " ".join(plain(accounts[0].title).split()) if len(accounts) == 1 else plural(len(accounts), "account")
+    )
+    text, html = (
+        made.get_template(name)
+        for made, name in ((templates.overlay(autoescape=False), "mail.txt"), (templates, "mail.html"))
+    )
     message["From"], message["To"] = settings.mail_from, ", ".join(settings.mail_to)
-    message["Subject"] = f"{cut(whose, 60)}: marketing report for {day(max(account.today for account in accounts))}"
-    message["Date"], message["Message-ID"] = format_datetime(utc_now()), make_msgid(domain=settings.mail_from.rpartition("@")[2])
+    message["Subject"] = (
+        f"{cut(whose, 60)}: marketing report for {day(max(account.today for account in accounts))}"
+    )
+    message["Date"], message["Message-ID"] = (
+        format_datetime(utc_now()),
+        make_msgid(domain=settings.mail_from.rpartition("@")[2]),
+    )
     message["Auto-Submitted"] = "auto-generated"  # nobody's holiday note answers it
     message.set_content(readable(text.render(report=report)))
     message.add_alternative(readable(html.render(report=report)), subtype="html")
@@ -155,10 +191,22 @@ def _message(settings: Settings, report: ReportData) -> EmailMessage:
 
 def _reason(settings: Settings, problem: Exception) -> str:
     """In a line, without the password and addresses, whatever the server says."""
-    refusals: list[tuple[Any, Any]] = list(problem.recipients.values()) if isinstance(problem, smtplib.SMTPRecipientsRefused) else []
-    code, said = refusals[0] if refusals else (getattr(problem, "smtp_code", ""), getattr(problem, "smtp_error", str(problem)))
+    refusals: list[tuple[Any, Any]] = (
+        list(problem.recipients.values()) if isinstance(problem, smtplib.SMTPRecipientsRefused) else []
+    )
+    code, said = (
+        refusals[0]
+        if refusals
+        else (getattr(problem, "smtp_code", ""), getattr(problem, "smtp_error", str(problem)))
+    )
     words = said.decode(errors="replace") if isinstance(said, bytes) else said
-    whom = f"refused for {len(refusals)} of {plural(len(settings.mail_to), 'address', 'addresses')}: " if refusals else ""
+    whom = (
+        f"refused for {len(refusals)} of {plural(len(settings.mail_to), 'address', 'addresses')}: "
+        if refusals
+        else ""
+    )
     line = " ".join(plain(f"{whom}{code} {words or type(problem).__name__}").split())
-    redacted = Redactor(settings.mail_password).redact(line.encode()).decode() if settings.mail_password else line
+    redacted = (
+        Redactor(settings.mail_password).redact(line.encode()).decode() if settings.mail_password else line
+    )
     return without_addresses(cut(redacted, 300))

@@ -1,4 +1,5 @@
-"""The rows of the report, from the published file by the queries in `sql/`. Not here: figures (`figures`), looks (`templates/`)."""
+"""The rows of the report, from the published file by the queries in `sql/`. Not here: figures (`figures`),
+looks (`templates/`)."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,10 @@ Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
 #: Name → the query for the rows of one `$account`; the variable `today` is its date of today.
-QUERIES = {path.stem: path.read_text(encoding="utf-8") for path in sorted(Path(__file__).with_name("sql").glob("*.sql"))}
+QUERIES = {
+    path.stem: path.read_text(encoding="utf-8")
+    for path in sorted(Path(__file__).with_name("sql").glob("*.sql"))
+}
 
 #: Columns of these queries that are personal.
 _PERSONAL = frozenset({"username", "email", "phone", "inquiry", "reason"})
@@ -27,7 +31,8 @@ _PERSONAL = frozenset({"username", "email", "phone", "inquiry", "reason"})
 
 @dataclass(frozen=True, slots=True)
 class AccountData:
-    """Everything that the report shows of one account, `made_at`; `today` is the account's date of its newest response."""
+    """Everything that the report shows of one account, `made_at`; `today` is the account's date of its newest
+    response."""
 
     name: str
     as_of: dt.datetime | None
@@ -40,10 +45,13 @@ class AccountData:
     @property
     def title(self) -> str:
         """The business's name, else the account's."""
-        return next((str(row["business_name"]) for row in self.rows["business"] if row["business_name"]), self.name)
+        return next(
+            (str(row["business_name"]) for row in self.rows["business"] if row["business_name"]), self.name
+        )
 
     def is_read(self, subject: str, *parts: str) -> bool:
-        """Whether the subject, and what there is of its parts, was read completely: only then an absence is known."""
+        """Whether the subject, and what there is of its parts, was read completely: only then an absence is
+        known."""
         read = {row["subject"]: row["coverage_rate"] for row in self.rows["freshness"]}
         return read.get(subject) == 1 and all(read.get(part) in (1, None) for part in parts)
 
@@ -57,25 +65,39 @@ class ReportData:
 
 
 def read_report(path: Path, now: dt.datetime) -> ReportData:
-    """The report's data from the published file, as it is `now`; a model not in it has no rows. NothingPublished when there is none."""
+    """The report's data from the published file, as it is `now`; a model not in it has no rows.
+    NothingPublished when there is none."""
     published = facts(path)
     if published is None:
         raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`")
-    with duckdb.connect(str(path), read_only=True, config={"autoinstall_known_extensions": False}) as connection:
+    with duckdb.connect(
+        str(path), read_only=True, config={"autoinstall_known_extensions": False}
+    ) as connection:
         rows(connection, "set timezone = 'UTC'")
         return report_of(connection, published, now)
 
 
 def report_of(connection: duckdb.DuckDBPyConnection, published: Published, now: dt.datetime) -> ReportData:
     """The same from a connection whose time zone is UTC."""
-    newest = rows(connection, "select account, max(as_of) from sync.coverage group by account order by account")
-    return ReportData(published, [_account(connection, name, as_of, published, now) for name, as_of in newest])
+    newest = rows(
+        connection, "select account, max(as_of) from sync.coverage group by account order by account"
+    )
+    return ReportData(
+        published, [_account(connection, name, as_of, published, now) for name, as_of in newest]
+    )
 
 
 def _account(
-    connection: duckdb.DuckDBPyConnection, name: str, as_of: dt.datetime | None, published: Published, now: dt.datetime
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    as_of: dt.datetime | None,
+    published: Published,
+    now: dt.datetime,
 ) -> AccountData:
-    zone = next((str(row["timezone"]) for row in _rows(connection, QUERIES["business"], name) if row["timezone"]), "UTC")
+    zone = next(
+        (str(row["timezone"]) for row in _rows(connection, QUERIES["business"], name) if row["timezone"]),
+        "UTC",
+    )
     today = (as_of or published.published_at).astimezone(ZoneInfo(zone)).date()
     rows(connection, f"set variable today = date '{today}'")
     found = {key: _rows(connection, sql, name) for key, sql in QUERIES.items()}
@@ -86,11 +108,14 @@ def impersonal(report: ReportData) -> ReportData:
     """The same without personal data, whatever is published: to leave this machine."""
 
     def clean(row: Row) -> Row:
-        kept = {name: without_addresses(value) if isinstance(value, str) else value for name, value in row.items()}
+        kept = {
+            name: without_addresses(value) if isinstance(value, str) else value for name, value in row.items()
+        }
         return kept | dict.fromkeys(_PERSONAL & row.keys())
 
     accounts = [
-        replace(each, has_texts=False, rows={key: [*map(clean, found)] for key, found in each.rows.items()}) for each in report.accounts
+        replace(each, has_texts=False, rows={key: [*map(clean, found)] for key, found in each.rows.items()})
+        for each in report.accounts
     ]
     return ReportData(replace(report.published, personal_data=PersonalData.DROP), accounts)
 

@@ -1,4 +1,5 @@
-"""The whole page, from the data of all accounts to one HTML document: the templates, what they may call, and each account's charts."""
+"""The whole page, from the data of all accounts to one HTML document: the templates, what they may call, and
+each account's charts."""
 
 import contextlib
 import datetime as dt
@@ -26,10 +27,23 @@ from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import published_path
 
 #: What no document may hold, and what turns the direction of all text behind it.
-_UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_UNFIT = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 _TEMPLATES = Path(__file__).parent / "templates"
 _GROWTH_DAYS, _CAMPAIGNS = 90, 10
-_FILTERS = ("number", "share", "rating", "change_of", "points", "day", "plural", "cut", "without_blank_lines", "network")
+_FILTERS = (
+    "number",
+    "share",
+    "rating",
+    "change_of",
+    "points",
+    "day",
+    "plural",
+    "cut",
+    "without_blank_lines",
+    "network",
+)
 
 
 def render(report: ReportData) -> str:
@@ -39,7 +53,8 @@ def render(report: ReportData) -> str:
 
 
 def readable(text: str) -> str:
-    """Without what no document may hold: nothing of markup is made of it, since every text is escaped before."""
+    """Without what no document may hold: nothing of markup is made of it, since every text is escaped
+    before."""
     return _UNFIT.sub("", text)
 
 
@@ -63,7 +78,14 @@ def environment() -> Environment:
     )
     made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    functions = (charts.swatch, charts.strength, charts.sparkline, key_figures, figures.headline, figures.tiers_of)
+    functions = (
+        charts.swatch,
+        charts.strength,
+        charts.sparkline,
+        key_figures,
+        figures.headline,
+        figures.tiers_of,
+    )
     made.globals |= {function.__name__: function for function in (*functions, as_of, standstill, pictures_of)}
     made.globals |= {"TIERS": figures.TIERS, "one_day": dt.timedelta(days=1)}
     return made
@@ -72,7 +94,9 @@ def environment() -> Environment:
 def as_of(account: AccountData) -> str:
     if account.as_of is None:
         return "no data yet"
-    local, until = (moment.astimezone(ZoneInfo(account.zone)) for moment in (account.as_of, account.as_of + FRESH_FOR))
+    local, until = (
+        moment.astimezone(ZoneInfo(account.zone)) for moment in (account.as_of, account.as_of + FRESH_FOR)
+    )
     shown = f"data as of {short_day(local)}, {local:%H:%M} {account.zone}"
     return f"{shown}, current until {short_day(until)}, {until:%H:%M}"
 
@@ -81,9 +105,16 @@ def pictures_of(account: AccountData) -> dict[str, Markup | None]:
     """Every chart of the account; None where it has nothing to show."""
     campaigns = account.rows["campaigns"][:_CAMPAIGNS]
     weeks, reacting = account.rows["weeks"], account.rows["lifecycle_weeks"]
-    rated = [(row["channel"], row["average_rating"]) for row in account.rows["channels"] if row["average_rating"] is not None]
+    rated = [
+        (row["channel"], row["average_rating"])
+        for row in account.rows["channels"]
+        if row["average_rating"] is not None
+    ]
     ratings = [charts.Bar(channel, average, rating(average)) for channel, average in rated]
-    regained = [charts.Bar(row["message"], row["won_back"], number(row["won_back"])) for row in account.rows["lifecycle_regained"]]
+    regained = [
+        charts.Bar(row["message"], row["won_back"], number(row["won_back"]))
+        for row in account.rows["lifecycle_regained"]
+    ]
     tiers = [(tier.capitalize(), people) for tier, people in figures.tiers_of(account).items()]
     return {
         "opened": _campaigns("Opened, share of delivered messages", campaigns, "open_rate"),
@@ -91,18 +122,34 @@ def pictures_of(account: AccountData) -> dict[str, Markup | None]:
         **_growth(account),
         "tiers": charts.stack("People by tier", tiers, unit="people") if tiers else None,
         "reacting": _columns(
-            "Began and stopped to react, by week", reacting, {"gained": "began or came back", "lost": "turned at risk"}, "people"
+            "Began and stopped to react, by week",
+            reacting,
+            {"gained": "began or came back", "lost": "turned at risk"},
+            "people",
         ),
-        "regained": charts.bars("Came back after a message, 13 weeks", regained, axis=number) if regained else None,
-        "reviews": _columns("Good and bad reviews on the feedback page, by week", weeks, {"good": "good", "bad": "bad"}, "reviews"),
-        "ratings": charts.bars("Average rating on review sites, of 5", ratings, axis=number, top=5) if ratings else None,
+        "regained": charts.bars("Came back after a message, 13 weeks", regained, axis=number)
+        if regained
+        else None,
+        "reviews": _columns(
+            "Good and bad reviews on the feedback page, by week",
+            weeks,
+            {"good": "good", "bad": "bad"},
+            "reviews",
+        ),
+        "ratings": charts.bars("Average rating on review sites, of 5", ratings, axis=number, top=5)
+        if ratings
+        else None,
         "coupons": _coupons(account.rows["coupons"]),
     }
 
 
 def _campaigns(title: str, rows: Rows, column: str) -> Markup | None:
     known = [row[column] for row in rows if row[column] is not None]
-    usual = (statistics.median(known), f"median of these {share(statistics.median(known))}") if len(known) > 2 else None
+    usual = (
+        (statistics.median(known), f"median of these {share(statistics.median(known))}")
+        if len(known) > 2
+        else None
+    )
     items = [charts.Bar(row["subject"] or "(no subject)", row[column], share(row[column])) for row in rows]
     return charts.bars(title, items, axis=whole_share, unit=0.01, reference=usual) if items else None
 
@@ -114,9 +161,14 @@ def _growth(account: AccountData) -> dict[str, Markup | None]:
     if not days:
         return {"contacts": None, "movement": None}
     return {
-        "contacts": charts.line("Contacts", [(row["day_on"], row["member_count"]) for row in days], shown=number),
+        "contacts": charts.line(
+            "Contacts", [(row["day_on"], row["member_count"]) for row in days], shown=number
+        ),
         "movement": _columns(
-            "Contacts that joined and left, by week", account.rows["weeks"], {"joined": "joined", "gone": "left"}, "contacts"
+            "Contacts that joined and left, by week",
+            account.rows["weeks"],
+            {"joined": "joined", "gone": "left"},
+            "contacts",
         ),
     }
 
@@ -126,7 +178,11 @@ def _columns(title: str, rows: Rows, names: dict[str, str], unit: str) -> Markup
     up, down = names
     weeks = [charts.Column(row["begins_on"], row[up], row[down]) for row in rows]
     known = list(dropwhile(lambda week: week.up is None and week.down is None, weeks))
-    return charts.columns(title, known, names=(names[up], names[down]), unit=unit) if any(week.up or week.down for week in known) else None
+    return (
+        charts.columns(title, known, names=(names[up], names[down]), unit=unit)
+        if any(week.up or week.down for week in known)
+        else None
+    )
 
 
 def _coupons(rows: Rows) -> Markup | None:
@@ -142,7 +198,8 @@ def _coupons(rows: Rows) -> Markup | None:
 
 
 def write_report(home: Path) -> tuple[Path, ReportData]:
-    """Make the report of what is published: where it stands, and what it is made of. Raises NothingPublished."""
+    """Make the report of what is published: where it stands, and what it is made of. Raises
+    NothingPublished."""
     with stage("report"):
         report = read_report(published_path(home), utc_now())
         html, path = render(report), home / "report" / "index.html"
@@ -155,13 +212,19 @@ def write_report(home: Path) -> tuple[Path, ReportData]:
 
 
 def preview(report: ReportData) -> str:
-    """Per account, by its name in the settings, its figures and what changed: nothing that the service's texts could bring in."""
+    """Per account, by its name in the settings, its figures and what changed: nothing that the service's
+    texts could bring in."""
     parts = []
     for account in report.accounts:
-        shown = [f"- {figure.name}: **{figure.value}** {figure.below}".rstrip() for figure in key_figures(account)]
+        shown = [
+            f"- {figure.name}: **{figure.value}** {figure.below}".rstrip() for figure in key_figures(account)
+        ]
         rows = [("", "yesterday", "7 days", "against the 7 before"), ("---", "--:", "--:", "--:")]
         changes = account.rows["changes"]
-        rows += [(one["name"], number(one["yesterday"]), number(one["week"]), change_of(one["difference"])) for one in changes]
+        rows += [
+            (one["name"], number(one["yesterday"]), number(one["week"]), change_of(one["difference"]))
+            for one in changes
+        ]
         lines = [f"| {' | '.join(cells)} |" for cells in rows]
         parts.append("\n".join([f"**{account.name}**, {day(account.today)}", "", *shown, "", *lines]))
     return "\n\n".join(parts) or "Nothing has been read yet."

@@ -1,8 +1,8 @@
-"""How the account stands: what the warehouse knows of its lists and contacts, and over it what was sent since that was read.
+"""How the account stands: what the warehouse knows of its lists and contacts, and over it what was sent since
+that was read.
 
-Belongs here: queries to the tables, many contacts at once, with their rows as values; who a row is about; how a contact stands
-on a list. Not here: what a push makes of it (`kinds`).
-"""
+Belongs here: queries to the tables, many contacts at once, with their rows as values; who a row is about; how
+a contact stands on a list. Not here: what a push makes of it (`kinds`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ _NIGHT_S = 26 * 3600
 
 @dataclass(frozen=True)
 class Lists:
-    """`names`: list id → name. `fields`: list id → field id → label. `by_name`: name, case and outer blanks aside → ids."""
+    """`names`: list id → name. `fields`: list id → field id → label. `by_name`: name, case and outer blanks
+    aside → ids."""
 
     names: Mapping[int, str]
     fields: Mapping[int, Mapping[str, str]]
@@ -66,7 +67,12 @@ class Lists:
     def field_names(self) -> list[str]:
         """Labels, then ids, of all lists' fields, each once."""
         many = [labels for list_id, labels in self.fields.items() if list_id in self.names]
-        return list(dict.fromkeys([label for labels in many for label in labels.values()] + [one for labels in many for one in labels]))
+        return list(
+            dict.fromkeys(
+                [label for labels in many for label in labels.values()]
+                + [one for labels in many for one in labels]
+            )
+        )
 
     def one(self, cell: Cell, what: str = "the list") -> int:
         """The list that a cell names by id or name."""
@@ -76,7 +82,8 @@ class Lists:
         return found[0]
 
     def several(self, cell: Cell, what: str = "the list") -> tuple[int, ...]:
-        """The lists that a cell names by ids or names, each once: one, or several with commas or semicolons between them."""
+        """The lists that a cell names by ids or names, each once: one, or several with commas or semicolons
+        between them."""
         text = text_of(cell)
         if text is None:
             raise BadValue(f"{what} is missing")
@@ -103,18 +110,24 @@ class Lists:
             return int(plain)
         found = self.by_name.get(_key(word), ())
         if len(found) > 1:
-            raise BadValue(f"{len(found)} lists are called {shown(word)}: name the list by its id, {' or '.join(map(str, found))}")
+            raise BadValue(
+                f"{len(found)} lists are called {shown(word)}: name the list by its id, "
+                f"{' or '.join(map(str, found))}"
+            )
         return found[0] if found else None
 
     def columns_of(self, list_id: int, titles: Iterable[str]) -> dict[str, str]:
-        """Column title → the list's field that it names, by id or label. BadValue when a label is not the only one."""
+        """Column title → the list's field that it names, by id or label. BadValue when a label is not the
+        only one."""
         named = _fields_by_name(self.fields.get(list_id, {}))
         found: dict[str, str] = {}
         for title in titles:
             same = named.get(fold(title), [])
             if len(same) > 1:
                 name = shown(self.names[list_id])
-                raise BadValue(f"list {name} has {len(same)} fields {shown(title)}: name the column by the field's id")
+                raise BadValue(
+                    f"list {name} has {len(same)} fields {shown(title)}: name the column by the field's id"
+                )
             if same:
                 found[title] = same[0]
         if len(set(found.values())) < len(found):
@@ -127,7 +140,8 @@ def _key(name: str) -> str:
 
 
 def _fields_by_name(labels: Mapping[str, str]) -> dict[str, list[str]]:
-    """The fields of a list by their ids and labels, as `fold` has them; ids go before labels. `labels`: field id → label."""
+    """The fields of a list by their ids and labels, as `fold` has them; ids go before labels. `labels`: field
+    id → label."""
     found: dict[str, list[str]] = {}
     for field_id, label in labels.items():
         found.setdefault(fold(label), []).append(field_id)
@@ -138,7 +152,8 @@ def _fields_by_name(labels: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 class Member(NamedTuple):
-    """One contact on one list. `fields`: custom-field values as JSON text, None when they were not requested or not shown."""
+    """One contact on one list. `fields`: custom-field values as JSON text, None when they were not requested
+    or not shown."""
 
     contact_id: int
     list_id: int
@@ -148,7 +163,8 @@ class Member(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One event in a contact's timeline, in unix seconds; `texts`: its snippet, and the values of its details."""
+    """One event in a contact's timeline, in unix seconds; `texts`: its snippet, and the values of its
+    details."""
 
     contact_id: int
     at: int
@@ -157,10 +173,9 @@ class Event(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """One account. `zone`: its time zone. `as_of`: list → when all its contacts were last read, in the order of requests
-    (`exchange.order_of`), and `read_at` in unix seconds. `is_all_known`: the contacts of every list were read, so that an id that is not
-    among them belongs to nobody.
-    """
+    """One account. `zone`: its time zone. `as_of`: list → when all its contacts were last read, in the order
+    of requests (`exchange.order_of`), and `read_at` in unix seconds. `is_all_known`: the contacts of every
+    list were read, so that an id that is not among them belongs to nobody."""
 
     settings: Settings
     account: str
@@ -171,11 +186,18 @@ class Known:
     is_all_known: bool = False
 
     def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
-        """Contacts by the normal form of the address, those without any left out; of each address active ones first, then the oldest."""
-        return self._members(addresses, "varchar", "c.email_normalized = keys.key", "c.custom_fields" if with_fields else "null")
+        """Contacts by the normal form of the address, those without any left out; of each address active ones
+        first, then the oldest."""
+        return self._members(
+            addresses,
+            "varchar",
+            "c.email_normalized = keys.key",
+            "c.custom_fields" if with_fields else "null",
+        )
 
     def refusing(self, addresses: Iterable[str]) -> dict[tuple[str, int], set[str]]:
-        """Address and list → the last statuses of those who were unsubscribed or bounced when they were last seen there."""
+        """Address and list → the last statuses of those who were unsubscribed or bounced when they were last
+        seen there."""
         found: dict[tuple[str, int], set[str]] = {}
         for key, list_id, code in self._query(dict.fromkeys(addresses), "varchar", _QUERIES["refusing"]):
             found.setdefault((key, list_id), set()).add(STATUSES[code])
@@ -189,8 +211,12 @@ class Known:
         """Contacts by id, one entry per list, those that do not exist left out."""
         return self._members(ids, "bigint", "c.contact_id = keys.key", "null")
 
-    def _members(self, keys: Iterable[Any], key_type: str, condition: str, fields: str) -> dict[Any, list[Member]]:
-        rows = self._query(dict.fromkeys(keys), key_type, _QUERIES["members"].format(fields=fields, condition=condition))
+    def _members(
+        self, keys: Iterable[Any], key_type: str, condition: str, fields: str
+    ) -> dict[Any, list[Member]]:
+        rows = self._query(
+            dict.fromkeys(keys), key_type, _QUERIES["members"].format(fields=fields, condition=condition)
+        )
         found: dict[Any, list[Member]] = {}
         for key, *member in rows:
             found.setdefault(key, []).append(Member._make(member))
@@ -203,13 +229,15 @@ class Known:
 
     def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Event]:
         """Events of contacts in the same minute as these (contact id, unix seconds)."""
-        rows = self._query({(contact_id, at // 60) for contact_id, at in moments}, "bigint[]", _QUERIES["timelines"])
+        rows = self._query(
+            {(contact_id, at // 60) for contact_id, at in moments}, "bigint[]", _QUERIES["timelines"]
+        )
         return [Event(*row) for row in rows]
 
     def _query(self, keys: Collection[Any], key_type: str, sql: str) -> Iterable[tuple[Any, ...]]:
-        """The rows of a query on a table `keys` with one column `key`; none when it is empty. The keys go as JSON: for a table of Python's,
-        DuckDB imports pandas where it is installed, which takes longer than the query.
-        """
+        """The rows of a query on a table `keys` with one column `key`; none when it is empty. The keys go as
+        JSON: for a table of Python's, DuckDB imports pandas where it is installed, which takes longer than
+        the query."""
         if not keys:
             return ()
         table = f"with keys as (select (value ->> '$')::{key_type} as key from json_each($keys))"  # noqa: S608
@@ -219,35 +247,50 @@ class Known:
         return zip(*(column.to_pylist() for column in found.columns), strict=True)
 
     def read_on(self, list_id: int | None = None) -> str:
-        """When the list's contacts were last read (of all lists: the oldest reading), in the account's time, for what depends on it."""
+        """When the list's contacts were last read (of all lists: the oldest reading), in the account's time,
+        for what depends on it."""
         found = [at for each, at in self.read_at.items() if list_id in (None, each)]
-        return dt.datetime.fromtimestamp(min(found), self.zone).strftime("%Y-%m-%d %H:%M") if found else "never"
+        return (
+            dt.datetime.fromtimestamp(min(found), self.zone).strftime("%Y-%m-%d %H:%M") if found else "never"
+        )
 
 
 def load_known(settings: Settings, account: str) -> Known:
-    """What the warehouse knows of the account. Raises InputError when business or lists were never read, and what
-    `warehouse.connection.connect` raises.
-    """
+    """What the warehouse knows of the account. Raises InputError when business or lists were never read, and
+    what `warehouse.connection.connect` raises."""
     try:
         with _connected(settings) as connection:
             basics = [_QUERIES[name] for name in ("business", "lists", "fields", "read")]
-            business, lists, fields, read = (connection.execute(sql, {"account": account}).fetchall() for sql in basics)
+            business, lists, fields, read = (
+                connection.execute(sql, {"account": account}).fetchall() for sql in basics
+            )
     except (NoWarehouse, duckdb.CatalogException, duckdb.BinderException):
         business = []
     if not business:
         raise InputError(
-            f"nothing is known about the account {account} yet: run `marketing-sync sync --only business lists contacts` first"
+            f"nothing is known about the account {account} yet: run `marketing-sync sync --only business "
+            "lists contacts` first"
         )
-    listed = {int(scope.removeprefix("list_id=")): times for _, scope, *times in read if scope.startswith("list_id=") and times[0]}
+    listed = {
+        int(scope.removeprefix("list_id=")): times
+        for _, scope, *times in read
+        if scope.startswith("list_id=") and times[0]
+    }
     read_at = {list_id: at for list_id, (at, _) in listed.items()}
     as_of = {list_id: at if last is None else order_of(last) for list_id, (at, last) in listed.items()}
     is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
-    zone = _zone(*(each.timezone for each in settings.accounts if each.account == account), business[0][0], settings.timezone)
+    zone = _zone(
+        *(each.timezone for each in settings.accounts if each.account == account),
+        business[0][0],
+        settings.timezone,
+    )
     return Known(settings, account, zone, Lists.of(lists, fields), as_of, read_at, is_all_known)
 
 
 def _connected(settings: Settings) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    return connect(settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting)
+    return connect(
+        settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting
+    )
 
 
 def _zone(*names: str | None) -> ZoneInfo:
@@ -272,9 +315,9 @@ class Who(NamedTuple):
 
 
 class Person(NamedTuple):
-    """Somebody with what is known: `ids` are the contacts meant, active ones first, then the oldest; empty for an address that
-    has to be looked up. `address` is the normal form, whenever the warehouse or the row says it.
-    """
+    """Somebody with what is known: `ids` are the contacts meant, active ones first, then the oldest; empty
+    for an address that has to be looked up. `address` is the normal form, whenever the warehouse or the row
+    says it."""
 
     who: Who
     members: list[Member]
@@ -307,14 +350,19 @@ def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
     if address is None and number is None:
         raise BadValue("neither an e-mail address nor a contact id is given")
     email = None if address is None else values.address(address)
-    return Who(email, email and normal_form(email), None if number is None else values.identifier(number, "the contact id"))
+    return Who(
+        email,
+        email and normal_form(email),
+        None if number is None else values.identifier(number, "the contact id"),
+    )
 
 
 # ---- how a contact stands on a list
 
 
 class Content(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a sync says about one contact on one list, as an effect remembers it. `status` None: it leaves it as it is."""
+    """What a sync says about one contact on one list, as an effect remembers it. `status` None: it leaves it
+    as it is."""
 
     status: int | None = None
     fields: dict[str, str] = {}
@@ -330,9 +378,9 @@ class Content(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Present(NamedTuple):
-    """`status`: code, None when not known for sure, or not the same for all. `is_ours`: some of it we sent and did not read yet;
-    `is_queued`: some of it is still to be sent. `remembered`: fields of our last sync that the service does not show.
-    """
+    """`status`: code, None when not known for sure, or not the same for all. `is_ours`: some of it we sent
+    and did not read yet; `is_queued`: some of it is still to be sent. `remembered`: fields of our last sync
+    that the service does not show."""
 
     exists: bool
     status: int | None = None
@@ -343,14 +391,17 @@ class Present(NamedTuple):
 
 
 class ListReader:
-    """Reads the contacts of one list. `labels`: field id → label; `shown_keys`: keys under which any contact shows values."""
+    """Reads the contacts of one list. `labels`: field id → label; `shown_keys`: keys under which any contact
+    shows values."""
 
     def __init__(self, labels: Mapping[str, str], shown_keys: Collection[str]) -> None:
         self._named = _fields_by_name(labels)
         self._by_key: dict[str, str | None] = {}
         self._shown = {field_id for key in shown_keys if (field_id := self._field_of(key)) is not None}
 
-    def present(self, members: list[Member], past: Past | None, as_of: float | None, removal: Past | None = None) -> Present:
+    def present(
+        self, members: list[Member], past: Past | None, as_of: float | None, removal: Past | None = None
+    ) -> Present:
         """`removal`: what took the contact off the list, unless a later sync has put it there again."""
         if removal is not None:
             if past is None or past.item_id < removal.item_id:
@@ -366,7 +417,9 @@ class ListReader:
             left = {field_id: text for field_id, text in fields.items() if field_id not in sent.fields}
             return Present(bool(members), None if sent.status is not None else status, left)
         if not past.is_newer(as_of):
-            remembered = {field_id: text for field_id, text in sent.fields.items() if field_id not in self._shown}
+            remembered = {
+                field_id: text for field_id, text in sent.fields.items() if field_id not in self._shown
+            }
             return Present(bool(members), status, fields, remembered)
         status = status if sent.status is None else sent.status
         return Present(True, status, {**fields, **sent.fields}, is_ours=True, is_queued=past.is_open)
@@ -378,7 +431,8 @@ class ListReader:
         return not text and field_id in self._shown
 
     def _read(self, members: list[Member]) -> tuple[int | None, dict[str, str]]:
-        """Status and fields that all the contacts have alike (a sync changes every contact with the address on the list)."""
+        """Status and fields that all the contacts have alike (a sync changes every contact with the address
+        on the list)."""
         if not members:
             return None, {}
         status, fields = members[0].status_code, self._fields(members[0].fields)
@@ -390,7 +444,11 @@ class ListReader:
 
     def _fields(self, shown: str | None) -> dict[str, str]:
         values = _decode(shown) if shown else None
-        pairs = ((self._field_of(key), _text(value)) for key, value in values.items()) if isinstance(values, dict) else ()
+        pairs = (
+            ((self._field_of(key), _text(value)) for key, value in values.items())
+            if isinstance(values, dict)
+            else ()
+        )
         return {field_id: text for field_id, text in pairs if field_id is not None and text is not None}
 
     def _field_of(self, key: str) -> str | None:

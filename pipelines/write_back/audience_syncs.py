@@ -1,8 +1,9 @@
-"""Audience syncs (reverse ETL, `activations.toml`): queries, and what the service is told of who entered or left their results.
+"""Audience syncs (reverse ETL, `activations.toml`): queries, and what the service is told of who entered or
+left their results.
 
-Somebody is a member once the service has taken it, so that a push that failed, was killed or was rejected is tried again by the next run.
-Belongs here: the file, who came and went, their rows. Not here: how a push works (`push_service`), the step of a night (`push_jobs`).
-"""
+Somebody is a member once the service has taken it, so that a push that failed, was killed or was rejected is
+tried again by the next run. Belongs here: the file, who came and went, their rows. Not here: how a push works
+(`push_service`), the step of a night (`push_jobs`)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -30,11 +31,11 @@ FILE = "activations.toml"
 
 @dataclass(frozen=True, slots=True)
 class AudienceSync:
-    """One segment, kept in step with the service: who is in the result of `query` gets `tag`, or is put into `list` (an id or a name).
+    """One segment, kept in step with the service: who is in the result of `query` gets `tag`, or is put into
+    `list` (an id or a name).
 
-    `untag_when_gone`: who is no longer in it loses the tag. Columns of the query beside `email` or `contact_id` are the status and
-    custom fields of the list. `account` None: the only one there is.
-    """
+    `untag_when_gone`: who is no longer in it loses the tag. Columns of the query beside `email` or
+    `contact_id` are the status and custom fields of the list. `account` None: the only one there is."""
 
     name: str
     query: str
@@ -47,7 +48,8 @@ class AudienceSync:
 
 
 def read_audience_syncs(folder: Path) -> dict[str, AudienceSync]:
-    """Those of `folder`/activations.toml by name, in its order; none without the file. Raises SettingsError."""
+    """Those of `folder`/activations.toml by name, in its order; none without the file. Raises
+    SettingsError."""
     path = folder / FILE
     tables = declared_tables(path, "activations", _TAKES, needed=("query",)) if path.exists() else {}
     return {name: _audience_sync(name, table) for name, table in tables.items()}
@@ -62,7 +64,9 @@ def chosen(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[Audi
 
 
 #: Key of a table → what it takes.
-_TAKES = {each.name: SWITCH if each.type is bool else TEXT for each in fields(AudienceSync) if each.name != "name"}
+_TAKES = {
+    each.name: SWITCH if each.type is bool else TEXT for each in fields(AudienceSync) if each.name != "name"
+}
 
 
 def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
@@ -84,9 +88,9 @@ _NOT_DONE = (QUEUED, "cancelled")
 
 @dataclass(frozen=True)
 class Turnover:
-    """One audience sync now: the people of its result, and those who came and went. `planned` is the push that says so, of no rows where
-    nothing is to be said and an earlier push has left something; None when that is not so either.
-    """
+    """One audience sync now: the people of its result, and those who came and went. `planned` is the push
+    that says so, of no rows where nothing is to be said and an earlier push has left something; None when
+    that is not so either."""
 
     sync: AudienceSync
     account: str
@@ -97,7 +101,8 @@ class Turnover:
 
 
 def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = False) -> Turnover:
-    """Who entered and left, and the plan to say so. No request. Raises InputError, WarehouseError, OutboxError."""
+    """Who entered and left, and the plan to say so. No request. Raises InputError, WarehouseError,
+    OutboxError."""
     try:
         account = account_of(settings, sync.account)
     except SettingsError as problem:
@@ -111,14 +116,18 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
         if not is_pseudonym(key, is_id=True):  # those asked to be forgotten
             now.setdefault(key, place)
     if "" in now:
-        raise InputError(f"activation {sync.name}: {who} is empty in a row of the result; leave such rows out of the query")
+        raise InputError(
+            f"activation {sync.name}: {who} is empty in a row of the result; leave such rows out of the query"
+        )
     with Outbox(outbox_path(settings.home)) as outbox:
         members, is_left = outbox.members(account, sync.name), outbox.has_left(account)
     before, limit = len(members), None if accept_shrink else settings.shrink_limit
     if limit is not None and before and not (now and len(now) >= before * (1 - limit)):
         raise InputError(
-            f"activation {sync.name}: its result has {len(now):,} people, and had {before:,}; nothing was pushed. Look at the query and the"
-            f" data; if it is right, run `marketing-sync push activations {sync.name} --accept-shrink --apply` (in the launchpad:"
+            f"activation {sync.name}: its result has {len(now):,} people, and had {before:,}; nothing was "
+            "pushed. Look at the query and the"
+            f" data; if it is right, run `marketing-sync push activations {sync.name} --accept-shrink "
+            "--apply` (in the launchpad:"
             " accept_shrink)"
         )
     entered = {key: place for key, place in now.items() if key not in members}
@@ -136,7 +145,8 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
 
 
 def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Result]:
-    """Push what `turnover` found, and count as members those whom the service has taken; InputError when too many rows are bad."""
+    """Push what `turnover` found, and count as members those whom the service has taken; InputError when too
+    many rows are bad."""
     with Outbox(outbox_path(settings.home)) as outbox:
         if found.planned is None:
             outbox.note_members(found.account, found.sync.name, (), found.left)
@@ -150,7 +160,8 @@ def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Res
 
 
 def _note_members(outbox: Outbox, found: Turnover, push_id: int) -> None:
-    """Who entered is a member once it is done; who left is none once it is done or cannot be (nobody there to be untagged)."""
+    """Who entered is a member once it is done; who left is none once it is done or cannot be (nobody there to
+    be untagged)."""
     done, over = outbox.done_rows(push_id, _NOT_DONE)
     entered = [key for key, row in found.entered.items() if row in done]
     left = [key for key, row in found.left.items() if row in over or row == 0]
@@ -164,11 +175,16 @@ def _who_column(sync: AudienceSync, people: Rows) -> str:
     for name in wanted:
         if name in there:
             return there[name]
-    raise InputError(f"activation {sync.name}: its query has no column {'email or contact_id' if sync.tag else 'email'}")
+    raise InputError(
+        f"activation {sync.name}: its query has no column {'email or contact_id' if sync.tag else 'email'}"
+    )
 
 
-def _tag_columns(sync: AudienceSync, people: Rows, who: str, entered: Sequence[int], untagged: Sequence[str]) -> dict[str, list[Cell]]:
-    """Each who entered, as the query says it, and each who left, as it was known: addresses and ids, where the query has changed."""
+def _tag_columns(
+    sync: AudienceSync, people: Rows, who: str, entered: Sequence[int], untagged: Sequence[str]
+) -> dict[str, list[Cell]]:
+    """Each who entered, as the query says it, and each who left, as it was known: addresses and ids, where
+    the query has changed."""
     names: list[Cell] = [*(people.cells[who][place] for place in entered), *untagged]
     columns: dict[str, list[Cell]] = {
         "email": [name if "@" in (text_of(name) or "") else None for name in names],
@@ -179,8 +195,15 @@ def _tag_columns(sync: AudienceSync, people: Rows, who: str, entered: Sequence[i
     return {name: cells for name, cells in columns.items() if any(cells) or not names}
 
 
-def _list_columns(sync: AudienceSync, people: Rows, who: str, entered: Sequence[int], untagged: Sequence[str]) -> dict[str, list[Cell]]:
-    """Each who entered, as the query says it, with the list; leaving the result changes nothing in the list."""
-    columns: dict[str, list[Cell]] = {name: [cells[place] for place in entered] for name, cells in people.cells.items()}
-    columns = {name: cells for name, cells in columns.items() if fold(name) not in ("list", "listid", "contactid")}
+def _list_columns(
+    sync: AudienceSync, people: Rows, who: str, entered: Sequence[int], untagged: Sequence[str]
+) -> dict[str, list[Cell]]:
+    """Each who entered, as the query says it, with the list; leaving the result changes nothing in the
+    list."""
+    columns: dict[str, list[Cell]] = {
+        name: [cells[place] for place in entered] for name, cells in people.cells.items()
+    }
+    columns = {
+        name: cells for name, cells in columns.items() if fold(name) not in ("list", "listid", "contactid")
+    }
     return columns | {"list_id": [sync.list] * len(entered)}

@@ -1,5 +1,5 @@
-"""Takes people who asked to be forgotten out of an outbox and its copy, where what waits to be sent is cancelled and what was sent has
-pseudonyms, and out of the rows of pushes.
+"""Takes people who asked to be forgotten out of an outbox and its copy, where what waits to be sent is
+cancelled and what was sent has pseudonyms, and out of the rows of pushes.
 
 Not here: who they are, what becomes of a text (`warehouse.forgetting`).
 """
@@ -31,13 +31,23 @@ def forget_in_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
             ("subject_of", 2, lambda account, subject: _subject(forgotten, account, subject)),
             ("personal", 1, lambda text: forgotten.address(text) if forgotten.is_address(text) else None),
             ("contact_of", 2, lambda account, number: number and _contact(forgotten, account, number)),
-            ("params_of", 3, lambda account, operation, params: params and _params(forgotten, account, operation, params)),
-            ("drift_of", 1, lambda text: text and json.dumps({name: [None, None] for name in json.loads(text)})),
+            (
+                "params_of",
+                3,
+                lambda account, operation, params: params and _params(forgotten, account, operation, params),
+            ),
+            (
+                "drift_of",
+                1,
+                lambda text: text and json.dumps({name: [None, None] for name in json.loads(text)}),
+            ),
         ):
             connection.create_function(name, count, work)
         for name in ("theirs", "left_members"):
             connection.execute(STATEMENTS[name])
-        items, members = connection.execute("select (select count(*) from theirs), (select count(*) from left_members)").fetchone()
+        items, members = connection.execute(
+            "select (select count(*) from theirs), (select count(*) from left_members)"
+        ).fetchone()
         if apply and items + members:
             connection.execute("begin immediate")
             for name in _CHANGES:
@@ -47,11 +57,18 @@ def forget_in_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
 
 
 def _is_theirs(
-    forgotten: Forgotten, account: str, email: str | None, contact_id: int | None, params: str | None, expected: str | None
+    forgotten: Forgotten,
+    account: str,
+    email: str | None,
+    contact_id: int | None,
+    params: str | None,
+    expected: str | None,
 ) -> bool:
     values = [str(each) for text in (params, expected) if text for each in json.loads(text).values()]
     is_contact = contact_id is not None and forgotten.is_contact(account, contact_id)
-    return is_contact or any(forgotten.is_named(account, each, is_id=False) for each in (email or "", *values))
+    return is_contact or any(
+        forgotten.is_named(account, each, is_id=False) for each in (email or "", *values)
+    )
 
 
 def _contact(forgotten: Forgotten, account: str, number: int) -> int:
@@ -59,7 +76,9 @@ def _contact(forgotten: Forgotten, account: str, number: int) -> int:
 
 
 def _params(forgotten: Forgotten, account: str, operation: str, params: str) -> str:
-    return json.dumps(forgotten.params(account, operation, json.loads(params), is_about=True), ensure_ascii=False)
+    return json.dumps(
+        forgotten.params(account, operation, json.loads(params), is_about=True), ensure_ascii=False
+    )
 
 
 def _subject(forgotten: Forgotten, account: str, subject: str) -> str:
@@ -73,12 +92,16 @@ def _subject(forgotten: Forgotten, account: str, subject: str) -> str:
 
 
 def forget_in_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[tuple[Path, int]]:
-    """Rows about forgotten people go from what is kept of inputs, cells of others lose what names them, and rejected.csv is written anew
-    of both. Each file with what it had. Raises OutboxError."""
+    """Rows about forgotten people go from what is kept of inputs, cells of others lose what names them, and
+    rejected.csv is written anew of both. Each file with what it had. Raises OutboxError."""
     for path in sorted((home / "pushes").glob("*/rows.parquet")):
         with Outbox(outbox_path(home)) as outbox:
             push, rows = outbox.push(int(path.parent.name)), kept_rows(path, "")
-            if rows is not None and push is not None and (count := _differing(rows, after := without(rows, push.account, forgotten))):
+            if (
+                rows is not None
+                and push is not None
+                and (count := _differing(rows, after := without(rows, push.account, forgotten)))
+            ):
                 yield path, count
                 if apply:
                     keep_rows(path, after, after.numbers)
@@ -100,7 +123,8 @@ def without(rows: Rows, account: str, forgotten: Forgotten) -> Rows:
     left = [place for place in range(len(rows)) if place not in theirs]
     cells = {title: [column[place] for place in left] for title, column in rows.cells.items()}
     cleaned = {
-        title: [forgotten.text(cell, account) if isinstance(cell, str) else cell for cell in column] for title, column in cells.items()
+        title: [forgotten.text(cell, account) if isinstance(cell, str) else cell for cell in column]
+        for title, column in cells.items()
     }
     return replace(rows, cells=cleaned, numbers=[rows.numbers[place] for place in left])
 

@@ -1,4 +1,5 @@
-"""What is sent back, as values shared by all steps: items, their effects and states. Nothing here does anything."""
+"""What is sent back, as values shared by all steps: items, their effects and states. Nothing here does
+anything."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,8 @@ class State(StrEnum):
     SKIPPED = "skipped"  # nothing to do: unchanged, sent before, or cancelled
 
 
-#: The service's own queue may show an effect so much later than it responded ok: a reading within these seconds may still be without it.
+#: The service's own queue may show an effect so much later than it responded ok: a reading within these
+#: seconds may still be without it.
 QUEUE_S = 120.0
 
 #: Work is left to be done on these.
@@ -29,10 +31,10 @@ DONE = (State.APPLIED, State.VERIFIED)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns of the input that are left out.
-    `send_all`: send what is known to be so already, too (never activities again). `clear_empty`: an empty cell empties its custom
-    field. `max_rows`: an input with more is not used. `resubscribe`: a status may make somebody active who is not (`consent`).
-    """
+    """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns of the
+    input that are left out. `send_all`: send what is known to be so already, too (never activities again).
+    `clear_empty`: an empty cell empties its custom field. `max_rows`: an input with more is not used.
+    `resubscribe`: a status may make somebody active who is not (`consent`)."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
@@ -44,12 +46,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One change to one thing: the last effect on a subject decides whether a later row still has something to do.
+    """One change to one thing: the last effect on a subject decides whether a later row still has something
+    to do.
 
-    `subject`: `address|list id` for contacts, `who|tag` for tags, `who|time|description` for activities, `contact id|list id`
-    for moves and deletions (`who`: the contact id, or the address in lower case). `content`: what it becomes; equal contents
-    are the same change.
-    """
+    `subject`: `address|list id` for contacts, `who|tag` for tags, `who|time|description` for activities,
+    `contact id|list id` for moves and deletions (`who`: the contact id, or the address in lower case).
+    `content`: what it becomes; equal contents are the same change."""
 
     subject: str
     content: str = ""
@@ -59,10 +61,10 @@ class Effect:
 class Item:
     """One request to be sent, the input rows it stands for, and what it is to bring about.
 
-    `rows`: as a spreadsheet numbers them, the first below the header is 2. `expected`: what is to be seen when it is read back,
-    by kind: contacts `{"status": word, "fields": {field id: value}, "lists": [list id]}`, activities `{"description", "at": unix
-    seconds}`. `must_look_up`: the warehouse does not know the address; its contact id is looked up before it is sent.
-    """
+    `rows`: as a spreadsheet numbers them, the first below the header is 2. `expected`: what is to be seen
+    when it is read back, by kind: contacts `{"status": word, "fields": {field id: value}, "lists": [list
+    id]}`, activities `{"description", "at": unix seconds}`. `must_look_up`: the warehouse does not know the
+    address; its contact id is looked up before it is sent."""
 
     kind: str
     rows: tuple[int, ...]
@@ -77,7 +79,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why rows are not sent, or their request is still open; `by_service`: the service refused them, now or before."""
+    """Why rows are not sent, or their request is still open; `by_service`: the service refused them, now or
+    before."""
 
     rows: tuple[int, ...]
     reason: str
@@ -131,19 +134,25 @@ class Plan:
     changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
     warnings: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()  # sent first
-    columns: tuple[tuple[str, str], ...] = ()  # ours, and the input's that was mapped to it or guessed to mean it
-    additions: tuple[Change, ...] = field(default=(), repr=False)  # a sample of new rows, where `changes` has none
+    columns: tuple[
+        tuple[str, str], ...
+    ] = ()  # ours, and the input's that was mapped to it or guessed to mean it
+    additions: tuple[Change, ...] = field(
+        default=(), repr=False
+    )  # a sample of new rows, where `changes` has none
     unknown_address_count: int = 0  # addresses of items that the warehouse does not know
 
     @property
     def request_count(self) -> int:
-        """Requests that sending takes: whose account it is, look-ups and what earlier pushes left included, verification aside."""
+        """Requests that sending takes: whose account it is, look-ups and what earlier pushes left included,
+        verification aside."""
         count = len(self.items) + self.look_up_count + self.earlier_count
         return count and 1 + count
 
     @property
     def look_up_count(self) -> int:
-        """Requests: who an address is, once; whether somebody is subscribed now, for each list just before it is sent."""
+        """Requests: who an address is, once; whether somebody is subscribed now, for each list just before it
+        is sent."""
         statuses = sum(len(item.expected.get("look_up", ())) for item in self.items)
         return statuses + len({item.email for item in self.items if item.must_look_up})
 

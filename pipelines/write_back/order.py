@@ -1,4 +1,5 @@
-"""What somebody wants pushed, and the plan that was made of it. Not here: making it, and what follows (`push_service`)."""
+"""What somebody wants pushed, and the plan that was made of it. Not here: making it, and what follows
+(`push_service`)."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def account_of(settings: Settings, name: str | None) -> str:
 
 
 def rate_of(settings: Settings, account: str) -> float:
-    caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [settings.max_rate]
+    caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [
+        settings.max_rate
+    ]
     return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
 
 
@@ -43,7 +46,8 @@ class Order:
 
 @dataclass(frozen=True)
 class Planned:
-    """A plan with what it was made from. `revision`: the outbox's before it was looked into; `rate`: requests a second to reckon with."""
+    """A plan with what it was made from. `revision`: the outbox's before it was looked into; `rate`: requests
+    a second to reckon with."""
 
     order: Order
     rows: Rows = field(repr=False)
@@ -71,6 +75,10 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
         raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
     clear_empty = chosen.get("clear_empty", False)
     resubscribe = chosen.get("resubscribe", False)
-    options = Options(mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"], resubscribe)
+    options = Options(
+        mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"], resubscribe
+    )
     account = account_of(settings, chosen["account"])
-    return Order(kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"])
+    return Order(
+        kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"]
+    )

@@ -1,6 +1,8 @@
-"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report, and the audience syncs of a night, one step.
+"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report, and the audience
+syncs of a night, one step.
 
-Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the work (`push_service`, `audience_syncs`).
+Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the work
+(`push_service`, `audience_syncs`).
 
 Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where it ended.
 """
@@ -20,7 +22,13 @@ from pipelines.launchpad import check_confirmed, config_fields, values
 from pipelines.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, PUSH_OPTIONS
 from pipelines.progress import Progress, stage
 from pipelines.settings import Settings
-from pipelines.write_back.audience_syncs import AudienceSync, chosen, push_turnover, read_audience_syncs, turnover
+from pipelines.write_back.audience_syncs import (
+    AudienceSync,
+    chosen,
+    push_turnover,
+    read_audience_syncs,
+    turnover,
+)
 from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.order import Planned, order_of
 from pipelines.write_back.outbox.outbox import Outbox, outbox_path
@@ -36,12 +44,16 @@ def push_jobs() -> list[dg.JobDefinition]:
 def _job(kind: Kind) -> dg.JobDefinition:
     plan = _plan_op(kind)
     typed = PUSH_OPTIONS[kind]
-    shown = {"sql": typed.example} | {option.name: option.unset for option in typed.options if option.in_command}
+    shown = {"sql": typed.example} | {
+        option.name: option.unset for option in typed.options if option.in_command
+    }
 
     @dg.job(
         name=f"push_{kind}",
-        description=f"{typed.help[0].upper()}{typed.help[1:]}. Rows come from a query or a file (`from` in place of `sql`). "
-        "Launched as it is, it shows what would be sent; to send that, write `dry_run: false` and `confirm: send`.",
+        description=f"{typed.help[0].upper()}{typed.help[1:]}. Rows come from a query or a file (`from` in "
+        "place of `sql`). "
+        "Launched as it is, it shows what would be sent; to send that, write `dry_run: false` and "
+        "`confirm: send`.",
         executor_def=dg.in_process_executor,
         config={"ops": {plan.name: {"config": shown}}},
     )
@@ -58,7 +70,10 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         description=f"Read the rows, check them, and find out which {kind} change. No request is sent.",
         required_resource_keys={"settings"},
         config_schema=config_fields(kind.all_options),
-        out={"plan": dg.Out(dict), "push": dg.Out(Ran, is_required=False, description="Only when it is not a dry run.")},
+        out={
+            "plan": dg.Out(dict),
+            "push": dg.Out(Ran, is_required=False, description="Only when it is not a dry run."),
+        },
     )
     def plan(context: dg.OpExecutionContext) -> Iterator[dg.Output[Any]]:
         settings: Settings = context.resources.settings
@@ -78,17 +93,25 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             ran = Ran(context.run_id, context.job_name, utc_now(), planned.order.account, push_id)
             yield dg.Output(ran, "push", metadata={"push": push_id})
         else:
-            context.log.info("nothing was sent: this is a dry run; to send it, set `dry_run: false` and `confirm: send`")
+            context.log.info(
+                "nothing was sent: this is a dry run; to send it, set `dry_run: false` and `confirm: send`"
+            )
 
     return plan
 
 
 def _check(planned: Planned, picked: Mapping[str, Any], lines: list[str]) -> None:
     if planned.refusal:
-        raise dg.Failure(f"nothing was sent: {planned.refusal}", metadata=plan_metadata(planned, lines), allow_retries=False)
+        raise dg.Failure(
+            f"nothing was sent: {planned.refusal}",
+            metadata=plan_metadata(planned, lines),
+            allow_retries=False,
+        )
     count = len({row for item in planned.plan.items for row in item.rows})
     if planned.order.kind.agreement and not picked["dry_run"] and count and picked["confirmed_rows"] != count:
-        text = f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
+        text = (
+            f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
+        )
         raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
 
 
@@ -102,13 +125,16 @@ def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
 
 @dg.op(
     required_resource_keys={"settings"},
-    description="Read back what was sent and not looked at yet, this push's and earlier ones', and note what is not as intended.",
+    description="Read back what was sent and not looked at yet, this push's and earlier ones', and note "
+    "what is not as intended.",
 )
 def verify_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
     return _step(context, begun, PushRun.read_back, may_stop=True)
 
 
-def _step(context: dg.OpExecutionContext, begun: Ran, step: Callable[[PushRun], None], *, may_stop: bool) -> Ran:
+def _step(
+    context: dg.OpExecutionContext, begun: Ran, step: Callable[[PushRun], None], *, may_stop: bool
+) -> Ran:
     """One step of the push, and what the run has come to then. Fails when it stopped and may not."""
     settings: Settings = context.resources.settings
     watch = Watch()
@@ -121,12 +147,17 @@ def _step(context: dg.OpExecutionContext, begun: Ran, step: Callable[[PushRun], 
     return ran
 
 
-@dg.op(required_resource_keys={"settings"}, description="Write down what came of it; fails when a row is not as it was meant to be.")
+@dg.op(
+    required_resource_keys={"settings"},
+    description="Write down what came of it; fails when a row is not as it was meant to be.",
+)
 def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
     settings: Settings = context.resources.settings
     with _explained(), Outbox(outbox_path(settings.home)) as outbox:
         results = conclude(settings, outbox, replace(begun, run=context.run_id))
-    context.log.info("\n".join(without_addresses(line) for result in results for line in result_lines(result)))
+    context.log.info(
+        "\n".join(without_addresses(line) for result in results for line in result_lines(result))
+    )
     if any(result.shortfall for result in results):
         raise dg.Failure(headline(results), metadata=result_metadata(results[0]), allow_retries=False)
     context.add_output_metadata(result_metadata(results[0]))
@@ -134,7 +165,8 @@ def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """Whatever goes wrong is one sentence in the UI, and nothing that would be better for being tried again at once."""
+    """Whatever goes wrong is one sentence in the UI, and nothing that would be better for being tried again
+    at once."""
     try:
         yield
     except (dg.Failure, dg.DagsterExecutionInterruptedError):
@@ -149,7 +181,8 @@ def _explained() -> Iterator[None]:
 def headline(results: list[Result]) -> str:
     """What failed, a sentence with numbers for each push; without addresses."""
     return "; ".join(
-        f"push {each.push.push_id}: {each.shortfall:,} of {each.push.row_count:,} rows are not as they were meant to be"
+        f"push {each.push.push_id}: {each.shortfall:,} of {each.push.row_count:,} rows are not as they "
+        "were meant to be"
         f" ({each.problem(each.rejected)})"
         for each in [result for result in results if result.shortfall] or results[:1]
     )
@@ -187,9 +220,8 @@ def result_metadata(result: Result) -> dict[str, Any]:
 
 
 class AudienceSyncs:
-    """Runs what is enabled. Of the last time: `lines`, what came of each, for people and without addresses; `problems`, those of what went
-    wrong; and how many `requests` it took.
-    """
+    """Runs what is enabled. Of the last time: `lines`, what came of each, for people and without addresses;
+    `problems`, those of what went wrong; and how many `requests` it took."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -197,8 +229,11 @@ class AudienceSyncs:
         self.problems: list[str] = []
         self.requests = 0
 
-    def run(self, sandbox_url: str | None = None, *, names: Sequence[str] = (), accept_shrink: bool = False) -> None:
-        """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the sandbox that the night reads from."""
+    def run(
+        self, sandbox_url: str | None = None, *, names: Sequence[str] = (), accept_shrink: bool = False
+    ) -> None:
+        """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the sandbox
+        that the night reads from."""
         settings = replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
         self.lines, self.problems, self.requests = [], [], 0
         with stage("sending segments back"):
@@ -230,7 +265,8 @@ class AudienceSyncs:
             group_name="activations",
             config_schema=config_fields(ACTIVATIONS),
             required_resource_keys={"reader", "settings"},
-            description="The segments of activations.toml: who entered or left since last time is tagged, untagged or added to a list.",
+            description="The segments of activations.toml: who entered or left since last time is tagged, "
+            "untagged or added to a list.",
         )
         def activations(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
             with _explained():
@@ -240,7 +276,10 @@ class AudienceSyncs:
             syncs = self if settings is self._settings else AudienceSyncs(settings)
             syncs.run(sandbox_url, names=picked["names"], accept_shrink=picked["accept_shrink"])
             context.log.info("\n".join(syncs.lines))
-            metadata: dict[str, Any] = {"requests": syncs.requests, "result": dg.MetadataValue.md(markdown_block(syncs.lines))}
+            metadata: dict[str, Any] = {
+                "requests": syncs.requests,
+                "result": dg.MetadataValue.md(markdown_block(syncs.lines)),
+            }
             if syncs.problems:
                 raise dg.Failure("; ".join(syncs.problems), metadata=metadata, allow_retries=False)
             return dg.MaterializeResult(metadata=metadata)
@@ -249,5 +288,6 @@ class AudienceSyncs:
 
 
 def standing_order(settings: Settings) -> dict[str, Any]:
-    """The run config of runs that nobody launches by hand: whoever switched activations on confirmed them once and for all."""
+    """The run config of runs that nobody launches by hand: whoever switched activations on confirmed them
+    once and for all."""
     return {"ops": {"activations": {"config": {CONFIRM.name: CONFIRM_WORD}}}} if settings.activations else {}

@@ -1,8 +1,7 @@
 """Plans and results in words: the same lines on a terminal, in a log and in Dagster; and for programs.
 
-Belongs here: what the texts of `push_report.jinja` and the documents for programs are filled with. Not here: `rejected.csv`
-(`rejected_rows`), where lines go (`terminal`, `push_jobs`).
-"""
+Belongs here: what the texts of `push_report.jinja` and the documents for programs are filled with. Not here:
+`rejected.csv` (`rejected_rows`), where lines go (`terminal`, `push_jobs`)."""
 
 from __future__ import annotations
 
@@ -40,22 +39,35 @@ def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
     """What a push would do. `is_discreet`: without addresses and values, for logs and Dagster."""
     plan = planned.plan
     whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
-    return lines("plan", plan, list(_plan_counts(plan, planned.order.reject_limit)), planned.rate, whole, is_discreet)
+    return lines(
+        "plan", plan, list(_plan_counts(plan, planned.order.reject_limit)), planned.rate, whole, is_discreet
+    )
 
 
 def result_lines(result: Result) -> list[str]:
-    counts = [(words, count, "") for state, words in _texts().STATES.items() if (count := result.counts.rows.get(state))]
+    counts = [
+        (words, count, "")
+        for state, words in _texts().STATES.items()
+        if (count := result.counts.rows.get(state))
+    ]
     may_pass = any(each.by_service and not is_permanent(each.reason) for each in result.refusals)
     return lines("result", result, counts, may_pass)
 
 
 def alert_body(result: Result, ran: Ran) -> dict[str, object]:
-    """What the alert address is told: counts, reasons with what to do, and how to go on; nothing that a row or the service said."""
+    """What the alert address is told: counts, reasons with what to do, and how to go on; nothing that a row
+    or the service said."""
     push, needs = result.push, result.needs_person
     remedies = {refusal.name: refusal.remedy for refusal in REFUSALS}
     reasons = grouped(replace(each, reason=_without_words(each)) for each in result.refusals)
     text = "\n".join(lines("alert", push, needs, [(each, remedies.get(each.reason)) for each in reasons]))
-    about = {"job": ran.job, "run_id": ran.run, "push": push.push_id, "account": push.account, "kind": str(push.kind)}
+    about = {
+        "job": ran.job,
+        "run_id": ran.run,
+        "push": push.push_id,
+        "account": push.account,
+        "kind": str(push.kind),
+    }
     return {"text": text, **about, "needs_person": needs}
 
 
@@ -100,12 +112,22 @@ def plan_document(planned: Planned) -> output.PushPlan:
 def reason_document(each: Reason) -> output.Reason:
     """A reason with what is known of it, for a program."""
     refusal = known(each.reason) if each.by_service else None
-    return output.Reason(list(each.rows), each.reason, each.by_service, *((refusal.is_permanent, refusal.remedy) if refusal else ()))
+    return output.Reason(
+        list(each.rows),
+        each.reason,
+        each.by_service,
+        *((refusal.is_permanent, refusal.remedy) if refusal else ()),
+    )
 
 
 def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
     rows = (
-        output.RejectedRow(row.push_id or 0, each.kind, reason_document(row.why), dict(zip(each.columns, row.cells, strict=True)))
+        output.RejectedRow(
+            row.push_id or 0,
+            each.kind,
+            reason_document(row.why),
+            dict(zip(each.columns, row.cells, strict=True)),
+        )
         for each in several
         for row in each.rows
     )
@@ -138,7 +160,13 @@ def result_document(result: Result) -> output.PushResult:
 @cache
 def _texts() -> Any:
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
-    made.filters |= {"of": plural, "number": "{:,}".format, "grouped": grouped, "known": known, "shown": lambda name: shown(name)[1:-1]}
+    made.filters |= {
+        "of": plural,
+        "number": "{:,}".format,
+        "grouped": grouped,
+        "known": known,
+        "shown": lambda name: shown(name)[1:-1],
+    }
     made.filters["cell"] = lambda count: (f"{count:,}" if count else "·").rjust(11)
     made.globals |= {"KINDS": KINDS, "SHOWN": _SHOWN, "NO_ROWS": "the input has no rows"}
     return made.from_string(_TEXTS.read_text(encoding="utf-8")).module
@@ -155,4 +183,8 @@ def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, st
     share = f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push"
     yield "invalid", checked, share if checked else ""
     if refused := len(plan.bad) - checked:
-        yield "rejected before", refused, "or with a mismatch on read-back; `marketing-sync push retry` tries them again"
+        yield (
+            "rejected before",
+            refused,
+            "or with a mismatch on read-back; `marketing-sync push retry` tries them again",
+        )

@@ -1,8 +1,8 @@
-"""`rejected.csv`, the dead letters of a push: rows that were not sent, or that the service refused, as in the input and with the reason.
+"""`rejected.csv`, the dead letters of a push: rows that were not sent, or that the service refused, as in the
+input and with the reason.
 
-Beside it stands what is needed to write it again when more is known: the input's rows that were to be sent. Not here: why a row is
-rejected (`kinds`, `sending`).
-"""
+Beside it stands what is needed to write it again when more is known: the input's rows that were to be sent.
+Not here: why a row is rejected (`kinds`, `sending`)."""
 
 import csv
 import logging
@@ -26,7 +26,8 @@ from warehouse.archive.disk import create, make_folder
 
 log = logging.getLogger(__name__)
 
-#: In front of the columns of the input. They name nothing that a push knows, so that the corrected file can be pushed as it is.
+#: In front of the columns of the input. They name nothing that a push knows, so that the corrected file can
+#: be pushed as it is.
 INFORMATION = ROW, REASON, PUSH = "rejected row", "rejected because", "rejected in push"
 
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
@@ -47,7 +48,8 @@ class RejectedRow(NamedTuple):
 
 
 class RejectedRows(NamedTuple):
-    """What fits into one file and can be pushed from it: rows of one kind, with the same columns and `options` of their pushes."""
+    """What fits into one file and can be pushed from it: rows of one kind, with the same columns and
+    `options` of their pushes."""
 
     columns: tuple[str, ...]
     rows: list[RejectedRow]
@@ -56,15 +58,19 @@ class RejectedRows(NamedTuple):
 
 
 def rejected_rows(home: Path, outbox: Outbox, account: str, push_id: int | None = None) -> list[RejectedRows]:
-    """The rows of one push or all that are rejected and that no later push has corrected or changed since. Of a row that several pushes of
-    the same rejected the last counts; of a push whose rows are lost there are numbers and reasons.
-    """
+    """The rows of one push or all that are rejected and that no later push has corrected or changed since. Of
+    a row that several pushes of the same rejected the last counts; of a push whose rows are lost there are
+    numbers and reasons."""
     found: dict[str, RejectedRows] = {}
     latest: dict[tuple[str, object, object], RejectedRow] = {}
     for number, entries in groupby(outbox.rejected(account, push_id), key=lambda entry: entry.push_id):
         if push := outbox.push(number):
             columns, rows, *_ = _kept(home, number, entries)
-            options = {name: push.options[name] for name in ("map", "ignore", "clear_empty") if push.options.get(name)}
+            options = {
+                name: push.options[name]
+                for name in ("map", "ignore", "clear_empty")
+                if push.options.get(name)
+            }
             group = str((push.kind, columns, options))
             found.setdefault(group, RejectedRows(columns, [], push.kind, options))
             latest |= {(group, row.why.rows, row.cells or number): row for row in rows}
@@ -86,7 +92,11 @@ def _given(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> Reject
     places = ((place, why[number]) for place, number in enumerate(rows.numbers) if number in why)
     cells = {name: rows.cells[name] for name in columns}
     return RejectedRows(
-        columns, [RejectedRow(push_id, each, tuple(text_of(column[place]) or "" for column in cells.values())) for place, each in places]
+        columns,
+        [
+            RejectedRow(push_id, each, tuple(text_of(column[place]) or "" for column in cells.values()))
+            for place, each in places
+        ],
     )
 
 
@@ -110,7 +120,9 @@ def _write(path: Path, rejected: RejectedRows) -> Path | None:
     path.unlink(missing_ok=True)
     if not rejected.rows:
         return None
-    with _private(path, "w", encoding="utf-8-sig", newline="") as stream:  # the mark: spreadsheets guess otherwise
+    with _private(
+        path, "w", encoding="utf-8-sig", newline=""
+    ) as stream:  # the mark: spreadsheets guess otherwise
         write_csv(stream, rejected)
     return path
 
@@ -131,11 +143,15 @@ def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
 
 def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:
     """Write the push's rejected.csv anew; None when no row of it is rejected."""
-    return _write(folder_of(home, push_id) / "rejected.csv", _kept(home, push_id, outbox.items(push_id, [State.REJECTED])))
+    return _write(
+        folder_of(home, push_id) / "rejected.csv",
+        _kept(home, push_id, outbox.items(push_id, [State.REJECTED])),
+    )
 
 
 def defused(text: str) -> str:
-    """The cell so that no spreadsheet runs it: an apostrophe in front, which reading takes away again. Numbers stay numbers."""
+    """The cell so that no spreadsheet runs it: an apostrophe in front, which reading takes away again.
+    Numbers stay numbers."""
     if text[:1] in _ENDS_CELL or (text.startswith(FORMULA_SIGNS) and not _NUMBER.fullmatch(text)):
         return f"'{text}"
     return text
@@ -145,7 +161,10 @@ def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     """Keep these rows of the input: the service may refuse them later, when the file may be gone."""
     wanted = set(numbers)
     positions = [position for position, number in enumerate(rows.numbers) if number in wanted]
-    cells = {name: pa.array([text_of(column[position]) for position in positions], pa.string()) for name, column in rows.cells.items()}
+    cells = {
+        name: pa.array([text_of(column[position]) for position in positions], pa.string())
+        for name, column in rows.cells.items()
+    }
     table = pa.table({"": pa.array([rows.numbers[position] for position in positions], pa.int64())} | cells)
     with _private(path, "wb") as stream:
         pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
@@ -156,12 +175,24 @@ def kept_rows(path: Path, name: str) -> Rows | None:
     if not path.is_file():
         return None
     try:
-        columns: dict[str, list[str | None]] = pq.read_table(path, page_checksum_verification=True).to_pydict()
+        columns: dict[str, list[str | None]] = pq.read_table(
+            path, page_checksum_verification=True
+        ).to_pydict()
         numbers: Iterable[object] = columns.pop("")
     except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as problem:
-        log.warning("%s of push %s is damaged (%s): its rows are known by number only", path.name, path.parent.name, type(problem).__name__)
+        log.warning(
+            "%s of push %s is damaged (%s): its rows are known by number only",
+            path.name,
+            path.parent.name,
+            type(problem).__name__,
+        )
         return None
-    return Rows(tuple(columns), {title: list(cells) for title, cells in columns.items()}, [int(str(n)) for n in numbers], Source(name, ""))
+    return Rows(
+        tuple(columns),
+        {title: list(cells) for title, cells in columns.items()},
+        [int(str(n)) for n in numbers],
+        Source(name, ""),
+    )
 
 
 @contextmanager

@@ -28,14 +28,17 @@ def grouped(reasons: Iterable[Reason]) -> list[Reason]:
     rows: dict[tuple[str, bool], list[int]] = {}
     for each in reasons:
         rows.setdefault((each.reason, each.by_service), []).extend(each.rows)
-    return [Reason(tuple(numbers), *same) for same, numbers in sorted(rows.items(), key=lambda item: -len(item[1]))]
+    return [
+        Reason(tuple(numbers), *same)
+        for same, numbers in sorted(rows.items(), key=lambda item: -len(item[1]))
+    ]
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run does for an account: its own push, if it has one, the earlier ones that it goes on with, sending or reading back, what
-    it costs, in requests and in seconds that they waited for the limit, and why it ended early.
-    """
+    """What a run does for an account: its own push, if it has one, the earlier ones that it goes on with,
+    sending or reading back, what it costs, in requests and in seconds that they waited for the limit, and why
+    it ended early."""
 
     run: str
     job: str
@@ -55,9 +58,8 @@ def new_run(job: str, account: str) -> Ran:
 
 @dataclass(frozen=True)
 class Result:
-    """One push as the outbox has it now. `stopped`: why sending ended before everything was sent. `writebacks_follow`: sync.writebacks
-    could not be brought up to date yet, and why.
-    """
+    """One push as the outbox has it now. `stopped`: why sending ended before everything was sent.
+    `writebacks_follow`: sync.writebacks could not be brought up to date yet, and why."""
 
     push: Push
     counts: Counts
@@ -104,7 +106,9 @@ class Result:
         """What is not as it was meant to be, in words without addresses. `rejected`: what counts of that."""
         parts = {"rejected": rejected, "open": self.open, "with a mismatch on read-back": self.counts.drifted}
         counts = [f"{count:,} {what}" for what, count in parts.items() if count]
-        return ", ".join([*counts, *([f"stopped: {without_addresses(self.stopped)}"] if self.stopped else [])])
+        return ", ".join(
+            [*counts, *([f"stopped: {without_addresses(self.stopped)}"] if self.stopped else [])]
+        )
 
 
 def result_of(outbox: Outbox, push_id: int, **more: object) -> Result:
@@ -113,8 +117,16 @@ def result_of(outbox: Outbox, push_id: int, **more: object) -> Result:
         raise LookupError(push_id)
     rejected = sorted(outbox.items(push_id, [State.REJECTED]), key=lambda entry: entry.rows)
     drift = Counter(name for entry in outbox.items(push_id, DONE) for name in entry.drift or {})
-    waiting = [Reason(entry.rows, entry.message) for entry in outbox.items(push_id, [State.PLANNED, State.UNKNOWN]) if entry.message]
-    left = [Reason(entry.rows, why) for entry in outbox.items(push_id, [*DONE, State.SKIPPED]) if (why := _left(entry))]
+    waiting = [
+        Reason(entry.rows, entry.message)
+        for entry in outbox.items(push_id, [State.PLANNED, State.UNKNOWN])
+        if entry.message
+    ]
+    left = [
+        Reason(entry.rows, why)
+        for entry in outbox.items(push_id, [*DONE, State.SKIPPED])
+        if (why := _left(entry))
+    ]
     refusals = tuple(map(reason_of, rejected))
     return Result(push, outbox.counts(push_id), refusals, drift, tuple(waiting[:_SHOWN]), tuple(left), **more)  # type: ignore[arg-type]
 

@@ -1,11 +1,11 @@
-"""Which entry may be sent next: in order of push and row, and never two at once that touch the same thing. Pure bookkeeping.
+"""Which entry may be sent next: in order of push and row, and never two at once that touch the same thing.
+Pure bookkeeping.
 
-Two entries collide when they touch the same subject, or the same person, unless the order of both says nothing
-(`Kind.is_order_free`), or are alike (`Kind.ambiguity`): with two such unknown at once, an activity in a timeline would not tell whose
-it is, nor whether the other one is still on its way.
-An entry holds its place until it is over (`finish`): one whose outcome is unknown keeps later ones about the same thing waiting.
-Not here: sending (`send`), when an unknown one is looked for.
-"""
+Two entries collide when they touch the same subject, or the same person, unless the order of both says
+nothing (`Kind.is_order_free`), or are alike (`Kind.ambiguity`): with two such unknown at once, an activity in
+a timeline would not tell whose it is, nor whether the other one is still on its way. An entry holds its place
+until it is over (`finish`): one whose outcome is unknown keeps later ones about the same thing waiting. Not
+here: sending (`send`), when an unknown one is looked for."""
 
 import heapq
 from collections import deque
@@ -18,12 +18,13 @@ from pipelines.write_back.outbox.outbox import Entry
 
 
 def keys_of(entry: Entry, subjects: Iterable[str]) -> dict[str, bool]:
-    """What an entry touches → whether others that touch it may go at the same time. Subjects are of the entry's kind; people are the same
-    for all kinds, by address and by contact id.
-    """
+    """What an entry touches → whether others that touch it may go at the same time. Subjects are of the
+    entry's kind; people are the same for all kinds, by address and by contact id."""
     people = [f"email {normal_form(entry.email)}"] if entry.email else []
     people += [f"contact {entry.contact_id}"] if entry.contact_id is not None else []
-    return {f"{entry.kind} {subject}": False for subject in subjects} | dict.fromkeys(people, KINDS[entry.kind].is_order_free)
+    return {f"{entry.kind} {subject}": False for subject in subjects} | dict.fromkeys(
+        people, KINDS[entry.kind].is_order_free
+    )
 
 
 @dataclass(slots=True)
@@ -49,9 +50,12 @@ class Schedule:
         return len(self._keys)
 
     def add(self, item_id: int, keys: Mapping[str, bool], *, is_ready: bool = True) -> None:
-        """`keys` as of `keys_of`; `is_ready` False: it holds its place and is not handed out (its outcome is unknown)."""
+        """`keys` as of `keys_of`; `is_ready` False: it holds its place and is not handed out (its outcome is
+        unknown)."""
         self._keys[item_id] = list(keys)
-        self._blocked[item_id] = sum(not self._join(item_id, name, is_shared) for name, is_shared in keys.items())
+        self._blocked[item_id] = sum(
+            not self._join(item_id, name, is_shared) for name, is_shared in keys.items()
+        )
         if not self._blocked[item_id] and is_ready:
             heapq.heappush(self._ready, item_id)
 
@@ -64,7 +68,8 @@ class Schedule:
         return len(queue) == 1
 
     def hold(self, item_id: int, name: str) -> bool:
-        """It touches this, too, as is known only now; False: somebody holds that before it, and it is handed out again afterwards."""
+        """It touches this, too, as is known only now; False: somebody holds that before it, and it is handed
+        out again afterwards."""
         if name not in self._keys[item_id]:
             self._keys[item_id].append(name)
             self._blocked[item_id] += not self._join(item_id, name)
@@ -77,7 +82,9 @@ class Schedule:
         """The first that may go now; it is handed out once, until `again`."""
         while self._ready:
             item_id = heapq.heappop(self._ready)
-            if item_id in self._keys and item_id not in self._out:  # `again` does not wait until it stands in front, where it is ready, too
+            if (
+                item_id in self._keys and item_id not in self._out
+            ):  # `again` does not wait until it stands in front, where it is ready, too
                 self._out.add(item_id)
                 return item_id
         return None

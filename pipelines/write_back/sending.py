@@ -1,12 +1,12 @@
-"""Sending what an outbox holds for one account, until nothing is open: in order, as fast as the limit allows, each effect once.
+"""Sending what an outbox holds for one account, until nothing is open: in order, as fast as the limit allows,
+each effect once.
 
     with outbox.sending("main"):
         stopped = Sending(outbox, client, "main", stop=stop, on_progress=show).run()
 
-One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and sent again, and when to stop.
-Not here: the order (`send_order`), in which requests a kind is sent (`kinds`), which activities a timeline shows (`unknown_outcomes`),
-figures (`retry_policy`), reading back (`verification`).
-"""
+One thread decides (the caller's), workers send and look. Belongs here: what is sent, looked for and sent
+again, and when to stop. Not here: the order (`send_order`), in which requests a kind is sent (`kinds`), which
+activities a timeline shows (`unknown_outcomes`), figures (`retry_policy`), reading back (`verification`)."""
 
 from __future__ import annotations
 
@@ -50,11 +50,12 @@ _LOOK_S = 0.2  # how soon a stop is seen
 
 
 class Sending:
-    """Sends what is open of an account. Only for who holds `outbox.sending(account)`. All but `_deliver` runs in the caller's thread.
+    """Sends what is open of an account. Only for who holds `outbox.sending(account)`. All but `_deliver` runs
+    in the caller's thread.
 
-    Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for. `on_progress` is given how many
-    requests of the outbox are done, how many there are, and how many are unknown right now.
-    """
+    Once `stop` is set, or the client stopped, nothing more is sent, and requests under way are waited for.
+    `on_progress` is given how many requests of the outbox are done, how many there are, and how many are
+    unknown right now."""
 
     def __init__(
         self,
@@ -69,14 +70,22 @@ class Sending:
         self._outbox, self._client, self._account, self._policy = outbox, client, account, policy
         self._stop, self._on_progress = stop or threading.Event(), on_progress
         self._directory = Directory(client.fetch)
-        self._found: dict[int, tuple[int, ...]] = {}  # item → the contacts of its address, once it was looked up
+        self._found: dict[
+            int, tuple[int, ...]
+        ] = {}  # item → the contacts of its address, once it was looked up
         self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
-        self._under_way: dict[Future[Any], Callable[[Any], None]] = {}  # work given out → what takes in its result
+        self._under_way: dict[
+            Future[Any], Callable[[Any], None]
+        ] = {}  # work given out → what takes in its result
         self._entries: dict[int, Entry] = {}
         self._schedule = Schedule()
         self._unknown: dict[int, float] = {}  # since when an outcome is
-        self._due: dict[int, float] = {}  # when one is looked into; or when what is about people who do not show yet is tried again
-        self._completed: set[str] = set()  # kinds whose requests were taken as `Kind.completed` makes them, and not as planned
+        self._due: dict[
+            int, float
+        ] = {}  # when one is looked into; or when what is about people who do not show yet is tried again
+        self._completed: set[str] = (
+            set()
+        )  # kinds whose requests were taken as `Kind.completed` makes them, and not as planned
         self._attempts: Counter[int] = Counter()
         self._unavailable: Counter[int] = Counter()
         self._in_row: Counter[type] = Counter()
@@ -85,9 +94,8 @@ class Sending:
         self._now = SteadyClock().seconds
 
     def run(self) -> str | None:
-        """Why not everything was sent, in words for people. Raises OutboxError when an outcome could not be kept: that item counts as
-        unknown from then on.
-        """
+        """Why not everything was sent, in words for people. Raises OutboxError when an outcome could not be
+        kept: that item counts as unknown from then on."""
         self._outbox.recover(self._account)
         self._take_in(self._outbox.open(self._account))
         try:
@@ -109,10 +117,14 @@ class Sending:
             self._entries[entry.item_id] = entry
             self._attempts[entry.item_id] = entry.attempts
             is_unknown = entry.state is State.UNKNOWN
-            self._schedule.add(entry.item_id, keys_of(entry, subjects.get(entry.item_id, ())), is_ready=not is_unknown)
+            self._schedule.add(
+                entry.item_id, keys_of(entry, subjects.get(entry.item_id, ())), is_ready=not is_unknown
+            )
             if is_unknown:
                 self._hold(entry)
-                self._lose(entry, self._now())  # how long ago an earlier process lost it, no clock tells for certain
+                self._lose(
+                    entry, self._now()
+                )  # how long ago an earlier process lost it, no clock tells for certain
 
     # ---- giving out
 
@@ -165,7 +177,9 @@ class Sending:
         done, _ = wait(self._under_way, max(0.001, timeout_s), FIRST_COMPLETED)
         for future in done:
             problem = future.exception()
-            self._under_way.pop(future)(problem if isinstance(problem, MarketingApiError) else future.result())
+            self._under_way.pop(future)(
+                problem if isinstance(problem, MarketingApiError) else future.result()
+            )
         return bool(done)
 
     def _halt(self, reason: str) -> None:
@@ -214,7 +228,8 @@ class Sending:
             self._halt(f"{count} requests in a row had no whole answer; the last: {problem}")
 
     def _on_refused(self, entry: Entry, problem: Refused) -> None:
-        """What takes somebody away, was lost or did not show, and is repeated finds nobody there: that was the first one's doing."""
+        """What takes somebody away, was lost or did not show, and is repeated finds nobody there: that was
+        the first one's doing."""
         is_absent, is_again = says_absent(str(problem)), entry.drift or self._attempts[entry.item_id]
         if is_absent and is_again and KINDS[entry.kind].is_done_by_absence:
             self._end(entry.item_id, State.APPLIED, message="done by an earlier try")
@@ -236,8 +251,11 @@ class Sending:
             self._schedule.again(item_id)
 
     def _is_early(self, entry: Entry) -> bool:
-        """Whether who is not there may only not show yet: the same address was synced just now, and that is queued (row 6)."""
-        synced_at = None if entry.email is None else self._outbox.synced_at(entry.account, ADDING, entry.email)
+        """Whether who is not there may only not show yet: the same address was synced just now, and that is
+        queued (row 6)."""
+        synced_at = (
+            None if entry.email is None else self._outbox.synced_at(entry.account, ADDING, entry.email)
+        )
         return synced_at is not None and abs(wall() - synced_at) < self._policy.verify_wait_s
 
     def _try_later(self, entry: Entry) -> None:
@@ -265,24 +283,33 @@ class Sending:
         return next(iter(self._found.get(entry.item_id, ())), entry.contact_id)
 
     def _was_sent_before(self, entry: Entry, contact_id: int) -> bool:
-        """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go there twice."""
+        """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go
+        there twice."""
         if KINDS[entry.kind].is_idempotent:
             return False
         prefix = len(normal_form(entry.email or ""))
-        names = [f"{contact_id}{subject[prefix:]}" for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())]
-        return any(past.state in DONE for past in self._outbox.last(self._account, names, entry.kind).values())
+        names = [
+            f"{contact_id}{subject[prefix:]}"
+            for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())
+        ]
+        return any(
+            past.state in DONE for past in self._outbox.last(self._account, names, entry.kind).values()
+        )
 
     # ---- unknown outcomes
 
     def _lose(self, entry: Entry, since: float) -> None:
         tries = max(self._attempts[entry.item_id], 1)
-        wait_s = self._policy.repeat_s * 3 ** (tries - 1) if KINDS[entry.kind].is_idempotent else self._policy.first_look_s
+        wait_s = (
+            self._policy.repeat_s * 3 ** (tries - 1)
+            if KINDS[entry.kind].is_idempotent
+            else self._policy.first_look_s
+        )
         self._unknown[entry.item_id], self._due[entry.item_id] = since, since + wait_s
 
     def _take_up(self, entry: Entry) -> None:
-        """Its time has come: what is idempotent is simply sent again; else it is looked for, with all of its kind about the contact, since
-        one look serves them all.
-        """
+        """Its time has come: what is idempotent is simply sent again; else it is looked for, with all of its
+        kind about the contact, since one look serves them all."""
         if entry.item_id not in self._due:
             return
         if (kind := KINDS[entry.kind]).is_idempotent:
@@ -291,7 +318,11 @@ class Sending:
             return
         contact_id, began = self._contact_of(entry) or 0, self._now()
         others = (self._entries[item_id] for item_id in self._due if item_id in self._unknown)
-        together = [one.item_id for one in others if one.kind == entry.kind and (self._contact_of(one) or 0) == contact_id]
+        together = [
+            one.item_id
+            for one in others
+            if one.kind == entry.kind and (self._contact_of(one) or 0) == contact_id
+        ]
         for item_id in together:
             del self._due[item_id]
         settled = began - self._policy.last_look_s
@@ -300,7 +331,9 @@ class Sending:
             lambda looked: self._on_looked(together, looked, began),
         )
 
-    def _on_looked(self, together: list[int], looked: Mapping[int, Presence] | MarketingApiError, began: float) -> None:
+    def _on_looked(
+        self, together: list[int], looked: Mapping[int, Presence] | MarketingApiError, began: float
+    ) -> None:
         if isinstance(looked, Stopped):
             self._halt("stopped")
             return
@@ -318,25 +351,30 @@ class Sending:
                 self._send_again(item_id)  # it never arrived
             else:
                 is_early = began < since + self._policy.first_look_s  # it was looked for beside another one
-                self._due[item_id] = since + (self._policy.first_look_s if is_early else self._policy.last_look_s)
+                self._due[item_id] = since + (
+                    self._policy.first_look_s if is_early else self._policy.last_look_s
+                )
 
     def _send_again(self, item_id: int) -> None:
         if self._attempts[item_id] >= self._policy.attempts:
-            self._give_up(item_id, f"sent {self._attempts[item_id]} times, and never was there a whole answer")
+            self._give_up(
+                item_id, f"sent {self._attempts[item_id]} times, and never was there a whole answer"
+            )
             return
         del self._unknown[item_id]
         self._outbox.settle(item_id, State.PLANNED)
         self._schedule.again(item_id)
 
     def _give_up(self, item_id: int, why: str) -> None:
-        """It stays unknown, and keeps what touches the same thing waiting, until somebody wants it retried."""
+        """It stays unknown, and keeps what touches the same thing waiting, until somebody wants it
+        retried."""
         self._outbox.settle(item_id, State.UNKNOWN, message=why)
 
     # ---- the requests of an item, in worker threads: none leaves before its intent is committed
 
     def _deliver(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response | str | None:
-        """The last response; why nothing is sent; None when it was cancelled meanwhile. `contact_ids`: what its address was looked up as;
-        each is written to.
+        """The last response; why nothing is sent; None when it was cancelled meanwhile. `contact_ids`: what
+        its address was looked up as; each is written to.
 
         Raises what a write raises, and OutboxError, after which nothing more may be sent.
         """
@@ -358,7 +396,9 @@ class Sending:
                 return outgoing.left
             try:
                 for call in outgoing.calls:
-                    timely = Call(dataclasses.replace(call.operation, timeout=self._policy.timeout_s), call.params)
+                    timely = Call(
+                        dataclasses.replace(call.operation, timeout=self._policy.timeout_s), call.params
+                    )
                     response = self._again(timely) if is_claimed else self._client.write(timely, before=claim)
             except _NotPlanned:
                 return None
@@ -373,7 +413,8 @@ class Sending:
                 return response
 
     def _again(self, call: Call) -> Response:
-        """What follows on the first request of an item. From there on, what is not known to be done is unknown."""
+        """What follows on the first request of an item. From there on, what is not known to be done is
+        unknown."""
         try:
             return self._client.write(call)
         except (Transient, NotAvailable, Stopped, AuthenticationFailed) as problem:

@@ -24,7 +24,14 @@ from pipelines.output import emit
 from pipelines.progress import Progress
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back import push_report as report
-from pipelines.write_back.audience_syncs import FILE, AudienceSync, chosen, push_turnover, read_audience_syncs, turnover
+from pipelines.write_back.audience_syncs import (
+    FILE,
+    AudienceSync,
+    chosen,
+    push_turnover,
+    read_audience_syncs,
+    turnover,
+)
 from pipelines.write_back.input.rows import InputError
 from pipelines.write_back.item import OPEN, State
 from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT
@@ -33,7 +40,14 @@ from pipelines.write_back.outbox.outbox import Counts, Outbox, Push, outbox_path
 from pipelines.write_back.push_report import say
 from pipelines.write_back.push_service import Watch, enqueue, finish_push, plan_push
 from pipelines.write_back.refusals import is_permanent
-from pipelines.write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv, write_planned, write_rejections
+from pipelines.write_back.rejected_rows import (
+    RejectedRows,
+    rejected_rows,
+    write_copy,
+    write_csv,
+    write_planned,
+    write_rejections,
+)
 from pipelines.write_back.result import Result, grouped, new_run, reason_of, result_of
 from warehouse.errors import WarehouseError
 
@@ -54,18 +68,23 @@ def run(arguments: SimpleNamespace, settings: Settings) -> int:
     with Outbox(outbox_path(settings.home)) as outbox:
         push = outbox.push(arguments.push) if arguments.push is not None else None
         if arguments.push is not None and (push is None or push.account != account):
-            raise SettingsError(f"account {account} has no push {arguments.push}; `marketing-sync push status` lists them")
+            raise SettingsError(
+                f"account {account} has no push {arguments.push}; `marketing-sync push status` lists them"
+            )
         if arguments.action == "status":
             return _print_status(settings, outbox, account, arguments.push, is_json=arguments.json)
         if arguments.action == "rejected":
             return _rejected(arguments, settings, outbox, account)
         if arguments.action == "cancel":
             return _cancel(outbox, account, arguments.push, unknown=arguments.unknown)
-        return interruptible(settings, account, lambda stop: _retry(settings, outbox, account, arguments, stop))
+        return interruptible(
+            settings, account, lambda stop: _retry(settings, outbox, account, arguments, stop)
+        )
 
 
 def interruptible(settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]) -> int:
-    """Run `work`; when a person stops it, say what is open (of all accounts when none is named) and how to go on."""
+    """Run `work`; when a person stops it, say what is open (of all accounts when none is named) and how to go
+    on."""
     try:
         return interrupts.stoppable(work)
     except KeyboardInterrupt:
@@ -81,7 +100,12 @@ def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: in
         say(report.plan_lines(planned))
     if planned.refusal or not arguments.apply:
         return _without_sending(arguments, settings, planned, document)
-    if order.kind.agreement and planned.plan.items and not arguments.yes and not _agreed(planned, order.kind.agreement, arguments):
+    if (
+        order.kind.agreement
+        and planned.plan.items
+        and not arguments.yes
+        and not _agreed(planned, order.kind.agreement, arguments)
+    ):
         say(["nothing was sent"])
         return exits.INCOMPLETE
     stop.check()
@@ -103,7 +127,9 @@ def _shown(results: Sequence[Result], document: output.Push, *, is_json: bool) -
     return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
 
 
-def _without_sending(arguments: SimpleNamespace, settings: Settings, planned: Planned, document: output.Push) -> int:
+def _without_sending(
+    arguments: SimpleNamespace, settings: Settings, planned: Planned, document: output.Push
+) -> int:
     path = write_planned(settings.home, planned.plan, planned.rows)
     code = exits.INCOMPLETE if planned.refusal else exits.DONE
     if arguments.json:
@@ -121,20 +147,26 @@ def _agreed(planned: Planned, agreement: str, arguments: SimpleNamespace) -> boo
     """Whether the person types the number of rows. SettingsError where nobody can be asked."""
     count = len({row for item in planned.plan.items for row in item.rows})
     if arguments.json or not sys.stdin.isatty() or str(planned.order.file) == "-":
-        raise SettingsError(f"{planned.order.kind} have to be agreed to: run it on a terminal without --json, or with --yes")
+        raise SettingsError(
+            f"{planned.order.kind} have to be agreed to: run it on a terminal without --json, or with --yes"
+        )
     try:
         return input(agreement.format(count=count)).strip() == str(count)
     except EOFError:
         return False
 
 
-def _retry(settings: Settings, outbox: Outbox, account: str, arguments: SimpleNamespace, stop: interrupts.Stop) -> int:
+def _retry(
+    settings: Settings, outbox: Outbox, account: str, arguments: SimpleNamespace, stop: interrupts.Stop
+) -> int:
     is_left = (lambda message: False) if arguments.permanent else is_permanent
     retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
     reasons = list(map(reason_of, retried.left))
     if not arguments.json:
         say(report.lines("retry", retried, reasons))
-    results = _watched(stop, lambda watch: finish_push(settings, outbox, new_run("push_retry", account), watch))
+    results = _watched(
+        stop, lambda watch: finish_push(settings, outbox, new_run("push_retry", account), watch)
+    )
     left = list(map(report.reason_document, grouped(reasons)))
     code = _shown(results, output.Push(None, [], left), is_json=arguments.json)
     return exits.INCOMPLETE if left else code
@@ -160,10 +192,14 @@ def _watched(stop: interrupts.Stop, work: Callable[[Watch], T]) -> T:
 # ---- looking after pushes
 
 
-def _print_status(settings: Settings, outbox: Outbox, account: str, push_id: int | None, *, is_json: bool) -> int:
+def _print_status(
+    settings: Settings, outbox: Outbox, account: str, push_id: int | None, *, is_json: bool
+) -> int:
     """The last pushes, or one in detail; 0 whatever became of them: that is what it displays."""
     if push_id is not None:
-        result = result_of(outbox, push_id, requests_sent=None, rejected_csv=write_rejections(settings.home, outbox, push_id))
+        result = result_of(
+            outbox, push_id, requests_sent=None, rejected_csv=write_rejections(settings.home, outbox, push_id)
+        )
         if is_json:
             emit(output.Push(None, [report.result_document(result)]))
         else:
@@ -179,7 +215,8 @@ def _print_status(settings: Settings, outbox: Outbox, account: str, push_id: int
 
 
 def _rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
-    """Write rejected rows to be corrected, over no file that is there; 0 whatever there is, like `push status`."""
+    """Write rejected rows to be corrected, over no file that is there; 0 whatever there is, like `push
+    status`."""
     several = rejected_rows(settings.home, outbox, account, arguments.push)
     is_piped = arguments.out == Path("-") or (arguments.out is None and not sys.stdout.isatty())
     why = "they are of several kinds, or of pushes with different columns or options"
@@ -188,7 +225,10 @@ def _rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, ac
     elif not several:
         say(["no rejected rows are left"], sys.stderr)
     elif is_piped and len(several) > 1:
-        raise SettingsError(f"one CSV cannot hold the rejected rows, since {why}: name one push, or write files with --out FILE")
+        raise SettingsError(
+            f"one CSV cannot hold the rejected rows, since {why}: name one push, or write files "
+            "with --out FILE"
+        )
     elif is_piped:
         write_csv(sys.stdout, several[0])
         say(_pushed_again(arguments, several[0], Path("FILE")), sys.stderr)
@@ -199,23 +239,35 @@ def _rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, ac
             try:
                 path = write_copy(path, each)
             except OSError as problem:
-                raise SettingsError(f"{path} cannot be written ({problem.strerror}): name another file with --out") from None
+                raise SettingsError(
+                    f"{path} cannot be written ({problem.strerror}): name another file with --out"
+                ) from None
             say([*report.lines("rejected", each), "", *_pushed_again(arguments, each, path)])
     return exits.DONE
 
 
 def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) -> list[str]:
     if not each.columns:
-        return [f"{path} has numbers and reasons alone, since the home has lost the rows: correct them where they came from"]
+        return [
+            f"{path} has numbers and reasons alone, since the home has lost the rows: correct them where "
+            "they came from"
+        ]
     typed = words(KINDS[each.kind].all_options, {"from": path, "account": arguments.account, **each.options})
-    return [f"{path}, corrected, can be pushed as it is:", f"  {shlex.join(['marketing-sync', 'push', each.kind, *typed])}"]
+    return [
+        f"{path}, corrected, can be pushed as it is:",
+        f"  {shlex.join(['marketing-sync', 'push', each.kind, *typed])}",
+    ]
 
 
 def _cancel(outbox: Outbox, account: str, push_id: int | None, *, unknown: bool) -> int:
     """Drop what is planned, and what is `unknown` if wanted."""
-    with outbox.sending(account) if unknown else nullcontext():  # whoever sends is still finding out about them
+    with (
+        outbox.sending(account) if unknown else nullcontext()
+    ):  # whoever sends is still finding out about them
         count = outbox.cancel(account, push_id, unknown=unknown)
-    say(report.lines("cancel", count, sum(push_id in (None, entry.push_id) for entry in outbox.open(account))))
+    say(
+        report.lines("cancel", count, sum(push_id in (None, entry.push_id) for entry in outbox.open(account)))
+    )
     return exits.DONE
 
 
@@ -247,7 +299,9 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
     return max(codes)
 
 
-def _audience_sync(arguments: SimpleNamespace, settings: Settings, sync: AudienceSync, stop: interrupts.Stop) -> int:
+def _audience_sync(
+    arguments: SimpleNamespace, settings: Settings, sync: AudienceSync, stop: interrupts.Stop
+) -> int:
     found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
     say(report.lines("turnover", found))
     if found.planned is not None:

@@ -1,10 +1,9 @@
 """Which activities without a whole response a timeline shows. Pure.
 
-How an activity shows in a timeline is not specified: its text may stand in the snippet or in a detail, with entities, other blanks or an
-ending cut off, its time as a timestamp or as a local text of whole minutes. Every entry counts for one item only, so that two equal
-activities need two entries. Not here: fetching timelines (`kinds.activities`), when something is looked for
-or sent again (`sending`).
-"""
+How an activity shows in a timeline is not specified: its text may stand in the snippet or in a detail, with
+entities, other blanks or an ending cut off, its time as a timestamp or as a local text of whole minutes.
+Every entry counts for one item only, so that two equal activities need two entries. Not here: fetching
+timelines (`kinds.activities`), when something is looked for or sent again (`sending`)."""
 
 import datetime as dt
 import math
@@ -30,16 +29,16 @@ class Presence(Enum):
 
 #: A text that is the beginning of a description stands for it from so many characters on.
 _CLIPPED_FROM = 20
-#: Zones differ by whole quarters of an hour: a timestamp so far off, with the right local text, was reckoned in another zone.
+#: Zones differ by whole quarters of an hour: a timestamp so far off, with the right local text, was reckoned
+#: in another zone.
 _QUARTER_S = 900
 _SPARE_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An activity of ours. `is_done`: the service took it, so that one entry is its own, whoever else may look alike;
-    `is_settled`: and so long ago that it shows.
-    """
+    """An activity of ours. `is_done`: the service took it, so that one entry is its own, whoever else may
+    look alike; `is_settled`: and so long ago that it shows."""
 
     item_id: int
     description: str = field(repr=False)
@@ -63,11 +62,11 @@ def wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
 
 
 def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]:
-    """What becomes of each item (by its number): as many as fit have an entry, and among those the surest likenesses in sum.
+    """What becomes of each item (by its number): as many as fit have an entry, and among those the surest
+    likenesses in sum.
 
-    What is done has its entry, whoever else may look alike. What was done just now may not show yet: it takes part like those that are
-    unknown, and goes first only where its likeness is as sure.
-    """
+    What is done has its entry, whoever else may look alike. What was done just now may not show yet: it takes
+    part like those that are unknown, and goes first only where its likeness is as sure."""
     ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
     first = {item.item_id for item in ordered if item.is_done and item.is_settled}
     taken = cheapest({item.item_id: _costs(item, timeline.entries) for item in ordered}, first)
@@ -85,44 +84,61 @@ def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]
 
 
 def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
-    """Whether it may stand before the oldest that was served; of an empty timeline that was cut, everything may.
+    """Whether it may stand before the oldest that was served; of an empty timeline that was cut, everything
+    may.
 
-    With an hour to spare: the service may have read an ambiguous local time in the other way, and may not show seconds.
-    """
+    With an hour to spare: the service may have read an ambiguous local time in the other way, and may not
+    show seconds."""
     if oldest is not None and item.at is not None:
         return item.at - _SPARE_S <= oldest
     return oldest_local is None or item.local - dt.timedelta(seconds=_SPARE_S) <= oldest_local
 
 
 def cheapest(costs: Mapping[int, Mapping[int, int]], first: Collection[int] = ()) -> dict[int, int]:
-    """Item → entry, of `costs` (item → entry → cost): as many of `first` as can be, then as many as can be, at the least sum of costs."""
+    """Item → entry, of `costs` (item → entry → cost): as many of `first` as can be, then as many as can be,
+    at the least sum of costs."""
     import networkx as nx  # takes long to import, and a push without unknown outcomes does without
 
-    one = 1 + sum(cost for entries in costs.values() for cost in entries.values())  # placed, an item outweighs all costs
+    one = 1 + sum(
+        cost for entries in costs.values() for cost in entries.values()
+    )  # placed, an item outweighs all costs
     graph = nx.Graph()
     for item, entries in costs.items():
         worth = one * (len(costs) + 1) if item in first else one
-        graph.add_edges_from(((item, None), entry, {"weight": worth - cost}) for entry, cost in entries.items())
-    parts = [graph.subgraph(part) for part in nx.connected_components(graph)]  # it takes the cube of their sizes
+        graph.add_edges_from(
+            ((item, None), entry, {"weight": worth - cost}) for entry, cost in entries.items()
+        )
+    parts = [
+        graph.subgraph(part) for part in nx.connected_components(graph)
+    ]  # it takes the cube of their sizes
     pairs = [pair for part in parts for pair in nx.max_weight_matching(part)]
-    return {item[0]: entry for item, entry in (pair if isinstance(pair[0], tuple) else pair[::-1] for pair in pairs)}
+    return {
+        item[0]: entry
+        for item, entry in (pair if isinstance(pair[0], tuple) else pair[::-1] for pair in pairs)
+    }
 
 
 def _costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
-    """Entry → how unlike it is, for those that may be the item's: the text first, then the time, then who may wait."""
+    """Entry → how unlike it is, for those that may be the item's: the text first, then the time, then who may
+    wait."""
     found = {}
     for place, entry in enumerate(shown):
         time = _likeness_of_time(item, entry)
         if time is None:
             continue
-        texts = [unlike for text in entry.texts if (unlike := _likeness_of_text(item.description, text)) is not None]
+        texts = [
+            unlike
+            for text in entry.texts
+            if (unlike := _likeness_of_text(item.description, text)) is not None
+        ]
         if texts:  # of two that were sent within one minute, the time does not tell whose is not there
             found[place] = 6 * min(texts) + (0 if item.is_done else 2 * time + 1)
     return found
 
 
 def _likeness_of_time(item: Wanted, shown: Shown) -> int | None:
-    """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of another zone or hour."""
+    """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of another
+    zone or hour."""
     if shown.at is not None and item.at is not None:
         if shown.at == item.at:
             return 0
@@ -140,7 +156,8 @@ _LONGEST = 2 * MAX_DESCRIPTION
 
 
 def _likeness_of_text(description: str, text: str) -> int | None:
-    """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it), from 200 on its beginning."""
+    """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it), from 200
+    on its beginning."""
     ours, theirs = _plain(description), _plain(text[:_LONGEST])
     if ours == theirs:
         return 0

@@ -1,8 +1,8 @@
-"""Reading back what was sent, until it is as intended or time is up: the proof that the service's `ok` was true.
+"""Reading back what was sent, until it is as intended or time is up: the proof that the service's `ok` was
+true.
 
-Belongs here: how long the queue may lag, and what is kept of a reading. Not here: which entries are read, in which way it costs least, and
-what is alike (`kinds`, which also has `verify`).
-"""
+Belongs here: how long the queue may lag, and what is kept of a reading. Not here: which entries are read, in
+which way it costs least, and what is alike (`kinds`, which also has `verify`)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ Labels = Mapping[int, Mapping[str, str]]  # list id → field id → label
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What was read back against what was intended. `drift`: field → what was intended, what is shown; `hidden`: fields that the response
-    does not show, so that nothing is known of them.
-    """
+    """What was read back against what was intended. `drift`: field → what was intended, what is shown;
+    `hidden`: fields that the response does not show, so that nothing is known of them."""
 
     drift: Mapping[str, tuple[Any, Any]] = field(default_factory=dict, repr=False)
     hidden: frozenset[str] = frozenset()
@@ -44,29 +43,44 @@ Readings = Mapping[int, Compared | Unread]
 
 
 class ReadBack:
-    """One reading back, as the kinds take part in it (`Kind.read_back`). `drifted`: items of which that is known by now; `list_kinds`: the
-    kinds that put contacts on lists or take them off.
-    """
+    """One reading back, as the kinds take part in it (`Kind.read_back`). `drifted`: items of which that is
+    known by now; `list_kinds`: the kinds that put contacts on lists or take them off."""
 
     def __init__(
-        self, outbox: Outbox, client: Client, labels: Labels, list_kinds: Collection[str], stop: threading.Event, policy: RetryPolicy
+        self,
+        outbox: Outbox,
+        client: Client,
+        labels: Labels,
+        list_kinds: Collection[str],
+        stop: threading.Event,
+        policy: RetryPolicy,
     ) -> None:
         self.outbox, self.client, self.labels, self.list_kinds = outbox, client, labels, list_kinds
         self._stop, self._policy = stop, policy
         self.drifted: set[int] = set()
 
-    def current(self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]) -> list[Entry]:
-        """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by item."""
+    def current(
+        self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]
+    ) -> list[Entry]:
+        """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by
+        item."""
         of = {entry.item_id: subjects.get(entry.item_id, ()) for entry in entries}
         everything = {subject for several in of.values() for subject in several}
         last = self.outbox.last(entries[0].account, everything, *kinds) if entries else {}
-        return [entry for entry in entries if all(last[each].item_id <= entry.item_id for each in of[entry.item_id] if each in last)]
+        return [
+            entry
+            for entry in entries
+            if all(last[each].item_id <= entry.item_id for each in of[entry.item_id] if each in last)
+        ]
 
     def poll(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
-        """Look until all are as intended or the queue has had its time; what is not so by then has drifted."""
+        """Look until all are as intended or the queue has had its time; what is not so by then has
+        drifted."""
         left = {entry.item_id: entry for entry in entries}
         now = SteadyClock().seconds
-        changed = {entry.item_id: min(entry.changed_at, now()) for entry in entries}  # by a clock that may have been set back since
+        changed = {
+            entry.item_id: min(entry.changed_at, now()) for entry in entries
+        }  # by a clock that may have been set back since
         pause = self._policy.verify_every_s
         while left:
             looked_at = now()

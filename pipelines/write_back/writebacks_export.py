@@ -1,4 +1,5 @@
-"""Exports the outbox to `sync.writebacks`, and a push's run to `sync.runs`. Not here: the tables (`warehouse`)."""
+"""Exports the outbox to `sync.writebacks`, and a push's run to `sync.runs`. Not here: the tables
+(`warehouse`)."""
 
 import datetime as dt
 import json
@@ -25,7 +26,8 @@ log = logging.getLogger(__name__)
 
 
 def export_writebacks(warehouse: Warehouse, home: Path) -> int:
-    """What the outbox gained; how many rows that are. Nothing is created where nothing was ever pushed. WarehouseLocked, OutboxError."""
+    """What the outbox gained; how many rows that are. Nothing is created where nothing was ever pushed.
+    WarehouseLocked, OutboxError."""
     if not outbox_path(home).exists():
         return 0
     with Outbox(outbox_path(home)) as outbox, warehouse.writing() as connection:
@@ -47,19 +49,28 @@ def try_to_export(warehouse: Warehouse, home: Path) -> None:
 def refill(settings: Settings) -> None:
     """After a rebuild: a warehouse file that was lost has none of it."""
     with Archive(settings.home / "archive") as archive:
-        try_to_export(Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting), settings.home)
+        try_to_export(
+            Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting),
+            settings.home,
+        )
 
 
 def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
-    """What a push's run cost and came to (`shortfall`: rows not done), its requests, and what became of its rows; the reason when that has
-    to wait."""
+    """What a push's run cost and came to (`shortfall`: rows not done), its requests, and what became of its
+    rows; the reason when that has to wait."""
     try:
         with in_use(settings.home), Archive(settings.home / "archive") as archive:
-            warehouse = Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+            warehouse = Warehouse(
+                settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting
+            )
             with warehouse.writing() as connection:
                 outcome = "failed" if ran.stopped and not ran.requests else "partial" if shortfall else "done"
-                message = "\n".join(filter(None, (ran.stopped, f"{shortfall:,} rows not done" if shortfall else "")))
-                run = Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, ran.requests, ran.waited_s, message)
+                message = "\n".join(
+                    filter(None, (ran.stopped, f"{shortfall:,} rows not done" if shortfall else ""))
+                )
+                run = Run(
+                    ran.run, ran.job, ran.began_at, utc_now(), outcome, ran.requests, ran.waited_s, message
+                )
                 write_run(connection, run)
                 load_requests(connection, archive)
             export_writebacks(warehouse, settings.home)
@@ -72,8 +83,13 @@ def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
     for entry in entries:
         has_request = entry.operation is not None
         yield {
-            **{each.name: getattr(entry, each.name) for each in fields(entry)},  # what the table does not have is left out
-            **{name: _moment(getattr(entry, name)) for name in ("planned_at", "sent_at", "done_at", "verified_at")},
+            **{
+                each.name: getattr(entry, each.name) for each in fields(entry)
+            },  # what the table does not have is left out
+            **{
+                name: _moment(getattr(entry, name))
+                for name in ("planned_at", "sent_at", "done_at", "verified_at")
+            },
             "state": entry.state.value,
             "row_numbers": list(entry.rows),
             "message": without_addresses(entry.message) if entry.message else None,

@@ -33,9 +33,12 @@ def test_a_run_that_ended_is_over(tmp_path: Path) -> None:
 def test_a_run_at_work_is_left_alone(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from assets.checkpoint import Checkpoints\n"
-        "run = Checkpoints(Path(sys.argv[1])); run.begin(['lists']); print('at work', flush=True); sys.stdin.read()"
+        "run = Checkpoints(Path(sys.argv[1])); run.begin(['lists']); print('at work', flush=True); "
+        "sys.stdin.read()"
     )
-    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "at work\n"
         assert Checkpoints(tmp_path).resume_from("lists") is None
@@ -58,7 +61,11 @@ def test_a_run_of_some_assets_leaves_the_others_unfinished(tmp_path: Path) -> No
 
 def test_a_note_of_a_version_that_noted_times_is_understood(tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text('{"started_at": "2026-11-21T20:00:00+00:00", "assets": ["lists"]}')
-    assert Checkpoints(tmp_path).resume_from("lists") == id_at(dt.datetime(2026, 11, 21, 20, tzinfo=dt.UTC)) < new_request_id()
+    assert (
+        Checkpoints(tmp_path).resume_from("lists")
+        == id_at(dt.datetime(2026, 11, 21, 20, tzinfo=dt.UTC))
+        < new_request_id()
+    )
 
 
 @pytest.mark.parametrize("at", ["fcntl.flock", "json.dump", "os.fsync", "pathlib.Path.replace"])

@@ -41,14 +41,23 @@ def days(first: str, last: str) -> DateRange:
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 5)), max_size=8))
 def test_joined_ranges_hold_the_same_days_and_do_not_touch(pairs: list[tuple[int, int]]) -> None:
-    ranges = [DateRange(START + dt.timedelta(days=first), START + dt.timedelta(days=first + more)) for first, more in pairs]
+    ranges = [
+        DateRange(START + dt.timedelta(days=first), START + dt.timedelta(days=first + more))
+        for first, more in pairs
+    ]
     found = joined(ranges)
     assert days_of(found) == days_of(ranges)
-    assert all(later.first - earlier.last > dt.timedelta(days=1) for earlier, later in itertools.pairwise(found))
+    assert all(
+        later.first - earlier.last > dt.timedelta(days=1) for earlier, later in itertools.pairwise(found)
+    )
 
 
 def days_of(ranges: list[DateRange]) -> set[dt.date]:
-    return {each.first + dt.timedelta(days=more) for each in ranges for more in range((each.last - each.first).days + 1)}
+    return {
+        each.first + dt.timedelta(days=more)
+        for each in ranges
+        for more in range((each.last - each.first).days + 1)
+    }
 
 
 def test_the_first_night_reads_all_of_history() -> None:
@@ -64,7 +73,9 @@ def test_missed_nights_are_made_up_for() -> None:
 
 
 def test_a_gap_in_history_is_read_again() -> None:
-    assert ask(days("2015-01-01", "2018-12-31"), days("2020-01-01", "2026-11-20")) == days("2019-01-01", "2026-11-21")
+    assert ask(days("2015-01-01", "2018-12-31"), days("2020-01-01", "2026-11-20")) == days(
+        "2019-01-01", "2026-11-21"
+    )
 
 
 def test_chosen_days_in_the_past_are_asked_as_chosen() -> None:
@@ -75,12 +86,16 @@ def test_chosen_days_in_the_past_are_asked_as_chosen() -> None:
 @pytest.mark.parametrize("last", ["2026-11-20", "2026-11-21", "2026-11-30"])
 def test_chosen_days_are_asked_as_chosen_wherever_they_end(last: str, ahead: int) -> None:
     assert ask(chosen=days("2026-11-14", last), ahead=ahead) == days("2026-11-14", last)
-    assert ask(days("2015-01-01", "2026-11-20"), chosen=days("2026-01-01", last), ahead=ahead) == days("2026-01-01", last)
+    assert ask(days("2015-01-01", "2026-11-20"), chosen=days("2026-01-01", last), ahead=ahead) == days(
+        "2026-01-01", last
+    )
 
 
 def test_chosen_days_without_an_end_last_until_the_accounts_own_today() -> None:
     def until(today: dt.date) -> DateRange:
-        return days_to_fetch((), today, history_start=START, lookback_days=7, ahead=90, chosen=ChosenDays(dt.date(2026, 11, 1)))
+        return days_to_fetch(
+            (), today, history_start=START, lookback_days=7, ahead=90, chosen=ChosenDays(dt.date(2026, 11, 1))
+        )
 
     assert until(TODAY) == days("2026-11-01", "2026-11-21")
     assert until(TODAY + dt.timedelta(days=1)) == days("2026-11-01", "2026-11-22")
@@ -97,7 +112,16 @@ ZONES = [f"Etc/GMT{-offset:+d}" for offset in range(-11, 15)] + [
     "Asia/Kathmandu",
 ]
 #: An ordinary day, and those on which clocks change in New York, in Berlin and on Lord Howe, forth and back.
-DAYS = ("2026-06-10", "2026-03-08", "2026-11-01", "2026-03-29", "2026-10-25", "2026-10-04", "2026-04-05", "2026-12-31")
+DAYS = (
+    "2026-06-10",
+    "2026-03-08",
+    "2026-11-01",
+    "2026-03-29",
+    "2026-10-25",
+    "2026-10-04",
+    "2026-04-05",
+    "2026-12-31",
+)
 
 
 def hours() -> Iterator[dt.datetime]:
@@ -117,7 +141,12 @@ def test_every_accounts_today_lies_between_the_first_and_the_last_anywhere() -> 
 def test_the_days_of_a_run_hold_the_last_days_of_each_account() -> None:
     for moment, zone in itertools.product(hours(), ZONES):
         run = days_of_run(moment, [zone, "UTC"], 7)
-        own = days_to_fetch([DateRange(START, today_in(zone, moment))], today_in(zone, moment), history_start=START, lookback_days=7)
+        own = days_to_fetch(
+            [DateRange(START, today_in(zone, moment))],
+            today_in(zone, moment),
+            history_start=START,
+            lookback_days=7,
+        )
         assert run.first <= own.first
         assert own.last <= run.last
         assert days_of_run(moment, [zone], 7) == own, "of one account they are its own"
@@ -138,7 +167,9 @@ def test_every_day_before_the_first_missing_one_is_covered_and_it_is_not(covered
 
 
 @given(st.lists(ranges, max_size=8), st.dates(dt.date(2014, 1, 1), dt.date(2029, 1, 1)))
-def test_the_last_missing_day_is_the_first_one_looked_at_from_behind(covered: list[DateRange], until: dt.date) -> None:
+def test_the_last_missing_day_is_the_first_one_looked_at_from_behind(
+    covered: list[DateRange], until: dt.date
+) -> None:
     days = days_of(covered)
     missing = until
     while missing in days:
@@ -150,7 +181,9 @@ def test_the_last_missing_day_is_the_first_one_looked_at_from_behind(covered: li
 def test_years_cut_a_range_without_gap_or_overlap(whole: DateRange) -> None:
     years = list(whole.years())
     assert (years[0].first, years[-1].last) == (whole.first, whole.last)
-    assert all(after.first - before.last == dt.timedelta(days=1) for before, after in itertools.pairwise(years))
+    assert all(
+        after.first - before.last == dt.timedelta(days=1) for before, after in itertools.pairwise(years)
+    )
 
 
 SERIES_TODAY = dt.date(2026, 11, 22)
@@ -163,10 +196,14 @@ def each_day(first: str, last: str) -> Days:
 
 
 def each(range_: DateRange) -> Days:
-    return {range_.first + dt.timedelta(days=number) for number in range((range_.last - range_.first).days + 1)}
+    return {
+        range_.first + dt.timedelta(days=number) for number in range((range_.last - range_.first).days + 1)
+    }
 
 
-def proof(*served: Days, asked: DateRange = ASKED, known: Days = frozenset(), covered: tuple[DateRange, ...] = ()) -> Proof:  # type: ignore[assignment]
+def proof(
+    *served: Days, asked: DateRange = ASKED, known: Days = frozenset(), covered: tuple[DateRange, ...] = ()
+) -> Proof:  # type: ignore[assignment]
     return prove(asked, served, [known for _ in served], covered, SERIES_TODAY)
 
 
@@ -179,14 +216,18 @@ def test_series_that_reaches_from_end_to_end_proves_all() -> None:
 
 
 def test_series_that_ends_before_the_range_lacks_the_rest() -> None:
-    assert proof(each_day("2025-01-01", "2025-04-10")) == Proof(span("2025-01-01", "2025-04-10"), after=span("2025-04-11", "2026-11-22"))
+    assert proof(each_day("2025-01-01", "2025-04-10")) == Proof(
+        span("2025-01-01", "2025-04-10"), after=span("2025-04-11", "2026-11-22")
+    )
 
 
 def test_series_that_begins_after_the_range_lacks_what_comes_before_until_that_was_read() -> None:
     served = each_day("2026-08-15", "2026-11-22")
     assert proof(served) == Proof(span("2026-08-15", "2026-11-22"), before=span("2025-01-01", "2026-08-14"))
     covered = span("2025-01-01", "2025-06-30")
-    assert proof(served, covered=(covered,)).before == span("2025-07-01", "2026-08-14"), "goes on from what an earlier run read"
+    assert proof(served, covered=(covered,)).before == span("2025-07-01", "2026-08-14"), (
+        "goes on from what an earlier run read"
+    )
     covered = span("2026-03-01", "2026-11-21")
     assert proof(served, covered=(covered,)).before == span("2025-01-01", "2026-02-28"), "from either end"
     assert proof(served, covered=(span("2025-01-01", "2026-08-14"),)).before is None
@@ -218,25 +259,43 @@ def test_a_few_days_are_judged_with_those_known_from_before() -> None:
     week = span("2026-11-10", "2026-11-18")
     short = each_day("2026-11-10", "2026-11-13")
     assert proof(short, asked=week) == Proof(week), "four days in a row tell nothing"
-    assert proof(short, asked=week, known=each_day("2026-11-01", "2026-11-09")).after == span("2026-11-14", "2026-11-18")
+    assert proof(short, asked=week, known=each_day("2026-11-01", "2026-11-09")).after == span(
+        "2026-11-14", "2026-11-18"
+    )
     assert proof(set(), asked=week, known=each_day("2026-11-01", "2026-11-09")) == Proof(None, after=week)
 
 
 def test_a_series_that_ended_before_others_is_not_asked_for_again() -> None:
     tail = span("2026-10-01", "2026-11-22")
     ended, going_on = each_day("2026-09-01", "2026-09-30"), each(tail)
-    assert prove(tail, [set(), going_on], [ended, set()], (), SERIES_TODAY) == Proof(tail), "the request for the rest brought others alone"
+    assert prove(tail, [set(), going_on], [ended, set()], (), SERIES_TODAY) == Proof(tail), (
+        "the request for the rest brought others alone"
+    )
     window = span("2026-09-20", "2026-11-22")
-    assert prove(window, [each_day("2026-09-20", "2026-09-30"), each(window)], [ended, set()], [tail], SERIES_TODAY) == Proof(window)
+    assert prove(
+        window, [each_day("2026-09-20", "2026-09-30"), each(window)], [ended, set()], [tail], SERIES_TODAY
+    ) == Proof(window)
 
 
 def test_days_that_were_listed_before_and_are_not_now_are_not_gone() -> None:
     week = span("2026-11-13", "2026-11-20")
     known = each_day("2026-10-01", "2026-11-20")
-    found = proof(each_day("2026-11-13", "2026-11-15"), asked=week, known=known, covered=(span("2015-01-01", "2026-11-20"),))
+    found = proof(
+        each_day("2026-11-13", "2026-11-15"),
+        asked=week,
+        known=known,
+        covered=(span("2015-01-01", "2026-11-20"),),
+    )
     assert found == Proof(span("2026-11-13", "2026-11-15"), after=span("2026-11-16", "2026-11-20"))
-    found = proof(each_day("2026-11-17", "2026-11-20"), asked=week, known=known, covered=(span("2015-01-01", "2026-11-20"),))
-    assert found == Proof(span("2026-11-17", "2026-11-20")), "what came first was read before, and stays as it was"
+    found = proof(
+        each_day("2026-11-17", "2026-11-20"),
+        asked=week,
+        known=known,
+        covered=(span("2015-01-01", "2026-11-20"),),
+    )
+    assert found == Proof(span("2026-11-17", "2026-11-20")), (
+        "what came first was read before, and stays as it was"
+    )
 
 
 @given(
@@ -253,7 +312,9 @@ def test_no_day_that_the_service_left_out_is_proven_empty_and_all_the_others_are
     """Whatever a service cuts its series to, a dense one beside it gives the sparse one away, too."""
     all_days = sorted(each(ASKED))
     living = all_days[begins : len(all_days) - ends]
-    truth = [living] * dense + [[all_days[number] for number in sorted(sparse) if all_days[number] in set(living)]]
+    truth = [living] * dense + [
+        [all_days[number] for number in sorted(sparse) if all_days[number] in set(living)]
+    ]
     served = [set(one[:cut] if keeps_first else one[-cut:]) for one in truth]
     found = prove(ASKED, served, [set() for _ in served], (), SERIES_TODAY)
     if len(living) < 7:

@@ -1,4 +1,5 @@
-"""What is published and the report as Dagster shows them: what they tell, and that a refusal is neither repeated nor followed."""
+"""What is published and the report as Dagster shows them: what they tell, and that a refusal is neither
+repeated nor followed."""
 
 from __future__ import annotations
 
@@ -38,7 +39,12 @@ def run(publish: Publish, report: Path, notes: Notes | None = None) -> dg.Execut
         report_asset(lambda _: (report, "**12** people", "the report was mailed to 2 addresses")),
     ]
     with dg.DagsterInstance.ephemeral() as instance:
-        return dg.materialize(steps, instance=instance, raise_on_error=False, resources={"reader": notes or Notes(), "settings": None})
+        return dg.materialize(
+            steps,
+            instance=instance,
+            raise_on_error=False,
+            resources={"reader": notes or Notes(), "settings": None},
+        )
 
 
 def refuse(settings: object) -> Published:
@@ -51,7 +57,9 @@ def test_they_tell_what_was_published_and_preview_the_report(tmp_path: Path) -> 
     notes = Notes()
     result = run(lambda _: Published(NOW, NOW, PersonalData.HASH, 5, 71, 20196), report, notes)
     assert notes.runs == [result.run_id], "the run is written down for the copy to hold it"
-    told = {event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()}
+    told = {
+        event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()
+    }
     assert told[PUBLISHED]["dagster/row_count"].value == 20196
     assert told[PUBLISHED]["personal data"].value == "hash"
     assert told[PUBLISHED]["breaking changes"].value == "marts.a: table dropped"
@@ -64,19 +72,28 @@ def test_a_refusal_fails_with_its_sentence_and_nothing_follows(tmp_path: Path) -
     result = run(refuse, tmp_path / "index.html")
     failed = {event.step_key: event.step_failure_data for event in result.all_events if event.is_step_failure}
     assert list(failed) == ["published"]
-    assert failed["published"].user_failure_data.description == ("nothing was published, there is no earlier copy either: keys occur twice")
-    assert [event.step_key for event in result.all_events if event.event_type_value == "STEP_START"] == ["mart", "published"]
+    assert failed["published"].user_failure_data.description == (
+        "nothing was published, there is no earlier copy either: keys occur twice"
+    )
+    assert [event.step_key for event in result.all_events if event.event_type_value == "STEP_START"] == [
+        "mart",
+        "published",
+    ]
     assert not [event for event in result.all_events if event.event_type_value == "STEP_UP_FOR_RETRY"]
 
 
 def run_export(export: Callable[[object], Manifest]) -> dg.ExecuteInProcessResult:
     with dg.DagsterInstance.ephemeral() as instance:
-        return dg.materialize([lake_asset(export)], instance=instance, raise_on_error=False, resources={"settings": None})
+        return dg.materialize(
+            [lake_asset(export)], instance=instance, raise_on_error=False, resources={"settings": None}
+        )
 
 
 def test_an_export_tells_what_it_sent() -> None:
     tables = [LakeTable("source", name, f"{name}.parquet", 3, 1500, "", {}) for name in ("lists", "contacts")]
-    result = run_export(lambda _: Manifest("NORTH", "v", Published(NOW, NOW, PersonalData.KEEP, 5, 2, 6), tables))
+    result = run_export(
+        lambda _: Manifest("NORTH", "v", Published(NOW, NOW, PersonalData.KEEP, 5, 2, 6), tables)
+    )
     (materialized,) = (event.materialization for event in result.get_asset_materialization_events())
     assert materialized.asset_key == LAKE
     assert {name: each.value for name, each in materialized.metadata.items()} == {

@@ -54,7 +54,10 @@ def test_a_refused_key_is_a_failure_that_no_retry_mends() -> None:
 
 
 def test_refusals_that_mean_nothing_there_are_no_problem_and_are_reported_once() -> None:
-    refused = [Failure(GETCOUPON.bind(email=f"p{number}@example.com"), Refused("refused", code=1003)) for number in range(50)]
+    refused = [
+        Failure(GETCOUPON.bind(email=f"p{number}@example.com"), Refused("refused", code=1003))
+        for number in range(50)
+    ]
     found = AccountResult("main", failures=refused, planned=60, fetched=60)
     assert found.is_failure
     found.learn_refusals({1003})
@@ -71,8 +74,12 @@ def test_entries_that_could_not_be_read_are_a_problem_on_every_night_values_are_
         LoadReport("1", {"contacts": TableReport("contacts", rejected=17, flawed=2)}),
         LoadReport("2", {"lists": TableReport("lists")}),
     ]
-    found = AccountResult("main", reports=[*reports, LoadReport("3", {"contacts": TableReport("contacts", rejected=1)})])
+    found = AccountResult(
+        "main", reports=[*reports, LoadReport("3", {"contacts": TableReport("contacts", rejected=1)})]
+    )
     assert found.problems == ["contacts: 18 entries could not be read: see sync.rejected_records"]
-    assert found.notices == ["2 rows of contacts were loaded without a value that could not be read: see sync.rejected_records"]
+    assert found.notices == [
+        "2 rows of contacts were loaded without a value that could not be read: see sync.rejected_records"
+    ]
     assert not found.is_failure
     assert found.is_through

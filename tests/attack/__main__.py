@@ -2,8 +2,8 @@
 
     python -m tests.attack [NAME…] [--minutes M] [--seed S]
 
-`--minutes` is what each attack may take. Prints each summary as it comes, then a table; exit code 1 when one failed.
-"""
+`--minutes` is what each attack may take. Prints each summary as it comes, then a table; exit code 1 when one
+failed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ class Outcome:
 
 def attacks() -> dict[str, Attack]:
     """The modules of this folder with a function `attack`, by name."""
-    names = [found.name for found in pkgutil.iter_modules(tests.attack.__path__) if not found.name.startswith(("test_", "_"))]
+    names = [
+        found.name
+        for found in pkgutil.iter_modules(tests.attack.__path__)
+        if not found.name.startswith(("test_", "_"))
+    ]
     modules = {name: importlib.import_module(f"tests.attack.{name}") for name in names}
     return {name: module.attack for name, module in modules.items() if hasattr(module, "attack")}
 
@@ -50,9 +54,13 @@ def carry_out(name: str, attack: Attack, minutes: float, seed: int) -> Outcome:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.attack", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.attack", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--minutes", type=float, default=DEFAULT_MINUTES, help="of each attack (default: %(default)g)")
+    parser.add_argument(
+        "--minutes", type=float, default=DEFAULT_MINUTES, help="of each attack (default: %(default)g)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args(argv)
     every = attacks()
@@ -62,7 +70,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     outcomes = [carry_out(name, every[name], arguments.minutes, arguments.seed) for name in chosen]
     print("\n| attack | result | seconds | seed |\n|---|---|---:|---:|")
     for each in outcomes:
-        print(f"| {each.name} | {'FAILED' if each.has_failed else 'passed'} | {each.seconds:.0f} | {arguments.seed} |")
+        print(
+            f"| {each.name} | {'FAILED' if each.has_failed else 'passed'} | {each.seconds:.0f} | "
+            f"{arguments.seed} |"
+        )
     return int(any(each.has_failed for each in outcomes))
 
 

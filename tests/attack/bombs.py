@@ -67,12 +67,20 @@ def _read(items: str) -> str:
     from marketing_api.operations import ALL
     from tests.marketing_api.responses import of_body
 
-    answer = of_body(ALL["emailmarketing/getcontacts"], f'{{"response":{{"header":{{"status":"ok"}},"data":{items}}}}}'.encode(), listid=1)
+    answer = of_body(
+        ALL["emailmarketing/getcontacts"],
+        f'{{"response":{{"header":{{"status":"ok"}},"data":{items}}}}}'.encode(),
+        listid=1,
+    )
     try:
         validation.check(answer.call, 200, {}, answer.body)
     except MarketingApiError as problem:
         return str(problem)
-    reasons = [entry.reason for rows in parsing.parse_rows(answer, ZoneInfo("UTC"), dt.date(2026, 1, 1)) for entry in rows.rejected]
+    reasons = [
+        entry.reason
+        for rows in parsing.parse_rows(answer, ZoneInfo("UTC"), dt.date(2026, 1, 1))
+        for entry in rows.rejected
+    ]
     return f"{len(reasons)} rejected: {reasons[0]}" if reasons else "read"
 
 
@@ -96,7 +104,9 @@ def _workbook(folder: Path, sheet: bytes, again: int, *, is_lying: bool = False)
             if not member.filename.endswith("sheet1.xml"):
                 target.writestr(member, source.read(member))
         with target.open("xl/worksheets/sheet1.xml", "w") as file:
-            file.write(b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>')
+            file.write(
+                b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+            )
             for _ in range(again):
                 file.write(sheet)
             file.write(b"</sheetData></worksheet>")
@@ -140,7 +150,10 @@ def _queried(folder: Path, sql: str) -> str:
 
     path = folder / "warehouse.duckdb"
     with duckdb.connect(str(path)) as connection:
-        connection.execute("create schema source; create table source.people as select 'person ' || range as name from range(100000)")
+        connection.execute(
+            "create schema source; create table source.people as select 'person ' || range as name from "
+            "range(100000)"
+        )
     try:
         return f"read: {len(read_query(Settings(folder, query_seconds=5, input_limit=_LIMIT), sql))} rows"
     except InputError as problem:
@@ -154,23 +167,35 @@ BOMBS: dict[str, Callable[[Path], str]] = {
     "nothing": lambda folder: "",
     "gzip, 640 MB": lambda folder: _answered(folder, "Content-Encoding: gzip", _deflated(31)),
     "deflate, 640 MB": lambda folder: _answered(folder, "Content-Encoding: deflate", _deflated(15)),
-    "gzip in gzip": lambda folder: _answered(folder, "Content-Encoding: gzip, gzip", zlib.compress(_deflated(31), 9, wbits=31)),
+    "gzip in gzip": lambda folder: _answered(
+        folder, "Content-Encoding: gzip, gzip", zlib.compress(_deflated(31), 9, wbits=31)
+    ),
     "chunks without end": lambda folder: _answered(folder, "Transfer-Encoding: chunked", _CHUNK, 500),
     "a header without end": lambda folder: _answered(folder, "Set-Cookie: a=" + "b" * 10 * MB, b""),
     "lists 100,000 deep": lambda folder: _read(f'{{"contacts":{{"items":{"[" * 100_000 + "]" * 100_000}}}}}'),
-    "1,000,000 names": lambda folder: _read(f'{{"contacts":{{"items":[{{{",".join(f"{chr(34)}{n}{chr(34)}:0" for n in range(MB))}}}]}}}}'),
+    "1,000,000 names": lambda folder: _read(
+        f'{{"contacts":{{"items":[{{{",".join(f"{chr(34)}{n}{chr(34)}:0" for n in range(MB))}}}]}}}}'
+    ),
     "a number of 1,000,000 digits": lambda folder: _read(f'{{"contacts":{{"items":[{{"id":{"9" * MB}}}]}}}}'),
     "a name of 1 MB": lambda folder: _read(f'{{"contacts":{{"items":[{{"{"n" * MB}":1}}]}}}}'),
     "a sheet of 600 MB": lambda folder: _pushed(_workbook(folder, _CELLS, 600)),
     "a sheet of 600 MB that says 1 kB": lambda folder: _pushed(_workbook(folder, _CELLS, 600, is_lying=True)),
-    "row 999,999,999 of a sheet": lambda folder: _pushed(_workbook(folder, b'<row r="999999999"><c r="A999999999"><v>1</v></c></row>', 1)),
+    "row 999,999,999 of a sheet": lambda folder: _pushed(
+        _workbook(folder, b'<row r="999999999"><c r="A999999999"><v>1</v></c></row>', 1)
+    ),
     "a sheet of cells without end": lambda folder: _pushed(_workbook(folder, b'<c r="A1"' * 100_000, 40)),
     "a line of 1 GB": lambda folder: _pushed(_sparse(folder, 1_000 * MB)),
     "a line of 50 MB": lambda folder: _pushed(_line(folder)),
     "50,000,000 equal rows in Parquet": lambda folder: _pushed(_parquet(folder)),
-    "a query of 10,000,000,000 rows": lambda folder: _queried(folder, f"select a.name, b.name as other from {_CROSS}"),
-    "a query without end": lambda folder: _queried(folder, f"select count(*) as n from {_CROSS} where md5(a.name || b.name) < '0'"),
-    "a query that sorts 10,000,000,000 rows": lambda folder: _queried(folder, f"select a.name from {_CROSS} order by md5(b.name)"),
+    "a query of 10,000,000,000 rows": lambda folder: _queried(
+        folder, f"select a.name, b.name as other from {_CROSS}"
+    ),
+    "a query without end": lambda folder: _queried(
+        folder, f"select count(*) as n from {_CROSS} where md5(a.name || b.name) < '0'"
+    ),
+    "a query that sorts 10,000,000,000 rows": lambda folder: _queried(
+        folder, f"select a.name from {_CROSS} order by md5(b.name)"
+    ),
 }
 
 
@@ -180,7 +205,9 @@ def meet(name: str) -> Met:
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, f"{name}: {done.stderr[-2000:]}; again: {' '.join(command)}"
     met = Met(**json.loads(done.stdout.splitlines()[-1]))
-    assert met.peak <= _TIMES * _LIMIT + _LIBRARIES, f"{name}: {met.peak // MB} MB; again: {' '.join(command)}"
+    assert met.peak <= _TIMES * _LIMIT + _LIBRARIES, (
+        f"{name}: {met.peak // MB} MB; again: {' '.join(command)}"
+    )
     assert met.seconds <= _MOST_S, f"{name}: {met.seconds} s; again: {' '.join(command)}"
     return met
 
@@ -196,7 +223,9 @@ def attack(minutes: float = 10, seed: int = 0) -> str:
 
 def _peak() -> int:
     """Bytes of this program at its largest; `ru_maxrss` would count those of the process that started it."""
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    (line,) = (
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")
+    )
     return int(line.split()[1]) * 1024
 
 
@@ -213,4 +242,8 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    print(json.dumps(vars(_meet_here(arguments.only))) if arguments.only else attack(arguments.minutes, arguments.seed))
+    print(
+        json.dumps(vars(_meet_here(arguments.only)))
+        if arguments.only
+        else attack(arguments.minutes, arguments.seed)
+    )

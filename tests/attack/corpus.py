@@ -1,6 +1,6 @@
-"""Whole, true answers of every read that fills tables, to be mutated: of the sandbox under each of its switches, of a second server that
-was written from the specification alone, and of the samples that tests show. Small ones: a mutation has to strike something that matters.
-"""
+"""Whole, true answers of every read that fills tables, to be mutated: of the sandbox under each of its
+switches, of a second server that was written from the specification alone, and of the samples that tests
+show. Small ones: a mutation has to strike something that matters."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def _of_the_other_server() -> Iterator[Sample]:
     chosen = [Variants(), live_like(), *(drawn(random.Random(seed)) for seed in range(12))]
     for seed, variants in enumerate(chosen):
         made = account(
-            seed, Sizes(contacts=6, lists=2, campaigns=4, posts=4, links=3, reviews=4, mentions=4, days=4), strange=seed % 2 == 1
+            seed,
+            Sizes(contacts=6, lists=2, campaigns=4, posts=4, links=3, reviews=4, mentions=4, days=4),
+            strange=seed % 2 == 1,
         )
         service = Service(made, variants, limit=1_000_000, seed=seed)
         for name in SAMPLES:
@@ -109,7 +111,10 @@ def _asked_of(name: str, made: Any, service: Service) -> dict[str, Any] | None:
     one = {
         "emailmarketing/getcontacts": lambda: {"listid": made.lists[0].list_id},
         "emailmarketing/getlist": lambda: {"id": made.lists[0].list_id},
-        "emailmarketing/getcontacttimeline": lambda: {"id": made.members[0].contact_id, "include": "utm,automated"},
+        "emailmarketing/getcontacttimeline": lambda: {
+            "id": made.members[0].contact_id,
+            "include": "utm,automated",
+        },
         "emailmarketing/getcoupon": lambda: {"email": made.members[0].email},
         "goal/show": lambda: {"id": made.goals[0].goal_id},
         "goal/listbydomain": lambda: {"domainid": 1},
@@ -117,7 +122,11 @@ def _asked_of(name: str, made: Any, service: Service) -> dict[str, Any] | None:
         "socialmedia/getpost": lambda: {"id": made.posts[0].post_id, "channel": "facebook"},
     }
     try:
-        return one[name]() if name in one else {k: v for k, v in days.items() if "from" in {p.name for p in ALL[name].parameters}}
+        return (
+            one[name]()
+            if name in one
+            else {k: v for k, v in days.items() if "from" in {p.name for p in ALL[name].parameters}}
+        )
     except IndexError:
         return None
 
@@ -128,10 +137,16 @@ def _trimmed(value: Any) -> Any:
         return [_trimmed(item) for item in value[:_KEPT]]
     if not isinstance(value, dict):
         return value
-    are_entries = len(value) > _KEPT and all(isinstance(item, dict | list) and name[:1].isdigit() for name, item in value.items())
+    are_entries = len(value) > _KEPT and all(
+        isinstance(item, dict | list) and name[:1].isdigit() for name, item in value.items()
+    )
     kept = {name: _trimmed(item) for name, item in list(value.items())[: _KEPT if are_entries else None]}
     if "count" in kept:
-        kept["count"] = _same_kind(_counted(kept), value["count"]) if str(value["count"]) == str(_counted(value)) else value["count"]
+        kept["count"] = (
+            _same_kind(_counted(kept), value["count"])
+            if str(value["count"]) == str(_counted(value))
+            else value["count"]
+        )
     return kept
 
 
@@ -142,7 +157,9 @@ def _counted(wrapper: dict[str, Any]) -> int:
 
 
 def _entries(value: Any) -> int:
-    if isinstance(value, dict) and ("id" in value or not any(isinstance(part, dict | list) for part in value.values())):
+    if isinstance(value, dict) and (
+        "id" in value or not any(isinstance(part, dict | list) for part in value.values())
+    ):
         return 1
     if isinstance(value, dict | list):
         return sum(_entries(part) for part in (value.values() if isinstance(value, dict) else value))

@@ -2,11 +2,11 @@
 
     python -m tests.attack.crowd [--minutes M] [--seed S] [--accounts 20] [--behaviour NAME]
 
-At once: two syncs, `status` again and again, a push of activities, publish, rebuild and report, and analysts who query the published
-file. Each command ends with 0, or with 1 and a sentence that says who is waited for; no activity is lost or written twice; afterwards
-the tables equal those of a home that was alone. Twenty accounts: each of the others is whole, and read within 1.2 x its time without
-the hostile one (accounts are limited to a few requests a second, so that their limits and not the processor decide).
-"""
+At once: two syncs, `status` again and again, a push of activities, publish, rebuild and report, and analysts
+who query the published file. Each command ends with 0, or with 1 and a sentence that says who is waited for;
+no activity is lost or written twice; afterwards the tables equal those of a home that was alone. Twenty
+accounts: each of the others is whole, and read within 1.2 x its time without the hostile one (accounts are
+limited to a few requests a second, so that their limits and not the processor decide)."""
 
 from __future__ import annotations
 
@@ -70,19 +70,27 @@ class Crowd:
         self.ran.append((words, ran))
         if words != ("status",):
             last = (ran.text.strip().splitlines() or ["–"])[-1]
-            print(f"{' '.join(words)[:40]}: {ran.code} after {time.monotonic() - began:.0f} s: {last[:200]}", file=sys.stderr, flush=True)
+            print(
+                f"{' '.join(words)[:40]}: {ran.code} after {time.monotonic() - began:.0f} s: {last[:200]}",
+                file=sys.stderr,
+                flush=True,
+            )
         return ran
 
     def analyse(self, stop: threading.Event) -> None:
-        """Open the published file, count, look at it again a little later through the same connection, close it."""
+        """Open the published file, count, look at it again a little later through the same connection, close
+        it."""
         while not stop.wait(0.1):
             with duckdb.connect(str(published_path(self.home)), read_only=True) as connection:
                 tables = connection.execute(
-                    "select schema_name || '.' || table_name from duckdb_tables() where schema_name in ('source', 'marts')"
+                    "select schema_name || '.' || table_name from duckdb_tables() where schema_name in "
+                    "('source', 'marts')"
                 ).fetchall()
                 counts = [connection.execute(f"select count(*) from {name}").fetchone() for (name,) in tables]
                 stop.wait(0.5)
-                assert counts == [connection.execute(f"select count(*) from {name}").fetchone() for (name,) in tables]
+                assert counts == [
+                    connection.execute(f"select count(*) from {name}").fetchone() for (name,) in tables
+                ]
             self.queries += 1
 
 
@@ -98,17 +106,33 @@ def understood(ran: Ran) -> bool:
 
 def at_once(folder: Path, *, contacts: int, statuses: int, rate: int, pushes: int) -> str:
     """One round; AssertionError when something was hurt."""
-    with spawn("--rate-limit", str(rate * 20), "--contacts", str(contacts), "--now", NOW) as url, ExitStack() as stack:
+    with (
+        spawn("--rate-limit", str(rate * 20), "--contacts", str(contacts), "--now", NOW) as url,
+        ExitStack() as stack,
+    ):
         crowd = Crowd(Sandbox(url), folder / "crowd")
         assert crowd.run("sync").code == 0, crowd.ran[-1][1].text[-2000:]
         with duckdb.connect(str(crowd.home / "warehouse.duckdb"), read_only=True) as connection:
-            ids = connection.execute("select distinct contact_id from source.contacts order by 1 limit ?", [pushes]).fetchall()
+            ids = connection.execute(
+                "select distinct contact_id from source.contacts order by 1 limit ?", [pushes]
+            ).fetchall()
         file = folder / "activities.csv"
-        file.write_text("contact_id,description,datetime\n" + "".join(f"{id_},crowd {id_},2026-11-20 10:00\n" for (id_,) in ids))
+        file.write_text(
+            "contact_id,description,datetime\n"
+            + "".join(f"{id_},crowd {id_},2026-11-20 10:00\n" for (id_,) in ids)
+        )
         stop = threading.Event()
         stack.callback(stop.set)
         push = ("push", "activities", "--from", str(file), "--apply")
-        commands = [("sync", "--all"), push, ("publish",), ("rebuild",), ("report",), ("sync", "--all"), *[("status",)] * statuses]
+        commands = [
+            ("sync", "--all"),
+            push,
+            ("publish",),
+            ("rebuild",),
+            ("report",),
+            ("sync", "--all"),
+            *[("status",)] * statuses,
+        ]
         with ThreadPoolExecutor(5) as analysts, ThreadPoolExecutor(8) as many:
             asking = [analysts.submit(crowd.analyse, stop) for _ in range(5)]
             try:
@@ -121,13 +145,21 @@ def at_once(folder: Path, *, contacts: int, statuses: int, rate: int, pushes: in
         assert last.code == 0, last.text[-2000:]
         alone = Crowd(crowd.sandbox, folder / "alone")
         assert alone.run("sync").code == 0, alone.ran[-1][1].text[-2000:]
-        assert differing(source(crowd.home), source(alone.home)) <= {"sentiment_totals"}  # a row for each range that was asked for
+        assert differing(source(crowd.home), source(alone.home)) <= {
+            "sentiment_totals"
+        }  # a row for each range that was asked for
         check_once(alone.home, [id_ for (id_,) in ids])
         bad = [(words, ran) for words, ran in crowd.ran if not understood(ran)]
-        assert not bad, "\n".join(f"{' '.join(words)}: {ran.code}\n{ran.text[-1500:]}" for words, ran in bad[:3])
+        assert not bad, "\n".join(
+            f"{' '.join(words)}: {ran.code}\n{ran.text[-1500:]}" for words, ran in bad[:3]
+        )
         waited = Counter(f"{words[0]}: exit {ran.code}" for words, ran in crowd.ran)
         longest = ", ".join(f"{name} {seconds} s" for name, seconds in sorted(crowd.worst.items()))
-        return f"commands {dict(waited)}; longest {longest}; {crowd.queries:,} looks of 5 analysts; {len(ids)} activities once each"
+        return (
+            f"commands {dict(waited)}; longest {longest}; {crowd.queries:,} looks of 5 "
+            f"analysts; {len(ids)} "
+            "activities once each"
+        )
 
 
 def check_once(home: Path, ids: Sequence[int]) -> None:
@@ -137,7 +169,9 @@ def check_once(home: Path, ids: Sequence[int]) -> None:
             "select contact_id, count(*) from source.timeline_events "
             "where snippet like '%crowd %' or details::varchar like '%crowd %' group by 1"
         ).fetchall()
-    assert dict(found) == dict.fromkeys(ids, 1), f"{len(found)} of {len(ids)} contacts have theirs: {found[:5]}"
+    assert dict(found) == dict.fromkeys(ids, 1), (
+        f"{len(found)} of {len(ids)} contacts have theirs: {found[:5]}"
+    )
 
 
 # --- many accounts, one of them hostile ---
@@ -145,7 +179,8 @@ def check_once(home: Path, ids: Sequence[int]) -> None:
 
 @contextmanager
 def accounts(folder: Path, url: str, count: int, hostile: str) -> Iterator[dict[str, str]]:
-    """`accounts.toml` and the keys of so many accounts, and one more at the address `hostile` if there is one."""
+    """`accounts.toml` and the keys of so many accounts, and one more at the address `hostile` if there is
+    one."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = [f'[accounts.a{number}]\nurl = "{url}"\nkey_env = "CROWD_{number}"\n' for number in range(count)]
     tables += [f'[accounts.hostile]\nurl = "{hostile}"\nkey_env = "CROWD_X"\n'] if hostile else []
@@ -165,11 +200,22 @@ class Night:
     last: dict[str, float]
 
 
-def night(folder: Path, *, count: int, contacts: int, limit: int, hostile: str = "", factor: float = 20.0) -> Night:
-    words = [word for number in range(count) for word in ("--account", f"a{number}=key-{number}:{number}:{contacts}")]
-    with spawn(*words, "--rate-limit", str(limit), "--now", NOW) as url, accounts(folder, url, count, hostile) as environment:
+def night(
+    folder: Path, *, count: int, contacts: int, limit: int, hostile: str = "", factor: float = 20.0
+) -> Night:
+    words = [
+        word
+        for number in range(count)
+        for word in ("--account", f"a{number}=key-{number}:{number}:{contacts}")
+    ]
+    with (
+        spawn(*words, "--rate-limit", str(limit), "--now", NOW) as url,
+        accounts(folder, url, count, hostile) as environment,
+    ):
         command = [sys.executable, "-c", _FASTER, str(factor), "sync", "--reads-only"]
-        ran = subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, timeout=900, check=False)
+        ran = subprocess.run(
+            command, cwd=folder, env=environment, text=True, capture_output=True, timeout=900, check=False
+        )
         log = [entry for entry in Sandbox(url).asked() if entry["account"]]
     assert log, ran.stderr[-2000:]
     began = min(entry["arrived"] for entry in log)
@@ -182,7 +228,11 @@ def night(folder: Path, *, count: int, contacts: int, limit: int, hostile: str =
 def judge_others(folder: Path, met: Night, count: int, contacts: int) -> None:
     """The others are whole, and the hostile one is named."""
     with duckdb.connect(str(folder / "home" / "warehouse.duckdb"), read_only=True) as connection:
-        read = dict(connection.execute("select account, count(timeline_asked_at) from sync.contact_coverage group by 1").fetchall())
+        read = dict(
+            connection.execute(
+                "select account, count(timeline_asked_at) from sync.contact_coverage group by 1"
+            ).fetchall()
+        )
     assert read == {f"a{number}": contacts for number in range(count)}, read
     assert met.code == 1, met.text[-1500:]
     _, _, reported = met.text.partition("not read")
@@ -191,7 +241,14 @@ def judge_others(folder: Path, met: Night, count: int, contacts: int) -> None:
 
 
 def many_accounts(
-    folder: Path, behaviours: Sequence[str], *, count: int, contacts: int, limit: int, factor: float = 20.0, most: float = MOST
+    folder: Path,
+    behaviours: Sequence[str],
+    *,
+    count: int,
+    contacts: int,
+    limit: int,
+    factor: float = 20.0,
+    most: float = MOST,
 ) -> str:
     calm = night(folder / "calm", count=count, contacts=contacts, limit=limit, factor=factor)
     assert calm.code == 0, calm.text[-2000:]
@@ -203,7 +260,9 @@ def many_accounts(
         judge_others(place, met, count, contacts)
         worst = max(met.last[account] / calm.last[account] for account in calm.last)
         assert worst <= most, f"{name}: an account took {worst:.2f} x its time"
-        lines.append(f"| {name} | {max(met.last.values()):.1f} s ({max(calm.last.values()):.1f} s) | {worst:.2f} x |")
+        lines.append(
+            f"| {name} | {max(met.last.values()):.1f} s ({max(calm.last.values()):.1f} s) | {worst:.2f} x |"
+        )
     return "\n".join(lines)
 
 
@@ -218,7 +277,8 @@ KINDS = (
 
 
 def attack(minutes: float, seed: int) -> str:
-    """One round of everything at once, and of twenty accounts with each kind of hostile one while there is time."""
+    """One round of everything at once, and of twenty accounts with each kind of hostile one while there is
+    time."""
     del seed  # nothing is drawn: threads and processes meet differently every time
     end = time.monotonic() + 60 * minutes
     with tempfile.TemporaryDirectory() as place:
@@ -230,14 +290,20 @@ def attack(minutes: float, seed: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--statuses", type=int, default=0, help="only everything at once, with so many calls of status")
+    parser.add_argument(
+        "--statuses", type=int, default=0, help="only everything at once, with so many calls of status"
+    )
     parser.add_argument("--accounts", type=int, default=0, help="only the many accounts, so many")
     parser.add_argument("--contacts", type=int, default=40)
     parser.add_argument("--limit", type=int, default=3, help="requests a second of each account")
-    parser.add_argument("--behaviour", default="", help="of the hostile account; all: each that never answers whole")
+    parser.add_argument(
+        "--behaviour", default="", help="of the hostile account; all: each that never answers whole"
+    )
     chosen = parser.parse_args()
     if chosen.statuses:
         with tempfile.TemporaryDirectory() as place:
@@ -248,7 +314,11 @@ def main() -> None:
         return
     names = [*BEHAVIOURS] if chosen.behaviour == "all" else [chosen.behaviour] if chosen.behaviour else KINDS
     with tempfile.TemporaryDirectory() as place:
-        print(many_accounts(Path(place), names, count=chosen.accounts, contacts=chosen.contacts, limit=chosen.limit))
+        print(
+            many_accounts(
+                Path(place), names, count=chosen.accounts, contacts=chosen.contacts, limit=chosen.limit
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     python -m tests.attack.damage --minutes 30 --seed 1        # --replay 'FILE|WAY' for one
 
-`FILES` names what may stand in a home; a file that is none of them fails: no file without a way out. Each case is a copy of the home
-in which one file is damaged: then commands run, the way out is taken, and the tables have to be as they were.
-"""
+`FILES` names what may stand in a home; a file that is none of them fails: no file without a way out. Each
+case is a copy of the home in which one file is damaged: then commands run, the way out is taken, and the
+tables have to be as they were."""
 
 from __future__ import annotations
 
@@ -44,7 +44,13 @@ from warehouse.sql import rows
 
 Words = tuple[str, ...]
 SYNC = ("sync", "--only", "lists")
-PUSH = ("push", "tags", "--sql", "select email, 'vip' as tag from source.contacts order by 1 limit 3", "--apply")
+PUSH = (
+    "push",
+    "tags",
+    "--sql",
+    "select email, 'vip' as tag from source.contacts order by 1 limit 3",
+    "--apply",
+)
 STATUS = ("status",)
 REBUILD = ("rebuild",)
 #: Nights: with models and a published copy, which take a minute; without.
@@ -53,9 +59,8 @@ WHOLE, READ = ("sync",), ("sync", "--reads-only")
 
 @dataclass(frozen=True)
 class File:
-    """Files of a home by pattern. `cures`: what a person types, when told to. `loses`: what may be missing then.
-    `used_by`: commands that meet the damage first, and have to work again in the end.
-    """
+    """Files of a home by pattern. `cures`: what a person types, when told to. `loses`: what may be missing
+    then. `used_by`: commands that meet the damage first, and have to work again in the end."""
 
     pattern: str
     cures: tuple[Words, ...] = (REBUILD,)
@@ -71,13 +76,19 @@ FILES = (
     File("archive/index.sqlite*"),
     File("archive/index.lock"),
     File(
-        "archive/requests/*.parquet", (REBUILD, ("rebuild", "--accept-loss"), ("sync", "--reads-only")), "rows of answers in damaged groups"
+        "archive/requests/*.parquet",
+        (REBUILD, ("rebuild", "--accept-loss"), ("sync", "--reads-only")),
+        "rows of answers in damaged groups",
     ),
     File("archive/bodies/*.zst"),
     File("archive/journals/*.journal", loses="requests in the damaged part that were not loaded"),
     File("archive/unfinished/*.json"),
     File("outbox.sqlite", used_by=(("push", "status"), PUSH)),
-    File("outbox.sqlite-*", loses="the changes since the last closing, of a push that was killed", used_by=(PUSH,)),
+    File(
+        "outbox.sqlite-*",
+        loses="the changes since the last closing, of a push that was killed",
+        used_by=(PUSH,),
+    ),
     File("outbox.revision", used_by=(PUSH,)),
     File("outbox.copy.sqlite", used_by=(PUSH,)),
     File("sender-*.lock", used_by=(PUSH,)),
@@ -156,10 +167,21 @@ class Bench:
 
     def command(self, home: Path, *words: str) -> Ran:
         out, err = io.StringIO(), io.StringIO()
-        settings = {"MARKETING_HOME": str(home), "MARKETING_API_URL": self.service.url, "MARKETING_API_KEY": KEY, "DAGSTER_HOME": ""}
-        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        settings = {
+            "MARKETING_HOME": str(home),
+            "MARKETING_API_URL": self.service.url,
+            "MARKETING_API_KEY": KEY,
+            "DAGSTER_HOME": "",
+        }
+        with (
+            pytest.MonkeyPatch.context() as patch,
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
             patch.chdir(self.folder)
-            patch.setattr(logging.getLogger(), "handlers", [])  # or the terminal's would write to the first command's
+            patch.setattr(
+                logging.getLogger(), "handlers", []
+            )  # or the terminal's would write to the first command's
             for name in [name for name in os.environ if name.startswith("MARKETING_")]:
                 patch.delenv(name)
             for name, value in settings.items():
@@ -188,7 +210,9 @@ class Bench:
             now = dt.datetime.now(dt.UTC)
             for number, content in enumerate((body, b'{"response": {"data": {"audiences": []}}}')):
                 call = lists.GETAUDIENCES.bind()
-                archive.record(Exchange(number + 1, "nobody", call, now, 0, 1, 200, Outcome.OK, None, content))
+                archive.record(
+                    Exchange(number + 1, "nobody", call, now, 0, 1, 200, Outcome.OK, None, content)
+                )
             archive.flush()
             unfinished = Checkpoints(built / "archive" / "unfinished")
             unfinished.begin(["goals"])
@@ -214,7 +238,9 @@ def bench(*night: str) -> Iterator[Bench]:
 def file_of(name: str) -> File:
     """AssertionError for a file that nobody has thought of."""
     found = next((file for file in FILES if fnmatch.fnmatch(name, file.pattern)), None)
-    assert found is not None, f"{name} stands in a home and in no line of FILES: say what becomes of it when it is damaged"
+    assert found is not None, (
+        f"{name} stands in a home and in no line of FILES: say what becomes of it when it is damaged"
+    )
     return found
 
 
@@ -257,7 +283,9 @@ def try_one(made: Bench, name: str, way: str, seed: int) -> Told:
             back = ""  # such as a rebuild that would lose something, and asks first
         back = back or f"`{' '.join(words)}`" * (said[-1].code == exits.DONE)
     texts = [f"exit code {ran.code}: {ran.text[-700:]}" for ran in said]
-    assert all(ran.code == exits.DONE for ran in said[-len(file.used_by) :]), f"{name}, {way}: no way out: {texts}"
+    assert all(ran.code == exits.DONE for ran in said[-len(file.used_by) :]), (
+        f"{name}, {way}: no way out: {texts}"
+    )
     assert made.service.control("written")["contacts"] == written, f"{name}, {way}: something was sent twice"
     after = source(home)
     lost = tuple(sorted(differing(made.before, after)))
@@ -295,7 +323,10 @@ def attack(minutes: float, seed: int, files: str = "*", *, is_whole: bool = Fals
                 told.append(try_one(made, name, way, seed))
                 print(told[-1], file=sys.stderr, flush=True)
             except AssertionError as problem:
-                failed.append(f"{problem}\n  replay: python -m tests.attack.damage --seed {seed} --replay '{name}|{way}'")
+                failed.append(
+                    f"{problem}\n  replay: python -m tests.attack.damage --seed {seed} --replay "
+                    f"'{name}|{way}'"
+                )
                 print(failed[-1], file=sys.stderr, flush=True)
     table = summary(told, len(chosen))
     assert not failed, "\n".join([table, "", *failed])
@@ -303,14 +334,23 @@ def attack(minutes: float, seed: int, files: str = "*", *, is_whole: bool = Fals
 
 
 def summary(told: list[Told], possible: int) -> str:
-    lines = [f"{len(told)} of {possible} cases; without a way out: 0", "", "| file | ways | what is said | what brings it back | gone |"]
+    lines = [
+        f"{len(told)} of {possible} cases; without a way out: 0",
+        "",
+        "| file | ways | what is said | what brings it back | gone |",
+    ]
     lines.append("|---|---|---|---|---|")
     groups: dict[tuple[str, str, str, tuple[str, ...]], dict[str, None]] = {}
     for each in sorted(told, key=lambda each: (each.file, WAYS.index(each.way))):
         pattern = file_of(each.file).pattern
-        groups.setdefault((pattern, each.said.partition("(")[0][:90], each.brought_back_by, each.lost), {})[each.way] = None
+        groups.setdefault((pattern, each.said.partition("(")[0][:90], each.brought_back_by, each.lost), {})[
+            each.way
+        ] = None
     for (pattern, said, back, lost), ways in groups.items():
-        lines.append(f"| {pattern} | {', '.join(ways)} | {said} | {back} | {', '.join(lost) or file_of(pattern).loses or '–'} |")
+        lines.append(
+            f"| {pattern} | {', '.join(ways)} | {said} | {back} | "
+            f"{', '.join(lost) or file_of(pattern).loses or '–'} |"
+        )
     return "\n".join(lines)
 
 
@@ -319,7 +359,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", default="*", help="pattern of the files to damage")
-    parser.add_argument("--whole", action="store_true", help="a home with models and a published copy: a case takes a minute")
+    parser.add_argument(
+        "--whole", action="store_true", help="a home with models and a published copy: a case takes a minute"
+    )
     parser.add_argument("--replay", metavar="FILE|WAY")
     arguments = parser.parse_args()
     if not arguments.replay:

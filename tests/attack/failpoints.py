@@ -3,13 +3,13 @@
     python -m tests.attack.failpoints [--minutes M] [--seed S] [--command NAME…] [--every] [--homes DIR] [--journal FILE]
                                       [--fault F --at PLACE]
 
-Each case is a copy of a prepared home and account: the command runs and meets one fault (a kill, an error of a call, a disk that
-is full from there on, a torn write, a lie of the service), then it runs again without, as people do. What is then in the warehouse,
-in what analysts read and in the account must be what it is without a fault. `--fault` and `--at` replay one case.
+Each case is a copy of a prepared home and account: the command runs and meets one fault (a kill, an error of
+a call, a disk that is full from there on, a torn write, a lie of the service), then it runs again without, as
+people do. What is then in the warehouse, in what analysts read and in the account must be what it is without
+a fault. `--fault` and `--at` replay one case.
 
-Each line of ours that can fail comes first; with `--every` then further calls from the same lines, as long as time allows.
-`--journal` keeps what was done, so that the next time goes on from there.
-"""
+Each line of ours that can fail comes first; with `--every` then further calls from the same lines, as long as
+time allows. `--journal` keeps what was done, so that the next time goes on from there."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ class Tally:
 
 @dataclass
 class Attack:
-    """`folder`: where homes are. Homes are made anew when the date changes, which daily tables are keyed by."""
+    """`folder`: where homes are. Homes are made anew when the date changes, which daily tables are keyed
+    by."""
 
     folder: Path
     seed: int
@@ -108,29 +109,46 @@ class Attack:
         with self.service.running(once / "state") as sandbox:
             ended = run(once, sandbox.url, victim.action, Places())
             assert ended.code == 0, f"{victim.name}: {ended.text}"
-            seen = {(kind, site): count for kind, site, count in json.loads((once / "places.json").read_text())["seen"]}
+            seen = {
+                (kind, site): count
+                for kind, site, count in json.loads((once / "places.json").read_text())["seen"]
+            }
             answers, effects = sandbox.count, written(sandbox.control("written"))
         copy(home, twice)
         with self.service.running(twice / "state") as sandbox:
             for action in (victim.action, victim.again or victim.action):
                 again = run(twice, sandbox.url, action)
                 assert again.code == 0, f"{victim.name}: {again.text}"
-            assert written(sandbox.control("written")) == effects, f"{victim.name}: the command run twice does more than once"
+            assert written(sandbox.control("written")) == effects, (
+                f"{victim.name}: the command run twice does more than once"
+            )
 
         def look() -> Reference:
             files = [one / "home" / "warehouse.duckdb" for one in (once, twice)]
             left_out = judging.differing_columns(*files)
-            before, after = (judging.rows(one / "home" / "warehouse.duckdb", left_out) for one in (home, once))
+            before, after = (
+                judging.rows(one / "home" / "warehouse.duckdb", left_out) for one in (home, once)
+            )
             published = tuple(judging.rows(published_of(one), left_out) for one in (home, once))
             names = {name for one in (home, once, twice) for name in judging.names(one / "home")}
-            return Reference(Counter(seen), answers, left_out, before, after, published, effects, names, ended.seconds)  # type: ignore[arg-type]
+            return Reference(
+                Counter(seen), answers, left_out, before, after, published, effects, names, ended.seconds
+            )  # type: ignore[arg-type]
 
         return asked(look)  # type: ignore[no-any-return]
 
     def done(self, victim: Victim) -> set[Case]:
         """What earlier runs met, according to the journal."""
-        noted = [json.loads(line) for line in self.journal.read_text().splitlines()] if self.journal.exists() else []
-        return {Case(fault, Place.read(at)) for name, fault, at, is_met, *_ in noted if is_met and name == victim.name}
+        noted = (
+            [json.loads(line) for line in self.journal.read_text().splitlines()]
+            if self.journal.exists()
+            else []
+        )
+        return {
+            Case(fault, Place.read(at))
+            for name, fault, at, is_met, *_ in noted
+            if is_met and name == victim.name
+        }
 
     def carry_out(self, victim: Victim, case: Case) -> Verdict:
         self.reference(victim)  # so that the processes forked from here have it
@@ -147,7 +165,13 @@ class Attack:
             again = run(folder, sandbox.url, victim.again or victim.action)
             effects = written(sandbox.control("written"))
         verdict: Verdict = asked(lambda: self._look(victim, folder, again, between, effects))
-        self._note(victim, case, verdict, is_met=told.exists() if is_lie else _is_met(folder, hurt), seconds=time.monotonic() - began)
+        self._note(
+            victim,
+            case,
+            verdict,
+            is_met=told.exists() if is_lie else _is_met(folder, hurt),
+            seconds=time.monotonic() - began,
+        )
         return verdict
 
     def _look_between(self, victim: Victim, folder: Path, hurt: Ended) -> Verdict:
@@ -157,15 +181,24 @@ class Attack:
         if not victim.name.startswith("push"):
             now = judging.rows(folder / "home" / "warehouse.duckdb", reference.left_out)
             for table in (name for name in reference.before if name.startswith("source.")):
-                gone = (reference.before[table] & reference.after.get(table, Counter())) - now.get(table, Counter())
+                gone = (reference.before[table] & reference.after.get(table, Counter())) - now.get(
+                    table, Counter()
+                )
                 if gone:
                     verdict.wrong_deletions += gone.total()
-                    verdict.notes.append(f"{table}: {gone.total()} rows gone after the fault, e.g. {next(iter(gone))}"[:500])
-        if victim.is_publishing and judging.rows(published_of(folder), reference.left_out) not in reference.published:
+                    verdict.notes.append(
+                        f"{table}: {gone.total()} rows gone after the fault, e.g. {next(iter(gone))}"[:500]
+                    )
+        if (
+            victim.is_publishing
+            and judging.rows(published_of(folder), reference.left_out) not in reference.published
+        ):
             verdict.notes.append("what is published is neither the old nor the new")
         return verdict
 
-    def _look(self, victim: Victim, folder: Path, again: Ended, verdict: Verdict, effects: Counter[Any]) -> Verdict:
+    def _look(
+        self, victim: Victim, folder: Path, again: Ended, verdict: Verdict, effects: Counter[Any]
+    ) -> Verdict:
         """After the command was run again."""
         reference, home = self.reference(victim), folder / "home"
         judging.check_words(verdict, "run again", again, (0,))
@@ -176,7 +209,11 @@ class Attack:
         if victim.is_publishing and victim.again is None:
             shown = judging.rows(published_of(folder), reference.left_out)
             for table in sorted(shown.keys() | reference.published[1].keys()):
-                verdict.compare(f"published {table}", reference.published[1].get(table, Counter()), shown.get(table, Counter()))
+                verdict.compare(
+                    f"published {table}",
+                    reference.published[1].get(table, Counter()),
+                    shown.get(table, Counter()),
+                )
         if surplus := set(judging.names(home)) - reference.names:
             verdict.notes.append(f"left behind: {', '.join(sorted(surplus))}")
         verdict.notes += [f"the key stands in {name}" for name in judging.holds_key(home)]
@@ -184,7 +221,16 @@ class Attack:
 
     def _note(self, victim: Victim, case: Case, verdict: Verdict, *, is_met: bool, seconds: float) -> None:
         with self.journal.open("a") as file:
-            told = (victim.name, case.fault, str(case.at), is_met, verdict.lost, verdict.duplicated, verdict.wrong_deletions, verdict.hangs)
+            told = (
+                victim.name,
+                case.fault,
+                str(case.at),
+                is_met,
+                verdict.lost,
+                verdict.duplicated,
+                verdict.wrong_deletions,
+                verdict.hangs,
+            )
             json.dump([*told, verdict.notes, round(seconds, 1), self.seed], file)
             file.write("\n")
         kind = "lie" if case.at.kind == LIE else case.fault
@@ -216,14 +262,17 @@ def published_of(folder: Path) -> Path:
 
 
 def written(contacts: dict[str, Any]) -> Counter[Any]:
-    """What writes have made of the account, as things that can be counted; ids of new contacts differ from run to run."""
+    """What writes have made of the account, as things that can be counted; ids of new contacts differ from
+    run to run."""
     found: Counter[Any] = Counter()
     for number, card in contacts["contacts"].items():
         if card is None:
             found["deleted", number] += 1
             continue
         email = card["email"]
-        found["contact", email, card["list_id"], card["status"], json.dumps(card["values"], sort_keys=True)] += 1
+        found[
+            "contact", email, card["list_id"], card["status"], json.dumps(card["values"], sort_keys=True)
+        ] += 1
         found.update(("tag", email, tag) for tag in card["tags"])
         found.update(("activity", email, *map(str, activity)) for activity in card["activities"])
     return found
@@ -233,26 +282,43 @@ def written(contacts: dict[str, Any]) -> Counter[Any]:
 
 
 def cases(reference: Reference, chance: random.Random, done: Set[Case], *, every: bool) -> Iterator[Case]:
-    """Each line once with each fault that fits it, and each lie once; then the other calls from the same lines, then the other answers.
-    Without those that are done: a line with none of its calls again as long as each line has not had its turn.
-    """
+    """Each line once with each fault that fits it, and each lie once; then the other calls from the same
+    lines, then the other answers. Without those that are done: a line with none of its calls again as long as
+    each line has not had its turn."""
     lines = [(kind, site, count) for (kind, site), count in sorted(reference.seen.items())]
     first = [(kind, site, 1 + chance.randrange(count), count) for kind, site, count in lines]
     once = [
         *(Case(fault, Place(kind, site, at)) for kind, site, at, _ in first for fault in _fitting(kind)),
         *(Case("torn", Place(kind, site, at)) for kind, site, at, _ in first if kind == "write"),
-        *(Case("full", Place(kind, site, at)) for kind, site, at, _ in first if kind in (*CHANGING, *DATABASES)),
-        *(Case(lie, Place(LIE, LIE, 1 + chance.randrange(reference.answers))) for lie in (*lies.BROKEN, *lies.SAID) if reference.answers),
+        *(
+            Case("full", Place(kind, site, at))
+            for kind, site, at, _ in first
+            if kind in (*CHANGING, *DATABASES)
+        ),
+        *(
+            Case(lie, Place(LIE, LIE, 1 + chance.randrange(reference.answers)))
+            for lie in (*lies.BROKEN, *lies.SAID)
+            if reference.answers
+        ),
     ]
     others = [
-        Case(fault, Place(kind, site, each)) for kind, site, at, count in first for each in _others(at, count) for fault in _fitting(kind)
+        Case(fault, Place(kind, site, each))
+        for kind, site, at, count in first
+        for each in _others(at, count)
+        for fault in _fitting(kind)
     ]
-    more_lies = [Case(lie, Place(LIE, LIE, number + 1)) for lie in (*lies.BROKEN, *lies.SAID) for number in range(reference.answers)]
+    more_lies = [
+        Case(lie, Place(LIE, LIE, number + 1))
+        for lie in (*lies.BROKEN, *lies.SAID)
+        for number in range(reference.answers)
+    ]
     had = {_line(case) for case in done}
     once = [case for case in once if _line(case) not in had]
     for each in (once, others, more_lies) if every else (once,):
         chance.shuffle(each)
-        each.sort(key=lambda case: case.at.kind not in (*WIRE, LIE))  # what could send twice or delete wrongly comes first
+        each.sort(
+            key=lambda case: case.at.kind not in (*WIRE, LIE)
+        )  # what could send twice or delete wrongly comes first
         yield from (case for case in each if case not in done)
         done = done | set(each)
 
@@ -283,7 +349,15 @@ def summary(attack: Attack) -> str:
     for (name, fault), tally in attack.tallies.items():
         calls, sites = _counted(attack, name, fault)
         failed = f"{len(tally.failed)} ({len({(each.kind, each.site) for each in tally.failed})})"
-        figures = (tally.missed, tally.lost, tally.duplicated, tally.wrong_deletions, tally.hangs, tally.hurt, f"{tally.seconds:.0f}")
+        figures = (
+            tally.missed,
+            tally.lost,
+            tally.duplicated,
+            tally.wrong_deletions,
+            tally.hangs,
+            tally.hurt,
+            f"{tally.seconds:.0f}",
+        )
         lines.append(f"| {name} | {fault} | {calls} ({sites}) | {failed} | {' | '.join(map(str, figures))} |")
     return "\n".join([*lines, "", f"seed {attack.seed}"])
 
@@ -294,7 +368,11 @@ def _counted(attack: Attack, name: str, fault: str) -> tuple[int, int]:
         kinds = len(lies.BROKEN) + len(lies.SAID)
         return reference.answers * kinds, kinds
     wanted = {"torn": ("write",), "full": (*CHANGING, *DATABASES)}.get(fault)
-    found = [count for (kind, _), count in reference.seen.items() if (kind in wanted if wanted is not None else fault in _fitting(kind))]
+    found = [
+        count
+        for (kind, _), count in reference.seen.items()
+        if (kind in wanted if wanted is not None else fault in _fitting(kind))
+    ]
     return sum(found), len(found)
 
 
@@ -304,8 +382,14 @@ def assault(attack: Attack, chosen: list[Victim], minutes: float, *, every: bool
     for left, victim in zip(range(len(chosen), 0, -1), chosen, strict=True):
         until = time.monotonic() + (ends - time.monotonic()) / left
         reference = attack.reference(victim)
-        print(f"{victim.name}: {reference.seen.total()} places on {len(reference.seen)} lines, {reference.seconds:.1f} s", flush=True)
-        for number, case in enumerate(cases(reference, random.Random(f"{attack.seed} {victim.name}"), attack.done(victim), every=every)):
+        print(
+            f"{victim.name}: {reference.seen.total()} places on {len(reference.seen)} lines, "
+            f"{reference.seconds:.1f} s",
+            flush=True,
+        )
+        for number, case in enumerate(
+            cases(reference, random.Random(f"{attack.seed} {victim.name}"), attack.done(victim), every=every)
+        ):
             if time.monotonic() > until and number >= LEAST:
                 break
             attack.carry_out(victim, case)
@@ -317,9 +401,13 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--command", nargs="*", choices=[each.name for each in VICTIMS], default=[])
-    parser.add_argument("--every", action="store_true", help="when each line has failed once, go on with each call")
+    parser.add_argument(
+        "--every", action="store_true", help="when each line has failed once, go on with each call"
+    )
     parser.add_argument("--homes", type=Path, help="where prepared homes are kept for the next time")
-    parser.add_argument("--journal", type=Path, default=os.devnull, help="cases that stand there are not done again")
+    parser.add_argument(
+        "--journal", type=Path, default=os.devnull, help="cases that stand there are not done again"
+    )
     parser.add_argument("--fault")
     parser.add_argument("--at", type=Place.read)
     arguments = parser.parse_args()
@@ -330,7 +418,12 @@ def main() -> int:
     # not TemporaryDirectory: forked processes would remove it at their end
     folder = arguments.homes or Path(tempfile.mkdtemp(prefix="attack-"))
     try:
-        attack = Attack(folder, arguments.seed, Service(int(yesterday.timestamp()), CONTACTS, free_port()), arguments.journal)
+        attack = Attack(
+            folder,
+            arguments.seed,
+            Service(int(yesterday.timestamp()), CONTACTS, free_port()),
+            arguments.journal,
+        )
         if arguments.fault:
             attack.carry_out(chosen[0], Case(arguments.fault, arguments.at))
         else:
@@ -343,9 +436,21 @@ def main() -> int:
 
 
 def attack(minutes: float, seed: int) -> str:
-    """Every command, in a process that is warm and has no thread. AssertionError with the replay commands when something hurt."""
-    command = [sys.executable, "-m", "tests.attack.failpoints", "--every", "--minutes", str(minutes), "--seed", str(seed)]
-    ran = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": ROOT}, check=False)
+    """Every command, in a process that is warm and has no thread. AssertionError with the replay commands
+    when something hurt."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.attack.failpoints",
+        "--every",
+        "--minutes",
+        str(minutes),
+        "--seed",
+        str(seed),
+    ]
+    ran = subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": ROOT}, check=False
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout.rpartition("\n\n|")[2] and "|" + ran.stdout.rpartition("\n\n|")[2]
 

@@ -1,11 +1,12 @@
-"""A service that stalls, trickles, floods, refuses for ever or asks to wait for ten years: each ends in time, and says why.
+"""A service that stalls, trickles, floods, refuses for ever or asks to wait for ten years: each ends in time,
+and says why.
 
     python -m tests.attack.hostile [--minutes M] [--seed S] [--faster 100]
 
-Times of the client are divided by `--faster` (1: as in life, which takes hours). Every behaviour is met by an account that was
-answered before and by one that never was. Asserts: it ends within the time that is stated for it; a line says what is waited for at
-least once a minute; every request is recorded; no error is of a type that is not ours.
-"""
+Times of the client are divided by `--faster` (1: as in life, which takes hours). Every behaviour is met by an
+account that was answered before and by one that never was. Asserts: it ends within the time that is stated
+for it; a line says what is waited for at least once a minute; every request is recorded; no error is of a
+type that is not ours."""
 
 from __future__ import annotations
 
@@ -35,8 +36,9 @@ from tests.marketing_api.raw_server import RawServer, http
 from tests.marketing_api.scripted_server import UNLIMITED
 
 FASTER = 100.0
-#: Seconds, as in life, within which an account without any answer is through with all its questions: `retry.SILENCE`, the last
-#: tries under way, and those of a listing in its long time-out. Of what is answered now and then, the same.
+#: Seconds, as in life, within which an account without any answer is through with all its questions:
+#: `retry.SILENCE`, the last tries under way, and those of a listing in its long time-out. Of what is answered
+#: now and then, the same.
 BOUND = 900.0
 #: Seconds without a line while nothing is answered.
 SILENT = 60.0
@@ -45,8 +47,21 @@ TEN_YEARS = 10 * 365 * 86_400
 
 #: Module constants that are seconds, and one that is bytes a second.
 _SECONDS = (
-    *("retry.LONGEST_CALL_S", "retry.FIRST_PAUSE", "retry.LONGEST_PAUSE", "transport.CONNECT_SECONDS", "watchdog._LOOK_S"),
-    *("retry.LONGEST_OUTAGE", "retry._PROBED_AGAIN_S", "retry.SILENCE", "retry.FIRST_SAID_S", "retry.SAID_AGAIN_S", "retry._IDLE_S"),
+    *(
+        "retry.LONGEST_CALL_S",
+        "retry.FIRST_PAUSE",
+        "retry.LONGEST_PAUSE",
+        "transport.CONNECT_SECONDS",
+        "watchdog._LOOK_S",
+    ),
+    *(
+        "retry.LONGEST_OUTAGE",
+        "retry._PROBED_AGAIN_S",
+        "retry.SILENCE",
+        "retry.FIRST_SAID_S",
+        "retry.SAID_AGAIN_S",
+        "retry._IDLE_S",
+    ),
     "rate_limit.pacing.LONGEST_HOLD",
 )
 
@@ -71,10 +86,16 @@ def sped(operation: Operation, factor: float) -> Operation:
 
 
 class Hostile(RawServer):
-    """Answers the first `whole` requests; then `misbehave` gets the connection, whose request has been read unless it `is_mute`."""
+    """Answers the first `whole` requests; then `misbehave` gets the connection, whose request has been read
+    unless it `is_mute`."""
 
     def __init__(
-        self, misbehave: Callable[[Hostile, socket.socket, bytes], bool], whole: int, factor: float, *, is_mute: bool = False
+        self,
+        misbehave: Callable[[Hostile, socket.socket, bytes], bool],
+        whole: int,
+        factor: float,
+        *,
+        is_mute: bool = False,
     ) -> None:
         super().__init__(self._answer)
         self.gap = 10 / factor  # seconds between two bytes of what trickles
@@ -110,14 +131,18 @@ def whole_answer(request: bytes, **rate: object) -> bytes:
     else:
         contact = dict(pair.split("=") for pair in query.decode().split("&")).get("id", "1")
         data = {"id": contact, "timeline": [], "count": 0, "total": 0}
-    return json.dumps({"response": {"header": {"status": "ok"}, "data": data}, "rate-limit": UNLIMITED | rate}).encode()
+    return json.dumps(
+        {"response": {"header": {"status": "ok"}, "data": data}, "rate-limit": UNLIMITED | rate}
+    ).encode()
 
 
 def silence(server: Hostile, connection: socket.socket, request: bytes) -> bool:
     return server.wait()
 
 
-def trickle(raw: Callable[[bytes], bytes], at_once: int = 0) -> Callable[[Hostile, socket.socket, bytes], bool]:
+def trickle(
+    raw: Callable[[bytes], bytes], at_once: int = 0
+) -> Callable[[Hostile, socket.socket, bytes], bool]:
     def send(server: Hostile, connection: socket.socket, request: bytes) -> bool:
         answer = raw(request)
         connection.sendall(answer[:at_once])
@@ -158,7 +183,9 @@ def always(status: str, *lines: str, body: bytes = b"") -> Callable[[Hostile, so
 def limited(**rate: object) -> bytes:
     """The body of a 429."""
     error = {"errorCode": 429, "errorMessage": "limit"}
-    return json.dumps({"response": {"header": {"status": "error"}, "data": error}, "rate-limit": {"limit": 15, **rate}}).encode()
+    return json.dumps(
+        {"response": {"header": {"status": "error"}, "data": error}, "rate-limit": {"limit": 15, **rate}}
+    ).encode()
 
 
 def another_subject(server: Hostile, connection: socket.socket, request: bytes) -> bool:
@@ -174,7 +201,9 @@ def whole_with(**rate: object) -> Callable[[Hostile, socket.socket, bytes], bool
     return send
 
 
-def now_and_then(bad: Callable[[Hostile, socket.socket, bytes], bool], every: int) -> Callable[[Hostile, socket.socket, bytes], bool]:
+def now_and_then(
+    bad: Callable[[Hostile, socket.socket, bytes], bool], every: int
+) -> Callable[[Hostile, socket.socket, bytes], bool]:
     def send(server: Hostile, connection: socket.socket, request: bytes) -> bool:
         if len(server.requests) % every == 0:
             return bad(server, connection, request)
@@ -201,18 +230,28 @@ BEHAVIOURS: dict[str, Misbehave] = {
     "endless trailers": flood(_CHUNKED + b"2\r\n{}\r\n0\r\n", b"X-More: y\r\n", 1),
     "100 Continue for ever": flood(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 1),
     "429 for ever": always("429 Too Many", body=limited(remaining=0, reached=1)),
-    "429, Retry-After ten years": always("429 Too Many", f"Retry-After: {TEN_YEARS}", body=limited(reached=1)),
+    "429, Retry-After ten years": always(
+        "429 Too Many", f"Retry-After: {TEN_YEARS}", body=limited(reached=1)
+    ),
     "429, Retry-After a date in ten years": always(
         "429 Too Many", "Date: Sun, 22 Nov 2026 10:00:00 GMT", "Retry-After: Sat, 22 Nov 2036 10:00:00 GMT"
     ),
     "429, Retry-After in a year without end": always(
-        "429 Too Many", "Date: Sun, 22 Nov 2026 10:00:00 GMT", f"Retry-After: Sat, 22 Nov {'9' * 30} 10:00:00 GMT"
+        "429 Too Many",
+        "Date: Sun, 22 Nov 2026 10:00:00 GMT",
+        f"Retry-After: Sat, 22 Nov {'9' * 30} 10:00:00 GMT",
     ),
     "429, Retry-After negative": always("429 Too Many", "Retry-After: -5", body=limited(reached=1, after=-5)),
-    "429, Retry-After NaN": always("429 Too Many", "Retry-After: NaN", body=limited(reached=1).replace(b'"limit": 15', b'"after": NaN')),
+    "429, Retry-After NaN": always(
+        "429 Too Many", "Retry-After: NaN", body=limited(reached=1).replace(b'"limit": 15', b'"after": NaN')
+    ),
     "429, Retry-After of 5,000 digits": always("429 Too Many", "Retry-After: " + "9" * 5000),
-    "429, reset in the year 9999": always("429 Too Many", body=limited(remaining=0, reached=1, reset=253402300799, after=253402300799)),
-    "503 with Retry-After for ever": always("503 Unavailable", "Retry-After: 3600", body=b"<html>back soon</html>"),
+    "429, reset in the year 9999": always(
+        "429 Too Many", body=limited(remaining=0, reached=1, reset=253402300799, after=253402300799)
+    ),
+    "503 with Retry-After for ever": always(
+        "503 Unavailable", "Retry-After: 3600", body=b"<html>back soon</html>"
+    ),
     "every answer is to another question": another_subject,
     "401 now and then": now_and_then(always("401 Unauthorized", body=b"<html>who are you</html>"), 7),
     "every third request stalls": now_and_then(silence, 3),
@@ -220,7 +259,9 @@ BEHAVIOURS: dict[str, Misbehave] = {
     "limit -1": whole_with(limit=-1, remaining=-1, requests=-7),
     "limit 1e9": whole_with(limit=1_000_000_000),
     "limit of 400 digits": whole_with(limit=int("9" * 400), requests=int("9" * 400)),
-    "remaining stuck at 0, reset in the year 9999": whole_with(limit=1000, remaining=0, reset=253402300799, after=TEN_YEARS),
+    "remaining stuck at 0, reset in the year 9999": whole_with(
+        limit=1000, remaining=0, reset=253402300799, after=TEN_YEARS
+    ),
 }
 #: What happens before a request can be sent: `connect`, `tls`, or a byte in 10 s of the agreement on TLS.
 BEFORE = ("a connect that hangs", "TLS hangs", "TLS, a byte in 10 s")
@@ -258,7 +299,8 @@ def full_backlog() -> Iterator[str]:
 
 @dataclass
 class Met:
-    """`seconds` and `longest` (the longest time without a line, from the first request to the end) as in life."""
+    """`seconds` and `longest` (the longest time without a line, from the first request to the end) as in
+    life."""
 
     name: str
     was_answered: bool
@@ -307,11 +349,15 @@ def meet(name: str, *, was_answered: bool, factor: float, folder: Path) -> Met:
         connection = Connection("main", url, Secret("k3y"))
         began = time.monotonic()
         limiter = RateLimiter(folder / f"pace-{time.monotonic_ns()}")
-        with Client(connection, limiter, record=recorded.append, spool=folder, first_pause=0.5 / factor) as client:
+        with Client(
+            connection, limiter, record=recorded.append, spool=folder, first_pause=0.5 / factor
+        ) as client:
             try:
                 client.fetch(sped(account.ME, factor).bind())
                 operation = sped(contacts.TIMELINE, factor)
-                for result in client.fetch_many([operation.bind(id=number) for number in range(1, QUESTIONS + 1)]):
+                for result in client.fetch_many(
+                    [operation.bind(id=number) for number in range(1, QUESTIONS + 1)]
+                ):
                     answered_at.append(time.monotonic())
                     if isinstance(result, Failure):
                         reasons.append(str(result.error))
@@ -321,7 +367,16 @@ def meet(name: str, *, was_answered: bool, factor: float, folder: Path) -> Met:
     moments = [began, *sorted([*lines.at, *answered_at]), ended]
     longest = max(later - earlier for earlier, later in itertools.pairwise(moments))
     answered = sum(exchange.outcome.value == "ok" for exchange in recorded)
-    return Met(name, was_answered, factor * (ended - began), factor * longest, answered, len(recorded), reasons, lines.lines)
+    return Met(
+        name,
+        was_answered,
+        factor * (ended - began),
+        factor * longest,
+        answered,
+        len(recorded),
+        reasons,
+        lines.lines,
+    )
 
 
 def judge(met: Met, slack: float) -> None:
@@ -355,21 +410,27 @@ def attack(minutes: float, seed: int, factor: float = FASTER) -> str:
         try:
             found += run(chosen, factor, slack=1.5 * factor)
         except AssertionError as problem:
-            raise AssertionError(f"{problem}\nagain: python -m tests.attack.hostile --seed {seed} --faster {factor:g}") from problem
+            raise AssertionError(
+                f"{problem}\nagain: python -m tests.attack.hostile --seed {seed} --faster {factor:g}"
+            ) from problem
     worst = {(met.name, met.was_answered): met for met in sorted(found, key=lambda met: met.seconds)}
     head = "| behaviour | ends after | longest silence | last line | how it ends |\n|---|---:|---:|---|---|\n"
     return head + "\n".join(worst[case].row for case in cases())
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faster", type=float, default=FASTER)
     parser.add_argument("--only", default="", help="behaviours whose name holds this")
     chosen = parser.parse_args()
     if chosen.only:
-        for met in run([case for case in cases() if chosen.only in case[0]], chosen.faster, 1.5 * chosen.faster):
+        for met in run(
+            [case for case in cases() if chosen.only in case[0]], chosen.faster, 1.5 * chosen.faster
+        ):
             print(met.row, met.answered, met.recorded)
         return
     print(attack(chosen.minutes, chosen.seed, chosen.faster))

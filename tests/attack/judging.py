@@ -41,19 +41,23 @@ class Verdict:
         self.duplicated += surplus.total()
         if missing or surplus:
             shown = [*(f"- {row}" for row in list(missing)[:2]), *(f"+ {row}" for row in list(surplus)[:2])]
-            self.notes.append(f"{what}: {missing.total()} missing, {surplus.total()} surplus: {' '.join(shown)[:600]}")
+            self.notes.append(
+                f"{what}: {missing.total()} missing, {surplus.total()} surplus: {' '.join(shown)[:600]}"
+            )
 
 
 def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     found = connection.execute(
-        "select schema_name || '.' || table_name, list(column_name order by column_index) from duckdb_columns() "
+        "select schema_name || '.' || table_name, list(column_name order by column_index) from "
+        "duckdb_columns() "
         f"where database_name = current_database() and schema_name in {SCHEMAS} group by 1 order by 1"
     ).fetchall()
     return {table: columns for table, columns in found if table not in _UNJUDGED}
 
 
 def rows(path: Path, left_out: Columns) -> dict[str, Counter[Row]]:
-    """Every row of a DuckDB file's tables that people read, without columns that differ from run to run; {} when there is no file."""
+    """Every row of a DuckDB file's tables that people read, without columns that differ from run to run; {}
+    when there is no file."""
     if not path.exists():
         return {}
     with duckdb.connect(str(path), read_only=True) as connection:
@@ -80,7 +84,8 @@ def _column_values(path: Path) -> dict[tuple[str, str], Any]:
     with duckdb.connect(str(path), read_only=True) as connection:
         return {
             (table, column): connection.execute(
-                f'select count(*), sum(hash({_shown(column)}::varchar)) from {table.partition(".")[0]}."{table.partition(".")[2]}"'
+                f"select count(*), sum(hash({_shown(column)}::varchar)) from "
+                f'{table.partition(".")[0]}."{table.partition(".")[2]}"'
             ).fetchall()
             for table, columns in _tables(connection).items()
             for column in columns
@@ -88,13 +93,18 @@ def _column_values(path: Path) -> dict[tuple[str, str], Any]:
 
 
 def names(home: Path) -> Counter[str]:
-    """The kinds of files of a home: their places with numbers and dates taken out. SQLite's logs belong to the database beside them."""
+    """The kinds of files of a home: their places with numbers and dates taken out. SQLite's logs belong to
+    the database beside them."""
     files = (str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
     return Counter(_OWN.sub("#", name) for name in files if not name.endswith((".db-shm", ".db-wal")))
 
 
 def holds_key(home: Path) -> list[str]:
-    return [str(path.relative_to(home)) for path in home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    return [
+        str(path.relative_to(home))
+        for path in home.rglob("*")
+        if path.is_file() and KEY.encode() in path.read_bytes()
+    ]
 
 
 def check_words(verdict: Verdict, which: str, ended: Ended, allowed: tuple[int, ...]) -> None:

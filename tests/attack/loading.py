@@ -1,8 +1,9 @@
-"""Mutated answers through asking and loading, after a good one: is anything deleted that nobody proved to be gone?
+"""Mutated answers through asking and loading, after a good one: is anything deleted that nobody proved to be
+gone?
 
-Each answer goes the way of a night: asked for page by page, refused or staged, applied in one transaction; then comes the true one.
-Every try is a transaction that is rolled back, so that each begins with the same tables.
-"""
+Each answer goes the way of a night: asked for page by page, refused or staged, applied in one transaction;
+then comes the true one. Every try is a transaction that is rolled back, so that each begins with the same
+tables."""
 
 from __future__ import annotations
 
@@ -55,7 +56,10 @@ _WAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "emailmarketing/getcampaign": ("each", ("campaigns",)),
     "emailmarketing/stats": ("each", ("campaign_stats", "campaign_links", "campaign_clickers")),
     "emailmarketing/getcontacts": ("pages", ("contacts",)),
-    "emailmarketing/getcontacttimeline": ("each", ("timeline_events", "timeline_visits", "timeline_automations")),
+    "emailmarketing/getcontacttimeline": (
+        "each",
+        ("timeline_events", "timeline_visits", "timeline_automations"),
+    ),
     "emailmarketing/getcoupon": ("each", ("coupons",)),
     "emailmarketing/getlists": ("pages", ("lists", "list_fields")),
     "emailmarketing/getlist": ("each", ("lists", "list_fields")),
@@ -85,7 +89,9 @@ Live = dict[str, dict[tuple[Any, ...], tuple[Any, ...]]]  # table → (account, 
 def _is_empty(question: Call, body: bytes) -> bool:
     """Whether the declared member is there, and an empty collection."""
     try:
-        return all(isinstance(root, dict | list) and not root for root in look(question, leniently(body)).roots)
+        return all(
+            isinstance(root, dict | list) and not root for root in look(question, leniently(body)).roots
+        )
     except Exception:  # what cannot be walked is no empty answer
         return False
 
@@ -110,10 +116,14 @@ class _Service:
 
     def fetch(self, question: Call) -> Response:
         validation.check(question, 200, {}, self.body)
-        answer = Response(next(_ids), self.account, question, _START + dt.timedelta(minutes=self.minute), self.body)
+        answer = Response(
+            next(_ids), self.account, question, _START + dt.timedelta(minutes=self.minute), self.body
+        )
         return self.answers.setdefault(answer.request_id, answer)
 
-    def fetch_many(self, questions: Iterable[Call], *, known: Any, urgency: int) -> Iterator[Response | Failure]:
+    def fetch_many(
+        self, questions: Iterable[Call], *, known: Any, urgency: int
+    ) -> Iterator[Response | Failure]:
         for question in questions:
             try:
                 yield self.fetch(question)
@@ -133,7 +143,9 @@ class Ground:
         rows(self.connection, "set threads = 1")
         self.way, names = _WAYS[sample.operation]
         self.tables = tuple(TABLES[name] for name in names)
-        self.watched = {table.name: table for table in TABLES.values() if table in self.tables or self._hangs_on(table)}
+        self.watched = {
+            table.name: table for table in TABLES.values() if table in self.tables or self._hangs_on(table)
+        }
         ensure_schema(self.connection, TABLES.values())
         self.connection.begin()
         self._lay()
@@ -151,18 +163,32 @@ class Ground:
                 entry = {"id": self.sample.call.params["id"], "name": "listed"}
                 at = ALL[listed[0]].at
                 body = enveloped({at: {"count": 1, "items": [entry]}})
-                self._load(self._asked(ALL[listed[0]].bind(), body, -9, account, "once"), (TABLES[listed[1]],), account)
+                self._load(
+                    self._asked(ALL[listed[0]].bind(), body, -9, account, "once"),
+                    (TABLES[listed[1]],),
+                    account,
+                )
             self._fill(self.sample.call, self.sample.body, -5, account)
         params = dict(self.sample.call.params)
         if self.sample.operation in ("emailmarketing/getcontacts", "emailmarketing/stats"):
-            self._fill(Call(self.sample.call.operation, params | {next(iter(params)): "987654"}), self.sample.body, -4, "main")
-        elif self.way in ("days", "series") and self.sample.source != "samples" and "from_" in SAMPLES[self.sample.operation][1]:
+            self._fill(
+                Call(self.sample.call.operation, params | {next(iter(params)): "987654"}),
+                self.sample.body,
+                -4,
+                "main",
+            )
+        elif (
+            self.way in ("days", "series")
+            and self.sample.source != "samples"
+            and "from_" in SAMPLES[self.sample.operation][1]
+        ):
             data, asked = SAMPLES[self.sample.operation]
             self._fill(ALL[self.sample.operation].bind(**asked), enveloped(data), -4, "main")
 
     def try_out(self, body: bytes) -> tuple[str, str | None]:
-        """(what became of it: refused, loaded; what does not hold or None). Loaded as every night does; what the shrink check stops, once
-        more without it, unless the answer is an empty one: these are what it is for."""
+        """(what became of it: refused, loaded; what does not hold or None). Loaded as every night does; what
+        the shrink check stops, once more without it, unless the answer is an empty one: these are what it is
+        for."""
         became, problem = self._rolled_back(body, SHRINK_LIMIT)
         if problem is None and self.has_shrunk and not _is_empty(self.sample.call, body):
             return self._rolled_back(body, None)
@@ -180,7 +206,8 @@ class Ground:
     def _try_out(self, body: bytes) -> tuple[str, str | None]:
         try:
             became = "loaded" if self._fill(self.sample.call, body, 1, "main") else "refused"
-            self.shrink_limit = None  # the true answer may be less than half of what a mutated one added: as with --accept-shrink
+            # the true answer may be less than half of what a mutated one added: as with --accept-shrink
+            self.shrink_limit = None
         except MarketingApiError:
             became = "refused"
         except Exception as error:
@@ -210,7 +237,9 @@ class Ground:
         self._load(asked, self.tables, account)
         return any(part.request_ids for _, part in asked)
 
-    def _asked(self, question: Call, body: bytes, minute: int, account: str, way: str) -> Iterator[tuple[_Service, Batch]]:
+    def _asked(
+        self, question: Call, body: bytes, minute: int, account: str, way: str
+    ) -> Iterator[tuple[_Service, Batch]]:
         service = _Service(body, minute, account)
         warehouse = SimpleNamespace(
             covered_days=lambda *a, **o: [],
@@ -233,7 +262,9 @@ class Ground:
         )
         params: dict[str, Any] = dict(question.params)
         first, last = params.pop("from", None), params.pop("to", None)
-        days = ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last)) if first and last else None
+        days = (
+            ChosenDays(dt.date.fromisoformat(first), dt.date.fromisoformat(last)) if first and last else None
+        )
         ask = Fetcher(
             session,
             "attack",
@@ -251,16 +282,30 @@ class Ground:
         return ((service, part) for part in parts)
 
     def _known_keys(self, table: Table, account: str, params: Mapping[str, Any], zone: str) -> list[str]:
-        return [key for (key,) in rows(self.connection, known_keys(table, params, zone), {"account": account})]
+        return [
+            key for (key,) in rows(self.connection, known_keys(table, params, zone), {"account": account})
+        ]
 
     def _load(self, asked: Iterable[tuple[_Service, Batch]], tables: tuple[Table, ...], account: str) -> None:
         for service, part in asked:
             if not part.request_ids:
                 continue
-            scope = part.scope if part.days is None else {"from_on": str(part.days.first), "to_on": str(part.days.last), **part.scope}
+            scope = (
+                part.scope
+                if part.days is None
+                else {"from_on": str(part.days.first), "to_on": str(part.days.last), **part.scope}
+            )
             names = tuple(table.name for table in tables)
             load = Load(
-                account, "attack", names, part.request_ids, str(ZONE), scope, part.is_complete, self.shrink_limit, part.service_count
+                account,
+                "attack",
+                names,
+                part.request_ids,
+                str(ZONE),
+                scope,
+                part.is_complete,
+                self.shrink_limit,
+                part.service_count,
             )
             answers = [service.answers[number] for number in part.request_ids]
             read = partial(map, service.answers.__getitem__)
@@ -273,11 +318,18 @@ class Ground:
     def _live(self) -> Live:
         found: Live = {}
         for name, table in self.watched.items():
-            live = "_deleted_at is null" if any(column.name == "_deleted_at" for column in table.columns) else "true"
+            live = (
+                "_deleted_at is null"
+                if any(column.name == "_deleted_at" for column in table.columns)
+                else "true"
+            )
             columns = ", ".join(f'"{column.name}"' for column in table.values)
             keys = ", ".join(f'"{key}"' for key in ("account", *table.key))
             width = 1 + len(table.key)
-            many = rows(self.connection, f"select {keys}{', ' + columns if columns else ''} from {table.qualified} where {live}")
+            many = rows(
+                self.connection,
+                f"select {keys}{', ' + columns if columns else ''} from {table.qualified} where {live}",
+            )
             found[name] = {row[:width]: row[width:] for row in many}
         return found
 
@@ -287,11 +339,20 @@ class Ground:
         load = self.tables[-1].load
         if not isinstance(load, Snapshot):
             return {}
-        return {column: value for column, name in load.scope.items() if (value := number(params.get(name))) is not None}
+        return {
+            column: value
+            for column, name in load.scope.items()
+            if (value := number(params.get(name))) is not None
+        }
 
     def _unproven(self, body: bytes, after: Live) -> str | None:
         gone = {name: self.before[name].keys() - after[name].keys() for name in self.before}
-        if any(after[name].get(key) != values for name, known in self.before.items() for key, values in known.items() if key[0] == "other"):
+        if any(
+            after[name].get(key) != values
+            for name, known in self.before.items()
+            for key, values in known.items()
+            if key[0] == "other"
+        ):
             return "a row of another account was touched"
         if not any(gone.values()):
             return None
@@ -299,9 +360,19 @@ class Ground:
             seen = look(self.sample.call, leniently(body))
         except Exception as error:
             return f"deleted by what is no JSON, or none that can be walked: {type(error).__name__}"
-        return next((problem for name, keys in gone.items() for key in keys if (problem := self._why(seen, name, key, gone))), None)
+        return next(
+            (
+                problem
+                for name, keys in gone.items()
+                for key in keys
+                if (problem := self._why(seen, name, key, gone))
+            ),
+            None,
+        )
 
-    def _why(self, seen: Seen, name: str, key: tuple[Any, ...], gone: dict[str, set[tuple[Any, ...]]]) -> str | None:
+    def _why(
+        self, seen: Seen, name: str, key: tuple[Any, ...], gone: dict[str, set[tuple[Any, ...]]]
+    ) -> str | None:
         """Why the row's deletion is not proven, None when it is."""
         table = self.watched[name]
         if isinstance(table.load, Accumulate | Daily):
@@ -309,12 +380,18 @@ class Ground:
         values = dict(zip(table.key, key[1:], strict=True))
         if isinstance(table.load, Snapshot) and table.load.within in gone:
             parent = self.watched[table.load.within]
-            if any(all(values.get(part) == other for part, other in zip(parent.key, one[1:], strict=True)) for one in gone[parent.name]):
+            if any(
+                all(values.get(part) == other for part, other in zip(parent.key, one[1:], strict=True))
+                for one in gone[parent.name]
+            ):
                 return None
         if any(name in values and values[name] != value for name, value in self.scope.items()):
             return f"{name}: a row of another scope"
         if not seen.proves(name):
-            return f"{name}: {seen.problems[0] if seen.problems else 'unread entries' if name in seen.unread else 'not spoken of'}"
+            return (
+                f"{name}: "
+                f"{seen.problems[0] if seen.problems else 'unread entries' if name in seen.unread else 'not spoken of'}"
+            )
         ids = {number(entry.get("id")) for entry in seen.entries[name] if isinstance(entry, dict)}
         if len(table.key) == 1 and values[table.key[0]] in ids:
             return f"{name}: the answer has it"
@@ -333,8 +410,14 @@ class Ground:
                 continue
             for key, values in known.items():
                 now = after[name].get(key)
-                if now is None or any(new != old and not (table.is_partial and old is None) for new, old in zip(now, values, strict=True)):
-                    return f"{name}: a row is {'missing' if now is None else 'different'} after the next true answer"
+                if now is None or any(
+                    new != old and not (table.is_partial and old is None)
+                    for new, old in zip(now, values, strict=True)
+                ):
+                    return (
+                        f"{name}: a row is {'missing' if now is None else 'different'} after the "
+                        "next true answer"
+                    )
             more = after[name].keys() - known.keys()
             if more and isinstance(table.load, Snapshot) and self._is_listing() and not self.scope:
                 return f"{name}: rows too many after the next true answer"

@@ -24,6 +24,8 @@ def attack(minutes: float, seed: int) -> str:
         "attack or hypothesis or deep",
         f"--hypothesis-seed={seed}",
     ]
-    ran = subprocess.run(command, cwd=ROOT, env=os.environ | {NAME: "1"}, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {NAME: "1"}, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stdout[-20_000:] + ran.stderr[-5_000:]
     return ran.stdout.strip().splitlines()[-1]

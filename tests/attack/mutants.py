@@ -1,4 +1,5 @@
-"""Mutated answers: does anything but a declared error come out of reading, is an entry lost or a value invented, is a row deleted unproven?
+"""Mutated answers: does anything but a declared error come out of reading, is an entry lost or a value
+invented, is a row deleted unproven?
 
 python -m tests.attack.mutants --minutes 25 --seed 1            # both halves, one process
 python -m tests.attack.mutants --seed 1 --reading 1000000       # so many answers
@@ -55,7 +56,12 @@ def mutant(seed: int, number: int, samples: tuple[Sample, ...]) -> Mutant:
     rng = random.Random(seed << 40 | number)
     sample = rng.choice(samples)
     body, changes = mutate(rng, sample, samples)
-    return Mutant(sample, body, changes, 200 if rng.random() < 0.95 else rng.choice((201, 302, 400, 401, 404, 408, 429, 500, 502)))
+    return Mutant(
+        sample,
+        body,
+        changes,
+        200 if rng.random() < 0.95 else rng.choice((201, 302, 400, 401, 404, 408, 429, 500, 502)),
+    )
 
 
 def read_mutants(seed: int, numbers: range, until: float, samples: tuple[Sample, ...]) -> Tally:
@@ -86,7 +92,8 @@ def load_mutants(
     only: int | None = None,
     say: Callable[[str], object] = lambda line: None,
 ) -> Tally:
-    """Load `count` answers, or as many as there is time for, spread evenly over `each` true answers of every operation."""
+    """Load `count` answers, or as many as there is time for, spread evenly over `each` true answers of every
+    operation."""
     tally, began = Tally(), time.monotonic()
     chosen = loadable(samples, each)
     for index, sample in enumerate(chosen):
@@ -112,7 +119,10 @@ def load_mutants(
                 say(f"{number}: {sample.operation}: {problem}")
             if time.monotonic() > share:
                 break
-        say(f"{index + 1} of {len(chosen)} true answers, {tally.done:,} mutated ones, {time.monotonic() - began:.0f} s")
+        say(
+            f"{index + 1} of {len(chosen)} true answers, {tally.done:,} mutated ones, "
+            f"{time.monotonic() - began:.0f} s"
+        )
     tally.took_s = time.monotonic() - began
     return tally
 
@@ -120,13 +130,15 @@ def load_mutants(
 def described(tally: Tally, half: str) -> str:
     """A Markdown line of figures."""
     return (
-        f"- {half}: {tally.done:,} answers, {tally.refused:,} refused, {tally.rejecting:,} with rejected entries, slowest "
+        f"- {half}: {tally.done:,} answers, {tally.refused:,} refused, {tally.rejecting:,} with rejected "
+        "entries, slowest "
         f"{tally.slowest_s * 1000:.0f} ms, {sum(tally.sizes.values())} failures, {tally.took_s:.0f} s"
     )
 
 
 def attack(minutes: float, seed: int) -> str:
-    """Mutated answers through reading and loading, half of the time each; AssertionError: what does not hold, and how to see it again."""
+    """Mutated answers through reading and loading, half of the time each; AssertionError: what does not hold,
+    and how to see it again."""
     samples = corpus()
     read = read_mutants(seed, range(1_000_000), time.monotonic() + 30 * minutes, samples)
     loaded = load_mutants(seed, 20_000, time.monotonic() + 30 * minutes, samples)
@@ -138,7 +150,8 @@ def attack(minutes: float, seed: int) -> str:
 def _problems(tally: Tally, seed: int, option: str) -> list[str]:
     """What does not hold, the most frequent first, with the command that shows one of each."""
     return [
-        f"{count:6} × {problem}; python -m tests.attack.mutants --seed {seed} {option} {tally.failures[problem][0]}"
+        f"{count:6} × {problem}; python -m tests.attack.mutants --seed {seed} {option} "
+        f"{tally.failures[problem][0]}"
         for problem, count in tally.sizes.most_common(60)
     ]
 
@@ -150,7 +163,9 @@ def main() -> None:
     parser.add_argument("--reading", type=int, default=1_000_000)
     parser.add_argument("--start", type=int, default=0, help="number of the first answer to read")
     parser.add_argument("--loading", type=int, default=20_000)
-    parser.add_argument("--each", type=int, default=2, help="true answers of every operation that loading begins with")
+    parser.add_argument(
+        "--each", type=int, default=2, help="true answers of every operation that loading begins with"
+    )
     parser.add_argument("--only", type=int)
     parser.add_argument("--only-loading", type=int)
     chosen = parser.parse_args()
@@ -163,11 +178,24 @@ def main() -> None:
         for first in range(chosen.start, chosen.start + chosen.reading, _AT_A_TIME):
             numbers = range(first, min(first + _AT_A_TIME, chosen.start + chosen.reading))
             read = read_mutants(chosen.seed, numbers, until, samples)
-            print(described(read, f"reading from {first:,}"), *_problems(read, chosen.seed, "--only"), sep="\n", flush=True)
+            print(
+                described(read, f"reading from {first:,}"),
+                *_problems(read, chosen.seed, "--only"),
+                sep="\n",
+                flush=True,
+            )
             if time.monotonic() > until:
                 break
     if chosen.loading:
-        loaded = load_mutants(chosen.seed, chosen.loading, until, samples, chosen.each, chosen.only_loading, partial(print, flush=True))
+        loaded = load_mutants(
+            chosen.seed,
+            chosen.loading,
+            until,
+            samples,
+            chosen.each,
+            chosen.only_loading,
+            partial(print, flush=True),
+        )
         print(described(loaded, "loading"), *_problems(loaded, chosen.seed, "--only-loading"), sep="\n")
 
 

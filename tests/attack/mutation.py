@@ -1,7 +1,8 @@
-"""Changes to a true answer, drawn from a generator: what a broken, hasty or hostile service could send in its place.
+"""Changes to a true answer, drawn from a generator: what a broken, hasty or hostile service could send in its
+place.
 
-`mutate(rng, sample, others)` → the body, and the names of the changes. Not here: what must hold of them (`oracle`).
-"""
+`mutate(rng, sample, others)` → the body, and the names of the changes. Not here: what must hold of them
+(`oracle`)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,23 @@ _TEXTS = (
     "", " ", "null", "None", "0", "-", "N/A", "false", "[]", "{}", "\x00", "\u202etxt", "=1+1", "<script>", "a" * 3000, "\u2028", "\ufeff",
     f"{MARKER} in words", "12,5", "1.000", "1e5", "0x10", "१२", "12 34", "-0", "+7", "NaN", "Infinity", f"{MARKER}@example.com(2 clicks)",
 )  # fmt: skip
-_NUMBERS = (0, -1, 1, True, False, 1.5, 2**31, 2**53 + 1, 2**63 - 1, 2**63, -(2**63) - 1, 2**64, 1e308, -0.0, 5e-324)
+_NUMBERS = (
+    0,
+    -1,
+    1,
+    True,
+    False,
+    1.5,
+    2**31,
+    2**53 + 1,
+    2**63 - 1,
+    2**63,
+    -(2**63) - 1,
+    2**64,
+    1e308,
+    -0.0,
+    5e-324,
+)
 _RAWS = (
     "NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 30, "9" * 400, "9" * 5000, "1" + "0" * 4300, "0." + "1" * 400, "1E400000",
     "01", "+1", "0x1f", "1.", ".5", "'a'", "undefined", "\"\\ud83d\"", "\"\\ude00\\ud83d\"", "\"\\ud800abc\"", "\"\\x41\"", "\"a\nb\"",
@@ -93,9 +110,12 @@ def mutate(rng: random.Random, sample: Sample, others: Sequence[Sample]) -> tupl
 
 _WHOLE = (
     b"", b" ", b"{}", b"[]", b"null", b"true", b"1", b'""', b"\xef\xbb\xbf", b"\x00", b"<html></html>", b'{"response": null}', b"ok", b"{",
-    b'{"response": {}}', b'{"response": {"header": {"status": "ok"}}}', b'{"response": {"header": {"status": "ok"}, "data": null}}',
-    b'{"response": {"header": {"status": "ok"}, "data": []}}', b'{"response": {"header": {"status": "ok"}, "data": {}}}',
-    b'{"response": {"header": {"status": "ok"}, "data": "Success"}}', b'{"response": []}', b"[" * 100000, b'{"a":' * 100000,
+    b'{"response": {}}', b'{"response": {"header": '
+        b'{"status": "ok"}}}', b'{"response": {"header": {"status": "ok"}, "data": null}}',
+    b'{"response": {"header": {"status": "ok"}, '
+        b'"data": []}}', b'{"response": {"header": {"status": "ok"}, "data": {}}}',
+    b'{"response": {"header": {"status": "ok"}, '
+        b'"data": "Success"}}', b'{"response": []}', b"[" * 100000, b'{"a":' * 100000,
 )  # fmt: skip
 
 
@@ -113,7 +133,11 @@ def _places(tree: list[Any]) -> list[Place]:
 
 def _place(rng: random.Random, tree: list[Any], kind: type | tuple[type, ...] = object) -> Place | None:
     """Any place whose value is of the kind; those near the top as often as the many below them."""
-    places = [place for place in _places(tree) if isinstance(place[0][place[1]], kind)] if isinstance(tree[0], dict | list) else []
+    places = (
+        [place for place in _places(tree) if isinstance(place[0][place[1]], kind)]
+        if isinstance(tree[0], dict | list)
+        else []
+    )
     if not places:
         return None
     return rng.choice(places[: max(1, len(places) // 6)]) if rng.random() < 0.4 else rng.choice(places)
@@ -191,7 +215,9 @@ def _repeat_entries(rng: random.Random, tree: list[Any], raws: list[str], others
 def _nest(rng: random.Random, tree: list[Any], raws: list[str], others: Sequence[Sample]) -> None:
     if place := _place(rng, tree):
         depth, value = rng.choice((1, 1, 1, 2, 3, 100)), place[0][place[1]]
-        wrap = rng.choice((lambda inner: [inner], lambda inner: {rng.choice(("data", "items", "x", "0")): inner}))
+        wrap = rng.choice(
+            (lambda inner: [inner], lambda inner: {rng.choice(("data", "items", "x", "0")): inner})
+        )
         for _ in range(depth):
             value = wrap(value)
         place[0][place[1]] = value
@@ -228,7 +254,17 @@ def _odd_name(rng: random.Random, tree: list[Any], raws: list[str], others: Sequ
     if (place := _place(rng, tree)) is None or not isinstance(place[0], dict):
         return
     around, name = place
-    new = rng.choice((str(name).upper(), str(name).title(), f" {name}", f"{name} ", f"{name}s", str(name)[:-1], rng.choice(_KEYS)))
+    new = rng.choice(
+        (
+            str(name).upper(),
+            str(name).title(),
+            f" {name}",
+            f"{name} ",
+            f"{name}s",
+            str(name)[:-1],
+            rng.choice(_KEYS),
+        )
+    )
     pairs = [(_Twin(new) if key is name else key, part) for key, part in around.items()]
     around.clear()
     around.update(pairs)
@@ -254,20 +290,27 @@ def _foreign(rng: random.Random, tree: list[Any], raws: list[str], others: Seque
 def _error_inside(rng: random.Random, tree: list[Any], raws: list[str], others: Sequence[Sample]) -> None:
     if place := _place(rng, tree, dict):
         code = rng.choice((1000, "1002", 1003, None, "", [], "x", 0))
-        place[0][place[1]] |= {rng.choice(("errorCode", "errorcode", "ErrorCode")): code, "errorMessage": rng.choice(_TEXTS)}
+        place[0][place[1]] |= {
+            rng.choice(("errorCode", "errorcode", "ErrorCode")): code,
+            "errorMessage": rng.choice(_TEXTS),
+        }
 
 
 def _verdict(rng: random.Random, tree: list[Any], raws: list[str], others: Sequence[Sample]) -> None:
     response = tree[0].get("response") if isinstance(tree[0], dict) else None
     if isinstance(response, dict) and isinstance(response.get("header"), dict):
-        response["header"]["status"] = rng.choice(("error", "OK", " ok ", "", None, True, 1, [], "okay", "fail", ["ok"], "Error"))
+        response["header"]["status"] = rng.choice(
+            ("error", "OK", " ok ", "", None, True, 1, [], "okay", "fail", ["ok"], "Error")
+        )
 
 
 def _count(rng: random.Random, tree: list[Any], raws: list[str], others: Sequence[Sample]) -> None:
     places = [place for place in _places(tree) if place[1] in ("count", "total", "positives", "negatives")]
     if places:
         around, name = rng.choice(places)
-        around[name] = rng.choice((0, -1, 1, "x", None, [], 10**9, "4", 2**70, 1.5, "1,000", True, {}, "0", 5))
+        around[name] = rng.choice(
+            (0, -1, 1, "x", None, [], 10**9, "4", 2**70, 1.5, "1,000", True, {}, "0", 5)
+        )
 
 
 def _marker(rng: random.Random, tree: list[Any], raws: list[str], others: Sequence[Sample]) -> None:
@@ -275,7 +318,9 @@ def _marker(rng: random.Random, tree: list[Any], raws: list[str], others: Sequen
     if (place := _place(rng, tree, (dict, list))) is None:
         return
     inside = place[0][place[1]]
-    found = rng.choice((f"{MARKER} text", {"deep": [f"{MARKER} deep"]}, [f"{MARKER} list"], {"id": "7", "name": MARKER}))
+    found = rng.choice(
+        (f"{MARKER} text", {"deep": [f"{MARKER} deep"]}, [f"{MARKER} list"], {"id": "7", "name": MARKER})
+    )
     if isinstance(inside, dict):
         inside[rng.choice(("unknown", "X", "items2", "data2", "name", "7"))] = found
     else:
@@ -314,7 +359,20 @@ def _cut(rng: random.Random, body: bytes) -> bytes:
 def _insert(rng: random.Random, body: bytes) -> bytes:
     at = rng.randrange(len(body) + 1)
     chunk = rng.choice(
-        (b"\x00", b"\xff", b"\xc3", b"\xed\xa0\x80", b'"', b"}", b",", b"\\", b"\n", b"]", b"<br />\nWarning: x in y\n", b"\xef\xbb\xbf")
+        (
+            b"\x00",
+            b"\xff",
+            b"\xc3",
+            b"\xed\xa0\x80",
+            b'"',
+            b"}",
+            b",",
+            b"\\",
+            b"\n",
+            b"]",
+            b"<br />\nWarning: x in y\n",
+            b"\xef\xbb\xbf",
+        )
     )
     return body[:at] + chunk + body[at:]
 
@@ -333,16 +391,48 @@ def _drop_chunk(rng: random.Random, body: bytes) -> bytes:
 
 def _other_encoding(rng: random.Random, body: bytes) -> bytes:
     text = body.decode("utf-8", "replace")
-    encoding = rng.choice(("utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "cp1252", "utf-7", "utf-8-sig", "cp037", "shift_jis"))
+    encoding = rng.choice(
+        (
+            "utf-16",
+            "utf-16-le",
+            "utf-16-be",
+            "utf-32",
+            "latin-1",
+            "cp1252",
+            "utf-7",
+            "utf-8-sig",
+            "cp037",
+            "shift_jis",
+        )
+    )
     return text.encode(encoding, "replace")
 
 
 def _around(rng: random.Random, body: bytes) -> bytes:
     before = rng.choice(
-        (b"", b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf", b" \n\t", b"while(1);", b"callback(", b"<!-- x -->", b"\x1f\x8b", b"\xff\xfe")
+        (
+            b"",
+            b"\xef\xbb\xbf",
+            b"\xef\xbb\xbf\xef\xbb\xbf",
+            b" \n\t",
+            b"while(1);",
+            b"callback(",
+            b"<!-- x -->",
+            b"\x1f\x8b",
+            b"\xff\xfe",
+        )
     )
     after = rng.choice(
-        (b"", b"\n", b"\x00", b")", b"{}", b"<!-- 0.1 s -->", b",", b'{"response": {"header": {"status": "ok"}, "data": {}}}')
+        (
+            b"",
+            b"\n",
+            b"\x00",
+            b")",
+            b"{}",
+            b"<!-- 0.1 s -->",
+            b",",
+            b'{"response": {"header": {"status": "ok"}, "data": {}}}',
+        )
     )
     return before + body + after
 
@@ -360,4 +450,15 @@ def _packed(rng: random.Random, body: bytes) -> bytes:
     )
 
 
-_DAMAGES: tuple[Damage, ...] = (_flip, _flip, _cut, _cut, _insert, _copy_chunk, _drop_chunk, _other_encoding, _around, _packed)
+_DAMAGES: tuple[Damage, ...] = (
+    _flip,
+    _flip,
+    _cut,
+    _cut,
+    _insert,
+    _copy_chunk,
+    _drop_chunk,
+    _other_encoding,
+    _around,
+    _packed,
+)

@@ -1,10 +1,12 @@
-"""Thirty nights of one small account under faults, kills and clocks that are wrong; at nights 10, 20 and 30 every table is the truth.
+"""Thirty nights of one small account under faults, kills and clocks that are wrong; at nights 10, 20 and 30
+every table is the truth.
 
     python -m tests.attack.nights --seed 1            # some minutes; a failure prints the seed and the night
 
-Three homes read one sandbox, whose clock is put forward to the next night's 02:30 of the account's zone, over a change to or from
-summer time that the machine's zone has on another date. The *stormy* home meets faults, kills and the wrong clocks; its *twin* reads
-the same nights undisturbed; at a checkpoint a *fresh* home reads what the service has now. Rows marked as deleted are left out.
+Three homes read one sandbox, whose clock is put forward to the next night's 02:30 of the account's zone, over
+a change to or from summer time that the machine's zone has on another date. The *stormy* home meets faults,
+kills and the wrong clocks; its *twin* reads the same nights undisturbed; at a checkpoint a *fresh* home reads
+what the service has now. Rows marked as deleted are left out.
 
 - Tables that show the present are the same in all three.
 - History that only nights can gather (daily totals, entries of contacts that are gone) is at most the twin's, and the same for
@@ -48,14 +50,23 @@ from tests.pipelines.running import finish
 from tests.pipelines.sandboxes import KEY, Dated, Sandbox
 
 NIGHTS = 30
-FAULTS = {"500-before": 0.02, "502-html": 0.02, "cut-json": 0.02, "cut-body": 0.01, "stall": 0.01, "reset": 0.02, "429": 0.02}
+FAULTS = {
+    "500-before": 0.02,
+    "502-html": 0.02,
+    "cut-json": 0.02,
+    "cut-body": 0.01,
+    "stall": 0.01,
+    "reset": 0.02,
+    "429": 0.02,
+}
 HOUR, DAY = 3600, 86_400
 #: What becomes of the machine's clock, in seconds: for a whole night, or from somewhere in its middle on.
 WRONG_ALL_NIGHT, MOVED_AT_NIGHT = (DAY, 10 * DAY, -DAY, HOUR), (DAY, -2 * HOUR)
 #: Over both changes of spring, and over both of autumn: the account's, and the machine's.
 SEASONS = (dt.date(2026, 3, 4), dt.date(2026, 10, 10))
 ACCOUNT_ZONE, MACHINE_ZONE = "America/New_York", "Europe/Berlin"
-#: Whose rows stay although the service shows them no longer; and whose depend on the days that were asked for together.
+#: Whose rows stay although the service shows them no longer; and whose depend on the days that were asked for
+#: together.
 GATHERED = {"timeline_events", "timeline_visits", "timeline_automations", "coupons", "online_reviews"}
 UNJUDGED = {"sentiment_totals"}
 _SHIFTED = Path(__file__).parent / "shifted"
@@ -77,7 +88,12 @@ class Plan:
 
     def __str__(self) -> str:
         clock = f"clock {self.ahead:+d} s" * bool(self.ahead) or f"moved {self.moved:+d} s" * bool(self.moved)
-        words = (clock, "" if self.has_date else "no Date", f"{self.kills} kills" * bool(self.kills), "left" * self.is_left)
+        words = (
+            clock,
+            "" if self.has_date else "no Date",
+            f"{self.kills} kills" * bool(self.kills),
+            "left" * self.is_left,
+        )
         return f"night {self.number}: {', '.join(filter(None, words)) or 'faults only'}"
 
 
@@ -95,7 +111,8 @@ class Tally:
 
 
 def plans(nights: int, rng: random.Random) -> list[Plan]:
-    """Every wrong clock with and without `Date`, as far as there are nights; none on a night whose end is compared."""
+    """Every wrong clock with and without `Date`, as far as there are nights; none on a night whose end is
+    compared."""
     made = [Plan(number, kills=rng.choice((0, 0, 0, 1, 1, 2))) for number in range(1, nights + 1)]
     free = [plan for plan in made if plan.number not in checkpoints(nights)]
     clocks = [(ahead, 0, dated) for ahead in WRONG_ALL_NIGHT for dated in (True, False)]
@@ -189,25 +206,47 @@ class Storm:
         self._read_calmly(fresh)
         stormy, twin, new = (read(self._home(name)) for name in ("stormy", "twin", fresh))
         today = str(self.moment(plan.number).astimezone(ZoneInfo(ACCOUNT_ZONE)).date())
-        wrong = [line for table in sorted(twin) for line in self._differences(table, stormy[table], twin[table], new[table], today)]
+        wrong = [
+            line
+            for table in sorted(twin)
+            for line in self._differences(table, stormy[table], twin[table], new[table], today)
+        ]
         assert not wrong, f"{plan}\n" + "\n".join(wrong)
         return sum(sum(rows.values()) for days in stormy.values() for rows in days.values())
 
-    def _differences(self, table: str, stormy: dict[str, Rows], twin: dict[str, Rows], new: dict[str, Rows], today: str) -> Iterator[str]:
+    def _differences(
+        self, table: str, stormy: dict[str, Rows], twin: dict[str, Rows], new: dict[str, Rows], today: str
+    ) -> Iterator[str]:
         if table in UNJUDGED:
             return
         if table in GATHERED:
-            pairs = [("more than the twin", stormy[""] - twin[""]), ("less than the service", new[""] - stormy[""])]
+            pairs = [
+                ("more than the twin", stormy[""] - twin[""]),
+                ("less than the service", new[""] - stormy[""]),
+            ]
         elif stormy.keys() | twin.keys() <= {""}:
-            pairs = [("not as the twin", _apart(stormy, twin, "")), ("not as the service", _apart(stormy, new, ""))]
+            pairs = [
+                ("not as the twin", _apart(stormy, twin, "")),
+                ("not as the service", _apart(stormy, new, "")),
+            ]
         else:
             days = sorted((stormy.keys() | twin.keys()) - self.tally.unsure)
-            pairs = [(f"{day}: more than the twin", stormy.get(day, Counter()) - twin.get(day, Counter())) for day in days]
+            pairs = [
+                (f"{day}: more than the twin", stormy.get(day, Counter()) - twin.get(day, Counter()))
+                for day in days
+            ]
             whole = sorted(self.tally.whole & set(days))
-            pairs += [(f"{day}: less than the twin", twin.get(day, Counter()) - stormy.get(day, Counter())) for day in whole]
+            pairs += [
+                (f"{day}: less than the twin", twin.get(day, Counter()) - stormy.get(day, Counter()))
+                for day in whole
+            ]
             pairs += [(f"{day} is still to come", stormy[day]) for day in stormy if day > today]
             pairs += [("today: not as the service", _apart(stormy, new, today))]
-        yield from (f"{table}: {words}: {sum(rows.values())} rows, e.g. {next(iter(rows))!r}"[:700] for words, rows in pairs if rows)
+        yield from (
+            f"{table}: {words}: {sum(rows.values())} rows, e.g. {next(iter(rows))!r}"[:700]
+            for words, rows in pairs
+            if rows
+        )
 
     def _read_calmly(self, home: str) -> None:
         problems, _ = sync(self._home(home), self.sandbox.url)
@@ -215,8 +254,22 @@ class Storm:
         self.tally.runs += 1
 
     def _start(self) -> subprocess.Popen[str]:
-        words = [sys.executable, "-m", "tests.attack.nights", "--read", str(self._home("stormy")), "--url", self.sandbox.url]
-        return subprocess.Popen(words, env=os.environ | self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        words = [
+            sys.executable,
+            "-m",
+            "tests.attack.nights",
+            "--read",
+            str(self._home("stormy")),
+            "--url",
+            self.sandbox.url,
+        ]
+        return subprocess.Popen(
+            words,
+            env=os.environ | self.environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def _home(self, name: str) -> Path:
         return self.folder / name
@@ -233,7 +286,8 @@ class Storm:
 
 
 def sync(home: Path, url: str) -> tuple[dict[tuple[str, str], list[str]], list[str]]:
-    """Read everything, as `sync --all` does but for models and publishing; what could not be had, and what else is said."""
+    """Read everything, as `sync --all` does but for models and publishing; what could not be had, and what
+    else is said."""
     settings = Settings(prepare_home(home), (Connection("main", url, Secret(KEY)),))
     with open_reader(settings, list(SOURCE_ASSETS.values()), {"all": True}) as reader:
         reader.begin()
@@ -247,14 +301,17 @@ def read(home: Path) -> dict[str, dict[str, Rows]]:
     found: dict[str, dict[str, Rows]] = {}
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
         columns = connection.execute(
-            "select table_name, list(column_name order by column_index) from duckdb_columns() where schema_name = 'source' group by 1"
+            "select table_name, list(column_name order by column_index) from duckdb_columns() where "
+            "schema_name = 'source' group by 1"
         ).fetchall()
         for table, names in columns:
             shown = ", ".join(f'"{name}"' for name in names if name not in _OURS)
             live = "_deleted_at is null" if "_deleted_at" in names else "true"
             day = "observed_on::varchar" if "observed_on" in names else "''"
             days: dict[str, Rows] = {} if "observed_on" in names else {"": Counter()}
-            for first, *row in connection.execute(f"select {day}, {shown} from source.{table} where {live}").fetchall():
+            for first, *row in connection.execute(
+                f"select {day}, {shown} from source.{table} where {live}"
+            ).fetchall():
                 days.setdefault(first, Counter())[tuple(map(str, row))] += 1
             found[table] = days
     return found
@@ -276,16 +333,21 @@ def storm(seed: int, contacts: int) -> Iterator[Storm]:
         made = Storm(folder, Sandbox(""), season, rng)
         made.set_clock(made.moment(0), 0)
         stack.enter_context(patch.dict(os.environ, made.environment()))
-        stack.enter_context(patch.object(clock, "time", clock.time))  # put back afterwards what the next line replaces
+        stack.enter_context(
+            patch.object(clock, "time", clock.time)
+        )  # put back afterwards what the next line replaces
         runpy.run_path(str(_SHIFTED / "sitecustomize.py"))
         now = int(made.moment(0).timestamp())
-        options = Options(contacts=contacts, rate_limit=0, seed=seed, fault_seed=seed, timezone=ACCOUNT_ZONE, now=now)
+        options = Options(
+            contacts=contacts, rate_limit=0, seed=seed, fault_seed=seed, timezone=ACCOUNT_ZONE, now=now
+        )
         made.sandbox = Sandbox(stack.enter_context(serve(options)))
         yield made
 
 
 def attack(minutes: float, seed: int, nights: int = NIGHTS, contacts: int = 100) -> str:
-    """As many of the nights as begin within so many minutes; a Markdown summary. AssertionError with seed and night."""
+    """As many of the nights as begin within so many minutes; a Markdown summary. AssertionError with seed and
+    night."""
     began = time.monotonic()
     with storm(seed, contacts) as made:
         lines = []
@@ -297,14 +359,24 @@ def attack(minutes: float, seed: int, nights: int = NIGHTS, contacts: int = 100)
             try:
                 made.night(plan)
                 if plan.number in checkpoints(nights):
-                    lines.append(f"- night {plan.number}: {made.compare(plan):,} rows, every table equal to the truth")
+                    lines.append(
+                        f"- night {plan.number}: {made.compare(plan):,} rows, every table equal to the truth"
+                    )
             except AssertionError as problem:
                 again = f"python -m tests.attack.nights --seed {seed} --nights {nights}"
                 raise AssertionError(f"seed {seed}, {plan}: {again}\n{problem}") from problem
             print(f"{plan} ({time.monotonic() - began:.0f} s)", file=sys.stderr, flush=True)
         tally, requests = made.tally, made.sandbox.count
-    figures = f"{tally.runs} runs, {tally.kills} kills, {tally.failed} not whole, {requests:,} requests, {tally.notices} clock notices"
-    return "\n".join([f"**nights**, seed {seed}: {plan.number} nights, {figures}, {time.monotonic() - began:.0f} s", *lines])
+    figures = (
+        f"{tally.runs} runs, {tally.kills} kills, {tally.failed} not whole, {requests:,} requests, "
+        f"{tally.notices} clock notices"
+    )
+    return "\n".join(
+        [
+            f"**nights**, seed {seed}: {plan.number} nights, {figures}, {time.monotonic() - began:.0f} s",
+            *lines,
+        ]
+    )
 
 
 def main() -> None:
@@ -317,7 +389,11 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.read:
         problems, notices = sync(chosen.read, chosen.url)
-        print(*notices, *(f"{asset}: {reason}" for (asset, _), reasons in problems.items() for reason in reasons), sep="\n")
+        print(
+            *notices,
+            *(f"{asset}: {reason}" for (asset, _), reasons in problems.items() for reason in reasons),
+            sep="\n",
+        )
         sys.exit(1 if problems else 0)
     print(attack(chosen.minutes, chosen.seed, chosen.nights))
 

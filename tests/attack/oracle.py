@@ -1,7 +1,8 @@
-"""What must hold of reading any answer: only declared errors, every entry a record or set aside, nothing invented, in bounded time.
+"""What must hold of reading any answer: only declared errors, every entry a record or set aside, nothing
+invented, in bounded time.
 
-`judge` says what does not hold, None for nothing. What an answer really holds is read by `proof`, not by the program.
-"""
+`judge` says what does not hold, None for nothing. What an answer really holds is read by `proof`, not by the
+program."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ DAY = dt.date(2026, 11, 20)
 #: Seconds that reading one small answer may take.
 BOUND_S = 2.0
 _TABLE = {table.record: name for name, table in TABLES.items()}
-#: Tables whose rows are the answer's entries, one for one. (Others have a row per network, per channel of a post, per clicker and so on.)
+#: Tables whose rows are the answer's entries, one for one. (Others have a row per network, per channel of a
+#: post, per clicker and so on.)
 _ONE_FOR_ONE = {
     "business", "direct_reviews", "online_reviews", "sentiment_mentions", "review_stats", "feedback_views", "social_profiles",
     "social_post_details", "social_links", "campaigns", "lists", "audiences", "contacts", "timeline_events", "timeline_visits",
@@ -38,7 +40,16 @@ _ONE_FOR_ONE = {
     "users", "managers", "user_groups", "goals", "webhooks",
 }  # fmt: skip
 #: Fields that are worked out from several values, or from none that stands in the answer.
-_DERIVED = {"click_count", "clicker_count", "review_count", "delay_seconds", "status_code", "event_key", "visit_key", "automation_key"}
+_DERIVED = {
+    "click_count",
+    "clicker_count",
+    "review_count",
+    "delay_seconds",
+    "status_code",
+    "event_key",
+    "visit_key",
+    "automation_key",
+}
 _DERIVED |= {"mention_key", "review_key", "observed_on"}
 
 
@@ -90,7 +101,11 @@ def judge(question: Call, body: bytes, reading: Reading) -> str | None:
         return f"accepted what is no JSON: {type(error).__name__}"
     try:
         seen = look(question, whole)
-        return _uncounted(seen, reading) or _dropped(question, seen, reading) or _invented(question, whole, reading)
+        return (
+            _uncounted(seen, reading)
+            or _dropped(question, seen, reading)
+            or _invented(question, whole, reading)
+        )
     except Exception as error:  # an attack goes on, and its own mistakes are shown like the program's
         return f"the oracle fails: {type(error).__name__}: {error}"[:200]
 
@@ -114,7 +129,11 @@ _READ_AWAY = {"click", "clicks", "data", "items", "none", "null", "mailto", "fal
 
 
 def _words(texts: Iterable[Any]) -> set[str]:
-    joined = "\n".join(str(text) for text in texts if isinstance(text, str) or (type(text) in (int, float) and abs(text) > 9999))
+    joined = "\n".join(
+        str(text)
+        for text in texts
+        if isinstance(text, str) or (type(text) in (int, float) and abs(text) > 9999)
+    )
     return {word.lstrip("0") for word in _WORD.findall(_plain(joined).lower())}
 
 
@@ -150,25 +169,40 @@ def _dropped(question: Call, seen: Seen, reading: Reading) -> str | None:
 
 
 def _decided(seen: Seen) -> set[str]:
-    """Words that the tables leave out by design: a campaign's own `type`, its `status` beside its group's, the text of a link that is
-    listed again, the local time beside a timestamp, the second spelling of a message, the names of what wraps a list's fields, a webhook's
-    delay (worked out as a whole).
-    """
-    found: list[Any] = [entry.get("type") for entry in seen.entries.get("campaigns", []) if isinstance(entry, dict)]
+    """Words that the tables leave out by design: a campaign's own `type`, its `status` beside its group's,
+    the text of a link that is listed again, the local time beside a timestamp, the second spelling of a
+    message, the names of what wraps a list's fields, a webhook's delay (worked out as a whole)."""
+    found: list[Any] = [
+        entry.get("type") for entry in seen.entries.get("campaigns", []) if isinstance(entry, dict)
+    ]
     for table, *names in _TOLD_TWICE:
-        found += [entry.get(name) for entry in seen.entries.get(table, []) if isinstance(entry, dict) for name in names]
+        found += [
+            entry.get(name)
+            for entry in seen.entries.get(table, [])
+            if isinstance(entry, dict)
+            for name in names
+        ]
     for table, *way in _NAMES_ALONE:
         found += [
-            leaf for entry in seen.entries.get(table, []) for leaf in (_names if way == ("fields",) else leaves)(_within(entry, *way))
+            leaf
+            for entry in seen.entries.get(table, [])
+            for leaf in (_names if way == ("fields",) else leaves)(_within(entry, *way))
         ]
     for entry in seen.entries.get("campaign_stats", []):
         links = entry.get("clicks") if isinstance(entry, dict) else None
-        found += [link.get("message") for link in (links.values() if isinstance(links, dict) else links or []) if isinstance(link, dict)]
+        found += [
+            link.get("message")
+            for link in (links.values() if isinstance(links, dict) else links or [])
+            if isinstance(link, dict)
+        ]
     return _words(leaf for part in found for leaf in leaves(part))
 
 
 _TOLD_TWICE = (
-    *((table, "datetime", "timestamp") for table in ("timeline_events", "timeline_visits", "timeline_automations")),
+    *(
+        (table, "datetime", "timestamp")
+        for table in ("timeline_events", "timeline_visits", "timeline_automations")
+    ),
     ("campaigns", "status"),
     ("campaign_stats", "id"),
     ("lists", "confimation_email", "confimation_message", "confirmation_email", "confirmation_message"),
@@ -184,19 +218,26 @@ def _within(value: Any, *names: str) -> Any:
 
 def _lost(seen: Seen, reading: Reading) -> set[str]:
     wanted = _words(leaf for root in seen.roots for leaf in leaves(root, seen.wrappers))
-    wanted = {word for word in wanted if word not in _READ_AWAY and not (word.isdigit() and len(word) in (9, 10))}
+    wanted = {
+        word for word in wanted if word not in _READ_AWAY and not (word.isdigit() and len(word) in (9, 10))
+    }
     shown = _shown(reading) if wanted else ""
     return {word for word in wanted if (word[:15] if word.isdigit() else word) not in shown}
 
 
 def _shown(reading: Reading) -> str:
-    """Everything that came of the answer, as one text in lower case; floats beyond their precision with the digits that they have."""
+    """Everything that came of the answer, as one text in lower case; floats beyond their precision with the
+    digits that they have."""
     found: list[str] = []
     for rows in reading.rows:
         for record in rows.records:
             values = dict(iter(record))  # one may have a `keys`
             found.append(repr(values))
-            found += [f"{value:.0f}" for value in values.values() if isinstance(value, float) and 1e15 < abs(value) < 1e30]
+            found += [
+                f"{value:.0f}"
+                for value in values.values()
+                if isinstance(value, float) and 1e15 < abs(value) < 1e30
+            ]
         found += [repr(unread.raw) for unread in rows.rejected + rows.flawed]
     return "\n".join(found).lower()
 
@@ -214,11 +255,24 @@ def _invented(question: Call, whole: Any, reading: Reading) -> str | None:
 
 def _is_around(value: dt.date, group: set[int]) -> bool:
     """Of a moment with an offset it is the day in the account's zone."""
-    days = [dt.date.fromordinal(number) for number in range(max(1, value.toordinal() - 1), min(value.toordinal() + 2, 3652060))]
+    days = [
+        dt.date.fromordinal(number)
+        for number in range(max(1, value.toordinal() - 1), min(value.toordinal() + 2, 3652060))
+    ]
     return any({day.year, day.month, day.day} <= group for day in days)
 
 
-_GIVEN = {"standard", "automated", "automation", "active", "unconfirmed", "unsubscribed", "bounced", "true", "false"}
+_GIVEN = {
+    "standard",
+    "automated",
+    "automation",
+    "active",
+    "unconfirmed",
+    "unsubscribed",
+    "bounced",
+    "true",
+    "false",
+}
 
 
 class _Told:
@@ -237,7 +291,9 @@ class _Told:
         if isinstance(value, str):
             return self._has_text(_plain(value))
         if isinstance(value, int | float | Decimal):
-            return str(value) in self.texts or ((abs(value) < 2**1000 or isinstance(value, float)) and float(value) in self.numbers)
+            return str(value) in self.texts or (
+                (abs(value) < 2**1000 or isinstance(value, float)) and float(value) in self.numbers
+            )
         if isinstance(value, dt.datetime):
             return self._has_moment(value)
         if isinstance(value, dt.date):
@@ -249,14 +305,22 @@ class _Told:
             return True
         if folded[:1] in "[{" or "\ufffd" in folded:
             return True
-        return folded in self.all or any(folded[:-1] and known.startswith(folded[:-1]) for known in self.folded)
+        return folded in self.all or any(
+            folded[:-1] and known.startswith(folded[:-1]) for known in self.folded
+        )
 
     @property
     def numbers(self) -> set[float]:
         if self._numbers is None:
             plain = self.all.replace(",", "")
-            self._numbers = {float(text) for text in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?|-?\.\d+", plain) if len(text) < 400}
-            self._numbers |= {float(text) for text in re.findall(r"\d+(?:\.\d+)?|\.\d+", plain) if len(text) < 400}
+            self._numbers = {
+                float(text)
+                for text in re.findall(r"-?\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?|-?\.\d+", plain)
+                if len(text) < 400
+            }
+            self._numbers |= {
+                float(text) for text in re.findall(r"\d+(?:\.\d+)?|\.\d+", plain) if len(text) < 400
+            }
             self._numbers |= {1.0, 0.0} if "true" in plain or "false" in plain else set()
         return self._numbers
 
@@ -278,4 +342,7 @@ class _Told:
         return False
 
     def _has_unix(self, day: dt.date) -> bool:
-        return any(1e8 <= number < 5e9 and dt.datetime.fromtimestamp(number, ZONE).date() == day for number in self.numbers)
+        return any(
+            1e8 <= number < 5e9 and dt.datetime.fromtimestamp(number, ZONE).date() == day
+            for number in self.numbers
+        )

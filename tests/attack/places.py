@@ -1,10 +1,9 @@
 """The places of this process where something can fail: counts them, or makes one fail.
 
-A place is a kind of call (a write, a rename, a statement, a request …), the line of ours that it comes from, and the how-manieth
-time. Naming the line makes a place the same one in the next run, whatever the threads do in between. Nothing of the program knows
-of this: `install` wraps what Python offers, in a process that was forked to be attacked. What DuckDB and SQLite write themselves is
-reached by their statements.
-"""
+A place is a kind of call (a write, a rename, a statement, a request …), the line of ours that it comes from,
+and the how-manieth time. Naming the line makes a place the same one in the next run, whatever the threads do
+in between. Nothing of the program knows of this: `install` wraps what Python offers, in a process that was
+forked to be attacked. What DuckDB and SQLite write themselves is reached by their statements."""
 
 from __future__ import annotations
 
@@ -40,7 +39,8 @@ LOOK = "look"
 #: The moments of a request.
 WIRE = ("leaving", "sent", "answered")
 _CHANGES = re.compile(
-    r"(?:/\*.*?\*/|\s)*(insert|update|delete|create|drop|alter|commit|copy|attach|checkpoint|merge|replace|comment)", re.I | re.S
+    r"(?:/\*.*?\*/|\s)*(insert|update|delete|create|drop|alter|commit|copy|attach|checkpoint|merge|replace|comment)",
+    re.I | re.S,
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
@@ -63,7 +63,8 @@ class Place:
 
 @dataclass
 class Places:
-    """`fault`: kill, error (once), full (every change of a file from there on), torn (half is written, then the kill); "" counts."""
+    """`fault`: kill, error (once), full (every change of a file from there on), torn (half is written, then
+    the kill); "" counts."""
 
     fault: str = ""
     at: Place | None = None
@@ -71,7 +72,13 @@ class Places:
     is_met: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def meet(self, kind: str, failure: Callable[[], Exception], text: str = "", tear: Callable[[], object] = lambda: None) -> None:
+    def meet(
+        self,
+        kind: str,
+        failure: Callable[[], Exception],
+        text: str = "",
+        tear: Callable[[], object] = lambda: None,
+    ) -> None:
         """Count one call; make it fail when it is the one. `tear` does half of it."""
         site = _site(text)
         if site is None:
@@ -152,8 +159,27 @@ def _before(owner: Any, name: str, places: Places, kind: str, failure: Callable[
 
 
 def _wrap_files(places: Places) -> None:
-    for name in ("replace", "rename", "unlink", "remove", "mkdir", "rmdir", "link", "symlink", "chmod", "utime", "truncate", "ftruncate"):
-        _before(os, name, places, "name", _no_room if name in ("mkdir", "replace", "rename", "link", "symlink") else _broken)
+    for name in (
+        "replace",
+        "rename",
+        "unlink",
+        "remove",
+        "mkdir",
+        "rmdir",
+        "link",
+        "symlink",
+        "chmod",
+        "utime",
+        "truncate",
+        "ftruncate",
+    ):
+        _before(
+            os,
+            name,
+            places,
+            "name",
+            _no_room if name in ("mkdir", "replace", "rename", "link", "symlink") else _broken,
+        )
     for name in ("fsync", "fdatasync"):
         _before(os, name, places, "sync", _broken)
     for name in ("write_table", "write_batch", "close"):
@@ -168,11 +194,17 @@ def _wrap_writes(places: Places) -> None:
 
     def write(descriptor: int, data: Any) -> int:
         if _is_file(descriptor):
-            places.meet("write", _no_room, tear=lambda: _REAL_WRITE(descriptor, memoryview(data)[: len(data) // 2]))
+            places.meet(
+                "write", _no_room, tear=lambda: _REAL_WRITE(descriptor, memoryview(data)[: len(data) // 2])
+            )
         return _REAL_WRITE(descriptor, data)
 
     def pwrite(descriptor: int, data: Any, offset: int) -> int:
-        places.meet("write", _no_room, tear=lambda: real_pwrite(descriptor, memoryview(data)[: len(data) // 2], offset))
+        places.meet(
+            "write",
+            _no_room,
+            tear=lambda: real_pwrite(descriptor, memoryview(data)[: len(data) // 2], offset),
+        )
         return real_pwrite(descriptor, data, offset)
 
     os.write, os.pwrite = write, pwrite
@@ -191,7 +223,13 @@ def _wrap_open(places: Places) -> None:
         return real_open(path, flags, *args, **options)
 
     def open_file(
-        file: Any, mode: str = "r", buffering: int = -1, *texts: Any, closefd: bool = True, opener: Any = None, **options: Any
+        file: Any,
+        mode: str = "r",
+        buffering: int = -1,
+        *texts: Any,
+        closefd: bool = True,
+        opener: Any = None,
+        **options: Any,
     ) -> Any:
         if not set(mode) & set("wax+") or file in (0, 1, 2):
             return _REAL_OPEN(file, mode, buffering, *texts, closefd=closefd, opener=opener, **options)
@@ -225,7 +263,9 @@ class _FailingFile(io.FileIO):
     def write(self, data: Any, /) -> int:
         view = memoryview(data).cast("B")
         if _is_file(self.fileno()):
-            self._places.meet("write", _no_room, tear=lambda: _REAL_WRITE(self.fileno(), view[: len(view) // 2]))
+            self._places.meet(
+                "write", _no_room, tear=lambda: _REAL_WRITE(self.fileno(), view[: len(view) // 2])
+            )
         return int(super().write(data) or 0)
 
 
@@ -304,7 +344,8 @@ def _wrap_duckdb(places: Places) -> None:
 
 
 def _wrap_requests(places: Places) -> None:
-    """Three moments of a request: before it leaves, when it has left, and when its answer's head is here but nothing is archived."""
+    """Three moments of a request: before it leaves, when it has left, and when its answer's head is here but
+    nothing is archived."""
     real_put, real_get = http.client.HTTPConnection.putrequest, http.client.HTTPConnection.getresponse
 
     def putrequest(self: Any, *args: Any, **options: Any) -> Any:

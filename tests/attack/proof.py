@@ -1,5 +1,6 @@
-"""What an answer holds and proves, read by the letter and by nobody's code but this: strict JSON, every member once, the declared member in
-its place, collections that are collections, counts that are not above what is there.
+"""What an answer holds and proves, read by the letter and by nobody's code but this: strict JSON, every
+member once, the declared member in its place, collections that are collections, counts that are not above
+what is there.
 
 Not here: reading as the program does it. Nothing of `marketing_api` but the call is used.
 """
@@ -27,10 +28,9 @@ class Doubled(dict[str, Any]):
 
 @dataclass
 class Seen:
-    """`entries` by table: a table that is not there was not spoken of. `problems`: why the answer proves no absence. `unread`: tables with
-    an entry that nobody can tell apart. `wrappers`: the objects that only hold others, by id, with the members that matter (None: all);
-    `roots`: the declared members.
-    """
+    """`entries` by table: a table that is not there was not spoken of. `problems`: why the answer proves no
+    absence. `unread`: tables with an entry that nobody can tell apart. `wrappers`: the objects that only hold
+    others, by id, with the members that matter (None: all); `roots`: the declared members."""
 
     entries: Entries = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -57,9 +57,16 @@ def strictly(body: bytes) -> Any:
 
 
 def leniently(body: bytes) -> Any:
-    """The same of what can be mended: control characters, NaN, bytes that are no UTF-8. ValueError when that is in vain."""
+    """The same of what can be mended: control characters, NaN, bytes that are no UTF-8. ValueError when that
+    is in vain."""
     text = body.decode(json.detect_encoding(body[:4]), "replace")
-    return json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_object, strict=False, parse_int=_Digits, parse_float=_finite)
+    return json.loads(
+        text.removeprefix("\ufeff"),
+        object_pairs_hook=_object,
+        strict=False,
+        parse_int=_Digits,
+        parse_float=_finite,
+    )
 
 
 class _Digits(str):
@@ -92,7 +99,11 @@ def look(call: Call, whole: Any) -> Seen:
     walk = _Walk(call)
     response = walk.member(whole, "response")
     header = walk.member(whole if response is None else response, "header")
-    data = whole if response is None and header is None else walk.member(whole if response is None else response, "data")
+    data = (
+        whole
+        if response is None and header is None
+        else walk.member(whole if response is None else response, "data")
+    )
     if header is not None and str(walk.member(header, "status")).strip().lower() != "ok":
         walk.problem("the header is not ok")
     if walk.has(data, "errorCode"):
@@ -116,7 +127,8 @@ class _Walk:
         return isinstance(value, dict) and any(key.lower() == name.lower() for key in value)
 
     def member(self, value: Any, name: str) -> Any:
-        """The member of a wrapper, case aside; None, and a problem, when it is there twice or the wrapper is none."""
+        """The member of a wrapper, case aside; None, and a problem, when it is there twice or the wrapper is
+        none."""
         if not isinstance(value, dict):
             self.problem(f"around {name}: {type(value).__name__}")
             return None
@@ -136,7 +148,9 @@ class _Walk:
         found = self.member(data, name)
         if not isinstance(found, dict | list):
             self.problem(f"{name}: {'missing' if not self.has(data, name) else json.dumps(found)[:20]}")
-        elif self.has(found, "errorCode") or (isinstance(found, list) and len(found) == 1 and self.has(found[0], "errorCode")):
+        elif self.has(found, "errorCode") or (
+            isinstance(found, list) and len(found) == 1 and self.has(found[0], "errorCode")
+        ):
             self.problem(f"an error in {name}")
         if not isinstance(data, Doubled):
             self.seen.roots.append(found)
@@ -176,7 +190,11 @@ class _Walk:
         """Note the entries; one without what tells it apart makes the table unread."""
         self.seen.entries.setdefault(table, []).extend(entries)
         for entry in entries:
-            if not isinstance(entry, dict) or isinstance(entry, Doubled) or any(number(entry.get(key)) is None for key in keys):
+            if (
+                not isinstance(entry, dict)
+                or isinstance(entry, Doubled)
+                or any(number(entry.get(key)) is None for key in keys)
+            ):
                 self.seen.unread.add(table)
 
 
@@ -185,7 +203,9 @@ def number(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = str(value).strip().replace(",", "").removesuffix(".0")
-    return int(text) if text.lstrip("+-").isascii() and text.lstrip("+-").isdigit() and len(text) < 40 else None
+    return (
+        int(text) if text.lstrip("+-").isascii() and text.lstrip("+-").isdigit() and len(text) < 40 else None
+    )
 
 
 Reading = Callable[[_Walk, Any], None]
@@ -215,7 +235,13 @@ def _single(name: str, table: str, *children: tuple[str, str]) -> None:
 
     def read(walk: _Walk, data: Any) -> None:
         payload = walk.root(data)
-        entries = [payload] if isinstance(payload, dict) and payload else payload if isinstance(payload, list) else []
+        entries = (
+            [payload]
+            if isinstance(payload, dict) and payload
+            else payload
+            if isinstance(payload, list)
+            else []
+        )
         walk.take(table, entries, *(("id",) if table != "business" else ()))
         if table == "business" and not entries:
             walk.problem("no business")
@@ -231,9 +257,13 @@ def _fields(walk: _Walk, entry: Any, member: str, table: str) -> None:
     fields = entry.get(member) if isinstance(entry, dict) else None
     if member not in (entry if isinstance(entry, dict) else ()):
         return
-    inside = list(fields.values()) if isinstance(fields, dict) else fields if isinstance(fields, list) else None
+    inside = (
+        list(fields.values()) if isinstance(fields, dict) else fields if isinstance(fields, list) else None
+    )
     walk.seen.entries.setdefault(table, []).extend(inside or [])
-    is_plain = isinstance(fields, dict) and all(name.isdecimal() and isinstance(label, str) for name, label in fields.items())
+    is_plain = isinstance(fields, dict) and all(
+        name.isdecimal() and isinstance(label, str) for name, label in fields.items()
+    )
     if isinstance(fields, Doubled) or (fields != [] and not is_plain):
         walk.seen.unread.add(table)
 
@@ -272,7 +302,8 @@ def _online(walk: _Walk, data: Any) -> None:
 
 
 def _named(walk: _Walk, value: Any, where: str) -> list[tuple[str, Any]]:
-    """The members of an object whose names are its entries' (channels, dates, networks); a list has no names."""
+    """The members of an object whose names are its entries' (channels, dates, networks); a list has no
+    names."""
     if isinstance(value, dict):
         walk.seen.wrappers[id(value)] = None
         if isinstance(value, Doubled):
@@ -303,7 +334,11 @@ def _sentiment(walk: _Walk, data: Any) -> None:
 def _stats(walk: _Walk, data: Any) -> None:
     payload = walk.root(data)
     walk.seen.wrappers.setdefault(id(payload), set())
-    for name, table in (("Reviews", "review_stats"), ("SocialMedia", "social_media_stats"), ("FeedbackHub", "feedback_views")):
+    for name, table in (
+        ("Reviews", "review_stats"),
+        ("SocialMedia", "social_media_stats"),
+        ("FeedbackHub", "feedback_views"),
+    ):
         if walk.has(payload, name):
             walk.take(table, walk.collection(walk.member(payload, name), name))
 
@@ -322,7 +357,11 @@ def _channels(walk: _Walk, data: Any) -> None:
         if not isinstance(value, dict):
             walk.problem(f"{network}: {type(value).__name__}")
             continue
-        inside = [walk.collection(part, name) for name, part in _named(walk, value, network) if name.lower() != "count"]
+        inside = [
+            walk.collection(part, name)
+            for name, part in _named(walk, value, network)
+            if name.lower() != "count"
+        ]
         walk.seen.wrappers[id(value)] = {name.lower() for name in value} - {"count"}
         walk.count(value, sum(map(len, inside)))
         for entries in inside:
@@ -379,16 +418,32 @@ def _campaign_stats(walk: _Walk, data: Any) -> None:
 
 def _clickers(walk: _Walk, clickers: Any) -> None:
     """A list of texts, or an object that numbers them."""
-    inside = clickers if isinstance(clickers, list) else list(clickers.values()) if isinstance(clickers, dict) else []
+    inside = (
+        clickers
+        if isinstance(clickers, list)
+        else list(clickers.values())
+        if isinstance(clickers, dict)
+        else []
+    )
     walk.seen.entries["campaign_clickers"] += inside
-    is_list = isinstance(clickers, list) or (isinstance(clickers, dict) and all(name.isdecimal() for name in clickers))
-    if not is_list or isinstance(clickers, Doubled) or not all(isinstance(clicker, str) for clicker in inside):
+    is_list = isinstance(clickers, list) or (
+        isinstance(clickers, dict) and all(name.isdecimal() for name in clickers)
+    )
+    if (
+        not is_list
+        or isinstance(clickers, Doubled)
+        or not all(isinstance(clicker, str) for clicker in inside)
+    ):
         walk.seen.unread.add("campaign_clickers")
 
 
 @_reads("emailmarketing/getcontacttimeline")
 def _timeline(walk: _Walk, data: Any) -> None:
-    for name, table in (("timeline", "timeline_events"), ("utm", "timeline_visits"), ("automated", "timeline_automations")):
+    for name, table in (
+        ("timeline", "timeline_events"),
+        ("utm", "timeline_visits"),
+        ("automated", "timeline_automations"),
+    ):
         if name == "timeline" or walk.has(data, name):
             payload = walk.root(data, name)
             inside = walk.member(payload, "data") if walk.has(payload, "data") else payload
@@ -407,13 +462,18 @@ def _users(walk: _Walk, data: Any) -> None:
 
 
 def leaves(value: Any, wrappers: Mapping[int, set[str] | None] = MappingProxyType({})) -> Iterator[Any]:
-    """Every scalar and every name within; of wrappers only what stands in the collections that matter, each time that it stands there."""
+    """Every scalar and every name within; of wrappers only what stands in the collections that matter, each
+    time that it stands there."""
     if isinstance(value, dict):
         if id(value) not in wrappers:
             yield from value
         matter = wrappers.get(id(value))
-        for name, part in value.pairs if isinstance(value, Doubled) and id(value) in wrappers else value.items():
-            if id(value) not in wrappers or (isinstance(part, dict | list) and (matter is None or name.lower() in matter)):
+        for name, part in (
+            value.pairs if isinstance(value, Doubled) and id(value) in wrappers else value.items()
+        ):
+            if id(value) not in wrappers or (
+                isinstance(part, dict | list) and (matter is None or name.lower() in matter)
+            ):
                 yield from leaves(part, wrappers)
     elif isinstance(value, list):
         for part in value:

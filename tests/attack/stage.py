@@ -1,7 +1,7 @@
 """Where commands are attacked: a warm process that forks a sandbox, and each command as a process of its own.
 
-A forked command has its imports behind it and costs what it does. The warm process itself starts no thread and opens no database.
-"""
+A forked command has its imports behind it and costs what it does. The warm process itself starts no thread
+and opens no database."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def warm() -> None:
 
 
 def run(folder: Path, url: str, action: Action, places: Places | None = None) -> Ended:
-    """`action` in a process of its own, with `folder/home` as its home; `places` is what is counted or fails (`folder/places.json`)."""
+    """`action` in a process of its own, with `folder/home` as its home; `places` is what is counted or fails
+    (`folder/places.json`)."""
     began = time.monotonic()
     output = folder / "output.txt"
     process = _fork(lambda: _command(folder, url, action, places, output))
@@ -111,12 +112,16 @@ def _command(folder: Path, url: str, action: Action, places: Places | None, outp
     for stream in (1, 2):
         os.dup2(descriptor, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    sys.stdout, sys.stderr = (io.TextIOWrapper(io.FileIO(stream, "w", closefd=False), write_through=True) for stream in (1, 2))  # type: ignore[type-var]
+    sys.stdout, sys.stderr = (
+        io.TextIOWrapper(io.FileIO(stream, "w", closefd=False), write_through=True) for stream in (1, 2)
+    )  # type: ignore[type-var]
     faulthandler.dump_traceback_later(LIMIT_S - 10, file=2)  # type: ignore[arg-type]
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
     os.chdir(elsewhere)
-    settings = environment(folder / "home", Sandbox(url), MARKETING_API_KEY=KEY, MARKETING_HISTORY_START="2026-06-01")
+    settings = environment(
+        folder / "home", Sandbox(url), MARKETING_API_KEY=KEY, MARKETING_HISTORY_START="2026-06-01"
+    )
     os.environ.clear()
     os.environ.update(settings)
     tempfile.tempdir = None
@@ -131,7 +136,8 @@ def _command(folder: Path, url: str, action: Action, places: Places | None, outp
 
 
 def _hasten() -> None:
-    """Activities whose answer was lost are looked for sooner than at the service: the sandbox shows them at once."""
+    """Activities whose answer was lost are looked for sooner than at the service: the sandbox shows them at
+    once."""
     from pipelines.write_back.retry_policy import RETRY_POLICY
 
     for name, seconds in {"first_look_s": 1.0, "last_look_s": 4.0}.items():
@@ -150,7 +156,8 @@ def _as_a_program(action: Action) -> int:
 
 
 def asked(body: Callable[[], Any]) -> Any:
-    """What `body` returns, worked out in a process of its own. Raises RuntimeError with the traceback when it fails."""
+    """What `body` returns, worked out in a process of its own. Raises RuntimeError with the traceback when it
+    fails."""
     reader, writer = os.pipe()
 
     def work() -> int:
@@ -184,7 +191,15 @@ class Service:
     @contextlib.contextmanager
     def running(self, state: Path, lie: Callable[[], None] = lambda: None) -> Iterator[Sandbox]:
         """With the account as `state` remembers it; `lie` changes the sandbox's code in its process."""
-        options = Options(port=self.port, key=KEY, contacts=self.contacts, now=self.now, rate_limit=0, state=state, faults=_WATCHED)
+        options = Options(
+            port=self.port,
+            key=KEY,
+            contacts=self.contacts,
+            now=self.now,
+            rate_limit=0,
+            state=state,
+            faults=_WATCHED,
+        )
 
         def serve() -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

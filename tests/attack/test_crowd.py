@@ -33,4 +33,6 @@ def test_an_account_that_does_not_open_holds_up_no_other(tmp_path: Path) -> None
                 assert time.monotonic() - began < PATIENCE_S, "the good account waits for the silent one"
                 time.sleep(0.05)
             assert not reader.results["lists", "silent"].reports
-            assert not next(session for session in reader.sessions if session.account == "silent").opened.is_set()
+            assert not next(
+                session for session in reader.sessions if session.account == "silent"
+            ).opened.is_set()

@@ -12,5 +12,9 @@ def test_damaged_files_of_a_home_have_a_way_out() -> None:
     with bench("sync", "--only", "business", "lists", "contacts", "timelines") as made:
         found = {name for name, _ in cases(made.home)}
         assert len(found) >= len(FILES) // 2
-        for name, way in (("archive/loads.jsonl", "bit"), ("warehouse.duckdb", "cut"), ("outbox.sqlite", "empty")):
+        for name, way in (
+            ("archive/loads.jsonl", "bit"),
+            ("warehouse.duckdb", "cut"),
+            ("outbox.sqlite", "empty"),
+        ):
             assert try_one(made, name, way, seed=1).lost == ()

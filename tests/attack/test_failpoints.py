@@ -40,14 +40,25 @@ connection.commit()
 def probe(folder: Path, fault: str = "", at: str = "") -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(PROGRAM)
     return subprocess.run(
-        [sys.executable, "-c", PROBE, fault, at], cwd=folder, env={"PYTHONPATH": ROOT}, capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROBE, fault, at],
+        cwd=folder,
+        env={"PYTHONPATH": ROOT},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
 def test_every_call_that_can_fail_is_a_place(tmp_path: Path) -> None:
     ran = probe(tmp_path)
     assert ran.stdout.split(", ") == sorted(ran.stdout.split(", "))
-    assert Counter(word.split()[0] for word in ran.stdout.split(", ")) == {"look": 1, "name": 1, "open": 2, "sqlite": 3, "write": 1}
+    assert Counter(word.split()[0] for word in ran.stdout.split(", ")) == {
+        "look": 1,
+        "name": 1,
+        "open": 2,
+        "sqlite": 3,
+        "write": 1,
+    }
     assert "write 3" in ran.stdout
 
 
@@ -60,7 +71,9 @@ def test_every_call_that_can_fail_is_a_place(tmp_path: Path) -> None:
         ("full", 1, "0123456789"),
     ],
 )
-def test_a_fault_strikes_at_its_place_and_nowhere_else(tmp_path: Path, fault: str, code: int, left: str) -> None:
+def test_a_fault_strikes_at_its_place_and_nowhere_else(
+    tmp_path: Path, fault: str, code: int, left: str
+) -> None:
     ran = probe(tmp_path, fault, f"write@{tmp_path}/program.py:4#2")
     assert ran.returncode == code, ran.stderr
     assert (tmp_path / "lines").read_text() == left
@@ -82,8 +95,21 @@ def test_a_row_too_few_and_one_too_many_are_found() -> None:
 @pytest.mark.timeout(600)
 def test_a_push_stands_a_sample_of_faults() -> None:
     """At least three cases, as many as 25 seconds allow."""
-    command = [sys.executable, "-m", "tests.attack.failpoints", "--minutes", "0.4", "--command", "push activities"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.attack.failpoints",
+        "--minutes",
+        "0.4",
+        "--command",
+        "push activities",
+    ]
     ran = subprocess.run(
-        command, cwd=ROOT, env={"PYTHONPATH": ROOT, "PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        env={"PYTHONPATH": ROOT, "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,4 +1,5 @@
-"""A sample of the hostile services: each ends in time, says what is waited for, and is told for what it is."""
+"""A sample of the hostile services: each ends in time, says what is waited for, and is told for what it
+is."""
 
 from __future__ import annotations
 
@@ -39,14 +40,19 @@ def test_tls_that_is_never_agreed_on_is_ended(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_account_that_answers_nothing_is_asked_nothing_more(tmp_path: Path) -> None:
     found = met("429, Retry-After ten years", tmp_path)
-    under_way = [reason for reason in found.reasons if "asked nothing more" not in reason]  # when it was given up; any may end last
+    under_way = [
+        reason for reason in found.reasons if "asked nothing more" not in reason
+    ]  # when it was given up; any may end last
     assert len(under_way) < len(found.reasons)
     assert all("over the rate limit" in reason for reason in under_way)
     assert any("asks to wait for 87," in line for line in found.lines)
     assert len(found.reasons) == 40, "a question was left without a reason"
 
 
-@pytest.mark.parametrize("name", ["429, Retry-After in a year without end", "429, Retry-After of 5,000 digits", "limit of 400 digits"])
+@pytest.mark.parametrize(
+    "name",
+    ["429, Retry-After in a year without end", "429, Retry-After of 5,000 digits", "limit of 400 digits"],
+)
 @pytest.mark.slow
 def test_figures_that_cannot_be_are_no_mishap(tmp_path: Path, name: str) -> None:
     assert met(name, tmp_path).seconds < BOUND + 3 * FASTER

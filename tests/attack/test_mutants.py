@@ -1,4 +1,5 @@
-"""A few seconds of the mutated answers: what comes out of reading and loading them is declared, whole and proven."""
+"""A few seconds of the mutated answers: what comes out of reading and loading them is declared, whole and
+proven."""
 
 from __future__ import annotations
 
@@ -45,7 +46,11 @@ def test_a_true_answer_again_changes_nothing() -> None:
 @pytest.mark.deep
 @pytest.mark.slow
 def test_loading_a_mutated_answer_deletes_nothing_unproven() -> None:
-    samples = tuple(each for each in corpus() if each.operation in ("emailmarketing/getcontacts", "reputation/direct", "reputation/stats"))
+    samples = tuple(
+        each
+        for each in corpus()
+        if each.operation in ("emailmarketing/getcontacts", "reputation/direct", "reputation/stats")
+    )
     tally = load_mutants(SEED, MUTANTS // 50, time.monotonic() + 8, samples, each=1)
     assert not tally.sizes, tally.failures
 
@@ -65,7 +70,9 @@ def test_loading_a_mutated_answer_deletes_nothing_unproven() -> None:
     ids=str,
 )
 @pytest.mark.parametrize("name", ["clickers", "CLICKERS"])
-def test_the_oracle_takes_clickers_for_told_in_any_shape_of_a_list(name: str, clickers: Any, is_proof: bool) -> None:
+def test_the_oracle_takes_clickers_for_told_in_any_shape_of_a_list(
+    name: str, clickers: Any, is_proof: bool
+) -> None:
     clicks = [{"url": "u", name: clickers}]
     seen = look(campaigns.STATS.bind(id=1, type="standard"), {"campaign": {"stats": {}, "clicks": clicks}})
     assert seen.proves("campaign_clickers") is is_proof
@@ -74,7 +81,9 @@ def test_the_oracle_takes_clickers_for_told_in_any_shape_of_a_list(name: str, cl
 def _sample(name: str) -> Sample:
     data, params = SAMPLES[name]
     return Sample(
-        "samples", {"reputation/stats": reputation.STATS, "emailmarketing/getlist": lists.GETLIST}[name].bind(**params), enveloped(data)
+        "samples",
+        {"reputation/stats": reputation.STATS, "emailmarketing/getlist": lists.GETLIST}[name].bind(**params),
+        enveloped(data),
     )
 
 
@@ -89,6 +98,8 @@ def test_what_the_shrink_check_stops_has_to_be_proven_all_the_same(monkeypatch: 
     ground = Ground(_sample("reputation/stats"))
     limits: list[float | None] = []
     rolled_back = ground._rolled_back
-    monkeypatch.setattr(ground, "_rolled_back", lambda body, limit: [limits.append(limit), rolled_back(body, limit)][1])
+    monkeypatch.setattr(
+        ground, "_rolled_back", lambda body, limit: [limits.append(limit), rolled_back(body, limit)][1]
+    )
     assert ground.try_out(enveloped({"stats": {"Reviews": []}})) == ("loaded", None)
     assert limits == [SHRINK_LIMIT, None]

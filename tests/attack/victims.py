@@ -1,4 +1,5 @@
-"""The commands that are attacked, and the homes that they find. Everything here runs in forked processes (`stage`)."""
+"""The commands that are attacked, and the homes that they find. Everything here runs in forked processes
+(`stage`)."""
 
 from __future__ import annotations
 
@@ -13,12 +14,20 @@ from pipelines import cli
 from tests.attack.stage import Action, Service, asked, copy, run
 from warehouse.errors import WarehouseError
 
-_PEOPLE = "select distinct on (email) contact_id, email, list_id from source.contacts where status = 'active' order by email limit 6"
+_PEOPLE = (
+    "select distinct on (email) contact_id, email, list_id from source.contacts where "
+    "status = 'active' "
+    "order by email limit 6"
+)
 TAGS = f"select email, 'vip' as tag from ({_PEOPLE})"
-ACTIVITIES = f"select contact_id, 'Visit of ' || email as description, '2026-01-05 12:00:00' as datetime from ({_PEOPLE})"
+ACTIVITIES = (
+    "select contact_id, 'Visit of ' || email as description, '2026-01-05 12:00:00' as datetime "
+    f"from ({_PEOPLE})"
+)
 CONTACTS = (
     f"select email, list_id, 'unsubscribed' as status from ({_PEOPLE}) union all "
-    "select 'new' || i || '@example.com', (select min(list_id) from source.lists), 'active' from range(3) t(i)"
+    "select 'new' || i || '@example.com', (select min(list_id) from source.lists), 'active' from "
+    "range(3) t(i)"
 )
 
 #: A listing, one in pages, what is asked about each contact, days of a range, and what stays for good.
@@ -67,7 +76,13 @@ VICTIMS = (
     Victim("sync of some tables", "next", command("sync", "--reads-only", "--only", *A_TABLE_OF_EACH_KIND)),
     Victim("publish", "whole", command("publish"), is_publishing=True),
     Victim("publish --parquet", "whole", command("publish", "--parquet", "exported"), is_publishing=True),
-    Victim("publish --rollback", "twice", command("publish", "--rollback"), is_publishing=True, again=command("report")),
+    Victim(
+        "publish --rollback",
+        "twice",
+        command("publish", "--rollback"),
+        is_publishing=True,
+        again=command("report"),
+    ),
     Victim("report", "whole", command("report")),
     Victim("rebuild", "whole", command("rebuild")),
     Victim("migrate", "older", command("sync", "--only", "lists")),

@@ -1,4 +1,5 @@
-"""Runs every benchmark of this folder, each in a process of its own: what `make bench` does. Names choose some of them.
+"""Runs every benchmark of this folder, each in a process of its own: what `make bench` does. Names choose
+some of them.
 
 python -m tests.benchmarks [pacing client …]
 
@@ -14,16 +15,24 @@ from pathlib import Path
 
 def main() -> int:
     """The number of benchmarks that failed."""
-    stems = [path.stem for kind in ("bench", "check") for path in sorted(Path(__file__).parent.glob(f"{kind}_*.py"))]
+    stems = [
+        path.stem
+        for kind in ("bench", "check")
+        for path in sorted(Path(__file__).parent.glob(f"{kind}_*.py"))
+    ]
     every = {stem.partition("_")[2]: stem for stem in stems}
     chosen = sys.argv[1:] or list(every)
     if unknown := set(chosen) - set(every):
-        print(f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(every)}", file=sys.stderr)
+        print(
+            f"no such benchmark: {', '.join(sorted(unknown))}; there are {', '.join(every)}", file=sys.stderr
+        )
         return len(unknown)
     failed = 0
     for name in chosen:
         print(f"--- {name}", flush=True)
-        failed += bool(subprocess.run([sys.executable, "-m", f"tests.benchmarks.{every[name]}"], check=False).returncode)
+        failed += bool(
+            subprocess.run([sys.executable, "-m", f"tests.benchmarks.{every[name]}"], check=False).returncode
+        )
     return failed
 
 

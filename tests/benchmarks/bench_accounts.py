@@ -2,11 +2,11 @@
 
     python -m tests.benchmarks.bench_accounts [--accounts 20] [--contacts 800]
 
-The service is another process on the same machine: both share its processors. The run has three parts: the start until contacts are
-asked of all, the middle until the first account is through, and the tail. Goals: contacts asked of all within 8 s, at least 95 % of
-accounts × 15 requests a second in the middle (with 3,000 contacts or more over the whole run, start and tail included), memory flat
-(the last third of the run under 1.15 × the second), and one account with a wrong key fails alone. Exit code 1 on a miss.
-"""
+The service is another process on the same machine: both share its processors. The run has three parts: the
+start until contacts are asked of all, the middle until the first account is through, and the tail. Goals:
+contacts asked of all within 8 s, at least 95 % of accounts × 15 requests a second in the middle (with 3,000
+contacts or more over the whole run, start and tail included), memory flat (the last third of the run under
+1.15 × the second), and one account with a wrong key fails alone. Exit code 1 on a miss."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ class Samples(threading.Thread):
     def run(self) -> None:
         while True:
             try:
-                self.memory.append(int((self._path / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6)
+                self.memory.append(
+                    int((self._path / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE") / 1e6
+                )
                 self.threads.append(len(list((self._path / "task").iterdir())))
             except (OSError, IndexError):
                 return
@@ -82,10 +84,15 @@ class Log(threading.Thread):
 
 def configure(folder: Path, url: str, count: int) -> dict[str, str]:
     """`accounts.toml` in the folder, and the environment with the keys; the last account's key is wrong."""
-    tables = [f'[accounts.a{number}]\nurl = "{url}"\nkey_env = "BENCH_KEY_{number}"\n' for number in range(count + 1)]
+    tables = [
+        f'[accounts.a{number}]\nurl = "{url}"\nkey_env = "BENCH_KEY_{number}"\n'
+        for number in range(count + 1)
+    ]
     (folder / "accounts.toml").write_text("".join(tables))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
-    keys = {f"BENCH_KEY_{number}": f"key-{number}" for number in range(count)} | {f"BENCH_KEY_{count}": "wrong"}
+    keys = {f"BENCH_KEY_{number}": f"key-{number}" for number in range(count)} | {
+        f"BENCH_KEY_{count}": "wrong"
+    }
     return environment | keys | {"MARKETING_HOME": str(folder / "home")}
 
 
@@ -99,7 +106,12 @@ def sync(folder: Path, environment: dict[str, str]) -> tuple[int, float, float, 
         samples.start()
         _, status, usage = os.wait4(process.pid, 0)
     samples.join()
-    return os.waitstatus_to_exitcode(status), time.monotonic() - began, usage.ru_utime + usage.ru_stime, samples
+    return (
+        os.waitstatus_to_exitcode(status),
+        time.monotonic() - began,
+        usage.ru_utime + usage.ru_stime,
+        samples,
+    )
 
 
 @dataclass(frozen=True)
@@ -122,7 +134,12 @@ class Parts:
             if entry["operation"] in _SINGLE:
                 first.setdefault(entry["account"], entry["arrived"] - zero)
         sizes = Counter(entry["account"] for entry in answered)
-        return cls(sorted(entry["arrived"] - zero for entry in answered), max(first.values()), min(last.values()), max(sizes.values()))
+        return cls(
+            sorted(entry["arrived"] - zero for entry in answered),
+            max(first.values()),
+            min(last.values()),
+            max(sizes.values()),
+        )
 
     @property
     def end(self) -> float:
@@ -135,7 +152,11 @@ class Parts:
 
 def measure(count: int, contacts: int, folder: Path) -> bool:
     """Whether every goal was met."""
-    accounts = [word for number in range(count) for word in ("--account", f"a{number}=key-{number}:{number}:{contacts}")]
+    accounts = [
+        word
+        for number in range(count)
+        for word in ("--account", f"a{number}=key-{number}:{number}:{contacts}")
+    ]
     with spawn(*accounts, "--rate-limit", str(LIMIT), "--now", NOW) as url:
         environment = configure(folder, url, count)
         print(f"{count} accounts of {contacts} contacts, load {os.getloadavg()[0]:.1f} at the start")
@@ -144,19 +165,38 @@ def measure(count: int, contacts: int, folder: Path) -> bool:
         code, seconds, processor, samples = sync(folder, environment)
         log = growing.whole()
     print(f"whole command              {seconds:.0f} s, {len(log):,} requests")
-    print(f"processor                  {processor:.0f} s = {1000 * processor / len(log):.1f} ms a request, loads and start included")
+    print(
+        f"processor                  {processor:.0f} s = {1000 * processor / len(log):.1f} ms a request, "
+        "loads and start included"
+    )
     is_quick = judge_rate(Parts.of(log), count, is_large=contacts >= LARGE)
     memory, third = samples.memory, len(samples.memory) // 3
     growth = max(memory[2 * third :]) / max(memory[third : 2 * third])
-    print(f"resident memory            {max(memory):.0f} MB, last third {growth:.2f} x the second (goal 1.15)")
-    print(f"threads                    {max(samples.threads)} at most, {statistics.median(samples.threads):.0f} in the median")
+    print(
+        f"resident memory            {max(memory):.0f} MB, last third {growth:.2f} x the second (goal 1.15)"
+    )
+    print(
+        f"threads                    {max(samples.threads)} at most, "
+        f"{statistics.median(samples.threads):.0f} in the median"
+    )
     with duckdb.connect(str(folder / "home" / "warehouse.duckdb"), read_only=True) as connection:
-        read = dict(connection.execute("select account, count(timeline_asked_at) from sync.contact_coverage group by 1").fetchall())
-    lacking = {name: found for number in range(count) if (found := read.get(name := f"a{number}", 0)) != contacts}
+        read = dict(
+            connection.execute(
+                "select account, count(timeline_asked_at) from sync.contact_coverage group by 1"
+            ).fetchall()
+        )
+    lacking = {
+        name: found for number in range(count) if (found := read.get(name := f"a{number}", 0)) != contacts
+    }
     whole = count - len(lacking)
-    print(f"accounts read to the end   {whole} of {count}, exit code {code} (goal: all, 1 for the one that fails)")
+    print(
+        f"accounts read to the end   {whole} of {count}, exit code {code} (goal: all, 1 for the "
+        "one that fails)"
+    )
     if lacking:
-        print(f"timelines of the others      {lacking}\n{(folder / 'log').read_text().partition('not read')[2]}")
+        print(
+            f"timelines of the others      {lacking}\n{(folder / 'log').read_text().partition('not read')[2]}"
+        )
     return is_quick and growth <= 1.15 and whole == count and code == 1
 
 
@@ -165,19 +205,33 @@ def judge_rate(parts: Parts, count: int, *, is_large: bool) -> bool:
     limit = count * LIMIT
     tens = [round(parts.rate(first, first + 10)) for first in range(0, int(parts.end), 10)]
     print(f"a second, by ten seconds   {' '.join(map(str, tens))}")
-    for name, since, until in (("start", 0.0, parts.begun), ("middle", parts.begun, parts.ending), ("tail", parts.ending, parts.end)):
+    for name, since, until in (
+        ("start", 0.0, parts.begun),
+        ("middle", parts.begun, parts.ending),
+        ("tail", parts.ending, parts.end),
+    ):
         rate = parts.rate(since, until)
-        print(f"{name:26} {until - since:.1f} s with {rate:.0f} requests a second = {100 * rate / limit:.1f} % of {limit}")
+        print(
+            f"{name:26} {until - since:.1f} s with {rate:.0f} requests a second = {100 * rate / limit:.1f} "
+            f"% of {limit}"
+        )
     middle = parts.rate(parts.begun, parts.ending) / limit
     whole = len(parts.moments) / parts.end / limit
     possible = len(parts.moments) / (parts.largest * count)
-    print(f"goals                      start {START_S:g} s, middle 95 %{', whole run 95 %' if is_large else ''}")
-    print(f"whole run                  {100 * whole:.1f} % of {limit}, {100 * possible:.1f} % possible as accounts differ in size")
+    print(
+        f"goals                      start {START_S:g} s, middle 95 %{', whole run 95 %' if is_large else ''}"
+    )
+    print(
+        f"whole run                  {100 * whole:.1f} % of {limit}, {100 * possible:.1f} % possible as "
+        "accounts differ in size"
+    )
     return parts.begun <= START_S and middle >= 0.95 and (whole >= 0.95 or not is_large)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--accounts", type=int, default=20)
     parser.add_argument("--contacts", type=int, default=800)
     chosen = parser.parse_args()

@@ -2,9 +2,8 @@
 
     python -m tests.benchmarks.bench_archive [--answers 20000] [--megabytes 300]
 
-Goals: 5,000 answers of 3 kB recorded a second by one thread; 20,000 of them sealed in 1 s and read back in 2 s; a body of
-300 MB recorded in 5 s with flat memory.
-"""
+Goals: 5,000 answers of 3 kB recorded a second by one thread; 20,000 of them sealed in 1 s and read back in 2
+s; a body of 300 MB recorded in 5 s with flat memory."""
 
 from __future__ import annotations
 
@@ -30,16 +29,25 @@ TIMELINE = find("emailmarketing/getcontacttimeline")
 def body(chance: random.Random, words: list[str], number: int) -> bytes:
     """About 3 kB of events that hardly repeat."""
     events = [
-        {"key": "email-open", "snippet": " ".join(chance.choices(words, k=12)), "time": chance.randrange(10**9, 2 * 10**9)}
+        {
+            "key": "email-open",
+            "snippet": " ".join(chance.choices(words, k=12)),
+            "time": chance.randrange(10**9, 2 * 10**9),
+        }
         for _ in range(22)
     ]
-    envelope = {"response": {"header": {"status": "ok"}, "data": {"events": events}}, "rate-limit": {"requests": str(number % 15)}}
+    envelope = {
+        "response": {"header": {"status": "ok"}, "data": {"events": events}},
+        "rate-limit": {"requests": str(number % 15)},
+    }
     return json.dumps(envelope).encode()
 
 
 def exchange(contact_id: int, content: bytes | Path) -> Exchange:
     now = dt.datetime.now(dt.UTC)
-    return Exchange(new_request_id(), "main", TIMELINE.bind(id=contact_id), now, 3, 120, 200, Outcome.OK, None, content)
+    return Exchange(
+        new_request_id(), "main", TIMELINE.bind(id=contact_id), now, 3, 120, 200, Outcome.OK, None, content
+    )
 
 
 @contextlib.contextmanager
@@ -58,7 +66,9 @@ def anonymous_mb() -> float:
 
 def many_small(root: Path, count: int) -> None:
     chance = random.Random(1)
-    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 9))) for _ in range(3_000)]
+    words = [
+        "".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 9))) for _ in range(3_000)
+    ]
     contents = [body(chance, words, number) for number in range(count)]
     print(f"{count:,} answers of {sum(map(len, contents)) / count:,.0f} bytes")
     nights: list[list[int]] = []
@@ -71,12 +81,19 @@ def many_small(root: Path, count: int) -> None:
             with timed(f"{night} night: seal", count):
                 archive.seal()
             nights.append([one.request_id for one in made])
-    print(f"files: {', '.join(f'{path.stat().st_size / 1e6:.1f} MB' for path in sorted((root / 'requests').rglob('*.parquet')))}")
+    print(
+        "files: "
+        f"{', '.join(f'{path.stat().st_size / 1e6:.1f} MB' for path in sorted((root / 'requests').rglob('*.parquet')))}"
+    )
     with Archive(root) as archive:
         for label, ids in zip(("read back", "read back by reference"), nights, strict=True):
             with timed(label, count):
                 assert sum(1 for _ in archive.responses(ids)) == count
-        reusable = archive.reusable("main", made[0].request_id, (made[0].requested_at, made[-1].requested_at + dt.timedelta(seconds=1)))
+        reusable = archive.reusable(
+            "main",
+            made[0].request_id,
+            (made[0].requested_at, made[-1].requested_at + dt.timedelta(seconds=1)),
+        )
         with timed("use again, one by one", count):
             assert all(reusable.get(one.call.key) for one in made)
     (root / "index.sqlite").unlink()
@@ -90,7 +107,10 @@ def one_large(root: Path, megabytes: int) -> None:
     with spool.open("w") as file:
         file.write('{"response":{"header":{"status":"ok"},"data":{"items":[0')
         while file.tell() < megabytes * 10**6:
-            file.writelines(f',{{"id":{chance.randrange(10**9)},"email":"{chance.getrandbits(60):x}@example.com"}}' for _ in range(1_000))
+            file.writelines(
+                f',{{"id":{chance.randrange(10**9)},"email":"{chance.getrandbits(60):x}@example.com"}}'
+                for _ in range(1_000)
+            )
         file.write("]}}}")
     with Archive(root) as archive:
         before = anonymous_mb()
@@ -104,7 +124,9 @@ def one_large(root: Path, megabytes: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--answers", type=int, default=20_000)
     parser.add_argument("--megabytes", type=int, default=300)
     chosen = parser.parse_args()

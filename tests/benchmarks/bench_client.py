@@ -19,12 +19,19 @@ from tests.benchmarks.limited_server import serving
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--requests", type=int, default=10_000)
     count = parser.parse_args().requests
     with serving("--limit", "100000", "--no-delays") as (url, _), tempfile.TemporaryDirectory() as folder:
         limiter = RateLimiter(Path(folder) / "pace")
-        with Client(Connection("main", url, Secret("a-key")), limiter, record=lambda exchange: None, spool=Path(folder)) as client:
+        with Client(
+            Connection("main", url, Secret("a-key")),
+            limiter,
+            record=lambda exchange: None,
+            spool=Path(folder),
+        ) as client:
             client.fetch(account.ME.bind())
             began, cpu = time.monotonic(), time.process_time()
             answered = sum(1 for _ in client.fetch_many(account.ME.bind() for _ in range(count)))
@@ -34,7 +41,10 @@ def main() -> None:
             for _ in range(count):
                 limiter.wait()
             slot = (time.monotonic() - began) / count
-    print(f"{answered / seconds:,.0f} requests/s, {cpu / answered * 1e6:.0f} µs CPU each; a slot costs {slot * 1e6:.0f} µs")
+    print(
+        f"{answered / seconds:,.0f} requests/s, {cpu / answered * 1e6:.0f} µs CPU each; a slot costs "
+        f"{slot * 1e6:.0f} µs"
+    )
 
 
 if __name__ == "__main__":

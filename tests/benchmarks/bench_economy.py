@@ -1,16 +1,16 @@
-"""What the planner buys: sixty nights of a simulated account under four policies, and the plan for a million contacts.
+"""What the planner buys: sixty nights of a simulated account under four policies, and the plan for a million
+contacts.
 
     python -m tests.benchmarks.bench_economy [--contacts 10000 100000 1000000] [--nights 60]
         [--only nights habits shop mass guarantee quiet million]
 
-Timelines only, no HTTP. "In time": of the timelines that changed in the day before a night, the share that is in the warehouse the next
-morning; "of stale": the same of all that differ from the warehouse; "left stale": the share of contacts that are not in it as they are
-then, and for how long they have not been. Goals: with a budget of a tenth of everybody at least 90 % of
-the oracle's share and three times that of oldest-first; in a shop that is built from published figures, 90 % of what is possible
-without knowing the future; the guarantee alone keeps everybody within 7 days; a quiet night costs at
-most 10 % (600 contacts) and 3 % (100,000) beside the seventh whose turn it is; a million contacts are planned within 10 s and 1 GiB.
-Exit code 1 on a miss.
-"""
+Timelines only, no HTTP. "In time": of the timelines that changed in the day before a night, the share that is
+in the warehouse the next morning; "of stale": the same of all that differ from the warehouse; "left stale":
+the share of contacts that are not in it as they are then, and for how long they have not been. Goals: with a
+budget of a tenth of everybody at least 90 % of the oracle's share and three times that of oldest-first; in a
+shop that is built from published figures, 90 % of what is possible without knowing the future; the guarantee
+alone keeps everybody within 7 days; a quiet night costs at most 10 % (600 contacts) and 3 % (100,000) beside
+the seventh whose turn it is; a million contacts are planned within 10 s and 1 GiB. Exit code 1 on a miss."""
 
 from __future__ import annotations
 
@@ -26,9 +26,23 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.home import prepare_home
-from tests.benchmarks.simulated_account import SimulatedAccount, mass_mailings, segment_mailings, without_signals
+from tests.benchmarks.simulated_account import (
+    SimulatedAccount,
+    mass_mailings,
+    segment_mailings,
+    without_signals,
+)
 from tests.benchmarks.simulated_habits import bursting_habits
-from tests.benchmarks.simulated_nights import Night, Policy, Run, everybody, informed, oldest_first, oracle, planner
+from tests.benchmarks.simulated_nights import (
+    Night,
+    Policy,
+    Run,
+    everybody,
+    informed,
+    oldest_first,
+    oracle,
+    planner,
+)
 from tests.benchmarks.simulated_shop import calibration, shop_year
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
@@ -49,7 +63,10 @@ def of_stale(nights: list[Night]) -> float:
 
 def compare(title: str, account: SimulatedAccount, nights: int, budget: int) -> dict[str, list[Night]]:
     """Print a line per policy; the nights by policy."""
-    print(f"{title}: {len(account):,} contacts, {nights} nights, {budget:,} requests a night, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"{title}: {len(account):,} contacts, {nights} nights, {budget:,} requests a night, load "
+        f"{os.getloadavg()[0]:.1f}"
+    )
     print("  policy        in time  of stale  left stale    for  requests  found by one  oldest  planning")
     found = {}
     for policy in _POLICIES + ((informed,) if account.foreseen else ()):
@@ -60,7 +77,8 @@ def compare(title: str, account: SimulatedAccount, nights: int, budget: int) -> 
             f"  {policy.__name__:13} {in_time(ran):7.3f}  {of_stale(ran):8.3f}"
             f"  {left:10.3f}  {np.mean([night.stale_days for night in ran]):3.1f} d"
             f"  {requests / len(ran):8,.0f}  {sum(night.found for night in ran) / requests:12.2f}"
-            f"  {max(night.oldest_days for night in ran):4.0f} d  {np.mean([night.seconds for night in ran]):6.2f} s"
+            f"  {max(night.oldest_days for night in ran):4.0f} d  "
+            f"{np.mean([night.seconds for night in ran]):6.2f} s"
         )
     return found
 
@@ -76,37 +94,53 @@ def lists_mailed(contacts: int, nights: int) -> bool:
     """The main claim: campaigns list by list, uneven activity, our own pushes."""
     found = compare("campaigns list by list", segment_mailings(contacts, nights), nights, contacts // 10)
     ours, best, oldest = (in_time(found[name]) for name in ("planner", "oracle", "oldest_first"))
-    return judge("in time, of the oracle's", ours / best, 0.9) & judge("in time, times oldest-first", ours / oldest, 3)
+    return judge("in time, of the oracle's", ours / best, 0.9) & judge(
+        "in time, times oldest-first", ours / oldest, 3
+    )
 
 
 def bursting(contacts: int, nights: int) -> bool:
     """An account unlike those that the planner grew up with: what it is worth where nothing was fitted."""
-    found = compare("habits in bursts, half of a list at once", bursting_habits(contacts, nights), nights, contacts // 10)
+    found = compare(
+        "habits in bursts, half of a list at once", bursting_habits(contacts, nights), nights, contacts // 10
+    )
     ours, best, oldest = (in_time(found[name]) for name in ("planner", "oracle", "oldest_first"))
-    return judge("in time, of the oracle's", ours / best, 0.8) & judge("in time, times oldest-first", ours / oldest, 3)
+    return judge("in time, of the oracle's", ours / best, 0.8) & judge(
+        "in time, times oldest-first", ours / oldest, 3
+    )
 
 
 def shop(contacts: int, nights: int) -> bool:
-    """A shop built from published figures. The oracle knows the future; the informed only all that can be known of it, which makes its
-    share the bound, as far as what it foresees is what happens."""
+    """A shop built from published figures. The oracle knows the future; the informed only all that can be
+    known of it, which makes its share the bound, as far as what it foresees is what happens."""
     account = shop_year(contacts, nights)
     found = compare("a shop", account, nights, contacts // 10)
     tenths = [tenth for tenth in calibration(account, nights) if tenth.count]
-    print("  foreseen: " + ", ".join(f"{tenth.foreseen:.3f} ({tenth.happened:.3f} happened)" for tenth in tenths))
+    print(
+        "  foreseen: "
+        + ", ".join(f"{tenth.foreseen:.3f} ({tenth.happened:.3f} happened)" for tenth in tenths)
+    )
     ours, bound, best = (in_time(found[name]) for name in ("planner", "informed", "oracle"))
     print(f"  in time, of the oracle's: {ours / best:.3f}, informed {bound / best:.3f}")
-    calm = [in_time([night for night in found[name] if night.changed <= contacts // 10]) for name in ("planner", "informed")]
+    calm = [
+        in_time([night for night in found[name] if night.changed <= contacts // 10])
+        for name in ("planner", "informed")
+    ]
     print(f"  in time, in nights whose changes fit into the budget: {calm[0]:.3f}, informed {calm[1]:.3f}")
     return judge("in time, of what is possible without knowing the future", ours / bound, 0.9)
 
 
 def everybody_mailed(contacts: int, nights: int) -> bool:
-    """The sandbox as it is: each campaign changes most timelines at once, so that a tenth can never keep up, whoever chooses. The
-    oracle takes today's changes first and leaves older ones for good; the planner takes what is most surely stale, however long."""
+    """The sandbox as it is: each campaign changes most timelines at once, so that a tenth can never keep up,
+    whoever chooses. The oracle takes today's changes first and leaves older ones for good; the planner takes
+    what is most surely stale, however long."""
     found = compare("campaigns to most lists", mass_mailings(contacts, nights), nights, contacts // 10)
     for what, share in (("in time", in_time), ("of stale", of_stale)):
         ours, best, oldest = (share(found[name]) for name in ("planner", "oracle", "oldest_first"))
-        print(f"  {what}: {ours / best:.3f} of the oracle's, {ours / oldest:.2f} times oldest-first (oracle {best / oldest:.2f})")
+        print(
+            f"  {what}: {ours / best:.3f} of the oracle's, {ours / oldest:.2f} times oldest-first (oracle "
+            f"{best / oldest:.2f})"
+        )
     ours, best = (of_stale(found[name]) for name in ("planner", "oracle"))
     return judge("of stale, of the oracle's", ours / best, 0.9)
 
@@ -115,7 +149,9 @@ def guarantee_alone(contacts: int, nights: int) -> bool:
     """2 % change every day, and nothing tells which."""
     ran = Run(without_signals(contacts, nights), planner, None).nights(nights)
     requests = np.mean([night.requests for night in ran[7:]]) / contacts
-    print(f"nothing is noticed, 2 % a day change: {contacts:,} contacts, {requests:.3f} of them asked a night")
+    print(
+        f"nothing is noticed, 2 % a day change: {contacts:,} contacts, {requests:.3f} of them asked a night"
+    )
     return judge("oldest after day 7, days", max(night.oldest_days for night in ran[7:]), 7, at_most=True)
 
 
@@ -123,7 +159,10 @@ def quiet(contacts: int, goal: float) -> bool:
     """Nothing changes: what a night asks beside whose turn it is."""
     ran = Run(without_signals(contacts, 30, share=0.0), planner, None).nights(30)
     turn = contacts / 7
-    print(f"nothing changes: {contacts:,} contacts, second night {ran[0].requests:,}, the seventh whose turn it is {turn:,.0f}")
+    print(
+        f"nothing changes: {contacts:,} contacts, second night {ran[0].requests:,}, the seventh whose turn "
+        f"it is {turn:,.0f}"
+    )
     beside = float(np.mean([max(night.requests - turn, 0) for night in ran[7:]])) / contacts
     return judge("beside the turn, of the first night's timelines", beside, goal, at_most=True)
 
@@ -153,7 +192,8 @@ insert into source.campaign_clickers by name select 'main' as account, i % 200 a
 
 
 def million(count: int = 1_000_000) -> bool:
-    """`marketing-sync plan` as a person runs it, on a warehouse of a million contacts, five million events, 2,000 campaigns."""
+    """`marketing-sync plan` as a person runs it, on a warehouse of a million contacts, five million events,
+    2,000 campaigns."""
     with tempfile.TemporaryDirectory() as folder:
         home = prepare_home(Path(folder) / "home")
         with Archive(home / "archive") as archive, Warehouse(home, archive).writing() as connection:
@@ -161,7 +201,9 @@ def million(count: int = 1_000_000) -> bool:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
         began = time.monotonic()
         command = [sys.executable, "-m", "pipelines.cli", "plan", "--max-requests", "200000"]
-        process = subprocess.Popen(command, env=environment | {"MARKETING_HOME": str(home)}, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, env=environment | {"MARKETING_HOME": str(home)}, stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout is not None
         print(process.stdout.read().rstrip())
         _, status, usage = os.wait4(process.pid, 0)
@@ -170,13 +212,22 @@ def million(count: int = 1_000_000) -> bool:
     print(f"the plan of {count:,} contacts, load {load:.1f}, {seconds:.1f} s, processor {processor:.1f} s")
     # Where others keep all processors busy, the clock tells about them.
     is_alone = load < (os.cpu_count() or 1)
-    is_quick = judge("seconds" if is_alone else "seconds of processor", seconds if is_alone else processor, 10, at_most=True)
+    is_quick = judge(
+        "seconds" if is_alone else "seconds of processor",
+        seconds if is_alone else processor,
+        10,
+        at_most=True,
+    )
     return judge("peak MiB", usage.ru_maxrss / 1024, 1024, at_most=True) and is_quick and not status
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--contacts", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], help="sizes for `nights`")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--contacts", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], help="sizes for `nights`"
+    )
     parser.add_argument("--nights", type=int, default=60)
     parser.add_argument("--only", nargs="+", default=[])
     chosen = parser.parse_args()

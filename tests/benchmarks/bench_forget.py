@@ -1,12 +1,13 @@
-"""What forgetting costs: on arrival of a listing with 50 suppressed people in it; one person in the archive of a large account; and the
-whole command in a home of that size, with its warehouse, models and published file.
+"""What forgetting costs: on arrival of a listing with 50 suppressed people in it; one person in the archive
+of a large account; and the whole command in a home of that size, with its warehouse, models and published
+file.
 
     python -m tests.benchmarks.bench_forget [--contacts 1000000] [--arrivals 100000] [--home FOLDER]
 
-Nothing listens where the home's service would be: a request would end it. Goals: a listing takes a second more for 100,000 contacts, less
-than half of what reading it takes; one person among a million contacts with five million events is out of the archive within 20 s, without
-a request, in memory that does not grow with the archive.
-"""
+Nothing listens where the home's service would be: a request would end it. Goals: a listing takes a second
+more for 100,000 contacts, less than half of what reading it takes; one person among a million contacts with
+five million events is out of the archive within 20 s, without a request, in memory that does not grow with
+the archive."""
 
 from __future__ import annotations
 
@@ -58,9 +59,16 @@ def envelope(data: Any) -> bytes:
 def write_listing(path: Path, count: int) -> Path:
     entry = {"status": "Active", "registration_date": "2026-01-02 03:04:05"}
     with path.open("w") as file:
-        file.write(f'{{"response":{{"header":{{"status":"ok"}},"data":{{"contacts":{{"count":{count},"items":[')
+        file.write(
+            f'{{"response":{{"header":{{"status":"ok"}},"data":{{"contacts":{{"count":{count},"items":['
+        )
         for number in range(1, count + 1):
-            one = {"id": number, "email": address(number), **entry, "fields": {"12": f"First{number % 977}", "13": f"+41 79 {number}"}}
+            one = {
+                "id": number,
+                "email": address(number),
+                **entry,
+                "fields": {"12": f"First{number % 977}", "13": f"+41 79 {number}"},
+            }
             file.write(json.dumps(one) + ("," if number < count else "]}}}}"))
     return path
 
@@ -71,11 +79,19 @@ def timeline(number: int) -> bytes:
             "key": "email-campaign-sent",
             "snippet": f"Offer {event} of the week",
             "datetime": f"2026-0{event + 1}-02 03:04:05",
-            "details": [{"key": "open-date", "label": "Open Date", "value": f"2026-0{event + 1}-03 {number % 24:02d}:00:00"}],
+            "details": [
+                {
+                    "key": "open-date",
+                    "label": "Open Date",
+                    "value": f"2026-0{event + 1}-03 {number % 24:02d}:00:00",
+                }
+            ],
         }
         for event in range(5)
     ]
-    return envelope({"id": number, "email": address(number), "timeline": {"count": 5, "total": 5, "data": entries}})
+    return envelope(
+        {"id": number, "email": address(number), "timeline": {"count": 5, "total": 5, "data": entries}}
+    )
 
 
 def arrival(folder: Path, count: int) -> None:
@@ -92,7 +108,9 @@ def arrival(folder: Path, count: int) -> None:
         print(f"memory grown by {anonymous_mb() - before:.0f} MB")
         with timed("to compare: read it into records", count):
             response = Response(kept.request_id, "main", kept.call, NOW, kept.body)
-            assert sum(len(rows.records) for rows in parse_rows(response, ZoneInfo("UTC"), NOW.date())) == count
+            assert (
+                sum(len(rows.records) for rows in parse_rows(response, ZoneInfo("UTC"), NOW.date())) == count
+            )
 
 
 def fill(root: Path, folder: Path, count: int) -> None:
@@ -101,10 +119,15 @@ def fill(root: Path, folder: Path, count: int) -> None:
     (folder / "spool.json").unlink()
     for first in range(1, count + 1, FILE_ROWS):
         calls = [
-            (exchange(contacts.TIMELINE.bind(id=number), timeline(number))) for number in range(first, min(first + FILE_ROWS, count + 1))
+            (exchange(contacts.TIMELINE.bind(id=number), timeline(number)))
+            for number in range(first, min(first + FILE_ROWS, count + 1))
         ]
         target = root / "requests" / f"date={NOW.date()}" / f"{first:09d}.parquet"
-        rows = ((row_of(each, Digests.of(each.body), None), each.body) for each in calls if isinstance(each.body, bytes))
+        rows = (
+            (row_of(each, Digests.of(each.body), None), each.body)
+            for each in calls
+            if isinstance(each.body, bytes)
+        )
         sealed.write(target, sealed.tables_of(rows))
     Archive(root).close()
 
@@ -134,22 +157,42 @@ def whole_command(home: Path, count: int) -> None:
     for path in (home / "archive", home / "warehouse.duckdb", home / "published"):
         files = path.rglob("*") if path.is_dir() else [path]
         print(f"{path.name}: {sum(each.stat().st_size for each in files if each.is_file()) / 1e6:,.0f} MB")
-    environment = {"MARKETING_HOME": str(home), "MARKETING_API_URL": "http://127.0.0.1:9/1", "MARKETING_API_KEY": "nobody-listens"}
-    command = [sys.executable, "-m", "pipelines.cli", "forget", "--contact-id", str(count // 2), "--account", "main"]
+    environment = {
+        "MARKETING_HOME": str(home),
+        "MARKETING_API_URL": "http://127.0.0.1:9/1",
+        "MARKETING_API_KEY": "nobody-listens",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "pipelines.cli",
+        "forget",
+        "--contact-id",
+        str(count // 2),
+        "--account",
+        "main",
+    ]
     for way in ([], ["--apply"], ["--apply"]):
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         ran = subprocess.run([*command, *way], env=os.environ | environment, capture_output=True, text=True)
         took, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        print(f"{' '.join(['forget', *way])}: {took:.1f} s, processor {processor:.1f} s, at most {after.ru_maxrss / 1024:,.0f} MB")
+        print(
+            f"{' '.join(['forget', *way])}: {took:.1f} s, processor {processor:.1f} s, at most "
+            f"{after.ru_maxrss / 1024:,.0f} MB"
+        )
         print(ran.stdout[-3000:], ran.stderr[-2000:], f"exit code {ran.returncode}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--contacts", type=int, default=1_000_000)
     parser.add_argument("--arrivals", type=int, default=100_000)
-    parser.add_argument("--home", type=Path, help="measure the whole command alone, in this new folder, which is kept")
+    parser.add_argument(
+        "--home", type=Path, help="measure the whole command alone, in this new folder, which is kept"
+    )
     chosen = parser.parse_args()
     if chosen.home:
         whole_command(chosen.home, chosen.contacts)

@@ -1,12 +1,12 @@
-"""What loading costs: a million contacts of which 1 % changed, chunks of timelines into a large table, a night of timelines.
+"""What loading costs: a million contacts of which 1 % changed, chunks of timelines into a large table, a
+night of timelines.
 
     python -m tests.benchmarks.bench_load [--contacts 1000000] [--stored-events 5000000] [--timelines 20000]
 
-Goals: a million contacts staged from Arrow and compared in 8 s with 1 GB at most; 500 timelines (5,500 events) into five
-million rows in 150 ms; 20,000 timelines at 1,500 a second, 0.3 ms of processor each on a night on which they say the same (exit
-code 1 when it takes more). Each part runs in a process of its own, so that its peak of
-memory is its own.
-"""
+Goals: a million contacts staged from Arrow and compared in 8 s with 1 GB at most; 500 timelines (5,500
+events) into five million rows in 150 ms; 20,000 timelines at 1,500 a second, 0.3 ms of processor each on a
+night on which they say the same (exit code 1 when it takes more). Each part runs in a process of its own, so
+that its peak of memory is its own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,12 @@ _GOAL_S = 0.3e-3
 
 def report(what: str, seconds: float, count: int = 0) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    print(f"{what:<70}{seconds:7.2f} s" + (f"{count / seconds:>11,.0f}/s" if count else " " * 13) + f"   peak {peak:,.0f} MB", flush=True)
+    print(
+        f"{what:<70}{seconds:7.2f} s"
+        + (f"{count / seconds:>11,.0f}/s" if count else " " * 13)
+        + f"   peak {peak:,.0f} MB",
+        flush=True,
+    )
 
 
 def contact_batches(count: int, share_changed: float) -> Iterator[pa.RecordBatch]:
@@ -64,7 +69,12 @@ def contact_batches(count: int, share_changed: float) -> Iterator[pa.RecordBatch
                 pa.array(["unsubscribed" if is_changed else "active" for is_changed in changed]),
                 pa.array([2 if is_changed else 1 for is_changed in changed], pa.int64()),
                 pa.array(map(int, registered), pa.int64()).cast(pa.timestamp("us", "UTC")),
-                pa.array([f'{{"city":"Town {number % 500}","first":"Name {number}","phone":"+1555{number:07}"}}' for number in numbers]),
+                pa.array(
+                    [
+                        f'{{"city":"Town {number % 500}","first":"Name {number}","phone":"+1555{number:07}"}}'
+                        for number in numbers
+                    ]
+                ),
                 pa.nulls(len(numbers), pa.string()),
                 pa.array([0] * len(numbers), pa.int32()),
                 pa.array(numbers, pa.int64()),
@@ -83,7 +93,9 @@ def staged_contacts(path: Path, count: int, share_changed: float, minutes: int) 
             began = time.perf_counter()
             writer.write_batch(batch)
             spent += time.perf_counter() - began
-    head = ResponseHead(0, minutes, contacts.GETCONTACTS.name, {"listid": "12"}, START + dt.timedelta(minutes=minutes))
+    head = ResponseHead(
+        0, minutes, contacts.GETCONTACTS.name, {"listid": "12"}, START + dt.timedelta(minutes=minutes)
+    )
     staged = Staged(responses=[head], rows={"contacts": path})
     staged.counts["contacts"] = count
     return staged, spent
@@ -93,7 +105,9 @@ def contacts_from_arrow(count: int) -> None:
     """A listing of a million contacts, then nights on which none and 1 % of them changed."""
     with tempfile.TemporaryDirectory() as folder, Archive(Path(folder) / "archive") as archive:
         warehouse = Warehouse(Path(folder), archive)
-        for minutes, (what, share) in enumerate([("new", 0.0), ("unchanged", 0.0), ("1 % changed", 0.01), ("1 % changed back", 0.0)]):
+        for minutes, (what, share) in enumerate(
+            [("new", 0.0), ("unchanged", 0.0), ("1 % changed", 0.01), ("1 % changed back", 0.0)]
+        ):
             staged, spent = staged_contacts(Path(folder) / "contacts.parquet", count, share, minutes)
             load = Load("main", "contacts", ("contacts",), (minutes,), "UTC", shrink_limit=0.5)
             began = time.perf_counter()
@@ -128,11 +142,21 @@ def contacts_from_an_answer(count: int) -> None:
                     }
                     file.write((", " if number else "") + json.dumps(entry))
                 file.write("]}}}}")
-            answer = Response(minutes + 1, "main", contacts.GETCONTACTS.bind(listid=12), START + dt.timedelta(minutes=minutes), body)
+            answer = Response(
+                minutes + 1,
+                "main",
+                contacts.GETCONTACTS.bind(listid=12),
+                START + dt.timedelta(minutes=minutes),
+                body,
+            )
             load = Load("main", "contacts", ("contacts",), (answer.request_id,), "UTC", shrink_limit=0.5)
             began = time.perf_counter()
             done = warehouse.apply(load, [answer])
-            report(f"{count:,} contacts in one answer, {done.tables['contacts'].changed:,} changed", time.perf_counter() - began, count)
+            report(
+                f"{count:,} contacts in one answer, {done.tables['contacts'].changed:,} changed",
+                time.perf_counter() - began,
+                count,
+            )
 
 
 def timeline(contact_id: int, events: int, chance: random.Random) -> bytes:
@@ -153,21 +177,46 @@ def timeline(contact_id: int, events: int, chance: random.Random) -> bytes:
     ]
     wrapper = {"data": entries, "count": events, "total": events}
     empty = {"data": [], "count": 0}
-    data = {"id": contact_id, "email": f"c{contact_id}@x.com", "timeline": wrapper, "utm": empty, "automated": empty}
+    data = {
+        "id": contact_id,
+        "email": f"c{contact_id}@x.com",
+        "timeline": wrapper,
+        "utm": empty,
+        "automated": empty,
+    }
     return json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
 
 
 def archived(archive: Archive, operation: Operation, body: bytes, **params: Any) -> int:
     request_id = new_request_id()
-    archive.record(Exchange(request_id, "main", operation.bind(**params), dt.datetime.now(dt.UTC), 0, 1, 200, Outcome.OK, None, body))
+    archive.record(
+        Exchange(
+            request_id,
+            "main",
+            operation.bind(**params),
+            dt.datetime.now(dt.UTC),
+            0,
+            1,
+            200,
+            Outcome.OK,
+            None,
+            body,
+        )
+    )
     return request_id
 
 
 def timeline_loads(archive: Archive, ids: list[int], seed: int) -> list[Load]:
     chance = random.Random(seed)
-    requests = [archived(archive, contacts.TIMELINE, timeline(id_, _EVENTS, chance), id=id_, include="utm,automated") for id_ in ids]
+    requests = [
+        archived(archive, contacts.TIMELINE, timeline(id_, _EVENTS, chance), id=id_, include="utm,automated")
+        for id_ in ids
+    ]
     names = tuple(table.name for table in TIMELINES)
-    return [Load("main", "timelines", names, tuple(requests[start : start + _CHUNK]), "UTC") for start in range(0, len(ids), _CHUNK)]
+    return [
+        Load("main", "timelines", names, tuple(requests[start : start + _CHUNK]), "UTC")
+        for start in range(0, len(ids), _CHUNK)
+    ]
 
 
 def chunks_into_a_large_table(stored: int) -> None:
@@ -180,7 +229,11 @@ def chunks_into_a_large_table(stored: int) -> None:
         newest_first = list(range(stored // 25, stored // 25 - 10 * _CHUNK, -1))
         for where, ids in (("anywhere in", anywhere), ("the newest of", newest_first)):
             for what in ("new", "the same again"):
-                apply_and_report(warehouse, timeline_loads(archive, ids, 1), f"500 timelines {where} {stored:,} events, {what}")
+                apply_and_report(
+                    warehouse,
+                    timeline_loads(archive, ids, 1),
+                    f"500 timelines {where} {stored:,} events, {what}",
+                )
 
 
 def fill_events(connection: Any, stored: int) -> None:
@@ -221,7 +274,8 @@ def apply_and_report(warehouse: Warehouse, loads: list[Load], what: str) -> None
 
 
 def night_of_timelines(count: int) -> None:
-    """Every contact's timeline on the first night and again on the second, with the answers at hand as a night has them."""
+    """Every contact's timeline on the first night and again on the second, with the answers at hand as a
+    night has them."""
     with tempfile.TemporaryDirectory() as folder, Archive(Path(folder) / "archive") as archive:
         warehouse = Warehouse(Path(folder), archive)
         for night in ("first", "second"):
@@ -233,8 +287,14 @@ def night_of_timelines(count: int) -> None:
                 began, used_before = time.perf_counter(), time.process_time()
                 warehouse.apply(load, answers)
                 spent, used = spent + time.perf_counter() - began, used + time.process_time() - used_before
-            report(f"{count:,} timelines, {count * _EVENTS:,} events, {night} night, all of apply", spent, count)
-            print(f"    processor {used / count * 1e3:.2f} ms a timeline" + (" (goal 0.30)" if night == "second" else ""), flush=True)
+            report(
+                f"{count:,} timelines, {count * _EVENTS:,} events, {night} night, all of apply", spent, count
+            )
+            print(
+                f"    processor {used / count * 1e3:.2f} ms a timeline"
+                + (" (goal 0.30)" if night == "second" else ""),
+                flush=True,
+            )
         if used / count > _GOAL_S:
             sys.exit(1)
 
@@ -248,7 +308,9 @@ def in_its_own_process(part: Callable[[int], None], argument: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--contacts", type=int, default=1_000_000)
     parser.add_argument("--stored-events", type=int, default=5_000_000)
     parser.add_argument("--timelines", type=int, default=20_000)

@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.bench_models [--contacts 1000000] [--events 5000000]
 
-Goals (DuckDB on two threads): all models and their tests within 60 s and 4 GiB; a night with 1 % changed for less than three quarters
-of the first one's processor time. Where others keep the machine busy the processor's seconds are judged in place of the clock's.
-"""
+Goals (DuckDB on two threads): all models and their tests within 60 s and 4 GiB; a night with 1 % changed for
+less than three quarters of the first one's processor time. Where others keep the machine busy the processor's
+seconds are judged in place of the clock's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def measured(path: Path) -> dict[str, Any]:
         "nodes": len(report.outcomes),
         "slowest": [(outcome.name, round(outcome.seconds, 2)) for outcome in slowest],
         "versions": sum(
-            outcome.seconds for outcome in report.outcomes if outcome.node.model.startswith("history_") and not outcome.node.is_test
+            outcome.seconds
+            for outcome in report.outcomes
+            if outcome.node.model.startswith("history_") and not outcome.node.is_test
         ),
     }
 

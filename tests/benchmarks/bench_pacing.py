@@ -1,10 +1,11 @@
-"""How much of the limit is used, and how often the service refuses: one process, then two that share the budget.
+"""How much of the limit is used, and how often the service refuses: one process, then two that share the
+budget.
 
-    python -m tests.benchmarks.bench_pacing [--seconds 60] [--limit 15] [--windows fixed following sliding bucket]
+    python -m tests.benchmarks.bench_pacing [--seconds 60] [--limit 15] [--windows fixed following sliding
+    bucket]
 
-The server delays each request before it counts it (median 20 ms, 99th percentile 60 ms) and its answer (120 and 600 ms).
-Goal: at least 97 % of the limit, at most 0.3 % refused.
-"""
+The server delays each request before it counts it (median 20 ms, 99th percentile 60 ms) and its answer (120
+and 600 ms). Goal: at least 97 % of the limit, at most 0.3 % refused."""
 
 from __future__ import annotations
 
@@ -54,23 +55,39 @@ def ask_for(seconds: float, url: str, workers: int) -> dict[str, float]:
 def measure(seconds: float, limit: int, windows: str, workers: list[int]) -> None:
     """One line of figures for so many processes with so many workers each."""
     with serving("--limit", str(limit), "--windows", windows) as (url, server):
-        command = [sys.executable, "-m", "tests.benchmarks.bench_pacing", "--asker", url, "--seconds", str(seconds), "--workers"]
-        askers = [subprocess.Popen([*command, str(count)], stdout=subprocess.PIPE, text=True) for count in workers]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.benchmarks.bench_pacing",
+            "--asker",
+            url,
+            "--seconds",
+            str(seconds),
+            "--workers",
+        ]
+        askers = [
+            subprocess.Popen([*command, str(count)], stdout=subprocess.PIPE, text=True) for count in workers
+        ]
         figures = [json.loads(asker.communicate()[0]) for asker in askers]
         total = counted(server)
     rate = total["accepted"] / total["seconds"]
     refused = total["refused"] / (total["accepted"] + total["refused"])
-    shares = " + ".join(f"{each['answered'] / sum(one['answered'] for one in figures):.0%}" for each in figures)
+    shares = " + ".join(
+        f"{each['answered'] / sum(one['answered'] for one in figures):.0%}" for each in figures
+    )
     cpu = sum(each["cpu"] for each in figures) / total["accepted"] * 1000
     print(
-        f"{windows:>9} windows, {' + '.join(map(str, workers)):>6} workers: {rate:.2f}/s = {rate / limit:.1%} of the limit, "
+        f"{windows:>9} windows, {' + '.join(map(str, workers)):>6} workers: {rate:.2f}/s = "
+        f"{rate / limit:.1%} of the limit, "
         f"{total['refused']:.0f} refused = {refused:.2%}, shares {shares}, {cpu:.2f} ms CPU a request",
         flush=True,
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--limit", type=int, default=15)
     parser.add_argument("--windows", nargs="+", choices=WINDOWS, default=["fixed"])

@@ -2,11 +2,10 @@
 
     python -m tests.benchmarks.bench_publish [--swaps 100] [--contacts 1000000] [--other-python PATH]
 
-Goals: 100 swaps while four readers query in a loop, one of them with the file open from the first to the last, and loads write:
-no error, no reader that sees half of anything; the large warehouse with 30 seconds of the processor (others disturb the clock), below
-1 GiB, held for less than 2 s.
-`--other-python`: an interpreter with DuckDB 1.5, which reads along as a fifth. Exit code 1 when a goal is missed.
-"""
+Goals: 100 swaps while four readers query in a loop, one of them with the file open from the first to the
+last, and loads write: no error, no reader that sees half of anything; the large warehouse with 30 seconds of
+the processor (others disturb the clock), below 1 GiB, held for less than 2 s. `--other-python`: an
+interpreter with DuckDB 1.5, which reads along as a fifth. Exit code 1 when a goal is missed."""
 
 from __future__ import annotations
 
@@ -34,7 +33,8 @@ from warehouse.publish import publish, published_path
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES
 
-#: Opens the file anew each time (or keeps it: the first argument), and checks that what it sees is of one moment.
+#: Opens the file anew each time (or keeps it: the first argument), and checks that what it sees is of one
+#: moment.
 _READER = """
 import os, sys, time, duckdb
 keeps, path, stop = sys.argv[1] == "keep", sys.argv[2], sys.argv[3]
@@ -82,7 +82,9 @@ def make(path: Path, *fill: str) -> None:
 def others(home: Path, pythons: list[tuple[str, str]]) -> Iterator[list[list[str]]]:
     """Readers and a writer at work; what they counted is in the list afterwards."""
     stop, counted = home / "stop", list[list[str]]()
-    readers = [[python, "-c", _READER, kind, str(published_path(home)), str(stop)] for python, kind in pythons]
+    readers = [
+        [python, "-c", _READER, kind, str(published_path(home)), str(stop)] for python, kind in pythons
+    ]
     commands = [*readers, [sys.executable, "-c", _WRITER, str(home / "warehouse.duckdb"), str(stop)]]
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
     time.sleep(2)
@@ -97,10 +99,15 @@ def measure_swaps(home: Path, swaps: int, other_python: str | None) -> bool:
     home.mkdir()
     make(
         home / "warehouse.duckdb",
-        "insert into source.lists by name select 'main' account, n list_id, 'load 0' as name, 'load 0' reply_to from range(50) as t(n)",
+        "insert into source.lists by name select 'main' account, n list_id, 'load 0' as name, 'load 0' "
+        "reply_to from range(50) as t(n)",
     )
     publish(home)
-    pythons = [(sys.executable, "anew")] * 3 + [(sys.executable, "keep")] + ([(other_python, "anew")] if other_python else [])
+    pythons = (
+        [(sys.executable, "anew")] * 3
+        + [(sys.executable, "keep")]
+        + ([(other_python, "anew")] if other_python else [])
+    )
     failed = 0
     began = time.monotonic()
     with others(home, pythons) as counted:
@@ -113,8 +120,14 @@ def measure_swaps(home: Path, swaps: int, other_python: str | None) -> bool:
     *readers, writer = counted
     errors = sum(int(reader[1]) if reader else 1 for reader in readers)
     print(f"swaps                {swaps} in {seconds:.0f} s, {failed} failed (goal 0)")
-    print(f"reads                {sum(int(reader[0]) for reader in readers):,} by {len(readers)}, {errors} errors (goal 0)")
-    print(f"versions seen        {', '.join(f'{reader[2]} (DuckDB {reader[3]})' for reader in readers)}; the fourth kept the file open")
+    print(
+        f"reads                {sum(int(reader[0]) for reader in readers):,} by {len(readers)}, {errors} "
+        "errors (goal 0)"
+    )
+    print(
+        f"versions seen        {', '.join(f'{reader[2]} (DuckDB {reader[3]})' for reader in readers)}; the "
+        "fourth kept the file open"
+    )
     print(f"loads meanwhile      {writer[0] if writer else 'failed'}")
     return not failed and not errors and bool(writer) and int(readers[3][2]) == 1
 
@@ -123,34 +136,49 @@ def measure_large(home: Path, contacts: int) -> bool:
     """A process of its own per way, so that each has its own peak."""
     home.mkdir()
     make(home / "warehouse.duckdb", *_large(contacts))
-    print(f"warehouse            {(home / 'warehouse.duckdb').stat().st_size / 1e6:.0f} MB, {contacts:,} contacts, {5 * contacts:,} events")
+    print(
+        f"warehouse            {(home / 'warehouse.duckdb').stat().st_size / 1e6:.0f} MB, {contacts:,} "
+        f"contacts, {5 * contacts:,} events"
+    )
     return all([_one(home, way) for way in (*PersonalData, "parquet")])  # noqa: C419 - a miss does not spare the others
 
 
 def _large(contacts: int) -> list[str]:
     asked = "now() _first_seen_at, now() _changed_at, '{}'::json extra"
     return [
-        f"insert into source.contacts by name select 'main' account, 1 + i % 5 list_id, i contact_id, 'p' || i || '@example.com' email, "
+        "insert into source.contacts by name select 'main' account, 1 + i % 5 list_id, i contact_id, 'p' "
+        "|| i || '@example.com' email, "
         "email as email_normalized, 'active' status, "
-        f"json_object('first', 'Ann' || i % 997, 'phone', '555' || i) custom_fields, {asked} from range({contacts}) t(i)",
-        f"insert into source.timeline_events by name select 'main' account, i % {contacts} contact_id, md5(i::varchar) || '-1' event_key, "
+        f"json_object('first', 'Ann' || i % 997, 'phone', '555' || i) custom_fields, {asked} from "
+        f"range({contacts}) t(i)",
+        f"insert into source.timeline_events by name select 'main' account, i % {contacts} contact_id, "
+        "md5(i::varchar) || '-1' event_key, "
         f"'email-campaign-sent' as \"key\", 'Campaign ' || i % 100 || ' was sent to person' || i snippet, "
-        f"timestamptz '2021-01-01' + interval (i % 2000) day occurred_at, json_array(json_object('value', i)) details, {asked} "
+        "timestamptz '2021-01-01' + interval (i % 2000) day occurred_at, json_array(json_object('value', "
+        f"i)) details, {asked} "
         f"from range({5 * contacts}) t(i)",
-        f"insert into sync.requests by name select i request_id, 'main' account, 'emailmarketing/getcontacttimeline' operation, "
-        f"'{{\"contactid\": ' || i || '}}' params, now() requested_at, md5(i::varchar) body_sha256 from range({contacts}) t(i)",
+        "insert into sync.requests by name select i request_id, 'main' account, "
+        "'emailmarketing/getcontacttimeline' operation, "
+        f"'{{\"contactid\": ' || i || '}}' params, now() requested_at, md5(i::varchar) body_sha256 from "
+        f"range({contacts}) t(i)",
     ]
 
 
 def _one(home: Path, way: str) -> bool:
     command = [sys.executable, "-m", "tests.benchmarks.bench_publish", "--home", str(home), "--way", way]
-    seconds, processor, held, peak = map(float, subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split())
-    print(f"{way:20} {seconds:.1f} s, processor {processor:.1f} s (goal 30), held {held:.2f} s (goal 2), peak {peak:.0f} MB (goal 1024)")
+    seconds, processor, held, peak = map(
+        float, subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    )
+    print(
+        f"{way:20} {seconds:.1f} s, processor {processor:.1f} s (goal 30), held {held:.2f} s (goal 2), peak "
+        f"{peak:.0f} MB (goal 1024)"
+    )
     return processor < 30 and held < 2 and peak < 1024
 
 
 def child(home: Path, way: str) -> None:
-    """Prints seconds, seconds of the processor, seconds for which the warehouse was held, and the largest resident size in MB."""
+    """Prints seconds, seconds of the processor, seconds for which the warehouse was held, and the largest
+    resident size in MB."""
     held: list[float] = []
     copy = warehouse.publish.copy_locked
 
@@ -164,7 +192,9 @@ def child(home: Path, way: str) -> None:
     if way == "parquet":
         export_parquet(published_path(home), home / "parquet")
     else:
-        publish(home, Masking(PersonalData(way), Secret("a key for the benchmark") if way == "hash" else None))
+        publish(
+            home, Masking(PersonalData(way), Secret("a key for the benchmark") if way == "hash" else None)
+        )
     used = resource.getrusage(resource.RUSAGE_SELF)
     print(time.monotonic() - began, used.ru_utime + used.ru_stime, sum(held), used.ru_maxrss / 1024)
 

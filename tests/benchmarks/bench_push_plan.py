@@ -1,12 +1,12 @@
-"""Planning a nightly push of everybody: a CSV file of 100,000 rows of which 1 % changed, against a warehouse that knows more.
+"""Planning a nightly push of everybody: a CSV file of 100,000 rows of which 1 % changed, against a warehouse
+that knows more.
 
     python -m tests.benchmarks.bench_push_plan [--rows 100000]
 
-Goals: exactly one request per changed row; the plan, reading the file included, in under 5 s (aim: 3 s), also when the outbox
-remembers that every one of these rows was sent before, and when every row is new; and so the whole command where 1 % changed, from
-its start to its exit, in a process of its own. Planning hardly waits for anything, so on a busy machine the processor time tells: the
-shorter of both counts.
-"""
+Goals: exactly one request per changed row; the plan, reading the file included, in under 5 s (aim: 3 s), also
+when the outbox remembers that every one of these rows was sent before, and when every row is new; and so the
+whole command where 1 % changed, from its start to its exit, in a process of its own. Planning hardly waits
+for anything, so on a busy machine the processor time tells: the shorter of both counts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,13 @@ def write_csv(path: Path, count: int, *, changed_every: int, prefix: str = "pers
             city = f"City {number % 500}" if number % changed_every else "Moved away"
             own = (f"+49 {number:07d}", "") if number % 2 == 0 else ("", "2020")
             writer.writerow(
-                [f"{prefix}.{number}@Example.com", LISTS[1 + number % 2], "active" if number % 10 else "unsubscribed", city, *own]
+                [
+                    f"{prefix}.{number}@Example.com",
+                    LISTS[1 + number % 2],
+                    "active" if number % 10 else "unsubscribed",
+                    city,
+                    *own,
+                ]
             )
 
 
@@ -75,7 +81,10 @@ def timed(home: Path, file: Path, outbox: Outbox) -> tuple[float, Plan]:
     plan = make_plan(CONTACTS, rows, known, outbox, Options())
     took = time.perf_counter() - began
     used = time.process_time() - cpu
-    print(f"  read {read - began:.2f} s, plan {began + took - read:.2f} s, processor {used:.2f} s; {len(plan.idle):,} idle rows")
+    print(
+        f"  read {read - began:.2f} s, plan {began + took - read:.2f} s, processor {used:.2f} s; "
+        f"{len(plan.idle):,} idle rows"
+    )
     return min(took, used), plan
 
 
@@ -95,7 +104,10 @@ def timed_command(home: Path, file: Path) -> tuple[float, int]:
 def judged(name: str, took: float, requests: int, wanted: int) -> bool:
     """Whether both goals were met, which is said."""
     is_met = took < GOAL_S and requests == wanted
-    print(f"  {name}: {took:.2f} s (goal {GOAL_S:g} s), {requests:,} requests (goal {wanted:,}): {'met' if is_met else 'MISSED'}")
+    print(
+        f"  {name}: {took:.2f} s (goal {GOAL_S:g} s), {requests:,} requests (goal {wanted:,}): "
+        f"{'met' if is_met else 'MISSED'}"
+    )
     return is_met
 
 
@@ -110,7 +122,9 @@ def remember_all(home: Path, file: Path, outbox: Outbox) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=100_000)
     count = parser.parse_args().rows
     met = []
@@ -124,7 +138,11 @@ def main() -> int:
         print(f"{count:,} rows, load {os.getloadavg()[0]:.1f}")
         met.append(judged("the whole command, 1 % changed", *timed_command(home, file), count // 100))
         with Outbox(home / "outbox.sqlite") as outbox:
-            for name, path, wanted in (("1 % changed", file, count // 100), ("all new", fresh, count), ("sent before", file, count // 100)):
+            for name, path, wanted in (
+                ("1 % changed", file, count // 100),
+                ("all new", fresh, count),
+                ("sent before", file, count // 100),
+            ):
                 if name == "sent before":
                     remember_all(home, same, outbox)
                 took, plan = timed(home, path, outbox)

@@ -2,9 +2,8 @@
 
     python -m tests.benchmarks.bench_reading [--contacts 1000000] [--timelines 20000]
 
-Goals: a million contacts (280 MB in a file) read in 15 s of one core with less than 600 MB at most; 1,500 timelines of 11 events
-a second by one thread.
-"""
+Goals: a million contacts (280 MB in a file) read in 15 s of one core with less than 600 MB at most; 1,500
+timelines of 11 events a second by one thread."""
 
 from __future__ import annotations
 
@@ -30,7 +29,9 @@ EVENTS = 11
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--contacts", type=int, default=1_000_000)
     parser.add_argument("--timelines", type=int, default=20_000)
     chosen = parser.parse_args()
@@ -53,27 +54,56 @@ def measure_contacts(path: Path, count: int) -> None:
 
 
 def contact(number: int) -> dict[str, object]:
-    fields = {"101": f"First{number}", "102": f"Last name {number}", "103": f"+1 555 {number:07}", "104": f"Some street, City {number}"}
-    added = f"{number % 12 + 1:02}/{number % 28 + 1:02}/20{number % 20 + 10} {number % 24:02}:{number % 60:02}"
+    fields = {
+        "101": f"First{number}",
+        "102": f"Last name {number}",
+        "103": f"+1 555 {number:07}",
+        "104": f"Some street, City {number}",
+    }
+    added = (
+        f"{number % 12 + 1:02}/{number % 28 + 1:02}/20{number % 20 + 10} {number % 24:02}:{number % 60:02}"
+    )
     email = f"someone.with.name{number}@example-domain.com"
-    return {"id": str(10_000_000 + number), "email": email, "status": str(number % 4), "registration_date": added, "fields": fields}
+    return {
+        "id": str(10_000_000 + number),
+        "email": email,
+        "status": str(number % 4),
+        "registration_date": added,
+        "fields": fields,
+    }
 
 
 def measure_timelines(count: int) -> None:
     questions = [contacts.TIMELINE.bind(id=number, include="utm,automated") for number in range(count)]
-    bodies = [json.dumps({"response": {"header": {"status": "ok"}, "data": timeline(number)}}).encode() for number in range(count)]
+    bodies = [
+        json.dumps({"response": {"header": {"status": "ok"}, "data": timeline(number)}}).encode()
+        for number in range(count)
+    ]
     pairs = list(zip(questions, bodies, strict=True))
     timed("timelines, checked", count, lambda: deque(starmap(check, pairs), maxlen=0))
     timed("timelines, read", count, lambda: deque(starmap(read, pairs), maxlen=0))
 
 
 def timeline(number: int) -> dict[str, object]:
-    details = [{"key": key, "label": key, "value": "11/04/2014 16:33"} for key in ("send-date", "open-date", "links-clicked")]
+    details = [
+        {"key": key, "label": key, "value": "11/04/2014 16:33"}
+        for key in ("send-date", "open-date", "links-clicked")
+    ]
     events = [
-        {"key": "email-campaign-sent", "snippet": f"Campaign {each} was sent", "timestamp": 1_700_000_000 + each, "details": details}
+        {
+            "key": "email-campaign-sent",
+            "snippet": f"Campaign {each} was sent",
+            "timestamp": 1_700_000_000 + each,
+            "details": details,
+        }
         for each in range(EVENTS)
     ]
-    return {"id": number, "email": "a@example.com", "timeline": {"data": events, "count": EVENTS, "total": EVENTS}, "utm": {"data": []}}
+    return {
+        "id": number,
+        "email": "a@example.com",
+        "timeline": {"data": events, "count": EVENTS, "total": EVENTS},
+        "utm": {"data": []},
+    }
 
 
 def check(question: Call, body: Body) -> None:

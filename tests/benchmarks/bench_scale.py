@@ -2,9 +2,8 @@
 
     python -m tests.benchmarks.bench_scale [--contacts 1000000] [--timelines 20000]
 
-Goals: contacts under 1 GiB peak and under 30 s beyond the server's own time; the second night with nothing changed in seconds;
-timelines faster than 600/s under 600 MB.
-"""
+Goals: contacts under 1 GiB peak and under 30 s beyond the server's own time; the second night with nothing
+changed in seconds; timelines faster than 600/s under 600 MB."""
 
 from __future__ import annotations
 
@@ -38,7 +37,9 @@ def command(url: str, home: Path, *arguments: str) -> Used:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
     environment |= {"MARKETING_API_URL": url, "MARKETING_API_KEY": DEFAULT_KEY, "MARKETING_HOME": str(home)}
     began = time.monotonic()
-    process = subprocess.Popen([sys.executable, "-m", "pipelines.cli", *arguments], env=environment, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pipelines.cli", *arguments], env=environment, stdout=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"{' '.join(arguments)} failed with {status}")
@@ -50,7 +51,9 @@ def server_seconds(url: str, list_ids: list[int]) -> float:
     began = time.monotonic()
     for list_id in list_ids:
         address = f"{url}/emailmarketing/getcontacts.json"
-        with requests.get(address, params={"key": DEFAULT_KEY, "listid": list_id}, stream=True, timeout=600) as answer:
+        with requests.get(
+            address, params={"key": DEFAULT_KEY, "listid": list_id}, stream=True, timeout=600
+        ) as answer:
             for _ in answer.iter_content(1 << 20):
                 pass
     return time.monotonic() - began
@@ -70,7 +73,10 @@ def measure_contacts(count: int, home: Path) -> None:
         for night in ("first", "second"):
             used = command(url, home, "sync", "--only", "contacts")
             beyond = used.seconds - own
-            print(f"contacts, {night} night: {used.seconds:.1f} s, server's own {own:.1f} s, processor {used.cpu_s:.1f} s")
+            print(
+                f"contacts, {night} night: {used.seconds:.1f} s, server's own {own:.1f} s, processor "
+                f"{used.cpu_s:.1f} s"
+            )
             print(f"contacts, {night} night: beyond the server's own {beyond:.1f} s (goal 30)")
             print(f"contacts, {night} night: peak {used.peak_mb:.0f} MB (goal 1024)")
     print(f"contacts in the warehouse: {rows(home, 'select count(*) from source.contacts')[0][0]:,}")
@@ -81,8 +87,12 @@ def measure_timelines(count: int, home: Path) -> None:
     with spawn("--contacts", str(count), "--rate-limit", "0") as url:
         command(url, home, "sync", "--only", "lists", "contacts")
         used = command(url, home, "sync", "--only", "timelines")
-    asked, events = rows(home, "select count(timeline_asked_at), sum(timeline_served) from sync.contact_coverage")[0]
-    print(f"timelines: {asked:,} with {events:,} events in {used.seconds:.1f} s, processor {used.cpu_s:.1f} s")
+    asked, events = rows(
+        home, "select count(timeline_asked_at), sum(timeline_served) from sync.contact_coverage"
+    )[0]
+    print(
+        f"timelines: {asked:,} with {events:,} events in {used.seconds:.1f} s, processor {used.cpu_s:.1f} s"
+    )
     print(f"timelines: {asked / used.seconds:.0f}/s (goal 600)")
     print(f"timelines: peak {used.peak_mb:.0f} MB (goal 600)")
 

@@ -37,19 +37,29 @@ def changes(path: Path, redis: str, seconds: float) -> tuple[int, float]:
 
 def measure(redis: str, seconds: float, processes: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        words = ["--path", str(Path(folder) / f"benchmark-{time.monotonic_ns()}"), "--redis", redis, "--seconds", str(seconds)]
+        words = [
+            "--path",
+            str(Path(folder) / f"benchmark-{time.monotonic_ns()}"),
+            "--redis",
+            redis,
+            "--seconds",
+            str(seconds),
+        ]
         command = [sys.executable, "-m", "tests.benchmarks.bench_shared_state", *words]
         running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
         figures = [each.communicate()[0].split() for each in running]
     total, longest = sum(int(count) for count, _ in figures) / seconds, max(float(one) for _, one in figures)
     print(
-        f"{'Redis' if redis else 'file':<6}{processes} processes: {total:,.0f} changes/s, the longest took {longest * 1000:.0f} ms",
+        f"{'Redis' if redis else 'file':<6}{processes} processes: {total:,.0f} changes/s, the longest took "
+        f"{longest * 1000:.0f} ms",
         flush=True,
     )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--redis", default="", metavar="URL")
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)

@@ -1,10 +1,10 @@
-"""The whole command against a sandbox that answers like a distant service: how near the limit, and how much beside it.
+"""The whole command against a sandbox that answers like a distant service: how near the limit, and how much
+beside it.
 
     python -m tests.benchmarks.bench_sync [--contacts 600] [--quick]
 
-The floor is requests / limit. Goals: first to last request <= 1.05 x floor, the whole command <= 1.12 x floor, at most 0.3 % of
-requests refused.
-"""
+The floor is requests / limit. Goals: first to last request <= 1.05 x floor, the whole command <= 1.12 x
+floor, at most 0.3 % of requests refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,12 @@ def command(url: str, home: Path, *arguments: str) -> float:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")}
     environment |= {"MARKETING_API_URL": url, "MARKETING_API_KEY": DEFAULT_KEY, "MARKETING_HOME": str(home)}
     began = time.monotonic()
-    subprocess.run([sys.executable, "-m", "pipelines.cli", *arguments], env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", *arguments],
+        env=environment,
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     return time.monotonic() - began
 
 
@@ -53,7 +58,10 @@ def measure(contacts: int, home: Path) -> None:
     moments = sorted(entry["arrived"] for entry in log)
     span, floor = moments[-1] - moments[0], len(log) / LIMIT
     refused = sum(entry["status"] == 429 for entry in log)
-    per_second = [sum(second <= moment - moments[0] < second + 1 for moment in moments) for second in range(int(span) + 1)]
+    per_second = [
+        sum(second <= moment - moments[0] < second + 1 for moment in moments)
+        for second in range(int(span) + 1)
+    ]
     print(f"requests per second     {per_second}")
     print(f"requests                {len(log)}, floor {floor:.1f} s")
     print(f"first to last request   {span:.1f} s = {span / floor:.3f} x floor (goal 1.05)")

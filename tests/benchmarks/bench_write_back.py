@@ -1,4 +1,5 @@
-"""Sends 2,000 items of each kind through losses, a lagging queue and three kills, and counts the truth of the service; then the pace.
+"""Sends 2,000 items of each kind through losses, a lagging queue and three kills, and counts the truth of the
+service; then the pace.
 
     python -m tests.benchmarks.bench_write_back [--items 2000] [--rate 150] [--only rough pace shared]
 
@@ -38,7 +39,9 @@ from tests.pipelines.running import start_cold as start
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
 
-_WRITES = "emailmarketing/addactivity,emailmarketing/addtag,emailmarketing/removetag,emailmarketing/synccontact"
+_WRITES = (
+    "emailmarketing/addactivity,emailmarketing/addtag,emailmarketing/removetag,emailmarketing/synccontact"
+)
 FAULTS = {"lost-answer": "0.03", "500-after": "0.02", "500-before": "0.02", "reset": "0.01"}
 KILLS = 3
 LATE_S = 3
@@ -51,7 +54,9 @@ def control(url: str, path: str) -> Any:
 
 
 def people(url: str) -> list[dict[str, Any]]:
-    with urllib.request.urlopen(f"{url}/emailmarketing/getcontacts.json?key=sandbox-key&listid={LIST}") as answer:
+    with urllib.request.urlopen(
+        f"{url}/emailmarketing/getcontacts.json?key=sandbox-key&listid={LIST}"
+    ) as answer:
         return list(json.load(answer)["response"]["data"]["contacts"]["items"])
 
 
@@ -95,10 +100,17 @@ def kill_at(child: subprocess.Popen[str], home: Path, kill: int) -> None:
 
 def items_of(kind: Kind, count: int, there: Sequence[dict[str, Any]]) -> list[Item]:
     if kind is ACTIVITIES:
-        return [activity(row, int(there[row % len(there)]["id"]), f"Visit number {row}") for row in range(count)]
+        return [
+            activity(row, int(there[row % len(there)]["id"]), f"Visit number {row}") for row in range(count)
+        ]
     if kind is CONTACTS:
-        return [contact(row, f"new{row}@example.com", LIST, fields={"9100": f"Name {row}"}) for row in range(count)]
-    return [tag(row, there[row % len(there)]["email"], name=f"tag{row // len(there)}") for row in range(count)]
+        return [
+            contact(row, f"new{row}@example.com", LIST, fields={"9100": f"Name {row}"})
+            for row in range(count)
+        ]
+    return [
+        tag(row, there[row % len(there)]["email"], name=f"tag{row // len(there)}") for row in range(count)
+    ]
 
 
 def wrong(kind: Kind, items: Sequence[Item], truth: Sequence[dict[str, Any]]) -> Counter[str]:
@@ -110,7 +122,9 @@ def wrong(kind: Kind, items: Sequence[Item], truth: Sequence[dict[str, Any]]) ->
         return Counter({"duplicates": (shown - meant).total(), "missing": (meant - shown).total()})
     if kind is CONTACTS:
         last = {item.email: item.params["fields[9100]"] for item in items}
-        shown_names = {each["email"]: each["values"].get("9100") for each in truth if each["email"].startswith("new")}
+        shown_names = {
+            each["email"]: each["values"].get("9100") for each in truth if each["email"].startswith("new")
+        }
         found["duplicates"] = sum(each["email"].startswith("new") for each in truth) - len(shown_names)
         found["wrong"] = sum(shown_names.get(email) != name for email, name in last.items())
         return found
@@ -129,7 +143,9 @@ def write_file(kind: Kind, items: Sequence[Item], path: Path) -> None:
         match kind:
             case "activities":
                 out.writerow(["contact_id", "description", "datetime"])
-                out.writerows([item.contact_id, item.params["description"], item.params["datetime"]] for item in items)
+                out.writerows(
+                    [item.contact_id, item.params["description"], item.params["datetime"]] for item in items
+                )
             case "contacts":
                 last = {item.email: item.params["fields[9100]"] for item in items}
                 out.writerow(["email", "list_id", "status", "9100"])
@@ -137,7 +153,12 @@ def write_file(kind: Kind, items: Sequence[Item], path: Path) -> None:
             case _:
                 out.writerow(["email", "tag", "action"])
                 out.writerows(
-                    [item.email, item.params["tagname"], item.operation.name.rpartition("/")[2].removesuffix("tag")] for item in items
+                    [
+                        item.email,
+                        item.params["tagname"],
+                        item.operation.name.rpartition("/")[2].removesuffix("tag"),
+                    ]
+                    for item in items
                 )
 
 
@@ -145,7 +166,9 @@ def rough(kind: Kind, count: int, rate: int) -> bool:
     """The real command; after each kill the same one again."""
     faults = {name: f"{chance}@{_WRITES}" for name, chance in FAULTS.items()}
     switches = {"sync-delay": str(LATE_S), "activity-delay": str(LATE_S)}
-    options = Options(contacts=5 * count, rate_limit=rate, faults=faults, switches=switches, latency_ms=(40.0, 200.0))
+    options = Options(
+        contacts=5 * count, rate_limit=rate, faults=faults, switches=switches, latency_ms=(40.0, 200.0)
+    )
     with tempfile.TemporaryDirectory() as folder, serve(options) as url:
         home, service, file = Path(folder) / "home", Sandbox(url), Path(folder) / "rows.csv"
         assert run(home, service, "sync", "--only", "business", "lists", "list_fields", "contacts").code == 0
@@ -161,13 +184,20 @@ def rough(kind: Kind, count: int, rate: int) -> bool:
         again = run(home, service, *words)
         not_right["sent by a second push"] = service.count - before - requests
         with Outbox(home / "outbox.sqlite") as outbox:
-            sent = [entry for push in outbox.pushes() for entry in outbox.items(push.push_id) if entry.operation is not None]
+            sent = [
+                entry
+                for push in outbox.pushes()
+                for entry in outbox.items(push.push_id)
+                if entry.operation is not None
+            ]
     left = Counter(entry.state.value for entry in sent if not entry.is_done)
     is_right = not any(not_right.values()) and not left and ended.code == again.code == 0
     told = ", ".join(f"{number} {name}" for name, number in not_right.items())
     print(
-        f"{'ok  ' if is_right else 'MISS'} rough {kind}: {told}; {KILLS} kills, {len(sent)} requests meant, {requests} used "
-        f"= {requests / len(sent):.3f} each, left {dict(left)}, exits {ended.code} {again.code}, {seconds:.0f} s "
+        f"{'ok  ' if is_right else 'MISS'} rough {kind}: {told}; {KILLS} kills, {len(sent)} requests meant, "
+        f"{requests} used "
+        f"= {requests / len(sent):.3f} each, left {dict(left)}, exits {ended.code} {again.code}, "
+        f"{seconds:.0f} s "
         f"(load {os.getloadavg()[0]:.1f})",
         flush=True,
     )
@@ -182,7 +212,10 @@ def log(url: str) -> list[dict[str, Any]]:
 
 
 def pace(count: int) -> bool:
-    with tempfile.TemporaryDirectory() as folder, serve(Options(contacts=900, latency_ms=(120.0, 600.0), jitter_ms=(5.0, 20.0))) as url:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serve(Options(contacts=900, latency_ms=(120.0, 600.0), jitter_ms=(5.0, 20.0))) as url,
+    ):
         with Outbox(Path(folder) / "outbox.sqlite") as outbox:
             outbox.enqueue(a_plan(*items_of(CONTACTS, count, [])))
             told = finish(sender(url, Path(folder), "--verify", "sample"))
@@ -193,15 +226,20 @@ def pace(count: int) -> bool:
     used = told["requests"] / count
     is_right = rate >= 0.97 * 15 and used <= 1.10 and not told["drifted"]
     print(
-        f"{'ok  ' if is_right else 'MISS'} pace: {count} contacts, {rate:.2f}/s = {rate / 15:.1%} of the limit, {refused} refused, "
-        f"{used:.3f} requests per row with {told['verified'] + told['drifted']} read back (load {os.getloadavg()[0]:.1f})",
+        f"{'ok  ' if is_right else 'MISS'} pace: {count} contacts, {rate:.2f}/s = {rate / 15:.1%} of the "
+        f"limit, {refused} refused, "
+        f"{used:.3f} requests per row with {told['verified'] + told['drifted']} read back (load "
+        f"{os.getloadavg()[0]:.1f})",
         flush=True,
     )
     return is_right
 
 
 def shared(seconds: float) -> bool:
-    with tempfile.TemporaryDirectory() as folder, serve(Options(contacts=900, latency_ms=(120.0, 600.0), jitter_ms=(5.0, 20.0))) as url:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serve(Options(contacts=900, latency_ms=(120.0, 600.0), jitter_ms=(5.0, 20.0))) as url,
+    ):
         home = Path(folder)
         with Outbox(home / "outbox.sqlite") as outbox:
             outbox.enqueue(a_plan(*items_of(CONTACTS, round(15 * seconds), [])))
@@ -218,7 +256,8 @@ def shared(seconds: float) -> bool:
     share = sum(entry["operation"] == "emailmarketing/synccontact" for entry in both) / len(both)
     is_right: bool = 1 / 3 <= share <= 2 / 3 and refused <= 0.005 * len(both)
     print(
-        f"{'ok  ' if is_right else 'MISS'} shared: {len(both) / (end - begin):.2f}/s together, the push {share:.1%}, "
+        f"{'ok  ' if is_right else 'MISS'} shared: {len(both) / (end - begin):.2f}/s together, the push "
+        f"{share:.1%}, "
         f"the sync {1 - share:.1%}, {refused} refused of {len(both)} (load {os.getloadavg()[0]:.1f})",
         flush=True,
     )
@@ -226,13 +265,19 @@ def shared(seconds: float) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--items", type=int, default=2000)
     parser.add_argument("--rate", type=int, default=150, help="limit of the rough runs, requests a second")
-    parser.add_argument("--only", nargs="+", choices=("rough", "pace", "shared"), default=("rough", "pace", "shared"))
+    parser.add_argument(
+        "--only", nargs="+", choices=("rough", "pace", "shared"), default=("rough", "pace", "shared")
+    )
     chosen = parser.parse_args()
     parts: dict[str, list[Callable[[], bool]]] = {
-        "rough": [lambda kind=kind: rough(kind, chosen.items, chosen.rate) for kind in (ACTIVITIES, CONTACTS, TAGS)],  # type: ignore[misc]
+        "rough": [
+            lambda kind=kind: rough(kind, chosen.items, chosen.rate) for kind in (ACTIVITIES, CONTACTS, TAGS)
+        ],  # type: ignore[misc]
         "pace": [lambda: pace(chosen.items)],
         "shared": [lambda: shared(60.0)],
     }

@@ -4,13 +4,14 @@
         [--rebuild-every 250] [--keep off] [--dagster FOLDER] [--until HH:MM] [--continue]
     python -m tests.benchmarks.bench_years --draw PICTURE.svg before.jsonl after.jsonl
 
-What is real: recording and sealing, loading, the warehouse, a push's outbox, tidying up (`--keep on`), and on every `--every`th night
-planning, models, publishing and what the UI's first page reads of its storage; on every `--rebuild-every`th a rebuild. What stands in:
-responses are made here instead of requested, 2 % of the contacts change each night, a seventh of all timelines and those that changed are
-requested, a campaign a week; nights follow one another at once with dates `--days` apart; and the runs of the UI are copies of one that was
-recorded (`--dagster`: that folder of a home after one `marketing-sync sync`), with their own ids and times. Each night is a line of the
-log; `--continue` goes on behind its last one. No goal: the figures are compared with those of the other runs.
-"""
+What is real: recording and sealing, loading, the warehouse, a push's outbox, tidying up (`--keep on`), and on
+every `--every`th night planning, models, publishing and what the UI's first page reads of its storage; on
+every `--rebuild-every`th a rebuild. What stands in: responses are made here instead of requested, 2 % of the
+contacts change each night, a seventh of all timelines and those that changed are requested, a campaign a
+week; nights follow one another at once with dates `--days` apart; and the runs of the UI are copies of one
+that was recorded (`--dagster`: that folder of a home after one `marketing-sync sync`), with their own ids and
+times. Each night is a line of the log; `--continue` goes on behind its last one. No goal: the figures are
+compared with those of the other runs."""
 
 from __future__ import annotations
 
@@ -73,10 +74,14 @@ class Service:
     def register(self, count: int, now: dt.datetime) -> None:
         for _ in range(count):
             self.latest += 1
-            self.status[self.latest], self.events[self.latest] = 1, [int(now.timestamp()) - self.draw.randrange(86_400)]
+            self.status[self.latest], self.events[self.latest] = (
+                1,
+                [int(now.timestamp()) - self.draw.randrange(86_400)],
+            )
 
     def live(self, days: int, now: dt.datetime) -> list[int]:
-        """So many days: those whose timeline changed. A tenth of a percent a day are new, half as many leave."""
+        """So many days: those whose timeline changed. A tenth of a percent a day are new, half as many
+        leave."""
         people = list(self.status)
         changed = self.draw.sample(people, round(days * _CHANGED * len(people)))
         for contact in changed:
@@ -159,13 +164,23 @@ class Nights:
         """Table by table, as the assets do it."""
         status = self.service.status
         items = [{"id": number, "name": f"List {number}"} for number in range(1, _LISTS + 1)]
-        self._load("lists", [self._ask(lists.GETLISTS, {"lists": {"items": items}}, limit=100_000, page=1)], tables.LISTS)
+        self._load(
+            "lists",
+            [self._ask(lists.GETLISTS, {"lists": {"items": items}}, limit=100_000, page=1)],
+            tables.LISTS,
+        )
         for number in range(1, _LISTS + 1):
             members = [self._contact(contact) for contact in status if contact % _LISTS == number % _LISTS]
-            page = self._ask(contacts.GETCONTACTS, {"contacts": {"items": members}}, listid=number, limit=100_000, page=1)
+            page = self._ask(
+                contacts.GETCONTACTS, {"contacts": {"items": members}}, listid=number, limit=100_000, page=1
+            )
             self._load("contacts", [page], tables.CONTACTS)
         turn = [contact for contact in status if contact % _TURN == self.number % _TURN]
-        self._load("timelines", [self._timeline(contact) for contact in dict.fromkeys([*changed, *turn])], *_TIMELINES)
+        self._load(
+            "timelines",
+            [self._timeline(contact) for contact in dict.fromkeys([*changed, *turn])],
+            *_TIMELINES,
+        )
         listed, *stats = self._campaigns()
         self._load("campaigns", [listed], tables.CAMPAIGNS)
         self._load("campaign_stats", stats, *_STATS)
@@ -175,8 +190,13 @@ class Nights:
 
     def _load(self, asset: str, responses: list[Response], *filled: tables.Table) -> None:
         at = self.now + dt.timedelta(milliseconds=70 * self._requests + 1)
-        ids, names = tuple(response.request_id for response in responses), tuple(table.name for table in filled)
-        self.warehouse.apply(Load("main", asset, names, ids, "UTC", logged_at=at, due_at=at + dt.timedelta(days=1)), responses)
+        ids, names = (
+            tuple(response.request_id for response in responses),
+            tuple(table.name for table in filled),
+        )
+        self.warehouse.apply(
+            Load("main", asset, names, ids, "UTC", logged_at=at, due_at=at + dt.timedelta(days=1)), responses
+        )
 
     def _contact(self, contact: int) -> dict[str, str]:
         return {
@@ -191,31 +211,59 @@ class Nights:
     def _timeline(self, contact: int) -> Response:
         details = [{"key": "subject", "label": "Subject", "value": f"Offer {contact % 100}"}]
         events = [
-            {"key": "email-campaign-sent", "snippet": f"Campaign {at % 100} was sent", "timestamp": at, "datetime": "-", "details": details}
+            {
+                "key": "email-campaign-sent",
+                "snippet": f"Campaign {at % 100} was sent",
+                "timestamp": at,
+                "datetime": "-",
+                "details": details,
+            }
             for at in self.service.events[contact][-_SHOWN:]
         ]
         empty = {"data": [], "count": 0}
-        data = {"id": contact, "timeline": {"data": events, "count": len(events), "total": len(events)}, "utm": empty, "automated": empty}
+        data = {
+            "id": contact,
+            "timeline": {"data": events, "count": len(events), "total": len(events)},
+            "utm": empty,
+            "automated": empty,
+        }
         return self._ask(contacts.TIMELINE, data, id=contact, include="utm,automated")
 
     def _campaigns(self) -> Iterator[Response]:
         sent = self.service.campaigns
         items = [
-            {"id": number, "name": f"Campaign {number}", "type": "standard", "send_date": f"{at:%m/%d/%Y %I:%M %p}"}
+            {
+                "id": number,
+                "name": f"Campaign {number}",
+                "type": "standard",
+                "send_date": f"{at:%m/%d/%Y %I:%M %p}",
+            }
             for number, at in sent.items()
         ]
-        yield self._ask(campaigns.CAMPAIGNS, {"campaigns": {"items": items}}, filter="all", limit=100_000, page=1)
+        yield self._ask(
+            campaigns.CAMPAIGNS, {"campaigns": {"items": items}}, filter="all", limit=100_000, page=1
+        )
         for number in [number for number, at in sent.items() if self.now - at < dt.timedelta(days=30)]:
             age = (self.now - sent[number]).days
-            clicks = [{"url": f"https://shop.example.com/{n}", "clicks": 50 + age, "clickers": 20 + age} for n in range(4)]
-            payload = {"campaign": {"stats": {"open": f"{400 + 9 * age} (20%)", "unopen": f"{1600 - 9 * age} (80%)"}, "clicks": clicks}}
+            clicks = [
+                {"url": f"https://shop.example.com/{n}", "clicks": 50 + age, "clickers": 20 + age}
+                for n in range(4)
+            ]
+            payload = {
+                "campaign": {
+                    "stats": {"open": f"{400 + 9 * age} (20%)", "unopen": f"{1600 - 9 * age} (80%)"},
+                    "clicks": clicks,
+                }
+            }
             yield self._ask(campaigns.STATS, payload, id=number, type="standard")
 
     def _ask(self, operation: Operation, data: Any, **params: Any) -> Response:
         self._requests += 1
         at = self.now + dt.timedelta(milliseconds=70 * self._requests)
         limit = {"limit": "15", "requests": str(self._requests % 15)}
-        body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}, "rate-limit": limit}).encode()
+        body = json.dumps(
+            {"response": {"header": {"status": "ok"}, "data": data}, "rate-limit": limit}
+        ).encode()
         call = operation.bind(**params)
         self.archive.record(Exchange(id_at(at), "main", call, at, 3, 120, 200, Outcome.OK, None, body))
         return Response(id_at(at), "main", call, at, body)
@@ -226,7 +274,9 @@ class Nights:
         """A nightly push of a tenth of the contacts, of which few have anything to send."""
         count = len(self.service.status) // 10
         with Outbox(outbox_path(self.home), clock=self.now.timestamp) as outbox:
-            outbox.enqueue(a_plan(*(tag(row, name=f"n{self.number}") for row in range(2, 7)), idle=range(7, count)))
+            outbox.enqueue(
+                a_plan(*(tag(row, name=f"n{self.number}") for row in range(2, 7)), idle=range(7, count))
+            )
             for entry in outbox.open("main"):
                 outbox.claim(entry.item_id)
                 for state in (State.APPLIED, State.VERIFIED):
@@ -237,7 +287,10 @@ class Nights:
             export_writebacks(self.warehouse, self.home)
 
     def _tidy(self, keep: Kept) -> None:
-        with closing(Archive(self.home / "archive")) as archive, Warehouse(self.home, archive).writing() as connection:
+        with (
+            closing(Archive(self.home / "archive")) as archive,
+            Warehouse(self.home, archive).writing() as connection,
+        ):
             let_go(connection, keep, self.now)
             note_sizes(connection, self.home, self.now)
         compact(self.home, keep, self.now)
@@ -248,7 +301,9 @@ class Nights:
         path = self.home / "warehouse.duckdb"
         with self.timed("planning"), closing(Archive(self.home / "archive")) as archive:
             rules = Rules(dt.timedelta(days=_TURN))
-            Planner(Warehouse(self.home, archive), "main", rules, {TIMELINES}, lambda: None, lambda: self.now).contacts()
+            Planner(
+                Warehouse(self.home, archive), "main", rules, {TIMELINES}, lambda: None, lambda: self.now
+            ).contacts()
         with self.timed("models"):
             report = build(path)
             assert not report.problem, report.problem
@@ -269,7 +324,9 @@ class Runs:
             shutil.copytree(recorded / "history", folder / "history", dirs_exist_ok=True)
         os.environ["DAGSTER_HOME"] = str(folder)
         with closing(sqlite3.connect(recorded / "history" / "runs.db")) as db:
-            (self._old, self._created), *_ = db.execute("select run_id, create_timestamp from runs").fetchall()
+            (self._old, self._created), *_ = db.execute(
+                "select run_id, create_timestamp from runs"
+            ).fetchall()
         self._recorded = recorded / "history"
         with self._template("runs.db") as db:
             self._last = int(db.execute("select max(id) from runs").fetchone()[0])
@@ -284,14 +341,22 @@ class Runs:
         target = self._index.with_name(f"{new}.db")
         shutil.copyfile(self._recorded / "runs" / f"{self._old}.db", target)
         with closing(sqlite3.connect(target)) as db, db:
-            db.execute("update event_logs set run_id = ?, event = replace(event, ?, ?), timestamp = ?", [new, self._old, new, moment])
+            db.execute(
+                "update event_logs set run_id = ?, event = replace(event, ?, ?), timestamp = ?",
+                [new, self._old, new, moment],
+            )
         self.count()
         self._copy(
             "runs.db",
             self._runs,
             ("runs", "run_tags"),
             new,
-            {"create_timestamp": moment, "update_timestamp": moment, "start_time": now.timestamp(), "end_time": now.timestamp() + 60},
+            {
+                "create_timestamp": moment,
+                "update_timestamp": moment,
+                "start_time": now.timestamp(),
+                "end_time": now.timestamp() + 60,
+            },
         )
         self._copy(
             "runs/index.db",
@@ -304,7 +369,9 @@ class Runs:
     def count(self) -> None:
         self._last += 1
 
-    def _copy(self, name: str, target: Path, names: tuple[str, ...], new: str, moments: dict[str, Any]) -> None:
+    def _copy(
+        self, name: str, target: Path, names: tuple[str, ...], new: str, moments: dict[str, Any]
+    ) -> None:
         """The recorded run's rows as another's; ids of events are moved alike in all tables."""
         shift = self._last * 100_000
         with self._template(name) as source, closing(sqlite3.connect(target)) as db, db:
@@ -323,7 +390,9 @@ class Runs:
                             "materialization_event_storage_id",
                         ):
                             values[column] = value + shift
-                    values |= {column: moment for column, moment in moments.items() if values.get(column) is not None}
+                    values |= {
+                        column: moment for column, moment in moments.items() if values.get(column) is not None
+                    }
                     given.append(tuple(values.values()))
                 db.executemany(f"insert into {table} values ({', '.join('?' * len(columns))})", given)
 
@@ -347,12 +416,16 @@ def draw(picture: Path, logs: list[Path]) -> None:
             if line["sizes"]:
                 found["whole home, MB"] = sum(line["sizes"].values()) / 1e6
                 found["Parquet files"] = line["files"]
-            found |= {f"{_TIMES[name]}, s": seconds for name, seconds in line["took"].items() if name in _TIMES}
+            found |= {
+                f"{_TIMES[name]}, s": seconds for name, seconds in line["took"].items() if name in _TIMES
+            }
             for name, value in found.items():
                 curves.setdefault(name, {}).setdefault(log.stem, []).append((line["day"], value))
     names = sorted(curves, key=lambda name: (", s" in name, name != "whole home, MB", name))
     picture.write_text(_svg([(name, curves[name]) for name in names]))
-    print(f"| | {' | '.join(f'{log.stem}: first, middle, last' for log in logs)} |\n|---|{'---|' * len(logs)}")
+    print(
+        f"| | {' | '.join(f'{log.stem}: first, middle, last' for log in logs)} |\n|---|{'---|' * len(logs)}"
+    )
     for name in names:
         cells = (curves[name].get(log.stem, []) for log in logs)
         print(f"| {name} | {' | '.join(_ends(points) for points in cells)} |")
@@ -390,7 +463,10 @@ def _ends(points: list[tuple[int, float]]) -> str:
 def _svg(charts: list[tuple[str, dict[str, list[tuple[int, float]]]]]) -> str:
     rows_needed = -(-len(charts) // _PER_ROW)
     width, height = _PER_ROW * (_W + 40), rows_needed * (_H + 60) + 30
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="11">']
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+        'font-size="11">'
+    ]
     parts.append(f'<rect width="{width}" height="{height}" fill="white"/>')
     colors = dict(zip(charts[0][1], _COLORS, strict=False))
     for place, (label, color) in enumerate(colors.items()):
@@ -401,15 +477,23 @@ def _svg(charts: list[tuple[str, dict[str, list[tuple[int, float]]]]]) -> str:
         most_y = max(point[1] for points in lines.values() for point in points) or 1
         parts.append(f'<text x="{x}" y="{y - 8}">{name}: up to {most_y:,.4g}</text>')
         parts.append(f'<path d="M{x} {y}v{_H}h{_W}" fill="none" stroke="#999"/>')
-        parts.append(f'<text x="{x + _W}" y="{y + _H + 13}" text-anchor="end" fill="#666">day {most_x:,}</text>')
+        parts.append(
+            f'<text x="{x + _W}" y="{y + _H + 13}" text-anchor="end" fill="#666">day {most_x:,}</text>'
+        )
         for label, points in lines.items():
-            path = " ".join(f"{x + _W * night / most_x:.1f},{y + _H - _H * value / most_y:.1f}" for night, value in points)
-            parts.append(f'<polyline points="{path}" fill="none" stroke="{colors[label]}" stroke-width="1.3"/>')
+            path = " ".join(
+                f"{x + _W * night / most_x:.1f},{y + _H - _H * value / most_y:.1f}" for night, value in points
+            )
+            parts.append(
+                f'<polyline points="{path}" fill="none" stroke="{colors[label]}" stroke-width="1.3"/>'
+            )
     return "\n".join([*parts, "</svg>\n"])
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--home", type=Path, default=Path("years"))
     parser.add_argument("--log", type=Path, default=Path("years.jsonl"))
     parser.add_argument("--contacts", type=int, default=2_000)
@@ -436,7 +520,9 @@ def main() -> int:
     nights.go_on_behind(done)
     with chosen.log.open("a" if done else "w") as log:
         for number in range(done + 1, chosen.nights + 1):
-            found = nights.night(is_measured=number % chosen.every == 0, is_rebuilt=number % chosen.rebuild_every == 0)
+            found = nights.night(
+                is_measured=number % chosen.every == 0, is_rebuilt=number % chosen.rebuild_every == 0
+            )
             log.write(json.dumps(found) + "\n")
             log.flush()
             if chosen.until and f"{dt.datetime.now():%H:%M}" >= chosen.until:

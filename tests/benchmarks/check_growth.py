@@ -1,13 +1,14 @@
-"""Nights over lists whose every coming and going is known: the marts say what happened, and no observed day changes afterwards.
+"""Nights over lists whose every coming and going is known: the marts say what happened, and no observed day
+changes afterwards.
 
     python -m tests.benchmarks.check_growth [--seeds 5] [--nights 10]
 
-A made-up service is read night after night through archive, loading and models, with a ledger of what was done to it beside. Between two
-readings people register, appear with registration dates of long ago, move with their id or get a new one, are merged, deleted, added
-again, unsubscribe, bounce, and come and go unseen; lists appear and are deleted. Nights are missing, a listing breaks off, a day is read
-twice, the account changes its time zone, and at the end the warehouse is rebuilt. Goals: 0 figures that differ from the ledger, 0 days
-that changed after they were observed.
-"""
+A made-up service is read night after night through archive, loading and models, with a ledger of what was
+done to it beside. Between two readings people register, appear with registration dates of long ago, move with
+their id or get a new one, are merged, deleted, added again, unsubscribe, bounce, and come and go unseen;
+lists appear and are deleted. Nights are missing, a listing breaks off, a day is read twice, the account
+changes its time zone, and at the end the warehouse is rebuilt. Goals: 0 figures that differ from the ledger,
+0 days that changed after they were observed."""
 
 from __future__ import annotations
 
@@ -35,8 +36,22 @@ from warehouse.models import ModelSettings, Status, build
 from warehouse.rebuild import rebuild
 
 #: Columns of the marts that the ledger knows.
-FLOWS = ("joined_count", "moved_in_count", "left_count", "moved_out_count", "unsubscribed_count", "bounced_count")
-_MODELS = ("history_contacts", "int_accounts", "int_account_zones", "int_lists_read", "list_growth_daily", "account_daily")
+FLOWS = (
+    "joined_count",
+    "moved_in_count",
+    "left_count",
+    "moved_out_count",
+    "unsubscribed_count",
+    "bounced_count",
+)
+_MODELS = (
+    "history_contacts",
+    "int_accounts",
+    "int_account_zones",
+    "int_lists_read",
+    "list_growth_daily",
+    "account_daily",
+)
 _ACCOUNT = ("member_count", "active_member_count", *FLOWS[:4], "list_days_covered")
 _ZONES = ("Europe/Berlin", "America/New_York", "Asia/Tokyo")
 _DAY = dt.timedelta(days=1)
@@ -89,7 +104,12 @@ class Service:
     def elsewhere(self, list_id: int, email: str) -> int | None:
         """Another list, on which the address is not."""
         return next(
-            (one for one, members in self.lists.items() if one != list_id and all(m.email != email for m in members.values())), None
+            (
+                one
+                for one, members in self.lists.items()
+                if one != list_id and all(m.email != email for m in members.values())
+            ),
+            None,
         )
 
     def put(self, list_id: int, member: Member, column: str = "") -> None:
@@ -194,7 +214,8 @@ class Service:
         del self.lists[list_id]
 
     def live(self, actions: int, *, calm: int = 0) -> None:
-        """So many things happen; to the list `calm` none that a listing which breaks off would show by halves."""
+        """So many things happen; to the list `calm` none that a listing which breaks off would show by
+        halves."""
         simple = (self.register, self.register_late, self.delete, self.unsubscribe)
         every = (
             *simple,
@@ -226,10 +247,13 @@ class Nights:
         return self.service.now.astimezone(ZoneInfo(self.zone)).date()
 
     def read(self, broken: int = 0) -> None:
-        """One night: every list is listed, the one that is `broken` to its half; models, ledger, comparison."""
+        """One night: every list is listed, the one that is `broken` to its half; models, ledger,
+        comparison."""
         minutes = (self.service.now - START).total_seconds() / 60
         listing = self.home.answer(
-            lists.GETLISTS, {"lists": {"items": [{"id": one, "name": f"L{one}"} for one in self.service.lists]}}, minutes
+            lists.GETLISTS,
+            {"lists": {"items": [{"id": one, "name": f"L{one}"} for one in self.service.lists]}},
+            minutes,
         )
         self._load(listing, tables.LISTS)
         delivered = {}
@@ -237,7 +261,9 @@ class Nights:
             some = [*members.values()][:: 2 if list_id == broken else 1]
             delivered[list_id] = {member.contact_id for member in some}
             items = [self._item(member) for member in some]
-            answer = self.home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, minutes + number / 10, listid=list_id)
+            answer = self.home.answer(
+                contacts.GETCONTACTS, {"contacts": {"items": items}}, minutes + number / 10, listid=list_id
+            )
             self._load(answer, tables.CONTACTS, is_complete=list_id != broken)
         self._write_down(delivered, broken)
         self.compare()
@@ -259,7 +285,9 @@ class Nights:
         waiting: list[Entry] = []
         flows: dict[int, Counter[str]] = defaultdict(Counter)
         for entry in self.service.ledger:
-            is_shown = entry.list_id != broken or (entry.column != "left_count" and entry.contact_id in delivered[broken])
+            is_shown = entry.list_id != broken or (
+                entry.column != "left_count" and entry.contact_id in delivered[broken]
+            )
             if is_shown:
                 flows[entry.list_id][entry.column] += 1
             else:
@@ -268,7 +296,9 @@ class Nights:
         if not waiting:
             self.service.touched.clear()
         for list_id in {*self.sizes, *self.service.lists}:
-            self._row(list_id, flows[list_id], is_complete=list_id != broken and list_id in self.service.lists)
+            self._row(
+                list_id, flows[list_id], is_complete=list_id != broken and list_id in self.service.lists
+            )
 
     def _row(self, list_id: int, flows: Counter[str], *, is_complete: bool) -> None:
         members = self.service.lists.get(list_id, {}).values()
@@ -282,20 +312,31 @@ class Nights:
             row["joined_count"] = None  # by registration: not the ledger's business
             self.sizes[list_id] = (len(members), active)
         before = self.sizes.get(list_id, (0, 0))[0]
-        size = before + flows["joined_count"] + flows["moved_in_count"] - flows["left_count"] - flows["moved_out_count"]
+        size = (
+            before
+            + flows["joined_count"]
+            + flows["moved_in_count"]
+            - flows["left_count"]
+            - flows["moved_out_count"]
+        )
         if (is_complete or list_id not in self.service.lists) and size != len(members):
-            self.differences.append(f"the ledger has {size} members of list {list_id}, the service {len(members)}")
+            self.differences.append(
+                f"the ledger has {size} members of list {list_id}, the service {len(members)}"
+            )
         row["size"] = size
         row["active_size"] = active if is_complete or list_id not in self.service.lists else None
         self.sizes[list_id] = (size, active)
         if is_complete and self.read_on.get(list_id) != self.today:
-            row["days_covered"] = (self.today - self.read_on[list_id]).days if list_id in self.read_on else None
+            row["days_covered"] = (
+                (self.today - self.read_on[list_id]).days if list_id in self.read_on else None
+            )
             self.read_on[list_id] = self.today
 
     # -- comparing
 
     def compare(self) -> None:
-        """Build the models; what they say is what the ledger says, and of days that are over what they said before."""
+        """Build the models; what they say is what the ledger says, and of days that are over what they said
+        before."""
         self.build(*(_MODELS if self.seen else selected("+account_daily")))
         marts = self.marts()
         for key, row in self.truth.items():
@@ -305,7 +346,9 @@ class Nights:
                 for name, value in row.items()
                 if value != found.get(name) and (value or not _may_lack(name, row))
             }
-            if wrong and not (key not in marts["list_growth_daily"] and not any(row[name] for name in (*FLOWS, "size"))):
+            if wrong and not (
+                key not in marts["list_growth_daily"] and not any(row[name] for name in (*FLOWS, "size"))
+            ):
                 self.differences.append(f"{self.today}: list {key[0]} on {key[1]}: {wrong} (found, true)")
         for day in {day for _, day in self.truth}:
             rows = [row for (_, other), row in self.truth.items() if other == day]
@@ -325,9 +368,15 @@ class Nights:
                     if (now := marts[name].get(key)) != row:
                         self.changed += 1
                         self.differences.append(f"{self.today}: {name} {key} is {now}, was {row} on {then}")
-                if unknown := [key for key in marts[name].keys() - rows.keys() if key[1] < then and key[0] in {one for one, _ in rows}]:
+                if unknown := [
+                    key
+                    for key in marts[name].keys() - rows.keys()
+                    if key[1] < then and key[0] in {one for one, _ in rows}
+                ]:
                     self.changed += 1
-                    self.differences.append(f"{self.today}: {name} has days that were not there on {then}: {unknown[:3]}")
+                    self.differences.append(
+                        f"{self.today}: {name} has days that were not there on {then}: {unknown[:3]}"
+                    )
 
     def build(self, *select: str) -> None:
         """These models, with the account's time zone as the settings say."""
@@ -341,7 +390,8 @@ class Nights:
         with duckdb.connect(str(self.home.warehouse.path), read_only=True) as connection:
             growth = connection.sql("select * exclude (account, list_name) from marts.list_growth_daily")
             account = connection.sql(
-                f"select account, day_on, {', '.join(_ACCOUNT)} from marts.account_daily where member_count is not null"
+                f"select account, day_on, {', '.join(_ACCOUNT)} from marts.account_daily where "
+                "member_count is not null"
             )
             return {"list_growth_daily": _by_day(growth), "account_daily": _by_day(account)}
 
@@ -381,7 +431,11 @@ def lived(folder: Path, seed: int, nights: int = 10) -> Nights:
     before = found.marts()
     rebuild(folder, archive=found.home.archive)
     found.build(*_MODELS)  # with their tests
-    found.differences += [f"a rebuilt warehouse says otherwise: {name}" for name, rows in found.marts().items() if rows != before[name]]
+    found.differences += [
+        f"a rebuilt warehouse says otherwise: {name}"
+        for name, rows in found.marts().items()
+        if rows != before[name]
+    ]
     found.home.close()
     return found
 
@@ -398,7 +452,10 @@ def main() -> int:
         differences += len(found.differences)
         for line in found.differences[:20]:
             print(f"  differs: {line}")
-        print(f"seed {seed}: {found.observed:,} rows of days that were over compared, {found.changed} changed after they were observed")
+        print(
+            f"seed {seed}: {found.observed:,} rows of days that were over compared, {found.changed} changed "
+            "after they were observed"
+        )
     print(f"growth: {differences} differences (goal 0), {time.monotonic() - began:.0f} s")
     return bool(differences)
 

@@ -1,10 +1,10 @@
-"""What the readers of single values make of generated texts, against the oracle of `tests.marketing_api.records.spellings`.
+"""What the readers of single values make of generated texts, against the oracle of
+`tests.marketing_api.records.spellings`.
 
     python -m tests.benchmarks.check_readers [--texts 200000] [--seed 1] [--reader NAME …]
 
-Goals: of every reader's texts (spellings of a meaning, near misses, changed and random ones) none is read as what it does not say,
-no spelling is refused, and nothing but a ValueError is raised.
-"""
+Goals: of every reader's texts (spellings of a meaning, near misses, changed and random ones) none is read as
+what it does not say, no spelling is refused, and nothing but a ValueError is raised."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _SHOWN = 5
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--texts", type=int, default=200_000, help="for each reader")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--reader", nargs="+", choices=list(READERS), default=list(READERS))
@@ -27,7 +29,11 @@ def main() -> int:
     for name in chosen.reader:
         began = time.monotonic()
         faults = list(check(READERS[name], chosen.texts, chosen.seed))
-        print(f"{name}: {chosen.texts:,} texts, {len(faults)} faults (goal 0), {time.monotonic() - began:.0f} s", flush=True)
+        print(
+            f"{name}: {chosen.texts:,} texts, {len(faults)} faults (goal 0), "
+            f"{time.monotonic() - began:.0f} s",
+            flush=True,
+        )
         for line in faults[:_SHOWN]:
             print(f"  {line}")
         found += len(faults)

@@ -2,10 +2,9 @@
 
     python -m tests.benchmarks.check_trends [--contacts 600] [--nights 31]
 
-Goals: no day on which messages sent, opened, bounced, clicks, unsubscriptions, and contacts that came and went differ from
-what happened in the sandbox; no mart that differs from one made anew after all these nights. Two nights are left out on purpose: their
-days stand together on the night after them.
-"""
+Goals: no day on which messages sent, opened, bounced, clicks, unsubscriptions, and contacts that came and
+went differ from what happened in the sandbox; no mart that differs from one made anew after all these nights.
+Two nights are left out on purpose: their days stand together on the night after them."""
 
 from __future__ import annotations
 
@@ -37,7 +36,9 @@ START = dt.datetime(2026, 2, 10, 23, 59, 30, tzinfo=ZONE)
 _LEFT_OUT = (12, 13)
 _MOST_OPENINGS = 0.95
 #: The sandbox's word → what `marts.campaign_daily` calls it.
-_CHANGES = {name: f"{name}_change" for name in ("sent", "opened", "bounced", "unsubscribed")} | {"clicks": "click_change"}
+_CHANGES = {name: f"{name}_change" for name in ("sent", "opened", "bounced", "unsubscribed")} | {
+    "clicks": "click_change"
+}
 
 Day = dict[str, Any]
 
@@ -53,9 +54,21 @@ class Lived:
 
 
 def lived(home: Path, contacts: int, nights: int) -> Lived:
-    """Let the sandbox live and read it. The models of what changes over time are built every night, the others at the end."""
+    """Let the sandbox live and read it. The models of what changes over time are built every night, the
+    others at the end."""
     now = f"{START.astimezone(dt.UTC):%Y-%m-%dT%H:%M:%S}"
-    options = ("--contacts", str(contacts), "--rate-limit", "0", "--now", now, "--timezone", str(ZONE), "--show-timezone", "on")
+    options = (
+        "--contacts",
+        str(contacts),
+        "--rate-limit",
+        "0",
+        "--now",
+        now,
+        "--timezone",
+        str(ZONE),
+        "--show-timezone",
+        "on",
+    )
     with spawn(*options) as url, DatedNights(home, url, ZONE) as reading:
         asked = []
         for number in range(nights):
@@ -71,7 +84,12 @@ def lived(home: Path, contacts: int, nights: int) -> Lived:
         _build(reading.path)
         state = reading.control("state")
     account = _account(contacts, nights)
-    return Lived(reading.path, list(days_of(account, nights)), state | {"mails": mails_of(account.world, account.world.now())}, asked)
+    return Lived(
+        reading.path,
+        list(days_of(account, nights)),
+        state | {"mails": mails_of(account.world, account.world.now())},
+        asked,
+    )
 
 
 def _account(contacts: int, nights: int) -> Tenant:
@@ -117,7 +135,10 @@ def differences(found: Lived) -> Iterator[str]:
 
 def _changes(connection: duckdb.DuckDBPyConnection, days: list[Day], asked: list[dt.date]) -> Iterator[str]:
     sums = ", ".join(f"sum({column})" for column in _CHANGES.values())
-    sql = f"select observed_on, max(days_covered), {sums} from marts.campaign_daily group by observed_on order by observed_on"
+    sql = (
+        f"select observed_on, max(days_covered), {sums} from marts.campaign_daily group by observed_on "
+        "order by observed_on"
+    )
     found = {day: (covered, values) for day, covered, *values in connection.execute(sql).fetchall()}
     if sorted(found) != asked:
         yield f"campaign_daily has the days {sorted(found)}, asked were {asked}"
@@ -142,12 +163,19 @@ def kept(path: Path) -> Iterator[str]:
 
 
 def _marts(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
-    names = connection.execute("select table_name from duckdb_tables() where schema_name = 'marts'").fetchall()
+    names = connection.execute(
+        "select table_name from duckdb_tables() where schema_name = 'marts'"
+    ).fetchall()
     return {name: connection.execute(f"from marts.{name} order by all").fetchall() for (name,) in names}
 
 
 def _totals(connection: duckdb.DuckDBPyConnection, mails: dict[str, int]) -> Iterator[str]:
-    columns = {"sent": "sent_count", "opened": "opened_count", "bounced": "bounced_count", "unsubscribed": "unsubscribed_count"}
+    columns = {
+        "sent": "sent_count",
+        "opened": "opened_count",
+        "bounced": "bounced_count",
+        "unsubscribed": "unsubscribed_count",
+    }
     columns["clicks"] = "click_count"
     row = connection.execute(
         f"select {', '.join(f'sum({column})' for column in columns.values())} from marts.campaign_performance"
@@ -159,7 +187,9 @@ def _totals(connection: duckdb.DuckDBPyConnection, mails: dict[str, int]) -> Ite
 
 def _sendings(connection: duckdb.DuckDBPyConnection, days: list[Day]) -> Iterator[str]:
     """The days on which campaigns went out follow from timelines."""
-    rows = connection.execute("select sent_at::date, campaign_id from marts.campaign_performance where type = 'standard'").fetchall()
+    rows = connection.execute(
+        "select sent_at::date, campaign_id from marts.campaign_performance where type = 'standard'"
+    ).fetchall()
     for one in days:
         sent = sorted(campaign_id for day, campaign_id in rows if str(day) == one["day"])
         if sent != sorted(one["campaigns_sent"]):
@@ -168,11 +198,16 @@ def _sendings(connection: duckdb.DuckDBPyConnection, days: list[Day]) -> Iterato
 
 def _openings(connection: duckdb.DuckDBPyConnection, days: list[Day]) -> Iterator[str]:
     """Timelines were read once, at the end: contacts that are gone by then lack, and nothing else."""
-    sql = "select opened_at::date, count(*) from marts.contact_campaign where opened_at is not null group by all"
+    sql = (
+        "select opened_at::date, count(*) from marts.contact_campaign where opened_at is not null "
+        "group by all"
+    )
     opened = {str(day): count for day, count in connection.execute(sql).fetchall()}
     told, true = sum(opened.get(one["day"], 0) for one in days), sum(one["opened"] for one in days)
     yield from (
-        f"{one['day']}: {opened[one['day']]} openings, not {one['opened']}" for one in days if opened.get(one["day"], 0) > one["opened"]
+        f"{one['day']}: {opened[one['day']]} openings, not {one['opened']}"
+        for one in days
+        if opened.get(one["day"], 0) > one["opened"]
     )
     if told < _MOST_OPENINGS * true:
         yield f"timelines tell {told} openings of {true}"
@@ -180,7 +215,10 @@ def _openings(connection: duckdb.DuckDBPyConnection, days: list[Day]) -> Iterato
 
 def _lists(connection: duckdb.DuckDBPyConnection, found: Lived) -> Iterator[str]:
     """Contacts came and left on the night that saw it."""
-    sql = "select day_on, sum(joined_count), sum(left_count), sum(size) from marts.list_growth_daily group by day_on"
+    sql = (
+        "select day_on, sum(joined_count), sum(left_count), sum(size) from marts.list_growth_daily "
+        "group by day_on"
+    )
     growth = {day: values for day, *values in connection.execute(sql).fetchall()}
     for day, span in spans(found.days, found.asked):
         for name, word, number in (("joined", "registered", 0), ("left", "deleted", 1)):
@@ -199,8 +237,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         night = lived(Path(folder), arguments.contacts, arguments.nights)
         found = [*differences(night), *kept(night.path)]
-    moved = {name: sum(day[name] for day in night.days) for name in ("sent", "opened", "clicks", "unsubscribed", "registered", "deleted")}
-    print(f"{len(night.asked)} nights of {len(night.days)} days: {', '.join(f'{value:,} {name}' for name, value in moved.items())}")
+    moved = {
+        name: sum(day[name] for day in night.days)
+        for name in ("sent", "opened", "clicks", "unsubscribed", "registered", "deleted")
+    }
+    print(
+        f"{len(night.asked)} nights of {len(night.days)} days: "
+        f"{', '.join(f'{value:,} {name}' for name, value in moved.items())}"
+    )
     for line in found:
         print(f"  differs: {line}")
     print(f"trends: {len(found)} differences (goal 0), {time.monotonic() - began:.0f} s")

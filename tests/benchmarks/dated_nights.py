@@ -1,8 +1,8 @@
 """Nights over a sandbox whose clock is moved on by hand, as they would be on days to come.
 
-The client stamps requests with the real time, and daily totals go by that day. So this asks the sandbox directly and archives and
-loads the answers under the sandbox's own time. Not here: what is done with the tables (`check_trends`).
-"""
+The client stamps requests with the real time, and daily totals go by that day. So this asks the sandbox
+directly and archives and loads the answers under the sandbox's own time. Not here: what is done with the
+tables (`check_trends`)."""
 
 from __future__ import annotations
 
@@ -73,11 +73,15 @@ class DatedNights:
     def timelines(self) -> None:
         """Read every contact's timeline."""
         rows = self._current("contacts", "distinct contact_id")
-        answers = [self._ask(contacts.TIMELINE, id=row["contact_id"], include="utm,automated") for row in rows]
+        answers = [
+            self._ask(contacts.TIMELINE, id=row["contact_id"], include="utm,automated") for row in rows
+        ]
         self._load(answers, tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMATIONS)
 
     def _current(self, table: str, columns: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._warehouse.read(f"select {columns} from source.{table} where _deleted_at is null").to_pylist()
+        found: list[dict[str, Any]] = self._warehouse.read(
+            f"select {columns} from source.{table} where _deleted_at is null"
+        ).to_pylist()
         return found
 
     def _reputation(self) -> None:
@@ -86,7 +90,11 @@ class DatedNights:
         days = {"from": first, "to": last}
         scope = {"from_on": str(first), "to_on": str(last)}
         self._load([self._ask(reputation.DIRECT, filter="date", **days)], tables.DIRECT_REVIEWS, scope=scope)
-        self._load([self._ask(reputation.ONLINE, channels="all")], tables.ONLINE_REVIEWS, tables.ONLINE_REVIEW_CHANNELS)
+        self._load(
+            [self._ask(reputation.ONLINE, channels="all")],
+            tables.ONLINE_REVIEWS,
+            tables.ONLINE_REVIEW_CHANNELS,
+        )
         mentions = self._ask(reputation.SENTIMENT, filter="all", channels="all", **days)
         self._load([mentions], tables.SENTIMENT_MENTIONS, tables.SENTIMENT_TOTALS, scope=scope)
         stats = (tables.REVIEW_STATS, tables.SOCIAL_MEDIA_STATS, tables.FEEDBACK_VIEWS)
@@ -98,11 +106,24 @@ class DatedNights:
         reply = self._http.get(url, params={**question.params, "key": DEFAULT_KEY}, timeout=60)
         answer = Response(new_request_id(), "main", question, self._at, reply.content)
         self._archive.record(
-            Exchange(answer.request_id, "main", question, self._at, 0, 1, reply.status_code, Outcome.OK, None, reply.content)
+            Exchange(
+                answer.request_id,
+                "main",
+                question,
+                self._at,
+                0,
+                1,
+                reply.status_code,
+                Outcome.OK,
+                None,
+                reply.content,
+            )
         )
         return answer
 
     def _load(self, answers: Iterable[Response], *filled: Table, scope: dict[str, str] | None = None) -> None:
         ids = tuple(answer.request_id for answer in answers)
         names = tuple(table.name for table in filled)
-        self._warehouse.apply(Load("main", names[0], names, ids, str(self._zone), scope=scope or {}, logged_at=self._at))
+        self._warehouse.apply(
+            Load("main", names[0], names, ids, str(self._zone), scope=scope or {}, logged_at=self._at)
+        )

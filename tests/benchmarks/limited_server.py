@@ -1,4 +1,5 @@
-"""A bare HTTP server that does nothing but count requests against a limit: what pacing and the client are measured against.
+"""A bare HTTP server that does nothing but count requests against a limit: what pacing and the client are
+measured against.
 
     python -m tests.benchmarks.limited_server --limit 15 --windows fixed
 
@@ -80,18 +81,37 @@ class Counter:
         }
         rate |= {"reset": math.ceil(told.reset or 0), "after": told.after}
         header = {"status": "error" if told.reached else "ok", "dataType": "array"}
-        data = {"errorCode": 429, "errorMessage": "slow down"} if told.reached else {"business": {"businessName": "Harbor"}}
+        data = (
+            {"errorCode": 429, "errorMessage": "slow down"}
+            if told.reached
+            else {"business": {"businessName": "Harbor"}}
+        )
         body = json.dumps({"response": {"header": header, "data": data}, "rate-limit": rate}).encode()
         status = b"429 Too Many Requests" if told.reached else b"200 OK"
-        return b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (status, len(body), body)
+        return b"HTTP/1.1 %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (
+            status,
+            len(body),
+            body,
+        )
 
 
 async def _serve(counter: Counter) -> None:
-    server = await asyncio.get_running_loop().create_server(lambda: _Connection(counter.receive), "127.0.0.1", 0, backlog=512)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: _Connection(counter.receive), "127.0.0.1", 0, backlog=512
+    )
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/1", flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     server.close()
-    print(json.dumps({"accepted": counter.accepted, "refused": counter.refused, "seconds": counter.last_at - counter.first_at}), flush=True)
+    print(
+        json.dumps(
+            {
+                "accepted": counter.accepted,
+                "refused": counter.refused,
+                "seconds": counter.last_at - counter.first_at,
+            }
+        ),
+        flush=True,
+    )
 
 
 @contextlib.contextmanager

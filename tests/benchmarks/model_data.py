@@ -1,8 +1,9 @@
-"""A warehouse of any size for measuring the models, made in DuckDB: no request, no archive, nobody in it exists.
+"""A warehouse of any size for measuring the models, made in DuckDB: no request, no archive, nobody in it
+exists.
 
-Uneven like the real thing: a few lists hold most contacts, a few contacts most events; two accounts in different time zones. The
-rows are what the loading would have written; `a_night_later` changes 1 % of the contacts.
-"""
+Uneven like the real thing: a few lists hold most contacts, a few contacts most events; two accounts in
+different time zones. The rows are what the loading would have written; `a_night_later` changes 1 % of the
+contacts."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def make(path: Path, contacts: int, events: int) -> None:
 def _small() -> list[str]:
     accounts = "(values ('main', 'Europe/Berlin'), ('harbor', 'America/New_York')) as a(account, zone)"
     return [
-        f"insert into source.business by name select account, zone as timezone, 'b' as business_name from {accounts}",
+        "insert into source.business by name select account, zone as timezone, 'b' as business_name "
+        f"from {accounts}",
         f"""insert into sync.coverage by name select account, name as table_name, 'all' as scope, {_NOW} as as_of, true as is_complete
             from {accounts}, (select unnest([{", ".join(repr(name) for name in TABLES)}]) as name)""",
         f"""insert into source.lists by name select account, list_id, 'List ' || list_id as name, {_NOW} - interval 900 day as created_at,
@@ -82,7 +84,8 @@ _TEXT = "%Y-%m-%d %I:%M %p"
 
 
 def _timelines(contacts: int, events: int) -> list[str]:
-    """Messages, openings and clicks fall off steeply: most contacts open nothing. Dates are local text, as the service writes them."""
+    """Messages, openings and clicks fall off steeply: most contacts open nothing. Dates are local text, as
+    the service writes them."""
     zone = "case when account = 'harbor' then 'America/New_York' else 'Europe/Berlin' end"
     local = f"strftime(timezone({zone}, {{}}), '{_TEXT}')"
     details = f"""json_array(
@@ -165,7 +168,8 @@ def _others(contacts: int) -> list[str]:
 
 
 def a_night_later(path: Path) -> None:
-    """1 % of the contacts change: other statuses, new events and visits, a few new and a few deleted contacts."""
+    """1 % of the contacts change: other statuses, new events and visits, a few new and a few deleted
+    contacts."""
     moment = f"({_NOW} + interval 1 day)"
     details = """json_array(json_object('key', 'subject', 'value', 'Subject 239'),
         json_object('key', 'send-date', 'value', '2026-11-20 03:00 PM'), json_object('key', 'open-date', 'value', '2026-11-20 04:00 PM'),

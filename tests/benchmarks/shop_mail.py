@@ -1,7 +1,7 @@
 """Mails of a simulated shop: who reads them when, what shows of it, and how probable that was beforehand.
 
-Belongs here: one batch of mails and the arithmetic of chances. Not here: who is written to and why (`simulated_shop`).
-"""
+Belongs here: one batch of mails and the arithmetic of chances. Not here: who is written to and why
+(`simulated_shop`)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ Bools = npt.NDArray[np.bool_]
 HOUR = 3600.0
 #: Nobody reads a mail later.
 LONGEST = 14.0 * DAY
-#: Half of the readers have read after so long, a fifth within the first hour, three of four within a day; machines fetch sooner.
+#: Half of the readers have read after so long, a fifth within the first hour, three of four within a day;
+#: machines fetch sooner.
 _READ_HALF, _FETCHED_HALF, _SHAPE = 6.0 * HOUR, 1.0 * HOUR, 0.8
 #: Of delivered mails (Mailchimp's benchmarks, e-commerce, before Apple's machine opens).
 HARD_BOUNCE, SOFT_BOUNCE = 0.0019, 0.0026
 #: Of the readers: 0.19 % unsubscribe (Mailchimp 2023) where 15.68 % read.
 LEAVING = 0.19 / 15.68
-#: How often a machine opens a mail for its owner (Apple fetches when there is power and a network), and how often a scanner clicks.
+#: How often a machine opens a mail for its owner (Apple fetches when there is power and a network), and how
+#: often a scanner clicks.
 FETCHES, SCANNER_CLICKS = 0.9, 0.3
 READ, CLICK, LEAVE = 1, 2, 3
 
 
 def share_after(age: Floats, half: float) -> Floats:
-    """The share of those who will ever act that have acted after `age` seconds: log-logistic, cut at `LONGEST`."""
+    """The share of those who will ever act that have acted after `age` seconds: log-logistic, cut at
+    `LONGEST`."""
     odds = (np.clip(age, 0, LONGEST) / half) ** _SHAPE
     return odds / (1 + odds) / _uncut(half)
 
@@ -46,8 +49,8 @@ def _delay(rng: np.random.Generator, count: int, half: float) -> Floats:
 
 @dataclass
 class Readers:
-    """What is true of the recipients: how probably each reads this mail and, having read, clicks; who hides its reading behind a
-    machine's; behind a scanner, which opens at once."""
+    """What is true of the recipients: how probably each reads this mail and, having read, clicks; who hides
+    its reading behind a machine's; behind a scanner, which opens at once."""
 
     reading: Floats
     clicking: Floats
@@ -70,7 +73,8 @@ class Readers:
 
 @dataclass
 class Batch:
-    """Mails that were sent: by mail. `shown_at`: when the recipient's reading shows, `outcome` how; infinity for never."""
+    """Mails that were sent: by mail. `shown_at`: when the recipient's reading shows, `outcome` how; infinity
+    for never."""
 
     who: Ints
     sent_at: Floats
@@ -84,7 +88,9 @@ class Batch:
     is_bounced: Bools
 
     @classmethod
-    def send(cls, rng: np.random.Generator, who: Ints, sent_at: Floats, readers: Readers, *, is_campaign: bool) -> Batch:
+    def send(
+        cls, rng: np.random.Generator, who: Ints, sent_at: Floats, readers: Readers, *, is_campaign: bool
+    ) -> Batch:
         count = len(who)
         bounce = rng.random(count)
         is_hard, is_bounced = bounce < HARD_BOUNCE, bounce < HARD_BOUNCE + SOFT_BOUNCE
@@ -98,7 +104,9 @@ class Batch:
         fetched_at = np.where(readers.is_scanned & ~is_bounced, sent_at + 10, fetched_at)
         is_clicked = readers.is_scanned & (rng.random(count) < SCANNER_CLICKS) & ~is_bounced
         scanned_at = np.where(is_clicked, sent_at + 12, np.inf)
-        return cls(who, sent_at, readers, is_campaign, shown_at, outcome, fetched_at, scanned_at, is_hard, is_bounced)
+        return cls(
+            who, sent_at, readers, is_campaign, shown_at, outcome, fetched_at, scanned_at, is_hard, is_bounced
+        )
 
     def opened_at(self) -> Floats:
         """The first opening that the statistics count."""
@@ -113,9 +121,9 @@ def _hazard(chance: Floats, batch: Batch, is_open: Bools, half: float, window: t
 
 @dataclass
 class Chances:
-    """Of one day, by contact: the probabilities that its timeline stays as it is (`still`), that in addition to names of clickers
-    also its row tells of nothing (`unseen`), and that it is not among the clickers (`unnamed`). What can happen is independent, so
-    that they multiply; `certain` is what must happen."""
+    """Of one day, by contact: the probabilities that its timeline stays as it is (`still`), that in addition
+    to names of clickers also its row tells of nothing (`unseen`), and that it is not among the clickers
+    (`unnamed`). What can happen is independent, so that they multiply; `certain` is what must happen."""
 
     certain: Bools
     still: Floats
@@ -132,7 +140,8 @@ class Chances:
             np.multiply.at(ours, who, theirs)
 
     def meet_mails(self, batch: Batch, window: tuple[float, float], bought: float) -> None:
-        """Mails sent before the window. `bought`: the share of clicks that end with a purchase, which the row shows."""
+        """Mails sent before the window. `bought`: the share of clicks that end with a purchase, which the row
+        shows."""
         readers = batch.readers
         clicks, leaves = readers.shares()
         reads = _hazard(readers.shows(), batch, batch.shown_at > window[0], _READ_HALF, window)
@@ -153,8 +162,8 @@ class Chances:
         self.meet(who, np.full(len(who), 1 - share), 1 - share + share * unseen, 1 - share + share * unnamed)
 
     def given(self, is_clicker: Bools, has_row: Bools, false_rows: Floats) -> Floats:
-        """The probabilities of a change, by Bayes' rule, for who sees the clickers and the changed rows of the day. `false_rows`: how
-        probably the row changes for no reason that a timeline shows."""
+        """The probabilities of a change, by Bayes' rule, for who sees the clickers and the changed rows of
+        the day. `false_rows`: how probably the row changes for no reason that a timeline shows."""
         quiet = self.still / self.unseen
         noisy = false_rows * self.still / np.maximum(self.unnamed - (1 - false_rows) * self.unseen, 1e-12)
         return np.where(self.certain | is_clicker, 1.0, 1 - np.where(has_row, noisy, quiet))

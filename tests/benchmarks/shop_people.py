@@ -1,7 +1,8 @@
-"""The people of a simulated shop: who they are, how they read and buy, and where they stand when the simulation begins.
+"""The people of a simulated shop: who they are, how they read and buy, and where they stand when the
+simulation begins.
 
-Belongs here: what is drawn once for each contact (`simulated_shop` tells where the figures are from). Not here: what they do.
-"""
+Belongs here: what is drawn once for each contact (`simulated_shop` tells where the figures are from). Not
+here: what they do."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ _BIRTHDAYS = 0.35
 
 @dataclass
 class People:
-    """By position, in the order of registration; what is true of each contact, and its state at the moment that is simulated."""
+    """By position, in the order of registration; what is true of each contact, and its state at the moment
+    that is simulated."""
 
     registered: Floats
     listed: Ints
@@ -65,7 +67,11 @@ def people_of(rng: np.random.Generator, contacts: int, nights: int) -> People:
     # Not lost in any of the purchases until then, whose number is Poisson.
     is_customer = rng.random(count) < (1 - drops) ** rng.poisson(buys * age)
     quiet = np.minimum(rng.exponential(1, count) / (0.2 * (reads + 0.9 * is_fetched) + 1e-6), age)
-    unbought = np.where(is_customer, np.minimum(rng.exponential(1, count) / (buys + 1e-9), age), rng.uniform(0, 1, count) * age)
+    unbought = np.where(
+        is_customer,
+        np.minimum(rng.exponential(1, count) / (buys + 1e-9), age),
+        rng.uniform(0, 1, count) * age,
+    )
     is_gone = (rng.random(count) < _GONE_AT_FIRST) & (age > 0)
     return People(
         registered,

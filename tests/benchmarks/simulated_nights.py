@@ -1,8 +1,8 @@
-"""Nights over a simulated account: who is asked by which policy, and how fresh the warehouse is the next morning.
+"""Nights over a simulated account: who is asked by which policy, and how fresh the warehouse is the next
+morning.
 
-Belongs here: the bookkeeping of a warehouse, as columns, and the policies. Not here: the account (`simulated_account`), goals
-(`bench_economy`).
-"""
+Belongs here: the bookkeeping of a warehouse, as columns, and the policies. Not here: the account
+(`simulated_account`), goals (`bench_economy`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _AT = pa.timestamp("us", "UTC")
 
 @dataclass
 class Warehouse:
-    """What is known after some nights; times in unix seconds, NaN for never. `missed`: the first change that was not asked since."""
+    """What is known after some nights; times in unix seconds, NaN for never. `missed`: the first change that
+    was not asked since."""
 
     asked: Floats
     first_asked: Floats
@@ -47,8 +48,9 @@ class Warehouse:
 
 @dataclass
 class Night:
-    """One night: timelines that changed in the day before it and of these asked; all that were stale and of these asked; the
-    requests; how long the others had been stale (mean days); how long ago the oldest was asked; what planning took."""
+    """One night: timelines that changed in the day before it and of these asked; all that were stale and of
+    these asked; the requests; how long the others had been stale (mean days); how long ago the oldest was
+    asked; what planning took."""
 
     changed: int
     in_time: int
@@ -66,7 +68,9 @@ Policy = Callable[["Run", float, int], Ints]
 class Run:
     """A policy's weeks with an account. `budget` is in requests a night; the first night asks everybody."""
 
-    def __init__(self, account: SimulatedAccount, policy: Policy, budget: int | None, max_age_days: int = 7) -> None:
+    def __init__(
+        self, account: SimulatedAccount, policy: Policy, budget: int | None, max_age_days: int = 7
+    ) -> None:
         self.account = account
         self.warehouse = Warehouse.empty(account)
         self.max_age = dt.timedelta(days=max_age_days)
@@ -116,7 +120,16 @@ class Run:
         left = self.warehouse.missed[listed]
         waiting = (now - left[~np.isnan(left)]) / DAY
         oldest = (now - np.nanmin(self.warehouse.asked[listed])) / DAY
-        return Night(len(changed), in_time, before, found, len(asked), float(waiting.mean()) if len(waiting) else 0.0, oldest, seconds)
+        return Night(
+            len(changed),
+            in_time,
+            before,
+            found,
+            len(asked),
+            float(waiting.mean()) if len(waiting) else 0.0,
+            oldest,
+            seconds,
+        )
 
     def _ask(self, who: Ints, now: float) -> None:
         known = self.warehouse
@@ -149,8 +162,8 @@ def oracle(run: Run, now: float, budget: int) -> Ints:
 
 
 def informed(run: Run, now: float, budget: int) -> Ints:
-    """Knows the account's rules and all that has happened, but not the future: asks for what has changed in the last day most probably.
-    Nobody who cannot see timelines gets more in time."""
+    """Knows the account's rules and all that has happened, but not the future: asks for what has changed in
+    the last day most probably. Nobody who cannot see timelines gets more in time."""
     assert run.account.foreseen is not None
     listed = run.listed(now)
     return listed[np.argsort(-run.account.foreseen(now - DAY, now)[listed], kind="stable")[:budget]]
@@ -215,7 +228,12 @@ def _sendings(account: SimulatedAccount) -> Moments:
     """Who got a campaign when."""
     mailings = account.mailings
     who = np.concatenate([np.empty(0, np.int64), *(mailing.recipients for mailing in mailings)])
-    return Moments.of(who, np.repeat([mailing.sent_at for mailing in mailings], [len(mailing.recipients) for mailing in mailings]))
+    return Moments.of(
+        who,
+        np.repeat(
+            [mailing.sent_at for mailing in mailings], [len(mailing.recipients) for mailing in mailings]
+        ),
+    )
 
 
 def _told(run: Run, moments: Moments, now: float) -> Ints:

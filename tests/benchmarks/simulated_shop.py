@@ -1,7 +1,8 @@
-"""A mid-size online shop, built from published figures alone, to judge the planner on an account that nobody tuned it to.
+"""A mid-size online shop, built from published figures alone, to judge the planner on an account that nobody
+tuned it to.
 
-Belongs here: habits, campaigns, automations, and how probable each change was before it happened. Not here: the people (`shop_people`),
-the mails themselves (`shop_mail`), policies, goals.
+Belongs here: habits, campaigns, automations, and how probable each change was before it happened. Not here:
+the people (`shop_people`), the mails themselves (`shop_mail`), policies, goals.
 
 Where the figures are from:
 - Opens 15.68 %, clicks 2.01 %, hard bounces 0.19 %, soft 0.26 %: Mailchimp's benchmarks for e-commerce of 2019, the last that machines
@@ -54,8 +55,8 @@ from warehouse.warehouse import HISTORY_DAYS
 _HONEYMOON_DAYS, _HONEYMOON = 30, 1.8
 #: Who loses interest, a day, and what is left of it: estimates.
 _FADING, _FADED = 0.1 / 365, 0.1
-#: A contact's sessions for each purchase: the purchase, and a quarter of the 97 of hundred that end without; of these, how many leave a
-#: cart. A click in a mail is worth half as much again as any visit.
+#: A contact's sessions for each purchase: the purchase, and a quarter of the 97 of hundred that end without;
+#: of these, how many leave a cart. A click in a mail is worth half as much again as any visit.
 _SESSIONS = 1 + 0.25 * 0.97 / 0.03
 _BOUGHT = 1 / _SESSIONS
 _LEFT = 0.25 * 0.702 / (1 - 0.702) / _SESSIONS
@@ -63,20 +64,25 @@ _BOUGHT_BY_MAIL, _LEFT_BY_MAIL = 0.045, 0.045 * 0.702 / (1 - 0.702)
 _RETURNING, _FORGETTING = 0.4, 0.5  # the share of sessions that follow another; a day
 _WEEKDAYS = (1.1, 1.02, 1.0, 0.98, 0.9, 0.88, 1.12)  # Monday first
 _FORMS = 0.0004
-_PUSHED_BUYERS, _SCORED = 0.5, 0.02  # loyalty points in the morning after a purchase; the week's scores on Sundays
+_PUSHED_BUYERS, _SCORED = (
+    0.5,
+    0.02,
+)  # loyalty points in the morning after a purchase; the week's scores on Sundays
 _FALSE_ROWS, _WEEKLY_IMPORT = 0.002, 0.06
 _ENGAGED_DAYS, _SALE_DAYS, _WIN_BACK_DAYS = 120, 180, 90
 _SAMPLE = 0.2
 
 CAMPAIGN, WELCOME, CART, REVIEW, OFFER, REPLENISH, WIN_BACK, BIRTHDAY, REENGAGE = range(9)
-#: By kind of mail: how many chances to be read it is worth, and clicks of those who read (campaigns 2.01 of 15.68).
+#: By kind of mail: how many chances to be read it is worth, and clicks of those who read (campaigns 2.01 of
+#: 15.68).
 _LIFTS = np.array([1, 3, 3, 2, 2, 2.5, 1.5, 2.5, 1])
 _CLICKS = np.array([2.01 / 15.68, 0.15, 0.2, 0.1, 0.1, 0.2, 0.08, 0.2, 0.08])
 
 
 @dataclass
 class _Due:
-    """Automations' mails by moment; `since`: not if the contact has bought after it, as the automation sees in the night."""
+    """Automations' mails by moment; `since`: not if the contact has bought after it, as the automation sees
+    in the night."""
 
     who: Ints
     at: Floats
@@ -86,7 +92,8 @@ class _Due:
 
 @dataclass
 class _Campaign:
-    """What a day sends: to whom, at which hour, and whether only to a random sample, the others on the next day."""
+    """What a day sends: to whom, at which hour, and whether only to a random sample, the others on the next
+    day."""
 
     who: Ints
     hour: float
@@ -131,7 +138,9 @@ class _Shop:
         self._now = self._before + DAY
         self._date = dt.datetime.fromtimestamp(self._before, dt.UTC).date()
         registered = self.people.registered
-        self._known, self._joined = (int(np.searchsorted(registered, moment, "right")) for moment in (self._before, self._now))
+        self._known, self._joined = (
+            int(np.searchsorted(registered, moment, "right")) for moment in (self._before, self._now)
+        )
         self._clicked = np.zeros(len(registered), bool)
         self._changed_rows = np.zeros(len(registered), bool)
         is_judged = day >= 0
@@ -165,7 +174,12 @@ class _Shop:
             chances.meet_mails(batch, window, _BOUGHT_BY_MAIL)
         everybody = np.arange(self._known)
         sessions, forms = self._session_rates(), self._form_rates()
-        chances.meet(everybody, np.exp(-sessions - forms), np.exp(-sessions * _BOUGHT - forms / 2), np.ones(self._known))
+        chances.meet(
+            everybody,
+            np.exp(-sessions - forms),
+            np.exp(-sessions * _BOUGHT - forms / 2),
+            np.ones(self._known),
+        )
         chances.certain[self._known : self._joined] = True  # new in the listing
 
     def _session_rates(self) -> Floats:
@@ -216,7 +230,10 @@ class _Shop:
         """What automations send today, as they know it in the night."""
         people, here = self.people, slice(self._known)
         active = people.inactive_at[here] > self._before
-        unbought, quiet = (np.floor((self._before - np.maximum(moment[here], 0)) / DAY) for moment in (people.bought_at, people.engaged_at))
+        unbought, quiet = (
+            np.floor((self._before - np.maximum(moment[here], 0)) / DAY)
+            for moment in (people.bought_at, people.engaged_at)
+        )
         today = self._date.timetuple().tm_yday
         for kind, hour, concerned in (
             (WIN_BACK, 11, unbought == _WIN_BACK_DAYS),
@@ -241,8 +258,15 @@ class _Shop:
         parts = self._due.pop(self._day, [])
         if not parts:
             return _Due(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), np.empty(0))
-        due = _Due(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("who", "at", "kind", "since")))
-        kept = (self.people.inactive_at[due.who] > self._before) & (self.people.bought_at[due.who] <= due.since)
+        due = _Due(
+            *(
+                np.concatenate([getattr(part, name) for part in parts])
+                for name in ("who", "at", "kind", "since")
+            )
+        )
+        kept = (self.people.inactive_at[due.who] > self._before) & (
+            self.people.bought_at[due.who] <= due.since
+        )
         return _Due(due.who[kept], due.at[kept], due.kind[kept], due.since[kept])
 
     # Mails
@@ -252,7 +276,9 @@ class _Shop:
         is_new = self._before - people.registered[who] < _HONEYMOON_DAYS * DAY
         reads = np.minimum(people.reads[who] * np.where(is_new, _HONEYMOON, 1.0), 0.95)
         clicking = np.broadcast_to(_CLICKS[kind], who.shape)
-        return Readers(1 - (1 - reads) ** _LIFTS[kind], clicking, people.is_fetched[who], people.is_scanned[who])
+        return Readers(
+            1 - (1 - reads) ** _LIFTS[kind], clicking, people.is_fetched[who], people.is_scanned[who]
+        )
 
     def _send_all(self, campaigns: list[_Campaign], automated: _Due) -> None:
         self._read = [batch for batch in self._read if batch.sent_at.max() > self._before - LONGEST]
@@ -264,7 +290,9 @@ class _Shop:
             if not len(who):
                 continue
             sent_at = np.full(len(who), self._at(campaign.hour))
-            batch = self._send(Batch.send(self._rng, who, sent_at, self._readers(who, CAMPAIGN), is_campaign=True))
+            batch = self._send(
+                Batch.send(self._rng, who, sent_at, self._readers(who, CAMPAIGN), is_campaign=True)
+            )
             self.sent.append(batch)
             self._sale = batch if campaign.is_sale else self._sale
         self._send_due(automated)
@@ -419,7 +447,8 @@ class _Shop:
 
 
 def _is_black_week(date: dt.date) -> bool:
-    """From the Monday before the fourth Friday of November, the day after Thanksgiving, to the Monday after it."""
+    """From the Monday before the fourth Friday of November, the day after Thanksgiving, to the Monday after
+    it."""
     first = dt.date(date.year, 11, 1)
     thanksgiving = first + dt.timedelta((3 - first.weekday()) % 7 + 21)
     return -3 <= (date - thanksgiving).days <= 4
@@ -436,14 +465,16 @@ def _mailing(batch: Batch) -> Mailing:
     clicked = (batch.outcome == CLICK) & np.isfinite(batch.shown_at)
     scanned = np.isfinite(batch.scanned_at)
     clicks = Moments.of(
-        np.concatenate([batch.who[clicked], batch.who[scanned]]), np.concatenate([batch.shown_at[clicked], batch.scanned_at[scanned]])
+        np.concatenate([batch.who[clicked], batch.who[scanned]]),
+        np.concatenate([batch.shown_at[clicked], batch.scanned_at[scanned]]),
     )
     return Mailing(float(batch.sent_at[0]), batch.who, np.sort(opened[np.isfinite(opened)]), clicks)
 
 
 def shop_year(contacts: int, nights: int, seed: int = 3) -> SimulatedAccount:
-    """`contacts` on the first night and some that join; `foreseen` answers for the days between nights. It takes as known what has
-    happened unseen as well: who has bought for the last time, and whose interest has faded."""
+    """`contacts` on the first night and some that join; `foreseen` answers for the days between nights. It
+    takes as known what has happened unseen as well: who has bought for the last time, and whose interest has
+    faded."""
     rng = np.random.default_rng(seed)
     people = people_of(rng, contacts, nights)
     shop = _Shop(rng, people)
@@ -482,4 +513,7 @@ def calibration(account: SimulatedAccount, nights: int) -> list[Decile]:
         for place, weights in enumerate((np.ones(len(chances)), chances, happened)):
             sums[place] += np.bincount(tenth, weights, minlength=11)
     count = np.maximum(sums[0], 1)
-    return [Decile(int(one), two, three) for one, two, three in zip(sums[0], *(sums[1:] / count).tolist(), strict=True)]
+    return [
+        Decile(int(one), two, three)
+        for one, two, three in zip(sums[0], *(sums[1:] / count).tolist(), strict=True)
+    ]

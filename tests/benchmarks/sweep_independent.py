@@ -1,10 +1,12 @@
-"""A seeded sweep: random accounts under random combinations of variants, each synced once by the real command line.
+"""A seeded sweep: random accounts under random combinations of variants, each synced once by the real command
+line.
 
-    python -m tests.benchmarks.sweep_independent --runs 20 [--seed 1] [--seconds 1200] [--nights 2] [--bold] [--keep FOLDER]
+    python -m tests.benchmarks.sweep_independent --runs 20 [--seed 1] [--seconds 1200] [--nights 2] [--bold]
+    [--keep FOLDER]
 
-Every run is judged as in `tests/independent`; a run with discrepancies leaves its home and its `case.pickle` in the folder, so that
-`python -m tests.independent.compare HOME/warehouse.duckdb case.pickle` shows the same again. Exit code 1 when any run disagrees.
-"""
+Every run is judged as in `tests/independent`; a run with discrepancies leaves its home and its `case.pickle`
+in the folder, so that `python -m tests.independent.compare HOME/warehouse.duckdb case.pickle` shows the same
+again. Exit code 1 when any run disagrees."""
 
 from __future__ import annotations
 
@@ -31,10 +33,19 @@ def draw_case(seed: int, *, is_bold: bool) -> tuple[Case, int]:
     variants = bold(rng) if is_bold else drawn(rng)
     # Without any report of the limit a tool stays at its careful start: keep those accounts small.
     is_silent = variants.rate_place == "none" and not variants.rate_headers
-    sizes = generate.Sizes.nothing() if rng.random() < 0.05 else generate.Sizes(contacts=8 if is_silent else rng.choice([1, 12, 40]))
+    sizes = (
+        generate.Sizes.nothing()
+        if rng.random() < 0.05
+        else generate.Sizes(contacts=8 if is_silent else rng.choice([1, 12, 40]))
+    )
     zone = rng.choice(["drawn", "drawn", None])
     made = generate.account(
-        seed, sizes, wild=rng.random() < 0.5, strange=variants.strange_networks, shared_ids=rng.random() < 0.5, zone=zone
+        seed,
+        sizes,
+        wild=rng.random() < 0.5,
+        strange=variants.strange_networks,
+        shared_ids=rng.random() < 0.5,
+        zone=zone,
     )
     return Case(made, variants), rng.choice([60, 200, 500])
 
@@ -55,7 +66,10 @@ def judge(seed: int, folder: Path, *, is_bold: bool = False, is_second: bool = F
         if is_second and not found and _has_life(case):
             found = _second_night(service, place / "home", seed)
         asked, refused = len(service.log.entries), service.log.share(429)
-    print(f"seed {seed}: {'DIFFERS' if found else 'agrees'}, {run.seconds:.0f} s, {asked} requests, {refused:.1%} refused, limit {limit}")
+    print(
+        f"seed {seed}: {'DIFFERS' if found else 'agrees'}, {run.seconds:.0f} s, {asked} requests, "
+        f"{refused:.1%} refused, limit {limit}"
+    )
     print(f"    {case.variants.described()}", flush=True)
     save(case, place)
     (place / "output.txt").write_text(run.output)
@@ -74,17 +88,23 @@ def _second_night(service: Service, home: Path, seed: int) -> list[str]:
     second = nights.night(service, first[1])
     found = [] if run.code == 0 else [f"second night: exit code {run.code}, ends with: {run.output[-1500:]}"]
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        return found + [f"second night: {difference}" for difference in nights.differences(connection, first, second)]
+        return found + [
+            f"second night: {difference}" for difference in nights.differences(connection, first, second)
+        ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the others count on from it")
     parser.add_argument("--seconds", type=float, default=1800, help="begin no further run after so long")
     parser.add_argument("--nights", type=int, choices=[1, 2], default=1)
     parser.add_argument("--bold", action="store_true", help="deviations too that nobody has reported yet")
-    parser.add_argument("--keep", type=Path, help="folder for the runs that disagree (default: a temporary one)")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for the runs that disagree (default: a temporary one)"
+    )
     chosen = parser.parse_args()
     folder = chosen.keep or Path(tempfile.mkdtemp(prefix="sweep-"))
     began, bad, done = time.monotonic(), 0, 0

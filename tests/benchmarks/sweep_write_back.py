@@ -1,10 +1,12 @@
-"""A seeded sweep of pushes: random accounts, forms of writes, faults, kills and files, judged by the second service's own truth.
+"""A seeded sweep of pushes: random accounts, forms of writes, faults, kills and files, judged by the second
+service's own truth.
 
-    python -m tests.benchmarks.sweep_write_back --runs 10 [--seed 1] [--seconds 1200] [--rows 150] [--kinds activities …] [--keep FOLDER]
+    python -m tests.benchmarks.sweep_write_back --runs 10 [--seed 1] [--seconds 1200] [--rows 150] [--kinds
+    activities …] [--keep FOLDER]
 
-Each run syncs a home and pushes one file of every kind: plan, kills in the middle, on to the end, and once more. Exit code 1 when
-anything is doubled, missing, changed without being asked for, said wrongly, or asked of the service without need.
-"""
+Each run syncs a home and pushes one file of every kind: plan, kills in the middle, on to the end, and once
+more. Exit code 1 when anything is doubled, missing, changed without being asked for, said wrongly, or asked
+of the service without need."""
 
 from __future__ import annotations
 
@@ -40,8 +42,16 @@ ATTEMPTS = 5
 
 
 def draw_variants(rng: random.Random) -> Variants:
-    """Reads as in the other sweep but without outages, and never without a word about the limit (it would crawl)."""
-    reads = replace(drawn(rng), missing=frozenset(), broken=frozenset(), rate_headers=True, envelope=True, timeline_cut=None)
+    """Reads as in the other sweep but without outages, and never without a word about the limit (it would
+    crawl)."""
+    reads = replace(
+        drawn(rng),
+        missing=frozenset(),
+        broken=frozenset(),
+        rate_headers=True,
+        envelope=True,
+        timeline_cut=None,
+    )
     return writing(rng, reads)
 
 
@@ -59,10 +69,21 @@ def judge(seed: int, rows: int, kinds: list[str], folder: Path) -> list[str]:
         found = []
         for kind in kinds:
             # Anew for each: a move names whom the push of contacts has just added.
-            run = sync(service, place / "home", "--only", "business", "lists", "list_fields", "contacts", "--accept-shrink")
+            run = sync(
+                service,
+                place / "home",
+                "--only",
+                "business",
+                "lists",
+                "list_fields",
+                "contacts",
+                "--accept-shrink",
+            )
             if run.code:
                 return [*found, f"sync: exit code {run.code}, ends with {run.output[-1000:]}"]
-            found += [f"{kind}: {wrong}" for wrong in _pushed(service, place, DRAWS[kind](made, rng, rows), rng)]
+            found += [
+                f"{kind}: {wrong}" for wrong in _pushed(service, place, DRAWS[kind](made, rng, rows), rng)
+            ]
         return found
 
 
@@ -75,14 +96,19 @@ def _pushed(service: Service, place: Path, file: File, rng: random.Random) -> It
     runs = [push(service, home, *command)]
     if runs[0].requests:
         yield f"the plan sent {runs[0].requests} requests"
-    kills = [push_and_stop(service, home, rng.randint(1, 40), *_sent(command)) for _ in range(rng.choice([0, 1, 3]))]
+    kills = [
+        push_and_stop(service, home, rng.randint(1, 40), *_sent(command))
+        for _ in range(rng.choice([0, 1, 3]))
+    ]
     for _ in range(ATTEMPTS):
         runs.append(push(service, home, *_sent(command)))
         if not runs[-1].requests:
             break
     else:
         yield f"the same file still sends {runs[-1].requests} requests: {runs[-1]}"
-    yield from (f"exit code {run.code}: {run}" for run in runs[1:] if run.code != int(bool(file.unknown or file.bad)))
+    yield from (
+        f"exit code {run.code}: {run}" for run in runs[1:] if run.code != int(bool(file.unknown or file.bad))
+    )
     yield from differences(before, service.world, file)
     yield from spills(service, before, home, *runs, *kills)
     print(f"    {file.kind} {len(file.rows)} rows, {len(kills)} kills, {_told(runs)}", flush=True)
@@ -97,13 +123,17 @@ def _told(runs: list[Pushed]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the others count on from it")
     parser.add_argument("--seconds", type=float, default=1500, help="begin no further run after so long")
     parser.add_argument("--kinds", nargs="+", choices=list(DRAWS), default=list(DRAWS))
     parser.add_argument("--rows", type=int, default=150, help="good rows per file")
-    parser.add_argument("--keep", type=Path, help="folder for the runs that disagree (default: a temporary one)")
+    parser.add_argument(
+        "--keep", type=Path, help="folder for the runs that disagree (default: a temporary one)"
+    )
     chosen = parser.parse_args()
     folder = chosen.keep or Path(tempfile.mkdtemp(prefix="sweep-write-back-"))
     began, bad, done = time.monotonic(), 0, 0

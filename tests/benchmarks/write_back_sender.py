@@ -1,4 +1,5 @@
-"""The child of `bench_write_back`: sends what an outbox holds, and reads it back, until it is done or killed. Prints its figures.
+"""The child of `bench_write_back`: sends what an outbox holds, and reads it back, until it is done or killed.
+Prints its figures.
 
 Also asks for timelines as a sync does, for as long as it is told: what a push shares its budget with.
 """
@@ -34,10 +35,16 @@ def main() -> None:
     connection = Connection("main", chosen.url, Secret(DEFAULT_KEY))
     with (
         tempfile.TemporaryDirectory() as spool,
-        Client(connection, RateLimiter(chosen.home / "pace"), record=lambda exchange: None, spool=Path(spool)) as client,
+        Client(
+            connection, RateLimiter(chosen.home / "pace"), record=lambda exchange: None, spool=Path(spool)
+        ) as client,
     ):
         if chosen.ask_for:
-            print(json.dumps({"answered": sum(1 for _ in client.fetch_many(_timelines(client, chosen.ask_for)))}))
+            print(
+                json.dumps(
+                    {"answered": sum(1 for _ in client.fetch_many(_timelines(client, chosen.ask_for)))}
+                )
+            )
             return
         with Outbox(chosen.home / "outbox.sqlite") as outbox, sender_lock(chosen.home, "main", wait_s=5):
             stopped = Sending(outbox, client, "main").run()
@@ -46,7 +53,16 @@ def main() -> None:
             counts = [outbox.counts(push_id) for push_id in push_ids]
             verified = sum(each.requests.get(State.VERIFIED, 0) for each in counts)
             drifted = sum(each.drifted for each in counts)
-        print(json.dumps({"requests": client.statistics.requests, "verified": verified, "drifted": drifted, "stopped": stopped}))
+        print(
+            json.dumps(
+                {
+                    "requests": client.statistics.requests,
+                    "verified": verified,
+                    "drifted": drifted,
+                    "stopped": stopped,
+                }
+            )
+        )
 
 
 def _timelines(client: Client, seconds: float) -> Iterator[Call]:

@@ -1,7 +1,7 @@
 """The account as plain truth: what the business has, in UTC and in Python's own types.
 
-Not here: how the service words it (`answers`), what a table makes of it (`truth`), how it is drawn (`generate`).
-"""
+Not here: how the service words it (`answers`), what a table makes of it (`truth`), how it is drawn
+(`generate`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What a read operation answers: the member(s) of `data`, from the account and the variants. One pure function per operation.
+"""What a read operation answers: the member(s) of `data`, from the account and the variants. One pure
+function per operation.
 
-Belongs here: the registry, and the areas with one or two operations (app, user, goal, webhook). The others are in `answers_AREA`.
-"""
+Belongs here: the registry, and the areas with one or two operations (app, user, goal, webhook). The others
+are in `answers_AREA`."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from .variants import Variants
 
 @dataclass(frozen=True)
 class Effect:
-    """A write that was accepted, in order; of an activity also where, what and when (as the local time that was sent)."""
+    """A write that was accepted, in order; of an activity also where, what and when (as the local time that
+    was sent)."""
 
     operation: str
     params: Params
@@ -33,7 +35,9 @@ class World:
     account: Account
     variants: Variants
     effects: list[Effect] = field(default_factory=list)
-    queued: list[tuple[float, Callable[[], object]]] = field(default_factory=list)  # (monotonic time from which it shows, what)
+    queued: list[tuple[float, Callable[[], object]]] = field(
+        default_factory=list
+    )  # (monotonic time from which it shows, what)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -75,8 +79,17 @@ def read(name: str) -> Callable[[Answer], Answer]:
 @read("app/me")
 def me(world: World, params: Params) -> dict[str, Any]:
     mine, s = world.account.business, world.shape
-    names = ("businessname", "contactname") if world.variants.lowercase_business else ("businessName", "contactName")
-    found = s.entry(id=s.num(mine.business_id), phoneNumber=mine.phone, serviceName=mine.service_name, package=mine.package)
+    names = (
+        ("businessname", "contactname")
+        if world.variants.lowercase_business
+        else ("businessName", "contactName")
+    )
+    found = s.entry(
+        id=s.num(mine.business_id),
+        phoneNumber=mine.phone,
+        serviceName=mine.service_name,
+        package=mine.package,
+    )
     found |= dict(zip(names, (mine.name, mine.contact), strict=True))
     if world.account.zone_name:
         found["timezone"] = world.account.zone_name
@@ -99,14 +112,20 @@ def users(world: World, params: Params) -> dict[str, Any]:
 @read("user/managers")
 def managers(world: World, params: Params) -> dict[str, Any]:
     s = world.shape
-    items = [s.entry(id=s.num(m.manager_id), fullname=m.full_name, email=m.email, status=m.status) for m in world.account.managers]
+    items = [
+        s.entry(id=s.num(m.manager_id), fullname=m.full_name, email=m.email, status=m.status)
+        for m in world.account.managers
+    ]
     return {"users": s.listing(s.rows(items), len(items))}
 
 
 @read("user/groups")
 def groups(world: World, params: Params) -> dict[str, Any]:
     s = world.shape
-    items = [s.entry(id=s.num(group.group_id), name=group.name, status=group.status) for group in world.account.groups]
+    items = [
+        s.entry(id=s.num(group.group_id), name=group.name, status=group.status)
+        for group in world.account.groups
+    ]
     return {"groups": s.listing(s.rows(items), len(items))}
 
 
@@ -158,7 +177,12 @@ def _webhook(world: World, hook: Webhook, *, thin: bool) -> dict[str, Any]:
     if thin:
         return shown
     delay = dict(zip(("hours", "minutes", "seconds"), map(s.num, hook.delay), strict=True))
-    rules = {"execute_for": hook.execute_for, "device_filter": hook.device_filter, "interval": hook.interval, "delay": delay}
+    rules = {
+        "execute_for": hook.execute_for,
+        "device_filter": hook.device_filter,
+        "interval": hook.interval,
+        "delay": delay,
+    }
     return shown | {
         "domain_id": s.num(hook.domain_id or 0),
         "url": {"filter": hook.url_filter, "link": hook.url_link},

@@ -17,7 +17,8 @@ def campaigns(world: World, params: Params) -> dict[str, Any]:
     found = [
         campaign
         for campaign in made.campaigns
-        if wanted in ("all", campaign.group.lower()) and first <= campaign.at.astimezone(made.zone).date() <= last
+        if wanted in ("all", campaign.group.lower())
+        and first <= campaign.at.astimezone(made.zone).date() <= last
     ]
     served = _campaign_page(s, found, params)
     items: dict[str, Any] = {}
@@ -35,7 +36,9 @@ def _campaign_page(s: Shape, found: list[Campaign], params: Params) -> list[Camp
 
 
 def _campaign(s: Shape, campaign: Campaign, *, thin: bool) -> dict[str, Any]:
-    shown = s.entry(id=s.num(campaign.campaign_id), subject=campaign.subject, creation_date=s.when(campaign.at))
+    shown = s.entry(
+        id=s.num(campaign.campaign_id), subject=campaign.subject, creation_date=s.when(campaign.at)
+    )
     if thin:
         return shown
     return shown | {
@@ -67,7 +70,10 @@ def campaign_stats(world: World, params: Params) -> dict[str, Any]:
     for entry in campaign.clicks:
         shown = s.entry(url=entry.url, message=entry.message)
         if entry.clickers:  # the key is absent when there are none (row 25)
-            shown["clickers"] = s.rows([f"{who}({count} click{'s' if count > 1 else ''})" for who, count in entry.clickers], nested=True)
+            shown["clickers"] = s.rows(
+                [f"{who}({count} click{'s' if count > 1 else ''})" for who, count in entry.clickers],
+                nested=True,
+            )
         clicks.append(shown)
     return {"campaign": {"stats": stats, "clicks": s.rows(clicks, nested=True)}}
 
@@ -76,7 +82,10 @@ def campaign_stats(world: World, params: Params) -> dict[str, Any]:
 def getlists(world: World, params: Params) -> dict[str, Any]:
     s, found = world.shape, world.account.lists
     served = s.page(found, params, 100)
-    items = [_list(world, each, thin=world.variants.thin_listings, labels=world.variants.fields_in_getlists) for each in served]
+    items = [
+        _list(world, each, thin=world.variants.thin_listings, labels=world.variants.fields_in_getlists)
+        for each in served
+    ]
     return {"lists": s.listing(s.rows(items), len(items), len(found))}
 
 
@@ -111,12 +120,19 @@ def getaudiences(world: World, params: Params) -> dict[str, Any]:
 
 def contact(world: World, member: Member, *, listed: bool = False) -> dict[str, Any]:
     s = world.shape
-    shown = s.entry(id=s.num(member.contact_id), email=member.email, status=s.num(member.status), registration_date=s.when(member.at))
+    shown = s.entry(
+        id=s.num(member.contact_id),
+        email=member.email,
+        status=s.num(member.status),
+        registration_date=s.when(member.at),
+    )
     if listed:
         shown |= {"listid": s.num(member.list_id), "list_name": _list_name(world, member.list_id)}
     if world.variants.custom_fields == "beside":
         return shown | member.fields
-    return shown | ({"fields": s.obj(dict(member.fields))} if world.variants.custom_fields == "fields" else {})
+    return shown | (
+        {"fields": s.obj(dict(member.fields))} if world.variants.custom_fields == "fields" else {}
+    )
 
 
 def _list_name(world: World, list_id: int) -> str:
@@ -130,7 +146,9 @@ def getcontacts(world: World, params: Params) -> dict[str, Any]:
         raise ServiceFault(1004, "The list was not found")
     found = [member for member in world.visible() if member.list_id == wanted]
     served = s.page(found, params, 100)
-    return {"contacts": s.listing(s.rows([contact(world, member) for member in served]), len(served), len(found))}
+    return {
+        "contacts": s.listing(s.rows([contact(world, member) for member in served]), len(served), len(found))
+    }
 
 
 @read("emailmarketing/getcontact")
@@ -145,7 +163,9 @@ def getcontact(world: World, params: Params) -> dict[str, Any]:
 @read("emailmarketing/getcontactbyemail")
 def getcontactbyemail(world: World, params: Params) -> dict[str, Any]:
     wanted, only = text(params, "email").lower(), number(params, "listid", 0)
-    found = [member for member in world.visible() if member.email.lower() == wanted and only in (0, member.list_id)]
+    found = [
+        member for member in world.visible() if member.email.lower() == wanted and only in (0, member.list_id)
+    ]
     shown = [contact(world, member, listed=True) for member in found]
     if shown:
         return {"contact": shown[0] if world.variants.by_email == "object" else shown}
@@ -173,9 +193,16 @@ def timeline(world: World, params: Params) -> dict[str, Any]:
     served = made.events[: world.variants.timeline_cut]
     events = [_event(s, event) for event in served]
     counts = {"count": s.num(len(served)), "total": s.num(len(made.events))}
-    found: dict[str, Any] = {"id": s.num(wanted), "email": member.email, "timeline": {"data": s.rows(events, nested=True), **counts}}
+    found: dict[str, Any] = {
+        "id": s.num(wanted),
+        "email": member.email,
+        "timeline": {"data": s.rows(events, nested=True), **counts},
+    }
     if "utm" in include:
-        visits = [s.entry(link=v.link, utm=s.obj(dict(v.utm)), timestamp=s.stamp(v.at), datetime=s.when(v.at)) for v in made.visits]
+        visits = [
+            s.entry(link=v.link, utm=s.obj(dict(v.utm)), timestamp=s.stamp(v.at), datetime=s.when(v.at))
+            for v in made.visits
+        ]
         found["utm"] = {"data": s.rows(visits, nested=True), "count": s.num(len(visits))}
     if "automated" in include:
         runs = [_automation(s, run) for run in made.automations]
@@ -185,13 +212,17 @@ def timeline(world: World, params: Params) -> dict[str, Any]:
 
 def _event(s: Shape, event: Event) -> dict[str, Any]:
     details = [{"key": key, "label": label, "value": value} for key, label, value in event.details]
-    shown = s.entry(key=event.key, snippet=event.snippet, datetime=s.when(event.at), details=s.rows(details, nested=True))
+    shown = s.entry(
+        key=event.key, snippet=event.snippet, datetime=s.when(event.at), details=s.rows(details, nested=True)
+    )
     return shown | ({"timestamp": s.stamp(event.at)} if event.is_stamped else {})
 
 
 def _automation(s: Shape, run: Automation) -> dict[str, Any]:
     details = s.rows([{"key": key, "value": value} for key, value in run.details], nested=True)
-    return s.entry(name=run.name, type=run.type, timestamp=s.stamp(run.at), datetime=s.when(run.at), details=details)
+    return s.entry(
+        name=run.name, type=run.type, timestamp=s.stamp(run.at), datetime=s.when(run.at), details=details
+    )
 
 
 @read("emailmarketing/getcontacttimelinebyemailaddress")

@@ -14,7 +14,9 @@ from .shape import Params, Shape, day_range, text, words
 def direct(world: World, params: Params) -> dict[str, Any]:
     s, made = world.shape, world.account
     first, last = _direct_range(world, params)
-    found = [review for review in made.direct_reviews if first <= review.at.astimezone(made.zone).date() <= last]
+    found = [
+        review for review in made.direct_reviews if first <= review.at.astimezone(made.zone).date() <= last
+    ]
     items = [
         s.entry(
             id=s.num(review.review_id),
@@ -55,7 +57,11 @@ def online(world: World, params: Params) -> dict[str, Any]:
 
 def _online_review(s: Shape, review: OnlineReview) -> dict[str, Any]:
     return s.entry(
-        username=review.username, date=s.stamp(review.at), inquiry=review.inquiry, rating=review.rating_raw, sourceUrl=review.url
+        username=review.username,
+        date=s.stamp(review.at),
+        inquiry=review.inquiry,
+        rating=review.rating_raw,
+        sourceUrl=review.url,
     )
 
 
@@ -83,10 +89,17 @@ def reputation_stats(world: World, params: Params) -> dict[str, Any]:
             continue
         on = day.on.isoformat()
         if day.good_bad:
-            parts["Reviews"].append(s.entry(periode=on, good=s.num(day.good_bad[0]), bad=s.num(day.good_bad[1])))
+            parts["Reviews"].append(
+                s.entry(periode=on, good=s.num(day.good_bad[0]), bad=s.num(day.good_bad[1]))
+            )
         if day.mentions is not None:  # no surprise here: an unknown member of this entry is a network
-            parts["SocialMedia"].append({"periode": on} | {name: s.num(count) for name, count in day.mentions.items()})
+            parts["SocialMedia"].append(
+                {"periode": on} | {name: s.num(count) for name, count in day.mentions.items()}
+            )
         if day.views is not None:
             parts["FeedbackHub"].append(s.entry(periode=on, views=s.num(day.views)))
-    shown = {name: s.rows(rows, nested=True) if wanted & {"all", name.lower()} else [] for name, rows in parts.items()}
+    shown = {
+        name: s.rows(rows, nested=True) if wanted & {"all", name.lower()} else []
+        for name, rows in parts.items()
+    }
     return {"stats": {"items": [], **shown}}

@@ -17,8 +17,14 @@ def channels(world: World, params: Params) -> dict[str, Any]:
     for profile in world.account.profiles:
         network = found.setdefault(profile.network, {"count": 0})
         network["count"] += 1
-        shown: dict[str, Any] = {"id": s.num(profile.profile_id) if profile.profile_id.isdigit() else profile.profile_id}
-        shown |= {"screenname": profile.screen_name, "fullname": profile.full_name} if profile.kind == "profile" else {"name": profile.name}
+        shown: dict[str, Any] = {
+            "id": s.num(profile.profile_id) if profile.profile_id.isdigit() else profile.profile_id
+        }
+        shown |= (
+            {"screenname": profile.screen_name, "fullname": profile.full_name}
+            if profile.kind == "profile"
+            else {"name": profile.name}
+        )
         network.setdefault(plural.get(profile.kind, profile.kind + "s"), []).append(s.entry(**shown))
     for network in found.values():
         network |= {name: s.rows(rows, nested=True) for name, rows in network.items() if name != "count"}
@@ -34,7 +40,9 @@ def calendar(world: World, params: Params) -> dict[str, Any]:
     found = [
         post
         for post in made.posts
-        if first <= post.at.astimezone(made.zone).date() <= last and (posted or post.at > made.now) and (wanted & {"all", post.network})
+        if first <= post.at.astimezone(made.zone).date() <= last
+        and (posted or post.at > made.now)
+        and (wanted & {"all", post.network})
     ]
     found.sort(key=lambda post: post.at, reverse=text(params, "sort", "asc").lower() == "desc")
     served = s.page(found, params, 10)
@@ -42,7 +50,8 @@ def calendar(world: World, params: Params) -> dict[str, Any]:
     for post in served:
         items.setdefault(post.at.astimezone(made.zone).date().isoformat(), []).append(_post(s, post))
     keyed = {
-        on: {str(index): row for index, row in enumerate(rows, 1)} if not s.variants.empty_as_list else rows for on, rows in items.items()
+        on: {str(index): row for index, row in enumerate(rows, 1)} if not s.variants.empty_as_list else rows
+        for on, rows in items.items()
     }
     return {"calendar": s.listing(s.obj(keyed), len(served), len(found))}
 
@@ -50,7 +59,13 @@ def calendar(world: World, params: Params) -> dict[str, Any]:
 def _post(s: Shape, post: Post) -> dict[str, Any]:
     at = s.when(post.at, "%m/%d/%Y %I:%M %p")
     channel_id = s.num(post.channel_id) if post.channel_id.isdigit() else post.channel_id
-    channel = {"network": post.network, "type": post.kind, "id": channel_id, "name": post.channel_name, "date": at}
+    channel = {
+        "network": post.network,
+        "type": post.kind,
+        "id": channel_id,
+        "name": post.channel_name,
+        "date": at,
+    }
     shown = s.entry(id=s.num(post.post_id), message=post.message, channel=channel)
     return shown | ({"photo": {"thumb": post.photo[0], "original": post.photo[1]}} if post.photo else {})
 

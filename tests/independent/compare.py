@@ -2,9 +2,9 @@
 
     python -m tests.independent.compare HOME/warehouse.duckdb case.pickle
 
-Prints per table what is missing, surplus or differs; exit code 1 when anything does. `case.pickle` is what a failing run of the
-tests or of the sweep leaves behind. Read-only: the file is opened for the moment of reading.
-"""
+Prints per table what is missing, surplus or differs; exit code 1 when anything does. `case.pickle` is what a
+failing run of the tests or of the sweep leaves behind. Read-only: the file is opened for the moment of
+reading."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ _TYPES = {
 
 @dataclass
 class Difference:
-    """What is wrong with one table. `differing` pairs rows of one key: (expected, actual, names of the columns)."""
+    """What is wrong with one table. `differing` pairs rows of one key: (expected, actual, names of the
+    columns)."""
 
     table: str
     problems: list[str] = field(default_factory=list)
@@ -60,12 +61,23 @@ class Difference:
         return bool(self.problems or self.missing or self.surplus or self.differing)
 
     def __str__(self) -> str:
-        lines = [f"{self.table}: {len(self.missing)} missing, {len(self.surplus)} surplus, {len(self.differing)} differing"]
+        lines = [
+            f"{self.table}: {len(self.missing)} missing, {len(self.surplus)} surplus, "
+            f"{len(self.differing)} differing"
+        ]
         lines += [f"    {problem}" for problem in self.problems]
-        lines += [f"    missing {_short(row)}" for row in self.missing[:3]] + [f"    surplus {_short(row)}" for row in self.surplus[:3]]
+        lines += [f"    missing {_short(row)}" for row in self.missing[:3]] + [
+            f"    surplus {_short(row)}" for row in self.surplus[:3]
+        ]
         for wanted, actual, columns in self.differing[:3]:
-            pairs = ", ".join(f"{name}: expected {_short(wanted.get(name))}, is {_short(actual.get(name))}" for name in columns)
-            lines.append(f"    differs {_short({name: wanted.get(name) for name in TABLES[self.table].natural_key})}: {pairs}")
+            pairs = ", ".join(
+                f"{name}: expected {_short(wanted.get(name))}, is {_short(actual.get(name))}"
+                for name in columns
+            )
+            lines.append(
+                "    differs "
+                f"{_short({name: wanted.get(name) for name in TABLES[self.table].natural_key})}: {pairs}"
+            )
         return "\n".join(lines)
 
 
@@ -81,15 +93,22 @@ def compare(warehouse: Path, case: Case) -> list[Difference]:
 
 
 def compare_tables(
-    connection: Any, case: Case, only: Iterable[str] = tuple(TABLES), instead: dict[str, list[Row]] | None = None, account: str = "main"
+    connection: Any,
+    case: Case,
+    only: Iterable[str] = tuple(TABLES),
+    instead: dict[str, list[Row]] | None = None,
+    account: str = "main",
 ) -> list[Difference]:
-    """The same on an open connection, for some of the tables; `instead`: rows to expect in place of the case's own."""
+    """The same on an open connection, for some of the tables; `instead`: rows to expect in place of the
+    case's own."""
     truth = expected(case) | {name: Expected(rows) for name, rows in (instead or {}).items()}
     found = [_compare_table(connection, TABLES[name], truth[name], case, account) for name in only]
     return [difference for difference in found if difference]
 
 
-def _compare_table(connection: Any, spec: TableSpec, wanted: Expected, case: Case, account: str) -> Difference:
+def _compare_table(
+    connection: Any, spec: TableSpec, wanted: Expected, case: Case, account: str
+) -> Difference:
     result = Difference(spec.name)
     types = _column_types(connection, spec.name)
     if not types:
@@ -111,7 +130,11 @@ def _compare_table(connection: Any, spec: TableSpec, wanted: Expected, case: Cas
 
 
 def _column_types(connection: Any, name: str) -> dict[str, str]:
-    query = "select column_name, data_type from information_schema.columns where table_schema = 'source' and table_name = ?"
+    query = (
+        "select column_name, data_type from information_schema.columns where table_schema = "
+        "'source' and "
+        "table_name = ?"
+    )
     return dict(connection.execute(query, [name]).fetchall())
 
 
@@ -121,8 +144,13 @@ def _current(types: dict[str, str]) -> str:
 
 def _read(connection: Any, spec: TableSpec, types: dict[str, str], case: Case) -> list[Row]:
     # Moments as seconds since 1970, so that no session time zone has a say.
-    shown = [f'epoch_us("{name}")' if types[name].startswith("TIMESTAMP") else f'"{name}"' for name in (*spec.columns, "extra")]
-    rows = connection.execute(f"select {', '.join(shown)} from source.{spec.name} {_current(types)}").fetchall()
+    shown = [
+        f'epoch_us("{name}")' if types[name].startswith("TIMESTAMP") else f'"{name}"'
+        for name in (*spec.columns, "extra")
+    ]
+    rows = connection.execute(
+        f"select {', '.join(shown)} from source.{spec.name} {_current(types)}"
+    ).fetchall()
     return [_row(spec, dict(zip((*spec.columns, "extra"), row, strict=True)), case) for row in rows]
 
 
@@ -130,14 +158,18 @@ def _structure(connection: Any, spec: TableSpec, types: dict[str, str], account:
     """Key columns unique and not null; every row belongs to the account."""
     where, problems = _current(types), []
     key = ", ".join(f'"{name}"' for name in ("account", *spec.key))
-    twice = connection.execute(f"select {key}, count(*) from source.{spec.name} {where} group by all having count(*) > 1").fetchall()
+    twice = connection.execute(
+        f"select {key}, count(*) from source.{spec.name} {where} group by all having count(*) > 1"
+    ).fetchall()
     if twice:
         problems.append(f"{len(twice)} keys stand more than once, e.g. {_short(twice[0])}")
     nulls = " or ".join(f'"{name}" is null' for name in ("account", *spec.key))
     holes = connection.execute(f"select count(*) from source.{spec.name} where {nulls}").fetchone()[0]
     if holes:
         problems.append(f"{holes} rows have a null in their key")
-    others = connection.execute(f"select count(*) from source.{spec.name} where account <> ?", [account]).fetchone()[0]
+    others = connection.execute(
+        f"select count(*) from source.{spec.name} where account <> ?", [account]
+    ).fetchone()[0]
     return problems + ([f"{others} rows of another account"] if others else [])
 
 
@@ -153,7 +185,8 @@ def _row(spec: TableSpec, row: Row, case: Case) -> Row:
 
 
 def _kept(*texts: Any) -> bool:
-    """Contacts may carry own fields beside the named ones, so there a surprise may as well stand in custom_fields."""
+    """Contacts may carry own fields beside the named ones, so there a surprise may as well stand in
+    custom_fields."""
     kept: dict[str, Any] = {}
     for text in texts:
         value = json.loads(text) if isinstance(text, str) else text
@@ -194,7 +227,9 @@ def _custom(value: Any, case: Case) -> Any:
     fields = _parsed(value)
     if not isinstance(fields, dict):
         return _plain(fields)
-    return _plain({name: item for name, item in fields.items() if name not in SURPRISE and item not in ("", None)})
+    return _plain(
+        {name: item for name, item in fields.items() if name not in SURPRISE and item not in ("", None)}
+    )
 
 
 _CANONICAL: dict[str, Callable[[Any, Case], Any]] = {
@@ -225,11 +260,15 @@ def _match(spec: TableSpec, wanted: Expected, actual: list[Row], result: Differe
 def _prepared(spec: TableSpec, rows: list[Row], case: Case) -> list[Row]:
     """Rows of the truth in the order and the values of rows read from the table."""
     extra = {"extra": case.variants.extra_fields} if spec.keeps_extra else {}
-    return [{name: canonical(kind, row[name], case) for name, kind in spec.columns.items()} | extra for row in rows]
+    return [
+        {name: canonical(kind, row[name], case) for name, kind in spec.columns.items()} | extra
+        for row in rows
+    ]
 
 
 def _subtract(rows: list[Row], taken: list[Row]) -> list[Row]:
-    """Multiset difference of rows with the same columns: exact first (cheap), then row by row where a value is free."""
+    """Multiset difference of rows with the same columns: exact first (cheap), then row by row where a value
+    is free."""
     counts = Counter(tuple(row.values()) for row in taken)
     left = []
     for row in rows:
@@ -237,7 +276,11 @@ def _subtract(rows: list[Row], taken: list[Row]) -> list[Row]:
             counts[tuple(row.values())] -= 1
         else:
             left.append(row)
-    free = [dict(zip(left[0], values, strict=True)) for values, count in counts.items() for _ in range(count)] if left else []
+    free = (
+        [dict(zip(left[0], values, strict=True)) for values, count in counts.items() for _ in range(count)]
+        if left
+        else []
+    )
     return [row for row in left if not _take(free, row)]
 
 
@@ -259,8 +302,11 @@ def _same(left: Any, right: Any) -> bool:
 Pairs = list[tuple[Row, Row, list[str]]]
 
 
-def _pair(spec: TableSpec, missing: list[Row], surplus: list[Row], optional: list[Row]) -> tuple[Pairs, list[Row], list[Row]]:
-    """Pair leftovers of the same natural key, nearest first: one row that differs instead of one missing and one surplus."""
+def _pair(
+    spec: TableSpec, missing: list[Row], surplus: list[Row], optional: list[Row]
+) -> tuple[Pairs, list[Row], list[Row]]:
+    """Pair leftovers of the same natural key, nearest first: one row that differs instead of one missing and
+    one surplus."""
     pairs: Pairs = []
     left, candidates = [], missing + optional
     for row in surplus:

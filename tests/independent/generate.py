@@ -1,4 +1,5 @@
-"""A random account of any size. Draws only; every special case that a table must survive is put in on purpose and says so."""
+"""A random account of any size. Draws only; every special case that a table must survive is put in on purpose
+and says so."""
 
 from __future__ import annotations
 
@@ -37,7 +38,15 @@ from .account import (
 from .dates import draw, moment
 
 HISTORY_START = dt.date(2015, 1, 1)  # the design's default: nothing older is ever asked for
-ZONES = ["America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Sydney", "America/Los_Angeles", "Pacific/Apia", "UTC"]
+ZONES = [
+    "America/New_York",
+    "Europe/Berlin",
+    "Asia/Kolkata",
+    "Australia/Sydney",
+    "America/Los_Angeles",
+    "Pacific/Apia",
+    "UTC",
+]
 BIG = 10_158_765_432_109_876  # ids beyond 2**53, where a float would lose digits
 
 
@@ -59,7 +68,19 @@ class Sizes:
 
     @staticmethod
     def nothing() -> Sizes:
-        return Sizes(contacts=0, lists=0, campaigns=0, posts=0, links=0, reviews=0, mentions=0, days=0, users=0, goals=0, webhooks=0)
+        return Sizes(
+            contacts=0,
+            lists=0,
+            campaigns=0,
+            posts=0,
+            links=0,
+            reviews=0,
+            mentions=0,
+            days=0,
+            users=0,
+            goals=0,
+            webhooks=0,
+        )
 
 
 @dataclass
@@ -92,7 +113,8 @@ def account(
     zone: str | None = "drawn",
     now: dt.datetime | None = None,
 ) -> Account:
-    """Draw an account. `wild` texts, `strange` networks, contacts with one id in all their lists or one id per list.
+    """Draw an account. `wild` texts, `strange` networks, contacts with one id in all their lists or one id
+    per list.
 
     `zone` None is an account that does not tell its time zone (UTC then).
     """
@@ -129,16 +151,26 @@ def _reputation(d: Drawing) -> None:
     polarities = ["positive", "negative"] + (["neutral"] if d.strange else [])
     for _ in range(d.sizes.mentions):
         on = d.past().astimezone(made.zone).date()
-        made.mentions.append(Mention(rng.choice(polarities), rng.choice(["Facebook", "Yelp", "Twitter"]), on, d.text.body()))
+        made.mentions.append(
+            Mention(rng.choice(polarities), rng.choice(["Facebook", "Yelp", "Twitter"]), on, d.text.body())
+        )
     made.mentions += made.mentions[:2]  # two people may say the same on the same day: both count
-    days = {d.past().astimezone(made.zone).date() for _ in range(d.sizes.days)} | ({made.today, HISTORY_START} if d.sizes.days else set())
+    days = {d.past().astimezone(made.zone).date() for _ in range(d.sizes.days)} | (
+        {made.today, HISTORY_START} if d.sizes.days else set()
+    )
     made.days = [_day(d, on) for on in sorted(days)]
 
 
 def _edges(d: Drawing) -> list[dt.datetime]:
     """The first and last moments of ranges, where a date taken in the wrong zone falls outside."""
     now = (d.account.now - dt.timedelta(minutes=5)).replace(second=0, microsecond=0)
-    return [d.local(2015, 1, 1, 0, 0), d.local(2019, 12, 31, 23, 59), d.local(2020, 1, 1, 0, 0), d.local(2020, 2, 29, 12, 30), now]
+    return [
+        d.local(2015, 1, 1, 0, 0),
+        d.local(2019, 12, 31, 23, 59),
+        d.local(2020, 1, 1, 0, 0),
+        d.local(2020, 2, 29, 12, 30),
+        now,
+    ]
 
 
 def _online(d: Drawing) -> None:
@@ -150,7 +182,9 @@ def _online(d: Drawing) -> None:
         for _ in range(d.sizes.reviews // 2):
             raw, rating = rng.choice(ratings)
             at = d.past() + dt.timedelta(seconds=rng.randint(0, 59))
-            reviews.append(OnlineReview(d.text.line(2), at, d.text.body(), raw, rating, d.text.link(rng.randint(1, 99))))
+            reviews.append(
+                OnlineReview(d.text.line(2), at, d.text.body(), raw, rating, d.text.link(rng.randint(1, 99)))
+            )
         if name == "Yelp":
             reviews += [replace(reviews[0]), replace(reviews[0])]  # true duplicates
         silent = name == "OpenTable"
@@ -159,33 +193,65 @@ def _online(d: Drawing) -> None:
 
 
 def _day(d: Drawing, on: dt.date) -> DayStats:
-    counters = ["twitter", "facebook", "yelp", "foursquare", "googleplus", "pinterest"] + (["mastodon"] if d.strange else [])
+    counters = ["twitter", "facebook", "yelp", "foursquare", "googleplus", "pinterest"] + (
+        ["mastodon"] if d.strange else []
+    )
     roll, has = d.rng.randint, [d.rng.random() < 0.8 for _ in range(3)]
     mentions = {name: roll(0, 5) for name in counters}
-    return DayStats(on, (roll(0, 9), roll(0, 9)) if has[0] else None, mentions if has[1] else None, roll(0, 500) if has[2] else None)
+    return DayStats(
+        on,
+        (roll(0, 9), roll(0, 9)) if has[0] else None,
+        mentions if has[1] else None,
+        roll(0, 500) if has[2] else None,
+    )
 
 
 def _social(d: Drawing) -> None:
     rng, made = d.rng, d.account
     if not d.sizes.posts and not d.sizes.links:
         return
-    kinds = [("Facebook", "page"), ("Twitter", "profile"), ("Linkedin", "profile"), ("Linkedin", "company"), ("Pinterest", "board")]
+    kinds = [
+        ("Facebook", "page"),
+        ("Twitter", "profile"),
+        ("Linkedin", "profile"),
+        ("Linkedin", "company"),
+        ("Pinterest", "board"),
+    ]
     kinds += [("Mastodon", "instance"), ("Tiktok", "account")] if d.strange else []
     for network, kind in kinds:
         for number in range(rng.randint(1, 3)):
-            made.profiles.append(Profile(network, kind, str(BIG + rng.randint(0, 10**6) * 3 + number), d.text.line(2), "", ""))
+            made.profiles.append(
+                Profile(network, kind, str(BIG + rng.randint(0, 10**6) * 3 + number), d.text.line(2), "", "")
+            )
             if kind == "profile":
-                made.profiles[-1] = replace(made.profiles[-1], name="", screen_name=d.text.line(1), full_name=d.text.line(2))
+                made.profiles[-1] = replace(
+                    made.profiles[-1], name="", screen_name=d.text.line(1), full_name=d.text.line(2)
+                )
     if d.strange:  # profile ids are text in the design: some networks have no numbers
-        made.profiles.append(Profile("Linkedin", "profile", "urn:li:person:a-b_C9", "", "link", "Link Person"))
+        made.profiles.append(
+            Profile("Linkedin", "profile", "urn:li:person:a-b_C9", "", "link", "Link Person")
+        )
     _posts(d)
     for number in d.ids(d.sizes.links, 40):
         clicks = {
             name: rng.randint(1, 50)
-            for name in rng.sample(["facebook", "twitter", "linkedin", "mastodon" if d.strange else "pinterest"], rng.randint(0, 3))
+            for name in rng.sample(
+                ["facebook", "twitter", "linkedin", "mastodon" if d.strange else "pinterest"],
+                rng.randint(0, 3),
+            )
         }
         at = d.past() + dt.timedelta(seconds=rng.randint(0, 59))
-        made.links.append(Link(number, f"https://sho.rt/{number}", d.text.link(number), d.text.body(), at, rng.randint(0, 99), clicks))
+        made.links.append(
+            Link(
+                number,
+                f"https://sho.rt/{number}",
+                d.text.link(number),
+                d.text.body(),
+                at,
+                rng.randint(0, 99),
+                clicks,
+            )
+        )
 
 
 def _posts(d: Drawing) -> None:
@@ -196,10 +262,16 @@ def _posts(d: Drawing) -> None:
         at = (
             d.past()
             if not future
-            else d.local(*(made.today + dt.timedelta(days=rng.randint(1, 80))).timetuple()[:3], rng.randint(0, 23), 15)
+            else d.local(
+                *(made.today + dt.timedelta(days=rng.randint(1, 80))).timetuple()[:3], rng.randint(0, 23), 15
+            )
         )
         network = rng.choice(networks)
-        photo = ("https://img.example.com/t.png", f"https://img.example.com/{number}.png") if rng.random() < 0.4 else None
+        photo = (
+            ("https://img.example.com/t.png", f"https://img.example.com/{number}.png")
+            if rng.random() < 0.4
+            else None
+        )
         post = Post(
             number,
             network,
@@ -216,7 +288,13 @@ def _posts(d: Drawing) -> None:
         )
         made.posts.append(post)
         if rng.random() < 0.25:  # the same number on two networks is two posts: the key has both
-            made.posts.append(replace(post, network=rng.choice([name for name in networks if name != network]), message=d.text.body()))
+            made.posts.append(
+                replace(
+                    post,
+                    network=rng.choice([name for name in networks if name != network]),
+                    message=d.text.body(),
+                )
+            )
     made.posts.sort(key=lambda post: post.at)
 
 
@@ -228,7 +306,10 @@ def _campaigns(d: Drawing) -> None:
     for number in d.ids(d.sizes.campaigns, 900):
         group = rng.choice(GROUPS)
         sent = group in ("Sent", "Automation")
-        stats = {name: _share(rng) if sent else (0, Decimal(0)) for name in ("open", "unopened", "bounced", "unsubscribed")}
+        stats = {
+            name: _share(rng) if sent else (0, Decimal(0))
+            for name in ("open", "unopened", "bounced", "unsubscribed")
+        }
         texts_ = (d.text.line(4), d.text.body(), "reply@example.com", "from@example.com", d.text.line(2))
         clicks = _clicked(d) if sent else []
         d.account.campaigns.append(Campaign(number, group, *texts_, d.past(), stats, clicks))
@@ -236,12 +317,15 @@ def _campaigns(d: Drawing) -> None:
 
 def _share(rng: random.Random) -> tuple[int, Decimal]:
     count = rng.randint(0, 400)
-    percent = rng.choice([Decimal("366.67"), Decimal(rng.randint(0, 100)), Decimal(rng.randint(0, 10_000)) / 100])
+    percent = rng.choice(
+        [Decimal("366.67"), Decimal(rng.randint(0, 100)), Decimal(rng.randint(0, 10_000)) / 100]
+    )
     return count, percent  # over 100 % was seen (row 25)
 
 
 def _clicked(d: Drawing) -> list[ClickedLink]:
-    """Links of one campaign; the first address clicks one link under two entries, which the tables must add up."""
+    """Links of one campaign; the first address clicks one link under two entries, which the tables must add
+    up."""
     rng = d.rng
     people = [d.text.address(number) for number in range(8)]
     entries = []
@@ -274,7 +358,9 @@ LIST_TEXTS = [
 def _lists(d: Drawing) -> None:
     for index, number in enumerate(d.ids(d.sizes.lists, 10)):
         values = {name: d.text.body() if name.endswith("message") else d.text.line() for name in LIST_TEXTS}
-        labels = {str(1000 + 10 * number + field): d.text.line(1) for field in range(0 if index == 1 else 3)}  # one list without own fields
+        labels = {
+            str(1000 + 10 * number + field): d.text.line(1) for field in range(0 if index == 1 else 3)
+        }  # one list without own fields
         at = None if index == 2 else d.past()  # `N/A` (row 21)
         d.account.lists.append(ContactList(number, values, d.rng.random() < 0.5, at, labels))
     for number in d.ids(3 if d.sizes.lists else 0, 70):
@@ -282,7 +368,8 @@ def _lists(d: Drawing) -> None:
 
 
 def _members(d: Drawing) -> None:
-    """Contacts in one to three lists; the last of several lists stays empty; two share one address in one list."""
+    """Contacts in one to three lists; the last of several lists stays empty; two share one address in one
+    list."""
     rng, lists = d.rng, d.account.lists[:-1] or d.account.lists
     odd = texts.ODD_ADDRESSES + (texts.NO_ADDRESSES if d.text.wild else texts.NO_ADDRESSES[:1])
     for index, number in enumerate(d.ids(d.sizes.contacts if lists else 0, 3_000_000_000)):  # beyond 32 bits
@@ -291,12 +378,23 @@ def _members(d: Drawing) -> None:
             email = d.account.members[0].email
         status = rng.choices([0, 1, 2, 3, 9], [1, 8, 1, 1, 0.3])[0]
         for chosen in rng.sample(lists, min(len(lists), rng.choice([1, 1, 1, 2, 3]))) if index else lists[:1]:
-            fields = {field: rng.choice(["007", "London", d.text.line()]) for field in chosen.labels if rng.random() < 0.7}
+            fields = {
+                field: rng.choice(["007", "London", d.text.line()])
+                for field in chosen.labels
+                if rng.random() < 0.7
+            }
             at = None if rng.random() < 0.05 else d.past()
             d.account.members.append(Member(chosen.list_id, number, email, status, at, fields))
 
 
-EVENT_KEYS = ["email-campaign-sent", "automation-triggered", "list-subscription", "mail-sent", "email-sent", "something-new"]
+EVENT_KEYS = [
+    "email-campaign-sent",
+    "automation-triggered",
+    "list-subscription",
+    "mail-sent",
+    "email-sent",
+    "something-new",
+]
 
 
 def _timelines(d: Drawing) -> None:
@@ -305,14 +403,26 @@ def _timelines(d: Drawing) -> None:
         for _ in range(d.rng.choice([0, 1, 3, 8])):
             line.events.append(_event(d))
         if line.events and d.rng.random() < 0.3:
-            line.events += [replace(line.events[0]), replace(line.events[0])]  # true duplicates: three entries, three rows
+            line.events += [
+                replace(line.events[0]),
+                replace(line.events[0]),
+            ]  # true duplicates: three entries, three rows
         for _ in range(d.rng.choice([0, 0, 1, 3])):
             names = d.rng.sample(["campaign", "source", "medium", "term", "content"], d.rng.randint(0, 5))
-            line.visits.append(Visit(d.text.link(d.rng.randint(1, 9)), {name: d.text.line(1) for name in names}, _second(d)))
+            line.visits.append(
+                Visit(d.text.link(d.rng.randint(1, 9)), {name: d.text.line(1) for name in names}, _second(d))
+            )
         line.visits += [replace(visit) for visit in line.visits[:1] if d.rng.random() < 0.3]
         for _ in range(d.rng.choice([0, 0, 2])):
-            details: list[tuple[str, str | int]] = [("message", d.text.line()), ("steps", d.rng.randint(1, 5))]
-            line.automations.append(Automation(d.text.line(2), d.rng.choice(["sms", "email"]), _second(d), details[: d.rng.randint(0, 2)]))
+            details: list[tuple[str, str | int]] = [
+                ("message", d.text.line()),
+                ("steps", d.rng.randint(1, 5)),
+            ]
+            line.automations.append(
+                Automation(
+                    d.text.line(2), d.rng.choice(["sms", "email"]), _second(d), details[: d.rng.randint(0, 2)]
+                )
+            )
         line.events.sort(key=lambda event: event.at, reverse=True)
         d.account.timelines[contact] = line
 
@@ -330,7 +440,9 @@ def _event(d: Drawing) -> Event:
     ]
     stamped = d.rng.random() < 0.8
     chosen = d.rng.sample(details, d.rng.randint(0, 4))
-    return Event(d.rng.choice(EVENT_KEYS), d.text.line(), _second(d) if stamped else d.past(), chosen, stamped)
+    return Event(
+        d.rng.choice(EVENT_KEYS), d.text.line(), _second(d) if stamped else d.past(), chosen, stamped
+    )
 
 
 def _coupons(d: Drawing) -> None:
@@ -340,7 +452,9 @@ def _coupons(d: Drawing) -> None:
         for _ in range(d.rng.choice([0, 0, 1, 2])):
             number += d.rng.randint(1, 5)
             at = d.past() if d.rng.random() < 0.5 else None
-            d.account.coupons.append(Coupon(number, address, f"CODE-{number}", at is not None, at, d.rng.randint(900, 999)))
+            d.account.coupons.append(
+                Coupon(number, address, f"CODE-{number}", at is not None, at, d.rng.randint(900, 999))
+            )
 
 
 def _people(d: Drawing) -> None:
@@ -349,7 +463,9 @@ def _people(d: Drawing) -> None:
         group = d.text.line(1) if d.rng.random() < 0.6 else None
         business = made.business.business_id + number % 2  # an agency has several businesses
         made.users.append(User(business, number, d.text.line(2), f"user{number}", group, "Active"))
-    made.managers = [Manager(number, d.text.line(2), d.text.address(number), "Active") for number in d.ids(count // 2, 20)]
+    made.managers = [
+        Manager(number, d.text.line(2), d.text.address(number), "Active") for number in d.ids(count // 2, 20)
+    ]
     made.groups = [Group(number, d.text.line(1), "Active") for number in d.ids(count // 2, 60)]
 
 
@@ -376,10 +492,16 @@ def _goals(d: Drawing) -> None:
         )
     for number in d.ids(d.sizes.goals, 200):
         links = [d.text.link(index) for index in range(rng.randint(0, 3))]
-        action = (rng.randint(1, 99), rng.choice([d.text.line(), "Action is deleted!"])) if rng.random() < 0.5 else None
+        action = (
+            (rng.randint(1, 99), rng.choice([d.text.line(), "Action is deleted!"]))
+            if rng.random() < 0.5
+            else None
+        )
         kind = ("Event Triggered", "Link(s) Clicked", "All of the links are clicked")
         value = Decimal(rng.randint(0, 10**6)) / 100
-        made.goals.append(Goal(number, rng.choice(domains), d.text.line(2), "Fixed", value, *kind, links, action))
+        made.goals.append(
+            Goal(number, rng.choice(domains), d.text.line(2), "Fixed", value, *kind, links, action)
+        )
 
 
 def _own_id_per_list(made: Account) -> None:

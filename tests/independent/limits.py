@@ -1,4 +1,5 @@
-"""What stands before every answer: the fixed one-second window, the faults, and the log of requests that later assertions read."""
+"""What stands before every answer: the fixed one-second window, the faults, and the log of requests that
+later assertions read."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from dataclasses import dataclass, field
 
 from .variants import Variants
 
-#: On writes each may come with `-before`: then the write had no effect; otherwise it took effect and the answer is what fails.
+#: On writes each may come with `-before`: then the write had no effect; otherwise it took effect and the
+#: answer is what fails.
 FAULTS = ("500", "reset", "cut", "502-html", "200-html", "stall", "429", "empty")
 
 #: So often in a row one question can fail by chance: a client that tries a handful of times must get through.
@@ -55,7 +57,9 @@ class Log:
         return Counter(entry.window for entry in self.entries if entry.was_counted)
 
     def share(self, status: int) -> float:
-        return sum(entry.status == status and not entry.fault for entry in self.entries) / max(1, len(self.entries))
+        return sum(entry.status == status and not entry.fault for entry in self.entries) / max(
+            1, len(self.entries)
+        )
 
     def repeats(self) -> list[Asked]:
         """Requests for what had already been answered in full."""

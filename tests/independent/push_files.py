@@ -1,7 +1,8 @@
-"""Files that a person wants pushed, drawn for an account, each with what it asks for. Not here: how they are pushed and judged.
+"""Files that a person wants pushed, drawn for an account, each with what it asks for. Not here: how they are
+pushed and judged.
 
-What a file asks for is known by construction: rows that must have an effect, rows that must be refused, and no more.
-"""
+What a file asks for is known by construction: rows that must have an effect, rows that must be refused, and
+no more."""
 
 from __future__ import annotations
 
@@ -35,16 +36,23 @@ TEXTS = [
 
 @dataclass
 class File:
-    """Rows under a header and what they ask of the account; rows are numbered as in a spreadsheet, the first below the header is 2."""
+    """Rows under a header and what they ask of the account; rows are numbered as in a spreadsheet, the first
+    below the header is 2."""
 
     kind: str  # the command's word
     header: list[str]
     rows: list[list[Cell]] = field(default_factory=list)
     bad: dict[int, str] = field(default_factory=dict)  # row number -> what is wrong with it
     unknown: set[int] = field(default_factory=set)  # row numbers of contacts that the account doesn't have
-    activities: Counter[tuple[int, dt.datetime, str]] = field(default_factory=Counter)  # contact, local time, text
-    contacts: dict[tuple[int, str], tuple[int | None, dict[str, str]]] = field(default_factory=dict)  # list, address -> status, fields
-    tags: dict[int, dict[str, bool]] = field(default_factory=dict)  # contact -> tag -> whether it is there in the end
+    activities: Counter[tuple[int, dt.datetime, str]] = field(
+        default_factory=Counter
+    )  # contact, local time, text
+    contacts: dict[tuple[int, str], tuple[int | None, dict[str, str]]] = field(
+        default_factory=dict
+    )  # list, address -> status, fields
+    tags: dict[int, dict[str, bool]] = field(
+        default_factory=dict
+    )  # contact -> tag -> whether it is there in the end
     moves: list[tuple[int, int, int]] = field(default_factory=list)  # contact, from, to
     deletions: list[tuple[int, int]] = field(default_factory=list)  # contact, list
 
@@ -99,7 +107,11 @@ def addressed(made: Account) -> list[Member]:
     ids: dict[str, set[int]] = {}
     for member in made.members:
         ids.setdefault(member.email.lower(), set()).add(member.contact_id)
-    chosen = {member.contact_id: member for member in made.members if "@" in member.email and len(ids[member.email.lower()]) == 1}
+    chosen = {
+        member.contact_id: member
+        for member in made.members
+        if "@" in member.email and len(ids[member.email.lower()]) == 1
+    }
     return [chosen[contact_id] for contact_id in sorted(chosen)]
 
 
@@ -152,9 +164,12 @@ def activities(made: Account, rng: random.Random, count: int, *, bad: int = 3, u
 
 
 def _moment(rng: random.Random) -> dt.datetime:
-    """A wall-clock time that every zone has exactly once, mostly whole minutes; few days, so that times collide."""
+    """A wall-clock time that every zone has exactly once, mostly whole minutes; few days, so that times
+    collide."""
     day = dt.datetime(2026, rng.choice([1, 6, 7]), rng.randint(10, 25))
-    return day.replace(hour=rng.randint(6, 20), minute=rng.choice([0, 15, 37]), second=rng.choice([0, 0, 0, 42]))
+    return day.replace(
+        hour=rng.randint(6, 20), minute=rng.choice([0, 15, 37]), second=rng.choice([0, 0, 0, 42])
+    )
 
 
 def _written(rng: random.Random, made: Account, local: dt.datetime) -> str:
@@ -168,12 +183,17 @@ def _written(rng: random.Random, made: Account, local: dt.datetime) -> str:
         there.astimezone(dt.timezone(dt.timedelta(hours=5, minutes=45))).isoformat(sep=" "),
     ]
     if not local.second:
-        forms += [local.strftime("%m/%d/%Y %H:%M"), local.strftime("%Y-%m-%d %I:%M %p"), local.strftime("%Y-%m-%d %H:%M")]
+        forms += [
+            local.strftime("%m/%d/%Y %H:%M"),
+            local.strftime("%Y-%m-%d %I:%M %p"),
+            local.strftime("%Y-%m-%d %H:%M"),
+        ]
     return rng.choice(forms)
 
 
 def contacts(made: Account, rng: random.Random, count: int, *, bad: int = 3) -> File:
-    """New and known addresses in one or two lists, a status, and a custom field of the first list that has any."""
+    """New and known addresses in one or two lists, a status, and a custom field of the first list that has
+    any."""
     lists = [each for each in made.lists if each.labels]
     field_id = next(iter(lists[0].labels))
     file = File("contacts", ["email", "list_id", "status", field_id])
@@ -185,10 +205,15 @@ def contacts(made: Account, rng: random.Random, count: int, *, bad: int = 3) -> 
         if any((each.list_id, email.lower()) in file.contacts for each in made.lists):
             continue
         # A field belongs to one list; an empty cell leaves what is there.
-        status, value = rng.choice(["Active", "Disactive", "active"]), None if len(chosen) > 1 else _text(rng, number)
+        status, value = (
+            rng.choice(["Active", "Disactive", "active"]),
+            None if len(chosen) > 1 else _text(rng, number),
+        )
         for each in chosen:
             # Whoever is there and not active is not made so by a file.
-            is_there = any(one.list_id == each.list_id and one.email.lower() == email.lower() for one in made.members)
+            is_there = any(
+                one.list_id == each.list_id and one.email.lower() == email.lower() for one in made.members
+            )
             wanted = 2 if status == "Disactive" else None if is_there else 1
             file.contacts[each.list_id, email.lower()] = (wanted, {field_id: meant(value)} if value else {})
         file.add(email, ",".join(str(each.list_id) for each in chosen), status, value)
@@ -214,7 +239,10 @@ def tags(made: Account, rng: random.Random, count: int, *, bad: int = 3, unknown
         free = [name for name in names if name not in wanted.get(member.contact_id, {})]
         if not free:
             continue
-        chosen, action = rng.sample(free, min(len(free), rng.choice([1, 1, 2]))), rng.choice(["add", "add", "remove"])
+        chosen, action = (
+            rng.sample(free, min(len(free), rng.choice([1, 1, 2]))),
+            rng.choice(["add", "add", "remove"]),
+        )
         wanted.setdefault(member.contact_id, {}).update(dict.fromkeys(chosen, action == "add"))
         file.add(*_who(rng, member), ",".join(chosen), action)
     one = people[0].email
@@ -256,7 +284,10 @@ def deletions(made: Account, rng: random.Random, count: int, *, bad: int = 2) ->
     for member in rng.sample(people, min(len(people) // 2, count)):
         file.deletions.append((member.contact_id, member.list_id))
         file.add(*_who(rng, member), member.list_id)
-    wrong = [(people[0].email, None, 99999999, "a list"), ("not an address", None, made.lists[0].list_id, "an address")]
+    wrong = [
+        (people[0].email, None, 99999999, "a list"),
+        ("not an address", None, made.lists[0].list_id, "an address"),
+    ]
     for *cells, reason in rng.sample(wrong, _bearable(file, bad)):
         file.add(*cells, bad=str(reason))
     return file

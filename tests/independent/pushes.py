@@ -1,4 +1,5 @@
-"""Run `push` as a person does, in a process of its own, stop it at chosen moments, and look for what must not be there."""
+"""Run `push` as a person does, in a process of its own, stop it at chosen moments, and look for what must not
+be there."""
 
 from __future__ import annotations
 
@@ -30,14 +31,19 @@ class Pushed:
     requests: int  # that the service saw of it
 
     def __str__(self) -> str:
-        return f"exit code {self.code} after {self.seconds:.1f} s and {self.requests} requests\n{self.out[-3000:]}\n{self.err[-2500:]}"
+        return (
+            f"exit code {self.code} after {self.seconds:.1f} s and {self.requests} "
+            f"requests\n{self.out[-3000:]}\n{self.err[-2500:]}"
+        )
 
 
 def begin(service: Service, home: Path, *arguments: str, level: str = "INFO") -> warm.Command:
     """Any command, not waited for, from an empty folder, logging at the level that must not show a person."""
     elsewhere = home.parent / "elsewhere"
     elsewhere.mkdir(exist_ok=True)
-    return warm.Command("pipelines.cli", arguments, elsewhere, environment(service, home) | {"MARKETING_LOG": level})
+    return warm.Command(
+        "pipelines.cli", arguments, elsewhere, environment(service, home) | {"MARKETING_LOG": level}
+    )
 
 
 def push(service: Service, home: Path, *arguments: str, typed: str = "", patience: float = 200) -> Pushed:
@@ -50,7 +56,9 @@ def push(service: Service, home: Path, *arguments: str, typed: str = "", patienc
     except subprocess.TimeoutExpired:
         process.kill()
         (out, err), code = process.communicate(), -1
-    return Pushed(None if code == -1 else code, out, err, time.monotonic() - began, len(service.log.entries) - asked)
+    return Pushed(
+        None if code == -1 else code, out, err, time.monotonic() - began, len(service.log.entries) - asked
+    )
 
 
 def writes(service: Service) -> int:
@@ -58,7 +66,9 @@ def writes(service: Service) -> int:
     return sum(entry.operation in WRITES for entry in service.log.entries)
 
 
-def push_and_stop(service: Service, home: Path, after: int, *arguments: str, how: signal.Signals = signal.SIGKILL) -> Pushed:
+def push_and_stop(
+    service: Service, home: Path, after: int, *arguments: str, how: signal.Signals = signal.SIGKILL
+) -> Pushed:
     """The same, ended by a signal once it has sent `after` writes (or to its end, when it sends fewer)."""
     began, asked, sent = time.monotonic(), len(service.log.entries), writes(service)
     process = begin(service, home, "push", *arguments)
@@ -84,15 +94,26 @@ def spills(service: Service, made: Account, home: Path, *runs: Pushed) -> Iterat
     for run in runs:
         if service.account.key in run.out + run.err:
             yield f"the key shows in: {_around(run.out + run.err, service.account.key)}"
-        yield from (f"standard error names {email}: {_around(run.err, email)}" for email in _addresses(made, run.err))
+        yield from (
+            f"standard error names {email}: {_around(run.err, email)}" for email in _addresses(made, run.err)
+        )
     yield from (f"the key stands in {place}" for place in leaks(home, service.account.key))
     for path in (path for path in home.rglob("*.log*") if path.is_file()):
-        yield from (f"{path.relative_to(home)} names {email}" for email in _addresses(made, path.read_text(errors="replace")))
+        yield from (
+            f"{path.relative_to(home)} names {email}"
+            for email in _addresses(made, path.read_text(errors="replace"))
+        )
 
 
 def _addresses(made: Account, text: str) -> list[str]:
     known = {member.email for member in made.members if "@" in member.email}
-    return sorted({email for email in re.findall(r"[\w.+'#%&=-]+@[\w.-]+", text) if email in known or email.endswith("example.com")})[:3]
+    return sorted(
+        {
+            email
+            for email in re.findall(r"[\w.+'#%&=-]+@[\w.-]+", text)
+            if email in known or email.endswith("example.com")
+        }
+    )[:3]
 
 
 def _around(text: str, word: str) -> str:
@@ -101,4 +122,6 @@ def _around(text: str, word: str) -> str:
 
 
 def outbox_files(home: Path) -> list[str]:
-    return sorted(os.fspath(path.relative_to(home)) for path in home.rglob("*") if path.suffix in (".sqlite", ".db"))
+    return sorted(
+        os.fspath(path.relative_to(home)) for path in home.rglob("*") if path.suffix in (".sqlite", ".db")
+    )

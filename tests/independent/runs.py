@@ -31,8 +31,14 @@ class Run:
 
 def environment(service: Service, home: Path) -> dict[str, str]:
     """Ours without any MARKETING_ setting of the person who runs the tests."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARKETING_", "DAGSTER_"))}
-    return kept | {"MARKETING_API_URL": service.url, "MARKETING_API_KEY": service.account.key, "MARKETING_HOME": str(home)}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MARKETING_", "DAGSTER_"))
+    }
+    return kept | {
+        "MARKETING_API_URL": service.url,
+        "MARKETING_API_KEY": service.account.key,
+        "MARKETING_HOME": str(home),
+    }
 
 
 def start(service: Service, home: Path, *arguments: str, module: str = "pipelines.cli") -> warm.Command:
@@ -42,7 +48,9 @@ def start(service: Service, home: Path, *arguments: str, module: str = "pipeline
     return warm.Command(module, ["sync", "--reads-only", *arguments], elsewhere, environment(service, home))
 
 
-def sync(service: Service, home: Path, *arguments: str, module: str = "pipelines.cli", patience: float = 150) -> Run:
+def sync(
+    service: Service, home: Path, *arguments: str, module: str = "pipelines.cli", patience: float = 150
+) -> Run:
     began = time.monotonic()
     process = start(service, home, *arguments, module=module)
     try:
@@ -54,8 +62,11 @@ def sync(service: Service, home: Path, *arguments: str, module: str = "pipelines
     return Run(process.returncode, output, time.monotonic() - began)
 
 
-def discrepancies(service: Service, home: Path, run: Run, *, may_fail: bool = False, may_repeat: bool = False) -> list[str]:
-    """Everything that is wrong after one complete run; `may_fail`: some data could not be had, so exit code 1 is right too.
+def discrepancies(
+    service: Service, home: Path, run: Run, *, may_fail: bool = False, may_repeat: bool = False
+) -> list[str]:
+    """Everything that is wrong after one complete run; `may_fail`: some data could not be had, so exit code 1
+    is right too.
 
     `may_repeat`: the log holds more than one run, so a question may stand in it twice.
     """
@@ -87,16 +98,25 @@ def _manners(service: Service, *, may_repeat: bool) -> list[str]:
     worst = max(service.log.per_window().values(), default=0)
     if worst > service.window.limit:
         found.append(f"{worst} requests were let through in one window: a fault of the test server")
-    repeats = [] if may_repeat else [entry for entry in service.log.repeats() if not _is_doubt(service, entry)]
+    repeats = (
+        [] if may_repeat else [entry for entry in service.log.repeats() if not _is_doubt(service, entry)]
+    )
     if repeats:
-        found.append(f"{len(repeats)} questions were asked again after a whole answer, e.g. {_shown(repeats[0])}")
+        found.append(
+            f"{len(repeats)} questions were asked again after a whole answer, e.g. {_shown(repeats[0])}"
+        )
     found += _once_each(service)
-    strangers = [entry for entry in service.log.entries if entry.was_counted and entry.status == 401 != service.variants.error_status]
+    strangers = [
+        entry
+        for entry in service.log.entries
+        if entry.was_counted and entry.status == 401 != service.variants.error_status
+    ]
     return found + ([f"{len(strangers)} requests without the right key"] if strangers else [])
 
 
 def _is_doubt(service: Service, entry: Asked) -> bool:
-    """Asking once more who the account is: right where operations are missing, which a refused key looks like, too (row 1)."""
+    """Asking once more who the account is: right where operations are missing, which a refused key looks
+    like, too (row 1)."""
     return entry.operation == "app/me" and bool(service.variants.missing)
 
 
@@ -140,12 +160,16 @@ def _in_rows(path: Path, key: str) -> bool:
     if path.suffix != ".duckdb":
         return False
     with duckdb.connect(str(path), read_only=True) as connection:
-        tables = connection.execute("select table_schema, table_name from information_schema.tables").fetchall()
+        tables = connection.execute(
+            "select table_schema, table_name from information_schema.tables"
+        ).fetchall()
         return any(_holds(connection, f'"{schema}"."{name}"', key) for schema, name in tables)
 
 
 def _holds(connection: Any, relation: str, key: str) -> bool:
-    row = connection.execute(f"select count(*) from {relation} as t where contains(t::varchar, ?)", [key]).fetchone()
+    row = connection.execute(
+        f"select count(*) from {relation} as t where contains(t::varchar, ?)", [key]
+    ).fetchone()
     return bool(row[0])
 
 

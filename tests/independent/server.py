@@ -1,4 +1,5 @@
-"""A second loopback server of the service's interface, written from the specification by somebody who has not seen the sandbox.
+"""A second loopback server of the service's interface, written from the specification by somebody who has not
+seen the sandbox.
 
 Belongs here: HTTP, the envelope, the key, and faults on the wire. The answers are in `answers` and `writes`.
 
@@ -31,7 +32,10 @@ from .shape import Params, ServiceFault
 from .variants import Variants
 from .writes import WRITES
 
-HTML = b"<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
+HTML = (
+    b"<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad "
+    b"Gateway</h1></body></html>"
+)
 
 
 class Service:
@@ -53,7 +57,10 @@ class Service:
     def answer(self, operation: str, params: Params) -> tuple[int, dict[str, str], bytes, str]:
         """The whole answer, and the fault that the wire is to commit on it ("" for none)."""
         at, key = time.time(), str(params.pop("key", "") or params.pop("api_key", ""))
-        shown = {name: json.dumps(value) if isinstance(value, dict | list) else str(value) for name, value in params.items()}
+        shown = {
+            name: json.dumps(value) if isinstance(value, dict | list) else str(value)
+            for name, value in params.items()
+        }
         drawn = (self.write_chance if operation in WRITES else self.chance).draw(operation, shown)
         fault, is_before = drawn.removesuffix("-before"), drawn.endswith("-before")
         window, is_within, report = self.window.enter(pretend_full=fault == "429")
@@ -65,12 +72,23 @@ class Service:
             status, data, is_ok = self._data(operation, params, key)
         body = json.dumps(self._envelope(data, report, is_ok), ensure_ascii=bool(window % 2)).encode()
         if is_within and fault in ("500", "502-html", "200-html", "empty"):
-            status, body = {"500": (500, b"Internal Server Error"), "502-html": (502, HTML), "200-html": (200, HTML), "empty": (200, b"")}[
-                fault
-            ]
+            status, body = {
+                "500": (500, b"Internal Server Error"),
+                "502-html": (502, HTML),
+                "200-html": (200, HTML),
+                "empty": (200, b""),
+            }[fault]
         with self._lock:
             self.log.entries.append(
-                Asked(operation, tuple(sorted(shown.items())), at, window, status, fault if is_within or fault == "429" else "", is_within)
+                Asked(
+                    operation,
+                    tuple(sorted(shown.items())),
+                    at,
+                    window,
+                    status,
+                    fault if is_within or fault == "429" else "",
+                    is_within,
+                )
             )
         headers = {"Content-Type": "text/html" if body is HTML else self.variants.content_type}
         if self.variants.rate_headers:
@@ -94,15 +112,21 @@ class Service:
 
     def _envelope(self, data: dict[str, Any], report: dict[str, int], is_ok: bool) -> dict[str, Any]:
         v = self.variants
-        rate = {"rate-limit": {name: str(value) for name, value in report.items()} if v.rate_strings else report}
-        places = {place: rate if v.rate_place == place else {} for place in ("top", "response", "header", "data")}
+        rate = {
+            "rate-limit": {name: str(value) for name, value in report.items()} if v.rate_strings else report
+        }
+        places = {
+            place: rate if v.rate_place == place else {} for place in ("top", "response", "header", "data")
+        }
         if is_ok and not v.envelope:
             return data | (rate if v.rate_place != "none" else {})
         header: dict[str, Any] = {"status": "ok" if is_ok else "error", "dataType": "array"}
         if is_ok:
             header["limit"] = self.world.shape.num(self.window.limit)
         header |= places["header"]
-        return {"response": {"header": header, "data": data | places["data"]} | places["response"]} | places["top"]
+        return {"response": {"header": header, "data": data | places["data"]} | places["response"]} | places[
+            "top"
+        ]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -156,7 +180,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _merge(pairs: list[tuple[str, Any]]) -> Params:
-    """Names trimmed and in lower case (row 10); `fields[12]=v` gathered into a map, `tagname[]=a` into a list."""
+    """Names trimmed and in lower case (row 10); `fields[12]=v` gathered into a map, `tagname[]=a` into a
+    list."""
     params: Params = {}
     for name, value in pairs:
         base, _, inner = name.strip().partition("[")
@@ -183,7 +208,14 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serve(made: Account, variants: Variants = Variants(), *, limit: int = 500, seed: int = 1, port: int = 0) -> Iterator[Service]:  # noqa: B008
+def serve(
+    made: Account,
+    variants: Variants = Variants(),  # noqa: B008
+    *,
+    limit: int = 500,
+    seed: int = 1,
+    port: int = 0,
+) -> Iterator[Service]:
     """Serve the account on 127.0.0.1 while the context lasts; `service.url` is the base address with `/1`."""
     service = Service(made, variants, limit, seed)
     server = _Server(("127.0.0.1", port), _Handler)
@@ -206,7 +238,10 @@ def main() -> None:
         parser.add_argument(name, type=int, default=default)
     chosen = parser.parse_args()
     made = account(chosen.seed, Sizes(contacts=chosen.contacts))
-    with serve(made, limit=chosen.limit, seed=chosen.seed, port=chosen.port) as service, contextlib.suppress(KeyboardInterrupt):
+    with (
+        serve(made, limit=chosen.limit, seed=chosen.seed, port=chosen.port) as service,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
         print(f"MARKETING_API_URL={service.url} MARKETING_API_KEY={made.key}", flush=True)
         threading.Event().wait()
 

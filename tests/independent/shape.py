@@ -1,4 +1,5 @@
-"""How the service writes values: strings or numbers, lists or objects, pages, date forms. Not here: what an operation answers."""
+"""How the service writes values: strings or numbers, lists or objects, pages, date forms. Not here: what an
+operation answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The real command line against the second service: a handful of telling combinations, judged table by table and request by request.
+"""The real command line against the second service: a handful of telling combinations, judged table by table
+and request by request.
 
 Six runs, each of which costs tens of seconds on a loaded machine; the wide sweep of random combinations is
 `tests/benchmarks/sweep_independent.py`.
@@ -23,7 +24,16 @@ from .variants import Variants, live_like
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
-FAULTS = {"500": 0.02, "reset": 0.02, "cut": 0.02, "502-html": 0.02, "200-html": 0.02, "stall": 0.01, "429": 0.02, "empty": 0.01}
+FAULTS = {
+    "500": 0.02,
+    "reset": 0.02,
+    "cut": 0.02,
+    "502-html": 0.02,
+    "200-html": 0.02,
+    "stall": 0.01,
+    "429": 0.02,
+    "empty": 0.01,
+}
 UNRECORDED = "tests.pipelines.unrecorded"  # the first two nights are recorded in Dagster
 DETAILS = ("getlist", "getcampaign", "getpost", "show")
 
@@ -68,7 +78,9 @@ def test_no_durable_answer_is_asked_again_after_a_kill(resumed: Resumed) -> None
     """Design section 4: the next run loads what the dead one had archived and does not ask again."""
     assert len(resumed.durable) > 40
     again = [(entry.operation, entry.params) for entry in resumed.again if entry.operation != "app/me"]
-    assert again == [], "but for the account itself: every run asks once whether the key is accepted and what time it is"
+    assert again == [], (
+        "but for the account itself: every run asks once whether the key is accepted and what time it is"
+    )
 
 
 def test_second_night_writes_and_asks_about_what_changed_only(resumed: Resumed) -> None:
@@ -81,18 +93,27 @@ def test_second_night_writes_and_asks_about_what_changed_only(resumed: Resumed) 
     assert run.code == 0, run.output[-1500:]
     with duckdb.connect(str(resumed.home / "warehouse.duckdb"), read_only=True) as connection:
         agree([str(difference) for difference in nights.differences(connection, first, second)])
-        touched = {name: nights.touched(connection, name, began) for name in ("contacts", "campaigns", "goals", "webhooks", "lists")}
+        touched = {
+            name: nights.touched(connection, name, began)
+            for name in ("contacts", "campaigns", "goals", "webhooks", "lists")
+        }
     assert touched == {name: changes.touched[name] for name in touched}
-    assert {(e.operation, int(e.param("id"))) for e in second[1] if e.operation.endswith(DETAILS)} <= changes.details
+    assert {
+        (e.operation, int(e.param("id"))) for e in second[1] if e.operation.endswith(DETAILS)
+    } <= changes.details
 
 
 def test_live_service_at_its_worst_lands_whole_within_a_limit_of_fifteen(tmp_path: Path) -> None:
-    with serve(generate.account(102, wild=True, strange=True, zone="Australia/Sydney"), live_like(), limit=15) as service:
+    with serve(
+        generate.account(102, wild=True, strange=True, zone="Australia/Sydney"), live_like(), limit=15
+    ) as service:
         run = sync(service, tmp_path / "home", module=UNRECORDED)
         agree(discrepancies(service, tmp_path / "home", run))
         assert service.log.share(429) < 0.05
         full = sorted(service.log.per_window().values())
-        assert full[len(full) // 2] >= 10, f"half of the windows carried {full[len(full) // 2]} or fewer of 15 requests"
+        assert full[len(full) // 2] >= 10, (
+            f"half of the windows carried {full[len(full) // 2]} or fewer of 15 requests"
+        )
 
 
 def test_account_with_nothing_in_it_is_no_error(tmp_path: Path) -> None:

@@ -27,7 +27,9 @@ def service(made: Any) -> Iterator[Service]:
 
 
 def ask(service: Service, operation: str, **params: Any) -> Any:
-    return requests.get(f"{service.url}/{operation}.json", params={"key": service.account.key, **params}, timeout=10).json()
+    return requests.get(
+        f"{service.url}/{operation}.json", params={"key": service.account.key, **params}, timeout=10
+    ).json()
 
 
 def data(service: Service, operation: str, **params: Any) -> Any:
@@ -63,17 +65,23 @@ def test_pages_hold_each_contact_once(made: Any, cap: int, count: str) -> None:
     with serve(made, replace(live_like(), page_cap=cap, count=count)) as service:
         seen: list[Any] = []
         for page in range(1, 60):
-            found = data(service, "emailmarketing/getcontacts", listid=listed, limit=1000, page=page)["contacts"]
+            found = data(service, "emailmarketing/getcontacts", listid=listed, limit=1000, page=page)[
+                "contacts"
+            ]
             if not found["items"]:
                 break
             seen += [row["id"] for row in rows(found["items"])]
-        assert sorted(seen) == sorted(member.contact_id for member in made.members if member.list_id == listed)
+        assert sorted(seen) == sorted(
+            member.contact_id for member in made.members if member.list_id == listed
+        )
 
 
 def test_a_page_past_the_end_may_be_the_last_one_again(made: Any) -> None:
     with serve(made, Variants(page_cap=5, past_end="last")) as service:
         listed = made.lists[0].list_id
-        far, further = (data(service, "emailmarketing/getcontacts", listid=listed, page=page) for page in (90, 91))
+        far, further = (
+            data(service, "emailmarketing/getcontacts", listid=listed, page=page) for page in (90, 91)
+        )
         assert far == further
         assert far["contacts"]["items"]
 
@@ -113,7 +121,12 @@ def test_contact_writes_show_in_later_reads(service: Service) -> None:
     first, second = service.account.lists[0].list_id, service.account.lists[1].list_id
     town = next(iter(service.account.lists[0].labels))
     added = data(
-        service, "emailmarketing/addcontact", status="Active", listid=first, email="new@example.com", **{f"fields[{town}]": "Köln"}
+        service,
+        "emailmarketing/addcontact",
+        status="Active",
+        listid=first,
+        email="new@example.com",
+        **{f"fields[{town}]": "Köln"},
     )
     assert set(added) == {"id", "item"}
     data(service, "emailmarketing/movecontact", id=added["id"], listid=second, sourceid=first)
@@ -121,7 +134,10 @@ def test_contact_writes_show_in_later_reads(service: Service) -> None:
     (found,) = data(service, "emailmarketing/getcontactbyemail", email="NEW@example.com")["contact"]
     assert (found["listid"], found["status"], found[town]) == (str(second), "2", "Köln")
     data(service, "emailmarketing/deletecontact", id=added["id"], listid=second)
-    assert data(service, "emailmarketing/getcontactbyemail", email="new@example.com")["contact"]["errorCode"] == 1004
+    assert (
+        data(service, "emailmarketing/getcontactbyemail", email="new@example.com")["contact"]["errorCode"]
+        == 1004
+    )
 
 
 def test_synced_contact_shows_late_when_the_service_queues(made: Any) -> None:
@@ -138,11 +154,16 @@ def test_activities_join_the_timeline_and_tags_the_contact(service: Service) -> 
     asked = {"id": member.contact_id, "description": "called", "datetime": "2026-03-01 14:05:00"}
     data(service, "emailmarketing/addactivity", **asked)
     line = data(service, "emailmarketing/getcontacttimeline", id=member.contact_id)["timeline"]
-    assert [(e["snippet"], e["datetime"]) for e in line["data"] if e["key"] == "custom-activity"] == [("called", "03/01/2026 14:05")]
+    assert [(e["snippet"], e["datetime"]) for e in line["data"] if e["key"] == "custom-activity"] == [
+        ("called", "03/01/2026 14:05")
+    ]
     data(service, "emailmarketing/addtag", id=member.contact_id, email=member.email, tagname="vip,new")
     data(service, "emailmarketing/removetag", id=member.contact_id, email=member.email, tagname="new")
     assert service.account.tags[member.contact_id] == {"vip"}
-    assert "doesn't exist" in data(service, "emailmarketing/addtag", email="nobody@example.com", tagname="vip")["item"]
+    assert (
+        "doesn't exist"
+        in data(service, "emailmarketing/addtag", email="nobody@example.com", tagname="vip")["item"]
+    )
 
 
 @pytest.mark.parametrize("fault", ["500", "reset", "cut", "502-html", "200-html", "empty"])
@@ -156,27 +177,58 @@ def test_a_fault_on_a_write_comes_before_or_after_its_effect(made: Any, fault: s
 
 
 def test_a_written_activity_shows_late_and_in_the_form_of_the_variant(made: Any) -> None:
-    told = {"activity_key": "note", "activity_place": "detail", "activity_text": "escaped", "activity_time": "minutes"}
+    told = {
+        "activity_key": "note",
+        "activity_place": "detail",
+        "activity_text": "escaped",
+        "activity_time": "minutes",
+    }
     with serve(made, Variants(delayed_activities=0.3, **told)) as service:
         contact = made.members[0].contact_id
-        data(service, "emailmarketing/addactivity", id=contact, description="a <b> & 'c'", datetime="2026-03-01 14:05:33")
+        data(
+            service,
+            "emailmarketing/addactivity",
+            id=contact,
+            description="a <b> & 'c'",
+            datetime="2026-03-01 14:05:33",
+        )
         assert "note" not in str(data(service, "emailmarketing/getcontacttimeline", id=contact))
         service.closing.wait(0.35)
-        (entry,) = [e for e in data(service, "emailmarketing/getcontacttimeline", id=contact)["timeline"]["data"] if e["key"] == "note"]
-        assert (entry["details"][0]["value"], entry["datetime"]) == ("a &lt;b&gt; &amp; &#039;c&#039;", "03/01/2026 14:05")
+        (entry,) = [
+            e
+            for e in data(service, "emailmarketing/getcontacttimeline", id=contact)["timeline"]["data"]
+            if e["key"] == "note"
+        ]
+        assert (entry["details"][0]["value"], entry["datetime"]) == (
+            "a &lt;b&gt; &amp; &#039;c&#039;",
+            "03/01/2026 14:05",
+        )
         assert "timestamp" not in entry
 
 
 def test_refusals_are_soft_where_the_variant_says_so(made: Any) -> None:
     asked = {"id": 1, "description": "called", "datetime": "2026-03-01 14:05:00"}
-    with serve(made, Variants(soft_refusals=frozenset({"emailmarketing/addactivity"}), soft_wording="No such contact")) as service:
+    with serve(
+        made,
+        Variants(soft_refusals=frozenset({"emailmarketing/addactivity"}), soft_wording="No such contact"),
+    ) as service:
         assert data(service, "emailmarketing/addactivity", **asked) == {"item": "No such contact"}
         assert not service.world.effects
-        assert ask(service, "emailmarketing/deletecontact", id=1, listid=made.lists[0].list_id)["response"]["header"]["status"] == "error"
+        assert (
+            ask(service, "emailmarketing/deletecontact", id=1, listid=made.lists[0].list_id)["response"][
+                "header"
+            ]["status"]
+            == "error"
+        )
 
 
 @pytest.mark.parametrize(("kept", "lists"), [("all", 2), ("first", 1), ("refused", 0)])
 def test_several_lists_at_once_are_a_variant(made: Any, kept: str, lists: int) -> None:
     with serve(made, Variants(several_lists=kept)) as service:
-        ask(service, "emailmarketing/synccontact", email="new@example.com", listid=",".join(str(each.list_id) for each in made.lists[:2]))
+        ask(
+            service,
+            "emailmarketing/synccontact",
+            email="new@example.com",
+            listid=",".join(str(each.list_id) for each in made.lists[:2]),
+        )
         assert sum(member.email == "new@example.com" for member in made.members) == lists

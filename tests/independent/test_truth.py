@@ -1,4 +1,5 @@
-"""The comparison finds every kind of error, and a naive reader of the server's answers arrives at the same rows as the truth."""
+"""The comparison finds every kind of error, and a naive reader of the server's answers arrives at the same
+rows as the truth."""
 
 from __future__ import annotations
 
@@ -63,19 +64,27 @@ def holding(case: Case, tables: dict[str, list[Row]]) -> Iterator[Any]:
         generated = [column for column in spec.key if column not in spec.columns]
         kinds = {column: _TYPES.get(kind, "varchar") for column, kind in spec.columns.items()}
         kinds |= {"account": "varchar", "extra": "json"} | dict.fromkeys(generated, "varchar")
-        connection.execute(f"create table source.{name} ({', '.join(f'{column} {kind}' for column, kind in kinds.items())})")
+        connection.execute(
+            f"create table source.{name} ({', '.join(f'{column} {kind}' for column, kind in kinds.items())})"
+        )
         values = [
-            [_plain(kind, row[column], case) for column, kind in spec.columns.items()] + ["main", extra, *[f"key {index}"] * len(generated)]
+            [_plain(kind, row[column], case) for column, kind in spec.columns.items()]
+            + ["main", extra, *[f"key {index}"] * len(generated)]
             for index, row in enumerate(found)
         ]
         if values:
-            connection.executemany(f"insert into source.{name} values ({', '.join('?' * len(kinds))})", values)
+            connection.executemany(
+                f"insert into source.{name} values ({', '.join('?' * len(kinds))})", values
+            )
     yield connection
 
 
 @pytest.fixture(scope="module")
 def case() -> Case:
-    return Case(generate.account(11, generate.Sizes(contacts=16, campaigns=6, posts=8), wild=True, strange=True), live_like())
+    return Case(
+        generate.account(11, generate.Sizes(contacts=16, campaigns=6, posts=8), wild=True, strange=True),
+        live_like(),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -116,10 +125,14 @@ def _other(value: Any) -> Any:
 @pytest.mark.parametrize("table", list(TABLES))
 def test_a_wrong_value_in_any_column_is_found(case: Case, tables: dict[str, list[Row]], table: str) -> None:
     for column, kind in TABLES[table].columns.items():
-        candidates = [row for row in tables[table] if row[column] is not None and not isinstance(row[column], OneOf)]
+        candidates = [
+            row for row in tables[table] if row[column] is not None and not isinstance(row[column], OneOf)
+        ]
         if not candidates or kind == "observed" or (table == "sentiment_totals" and column.endswith("_on")):
             continue  # free by design, or nothing to spoil
-        wrong = [{**row, column: _other(row[column])} if row is candidates[0] else row for row in tables[table]]
+        wrong = [
+            {**row, column: _other(row[column])} if row is candidates[0] else row for row in tables[table]
+        ]
         assert told(case, {table: wrong}) == [table], column
 
 
@@ -142,7 +155,8 @@ def test_lost_surprises_and_uncovered_ranges_are_found(case: Case, tables: dict[
 
 
 def test_a_naive_reader_of_specified_answers_arrives_at_the_truth() -> None:
-    """Twenty lines of reading, for the variant without any quirk: server and truth cannot both be wrong in the same way."""
+    """Twenty lines of reading, for the variant without any quirk: server and truth cannot both be wrong in
+    the same way."""
     case = Case(generate.account(21, generate.Sizes(contacts=25), zone="America/New_York"), Variants())
     with serve(case.account, case.variants) as service:
         read = _naive(service, case)
@@ -163,11 +177,20 @@ def _naive(service: Any, case: Case) -> dict[str, list[Row]]:
         }
         for r in reviews
     ]
-    for group, entry in data(service, "emailmarketing/campaigns", filter="all", limit=1000)["campaigns"]["items"].items():
+    for group, entry in data(service, "emailmarketing/campaigns", filter="all", limit=1000)["campaigns"][
+        "items"
+    ].items():
         for c in entry["data"]:
             kind = "automated" if group == "Automation" else "standard"
-            others = {"reply_to": c["replyto"], "created_at": local(c["creation_date"]), "status": group.lower(), "type": kind}
-            found["campaigns"].append({"campaign_id": int(c["id"]), **others, **_named(c, "subject message from_email from_name")})
+            others = {
+                "reply_to": c["replyto"],
+                "created_at": local(c["creation_date"]),
+                "status": group.lower(),
+                "type": kind,
+            }
+            found["campaigns"].append(
+                {"campaign_id": int(c["id"]), **others, **_named(c, "subject message from_email from_name")}
+            )
     seen = set()
     for each in data(service, "emailmarketing/getlists")["lists"]["items"]:
         listed = int(each["id"])
@@ -177,12 +200,20 @@ def _naive(service: Any, case: Case) -> dict[str, list[Row]]:
             custom = {name: value for name, value in c.items() if name.isdigit()}
             word = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}.get(code)
             state = {"status": word, "status_code": code, "registered_at": at, "custom_fields": custom}
-            found["contacts"].append({"list_id": listed, "contact_id": int(c["id"]), "email": c["email"], **state})
+            found["contacts"].append(
+                {"list_id": listed, "contact_id": int(c["id"]), "email": c["email"], **state}
+            )
             seen.add(c["id"])
     for contact in seen:
         for e in data(service, "emailmarketing/getcontacttimeline", id=contact)["timeline"]["data"]:
-            at = dt.datetime.fromtimestamp(int(e["timestamp"]), dt.UTC) if "timestamp" in e else local(e["datetime"])
-            found["timeline_events"].append({"contact_id": int(contact), "occurred_at": at, **_named(e, "key snippet details")})
+            at = (
+                dt.datetime.fromtimestamp(int(e["timestamp"]), dt.UTC)
+                if "timestamp" in e
+                else local(e["datetime"])
+            )
+            found["timeline_events"].append(
+                {"contact_id": int(contact), "occurred_at": at, **_named(e, "key snippet details")}
+            )
     return found
 
 

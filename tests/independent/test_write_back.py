@@ -1,4 +1,5 @@
-"""The real `push` against the second service: files with everything in them, faults, kills; judged by what the account became.
+"""The real `push` against the second service: files with everything in them, faults, kills; judged by what
+the account became.
 
 A handful of telling combinations; the wide sweep of random ones is `tests/benchmarks/sweep_write_back.py`.
 """
@@ -26,8 +27,17 @@ from .write_truth import differences
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
-#: All after the effect, and none that has to be waited out: half a minute must pass before a lost activity may be sent again.
-FAULTS = {"reset": 0.05, "500": 0.03, "cut": 0.02, "502-html": 0.02, "200-html": 0.02, "empty": 0.01, "429": 0.02}
+#: All after the effect, and none that has to be waited out: half a minute must pass before a lost activity
+#: may be sent again.
+FAULTS = {
+    "reset": 0.05,
+    "500": 0.03,
+    "cut": 0.02,
+    "502-html": 0.02,
+    "200-html": 0.02,
+    "empty": 0.01,
+    "429": 0.02,
+}
 
 
 @dataclass
@@ -42,13 +52,18 @@ class Lab:
         return push(self.service, self.home, *arguments, typed=typed)
 
     def wrong(self, file: File, *runs: Pushed) -> list[str]:
-        return [*differences(self.before, self.service.world, file), *spills(self.service, self.before, self.home, *runs)]
+        return [
+            *differences(self.before, self.service.world, file),
+            *spills(self.service, self.before, self.home, *runs),
+        ]
 
 
 @pytest.fixture(scope="module")
 def synced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Account, Path]:
     home = tmp_path_factory.mktemp("synced") / "home"
-    made = generate.account(301, generate.Sizes(contacts=60, campaigns=1, posts=1, links=1), zone="America/St_Johns")
+    made = generate.account(
+        301, generate.Sizes(contacts=60, campaigns=1, posts=1, links=1), zone="America/St_Johns"
+    )
     with serve(made) as service:
         run = sync(service, home, "--only", "business", "lists", "list_fields", "contacts")
     assert run.code == 0, run.output
@@ -56,7 +71,13 @@ def synced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Account, Path]:
 
 
 @contextmanager
-def lab(synced: tuple[Account, Path], place: Path, variants: Variants = Variants(), *, limit: int = 500) -> Iterator[Lab]:  # noqa: B008
+def lab(
+    synced: tuple[Account, Path],
+    place: Path,
+    variants: Variants = Variants(),  # noqa: B008
+    *,
+    limit: int = 500,
+) -> Iterator[Lab]:
     """A copy of the synced home, and a service with a copy of the account."""
     made = copy.deepcopy(synced[0])
     with serve(made, variants, limit=limit) as service, copied(synced[1], place / "home") as home:
@@ -81,7 +102,13 @@ DRAWS: dict[str, Callable[[Account, random.Random, int], File]] = {
 def test_faults_and_a_kill_double_nothing_and_lose_nothing(
     synced: tuple[Account, Path], tmp_path: Path, kind: str, kill_after: int
 ) -> None:
-    shown = {"activity_key": "note", "activity_place": "detail", "activity_time": "minutes", "date_form": "unix", "spec_dates": False}
+    shown = {
+        "activity_key": "note",
+        "activity_place": "detail",
+        "activity_time": "minutes",
+        "date_form": "unix",
+        "spec_dates": False,
+    }
     variants = Variants(write_faults=FAULTS, delayed_writes=0.4, delayed_activities=0.4, **shown)
     with lab(synced, tmp_path, variants) as at:
         file = DRAWS[kind](at.before, random.Random(7), 60)
@@ -94,7 +121,9 @@ def test_faults_and_a_kill_double_nothing_and_lose_nothing(
         assert again.requests == 0, again
 
 
-def test_bad_and_refused_rows_are_told_by_number_and_reason_and_wait_for_a_retry(synced: tuple[Account, Path], tmp_path: Path) -> None:
+def test_bad_and_refused_rows_are_told_by_number_and_reason_and_wait_for_a_retry(
+    synced: tuple[Account, Path], tmp_path: Path
+) -> None:
     with lab(synced, tmp_path, Variants(soft_wording="Contact not found")) as at:
         file = push_files.tags(at.before, random.Random(3), 80)
         command = ["tags", "--from", str(file.save(tmp_path / "tags.xlsx"))]
@@ -106,7 +135,9 @@ def test_bad_and_refused_rows_are_told_by_number_and_reason_and_wait_for_a_retry
         assert {number for number, reason in told.items() if reason} == set(file.bad) | file.unknown
         assert at.push(*command, "--apply").requests == 0, "refused rows are not tried again by themselves"
         for number in (0, 1):
-            newcomer = replace(at.before.members[0], contact_id=4_000_000_000 + number, email=f"nobody.{number}@example.com")
+            newcomer = replace(
+                at.before.members[0], contact_id=4_000_000_000 + number, email=f"nobody.{number}@example.com"
+            )
             at.service.account.members.append(newcomer)
         retried = at.push("retry", "1")
         assert retried.requests == 3, f"two, and whose account it is: {retried}"
@@ -116,16 +147,22 @@ def test_bad_and_refused_rows_are_told_by_number_and_reason_and_wait_for_a_retry
 
 def _rejected(home: Path) -> dict[int, str]:
     """What is rejected by now, by row, as analysts see it."""
-    query = "select unnest(row_numbers), message from sync.writebacks where push_id = 1 and state = 'rejected'"
+    query = (
+        "select unnest(row_numbers), message from sync.writebacks where push_id = 1 and state = 'rejected'"
+    )
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
         return dict(connection.execute(query).fetchall())
 
 
 @pytest.mark.parametrize("is_required", [False, True])
-def test_a_field_alone_resubscribes_nobody(synced: tuple[Account, Path], tmp_path: Path, is_required: bool) -> None:
+def test_a_field_alone_resubscribes_nobody(
+    synced: tuple[Account, Path], tmp_path: Path, is_required: bool
+) -> None:
     """Who has unsubscribed since the sync stays so, also where the service insists on a status."""
     with lab(synced, tmp_path, Variants(status_required=is_required)) as at:
-        member = next(each for each in push_files.addressed(at.service.account) if each.status == 1 and each.fields)
+        member = next(
+            each for each in push_files.addressed(at.service.account) if each.status == 1 and each.fields
+        )
         member.status, field_id = 2, next(iter(member.fields))
         file = push_files.File("contacts", ["email", "list_id", field_id])
         file.add(member.email, member.list_id, "another town")
@@ -134,7 +171,9 @@ def test_a_field_alone_resubscribes_nobody(synced: tuple[Account, Path], tmp_pat
         assert (run.code, at.wrong(file, run)) == (0, []), run
 
 
-def test_moves_and_deletions_change_what_they_name_and_nothing_else(synced: tuple[Account, Path], tmp_path: Path) -> None:
+def test_moves_and_deletions_change_what_they_name_and_nothing_else(
+    synced: tuple[Account, Path], tmp_path: Path
+) -> None:
     with lab(synced, tmp_path, Variants(write_faults={"reset": 0.05, "500": 0.03, "cut": 0.03})) as at:
         moved = push_files.moves(at.before, random.Random(5), 50)
         deleted = push_files.deletions(at.before, random.Random(6), 20)
@@ -142,16 +181,24 @@ def test_moves_and_deletions_change_what_they_name_and_nothing_else(synced: tupl
         gone = {contact_id for contact_id, _, _ in moved.moves[:25]}
         moved.rows, moved.moves = moved.rows[:25], moved.moves[:25]
         kept = [number for number, (contact_id, _) in enumerate(deleted.deletions) if contact_id not in gone]
-        deleted.rows, deleted.deletions = [deleted.rows[n] for n in kept], [deleted.deletions[n] for n in kept]
+        deleted.rows, deleted.deletions = (
+            [deleted.rows[n] for n in kept],
+            [deleted.deletions[n] for n in kept],
+        )
         moves, deletions = moved.save(tmp_path / "moves.parquet"), deleted.save(tmp_path / "deletions.csv")
-        runs = [at.push("moves", "--from", str(moves), "--apply"), at.push("deletions", "--from", str(deletions), "--apply")]
+        runs = [
+            at.push("moves", "--from", str(moves), "--apply"),
+            at.push("deletions", "--from", str(deletions), "--apply"),
+        ]
         assert [run.code for run in runs] == [0, 2], "deletions have to be agreed to"
         runs += [at.push("deletions", "--from", str(deletions), "--apply", "--yes")]
         assert (runs[-1].code, differences(at.before, at.service.world, moved, deleted)) == (0, []), runs[-1]
         assert list(spills(at.service, at.before, at.home, *runs)) == []
 
 
-def test_a_file_with_too_many_bad_rows_and_a_query_that_reads_files_send_nothing(synced: tuple[Account, Path], tmp_path: Path) -> None:
+def test_a_file_with_too_many_bad_rows_and_a_query_that_reads_files_send_nothing(
+    synced: tuple[Account, Path], tmp_path: Path
+) -> None:
     with lab(synced, tmp_path) as at:
         file = push_files.tags(at.before, random.Random(3), 30, bad=0, unknown=0)
         for _ in range(3):

@@ -1,4 +1,5 @@
-"""The judge of pushes: who does exactly what a file asks for is found right, and every other effect is found out."""
+"""The judge of pushes: who does exactly what a file asks for is found right, and every other effect is found
+out."""
 
 from __future__ import annotations
 
@@ -35,7 +36,13 @@ def naively(service: Service, file: File) -> None:
     """What the file asks for, one request after another, straight from what the generator knows."""
     for (contact_id, local, said), count in file.activities.items():
         for _ in range(count):
-            data(service, f"{MAIL}/addactivity", id=contact_id, description=said, datetime=local.strftime("%Y-%m-%d %H:%M:%S"))
+            data(
+                service,
+                f"{MAIL}/addactivity",
+                id=contact_id,
+                description=said,
+                datetime=local.strftime("%Y-%m-%d %H:%M:%S"),
+            )
     for contact_id, wanted in file.tags.items():
         for name, is_there in wanted.items():
             data(service, f"{MAIL}/{'addtag' if is_there else 'removetag'}", id=contact_id, tagname=name)
@@ -50,7 +57,9 @@ def naively(service: Service, file: File) -> None:
 
 
 @pytest.mark.parametrize("draw", DRAWS)
-def test_what_a_file_asks_for_is_found_right_and_nothing_else(made: Account, draw: Callable[..., File]) -> None:
+def test_what_a_file_asks_for_is_found_right_and_nothing_else(
+    made: Account, draw: Callable[..., File]
+) -> None:
     before, file = copy.deepcopy(made), draw(made, random.Random(1), 40)
     with serve(made) as service:
         assert differences(before, service.world, file), "nothing was sent yet"
@@ -59,7 +68,13 @@ def test_what_a_file_asks_for_is_found_right_and_nothing_else(made: Account, dra
 
 
 def _another_activity(service: Service, made: Account) -> None:
-    data(service, f"{MAIL}/addactivity", id=made.members[3].contact_id, description="once more", datetime="2026-03-01 10:00:00")
+    data(
+        service,
+        f"{MAIL}/addactivity",
+        id=made.members[3].contact_id,
+        description="once more",
+        datetime="2026-03-01 10:00:00",
+    )
 
 
 def _another_status(service: Service, made: Account) -> None:
@@ -79,7 +94,9 @@ def _another_list(service: Service, made: Account) -> None:
     data(service, f"{MAIL}/deletecontact", id=member.contact_id, listid=member.list_id)
 
 
-@pytest.mark.parametrize("slip", [_another_activity, _another_status, _another_contact, _another_tag, _another_list])
+@pytest.mark.parametrize(
+    "slip", [_another_activity, _another_status, _another_contact, _another_tag, _another_list]
+)
 def test_every_other_effect_is_found_out(made: Account, slip: Callable[[Service, Any], None]) -> None:
     before = copy.deepcopy(made)
     with serve(made) as service:

@@ -1,12 +1,44 @@
-"""Texts, addresses and ratings as people and their software write them. Not here: which field holds which text."""
+"""Texts, addresses and ratings as people and their software write them. Not here: which field holds which
+text."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass
 
-NAMES = ["ada", "bela", "chloe", "dmitri", "eun", "farid", "greta", "hugo", "ines", "jomo", "kaya", "liam", "mina", "noor", "olga", "pablo"]
-WORDS = ["offer", "table", "summer", "menu", "friendly", "late", "garden", "price", "booking", "welcome", "thanks", "service", "quick"]
+NAMES = [
+    "ada",
+    "bela",
+    "chloe",
+    "dmitri",
+    "eun",
+    "farid",
+    "greta",
+    "hugo",
+    "ines",
+    "jomo",
+    "kaya",
+    "liam",
+    "mina",
+    "noor",
+    "olga",
+    "pablo",
+]
+WORDS = [
+    "offer",
+    "table",
+    "summer",
+    "menu",
+    "friendly",
+    "late",
+    "garden",
+    "price",
+    "booking",
+    "welcome",
+    "thanks",
+    "service",
+    "quick",
+]
 
 #: Texts that have broken readers before: each must come out exactly as it went in.
 WILD = [
@@ -31,7 +63,13 @@ WILD = [
 ]
 
 #: Addresses that need care in a query string.
-ODD_ADDRESSES = ["o'neil+tag@example.com", "a&b=c@example.org", "50%#off@example.net", "MiXed.Case@Example.com", "münchen@example.org"]
+ODD_ADDRESSES = [
+    "o'neil+tag@example.com",
+    "a&b=c@example.org",
+    "50%#off@example.net",
+    "MiXed.Case@Example.com",
+    "münchen@example.org",
+]
 
 #: No address at all, though the service keeps it in that field; there is nothing to look coupons up by.
 NO_ADDRESSES = ["", "not an address", "+15550100"]

@@ -1,9 +1,9 @@
-"""The rows that every `source` table must hold after one complete sync of the account, from the account alone.
+"""The rows that every `source` table must hold after one complete sync of the account, from the account
+alone.
 
-Belongs here: what section 6 of the design makes of the account's plain values. It never looks at an answer on the wire.
-Freedom that the design leaves is expressed as `optional` rows (may be there, must then be right), as OneOf values, and by the
-column kinds of `schema`.
-"""
+Belongs here: what section 6 of the design makes of the account's plain values. It never looks at an answer on
+the wire. Freedom that the design leaves is expressed as `optional` rows (may be there, must then be right),
+as OneOf values, and by the column kinds of `schema`."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ class OneOf:
 class Expected:
     rows: list[Row] = field(default_factory=list)
     optional: list[Row] = field(default_factory=list)
-    #: Computes the rows from the ranges that the table itself names, where the ranges are the tool's own choice.
+    #: Computes the rows from the ranges that the table itself names, where the ranges are the tool's own
+    #: choice.
     derive: Callable[[list[Row]], list[Row]] | None = None
 
 
 @dataclass
 class Case:
-    """One account as one service shows it: everything the comparison needs (and what a failing run is saved as)."""
+    """One account as one service shows it: everything the comparison needs (and what a failing run is saved
+    as)."""
 
     account: Account
     variants: Variants
@@ -48,7 +50,8 @@ class Case:
         return self.variants.missing | self.variants.broken
 
     def sees(self, column_holder: str) -> bool:
-        """Whether the fields outside the thin listings are to be had: `column_holder` is the detail operation."""
+        """Whether the fields outside the thin listings are to be had: `column_holder` is the detail
+        operation."""
         return not self.variants.thin_listings or column_holder not in self.down
 
     def asked_on(self) -> set[dt.date]:
@@ -70,7 +73,8 @@ def table(name: str, *, optional: bool = False) -> Callable[[Rows], Rows]:
 
 
 def expected(case: Case) -> dict[str, Expected]:
-    """Every table of the schema with its rows; a table whose operations are down is empty, and its neighbours are not."""
+    """Every table of the schema with its rows; a table whose operations are down is empty, and its neighbours
+    are not."""
     found = {}
     for name, spec in TABLES.items():
         if case.down & set(spec.needs):
@@ -103,7 +107,13 @@ def _business(case: Case) -> Iterator[Row]:
 @table("direct_reviews")
 def _direct_reviews(case: Case) -> Iterator[Row]:
     for r in case.account.direct_reviews:
-        texts = {"email": r.email, "phone": r.phone, "inquiry": r.inquiry, "notes": r.notes, "rating": r.rating}
+        texts = {
+            "email": r.email,
+            "phone": r.phone,
+            "inquiry": r.inquiry,
+            "notes": r.notes,
+            "rating": r.rating,
+        }
         yield {"review_id": r.review_id, "reviewed_at": r.at, **texts}
 
 
@@ -112,7 +122,13 @@ def _online_reviews(case: Case) -> Iterator[Row]:
     for channel in case.account.channels:
         for r in channel.reviews or []:
             said = {"username": r.username, "inquiry": r.inquiry, "source_url": r.url}
-            yield {"channel": channel.name, "reviewed_at": r.at, "rating": r.rating, "rating_raw": r.rating_raw, **said}
+            yield {
+                "channel": channel.name,
+                "reviewed_at": r.at,
+                "rating": r.rating,
+                "rating_raw": r.rating_raw,
+                **said,
+            }
 
 
 @table("online_review_channels")
@@ -120,7 +136,12 @@ def _online_review_channels(case: Case) -> Iterator[Row]:
     for channel in case.account.channels:
         # A site without `data` has no reviews or does not tell: the design does not say which.
         count = OneOf((0, None)) if channel.reviews is None else len(channel.reviews)
-        yield {"channel": channel.name, "observed_on": "asked", "average_rating": channel.average, "review_count": count}
+        yield {
+            "channel": channel.name,
+            "observed_on": "asked",
+            "average_rating": channel.average,
+            "review_count": count,
+        }
 
 
 @table("sentiment_mentions")
@@ -130,16 +151,24 @@ def _sentiment_mentions(case: Case) -> Iterator[Row]:
 
 
 def _totals(case: Case, actual: list[Row]) -> list[Row]:
-    """Right for whatever ranges were asked; together they must reach from the start of the history to today."""
+    """Right for whatever ranges were asked; together they must reach from the start of the history to
+    today."""
     rows, reached = [], HISTORY_START
     for first, last in sorted({(row["from_on"], row["to_on"]) for row in actual}):
         inside = [mention.polarity for mention in case.account.mentions if first <= mention.on <= last]
         rows.append(
-            {"from_on": first, "to_on": last, "positive_count": inside.count("positive"), "negative_count": inside.count("negative")}
+            {
+                "from_on": first,
+                "to_on": last,
+                "positive_count": inside.count("positive"),
+                "negative_count": inside.count("negative"),
+            }
         )
         reached = max(reached, last + dt.timedelta(days=1)) if first <= reached else reached
     if reached <= case.account.today:
-        rows.append({"from_on": reached, "to_on": case.account.today, "positive_count": None, "negative_count": None})
+        rows.append(
+            {"from_on": reached, "to_on": case.account.today, "positive_count": None, "negative_count": None}
+        )
     return rows
 
 
@@ -204,7 +233,13 @@ def _social_posts(case: Case) -> Iterator[Row]:
 def _details(case: Case, *, askable: bool) -> Iterator[Row]:
     for p in case.account.posts:
         if (p.network in ("facebook", "twitter", "linkedin")) == askable:
-            texts = {"title": p.title, "uid": p.uid, "type": p.network, "image_url": p.image, "profile": p.profile}
+            texts = {
+                "title": p.title,
+                "uid": p.uid,
+                "type": p.network,
+                "image_url": p.image,
+                "profile": p.profile,
+            }
             yield {"post_id": p.post_id, "network": p.network, "posted_at": p.at, **texts}
 
 
@@ -223,7 +258,13 @@ def _details_of_other_networks(case: Case) -> Iterator[Row]:
 def _social_links(case: Case) -> Iterator[Row]:
     for link in case.account.links:
         urls = {"short_url": link.short_url, "real_url": link.real_url}
-        yield {"link_id": link.link_id, "message": link.message, "created_at": link.at, "track_count": link.tracks, **urls}
+        yield {
+            "link_id": link.link_id,
+            "message": link.message,
+            "created_at": link.at,
+            "track_count": link.tracks,
+            **urls,
+        }
 
 
 @table("social_link_clicks")
@@ -240,8 +281,19 @@ def _social_link_clicks(case: Case) -> Iterator[Row]:
 def _campaigns(case: Case) -> Iterator[Row]:
     whole = case.sees("emailmarketing/getcampaign")
     for c in case.account.campaigns:
-        texts = {"message": c.message, "reply_to": c.reply_to, "from_email": c.from_email, "from_name": c.from_name}
-        known = {"campaign_id": c.campaign_id, "status": c.group, "type": c.type, "subject": c.subject, "created_at": c.at}
+        texts = {
+            "message": c.message,
+            "reply_to": c.reply_to,
+            "from_email": c.from_email,
+            "from_name": c.from_name,
+        }
+        known = {
+            "campaign_id": c.campaign_id,
+            "status": c.group,
+            "type": c.type,
+            "subject": c.subject,
+            "created_at": c.at,
+        }
         yield known | {name: text if whole else None for name, text in texts.items()}
 
 
@@ -254,13 +306,17 @@ def _stats_of(campaign: Campaign) -> Row:
 
 @table("campaign_stats")
 def _campaign_stats(case: Case) -> Iterator[Row]:
-    yield from (_stats_of(campaign) for campaign in case.account.campaigns if campaign.group in ("Sent", "Automation"))
+    yield from (
+        _stats_of(campaign) for campaign in case.account.campaigns if campaign.group in ("Sent", "Automation")
+    )
 
 
 @table("campaign_stats", optional=True)
 def _stats_of_unsent(case: Case) -> Iterator[Row]:
     """Nothing has happened to a draft: asking costs a request, so a tool may leave it."""
-    yield from (_stats_of(campaign) for campaign in case.account.campaigns if campaign.group in ("Draft", "Scheduled"))
+    yield from (
+        _stats_of(campaign) for campaign in case.account.campaigns if campaign.group in ("Draft", "Scheduled")
+    )
 
 
 def _per_link(campaign: Campaign) -> dict[str, dict[str, int]]:
@@ -275,12 +331,19 @@ def _per_link(campaign: Campaign) -> dict[str, dict[str, int]]:
 
 @table("campaign_links")
 def _campaign_links(case: Case) -> Iterator[Row]:
-    """One row per link: distinct addresses and the sum of their clicks; any of its entries' messages will do."""
+    """One row per link: distinct addresses and the sum of their clicks; any of its entries' messages will
+    do."""
     for campaign in case.account.campaigns:
         for url, people in _per_link(campaign).items():
             said = OneOf(tuple(entry.message for entry in campaign.clicks if entry.url == url))
             counts = {"clicker_count": len(people), "click_count": sum(people.values())}
-            yield {"campaign_id": campaign.campaign_id, "url": url, "observed_on": "asked", "message": said, **counts}
+            yield {
+                "campaign_id": campaign.campaign_id,
+                "url": url,
+                "observed_on": "asked",
+                "message": said,
+                **counts,
+            }
 
 
 @table("campaign_clickers")
@@ -324,7 +387,12 @@ def _contacts(case: Case) -> Iterator[Row]:
         # A code that nobody documented has no word; its number must survive.
         word = STATUS_WORDS.get(m.status, OneOf((None, str(m.status), "unknown")))
         identity = {"list_id": m.list_id, "contact_id": m.contact_id, "email": m.email, "registered_at": m.at}
-        yield {**identity, "status": word, "status_code": m.status, "custom_fields": m.fields if shows_fields else {}}
+        yield {
+            **identity,
+            "status": word,
+            "status_code": m.status,
+            "custom_fields": m.fields if shows_fields else {},
+        }
 
 
 @table("timeline_events")
@@ -332,7 +400,13 @@ def _timeline_events(case: Case) -> Iterator[Row]:
     for contact, line in _shown_timelines(case):
         for e in line.events[: case.variants.timeline_cut]:
             details = [{"key": key, "label": label, "value": value} for key, label, value in e.details]
-            yield {"contact_id": contact, "key": e.key, "snippet": e.snippet, "occurred_at": e.at, "details": details}
+            yield {
+                "contact_id": contact,
+                "key": e.key,
+                "snippet": e.snippet,
+                "occurred_at": e.at,
+                "details": details,
+            }
 
 
 def _shown_timelines(case: Case) -> Iterator[tuple[int, Any]]:
@@ -344,7 +418,9 @@ def _shown_timelines(case: Case) -> Iterator[tuple[int, Any]]:
 def _timeline_visits(case: Case) -> Iterator[Row]:
     for contact, line in _shown_timelines(case):
         for v in line.visits:
-            utm = {f"utm_{name}": v.utm.get(name) for name in ("campaign", "source", "medium", "term", "content")}
+            utm = {
+                f"utm_{name}": v.utm.get(name) for name in ("campaign", "source", "medium", "term", "content")
+            }
             yield {"contact_id": contact, "link": v.link, "visited_at": v.at, **utm}
 
 
@@ -353,7 +429,13 @@ def _timeline_automations(case: Case) -> Iterator[Row]:
     for contact, line in _shown_timelines(case):
         for a in line.automations:
             details = [{"key": key, "value": value} for key, value in a.details]
-            yield {"contact_id": contact, "name": a.name, "type": a.type, "triggered_at": a.at, "details": details}
+            yield {
+                "contact_id": contact,
+                "name": a.name,
+                "type": a.type,
+                "triggered_at": a.at,
+                "details": details,
+            }
 
 
 @table("coupons")
@@ -396,23 +478,37 @@ def _goals(case: Case) -> Iterator[Row]:
 
 
 def _rescued(case: Case) -> Iterator[Row]:
-    """goal/lists is down: the goals that listbydomain gives may be kept, or left until the listing is back."""
+    """goal/lists is down: the goals that listbydomain gives may be kept, or left until the listing is
+    back."""
     if "goal/lists" in case.down:
         domains = _named_domains(case)
-        yield from (_goal(case, goal, goal.domain_id) for goal in case.account.goals if goal.domain_id in domains)
+        yield from (
+            _goal(case, goal, goal.domain_id) for goal in case.account.goals if goal.domain_id in domains
+        )
 
 
 def _named_domains(case: Case) -> set[int | None]:
-    """The domains that webhooks name, as far as their listing (or, when it is thin, the detail) can be read."""
+    """The domains that webhooks name, as far as their listing (or, when it is thin, the detail) can be
+    read."""
     if {"webhook/lists", "goal/listbydomain"} & case.down or not case.sees("webhook/show"):
         return set()
     return {hook.domain_id for hook in case.account.webhooks}
 
 
 def _goal(case: Case, goal: Goal, domain: int | None) -> Row:
-    others: Row = {"value_type": goal.value_type, "value": goal.value, "event_type": goal.event_type, "event_link_rule": goal.rule}
+    others: Row = {
+        "value_type": goal.value_type,
+        "value": goal.value,
+        "event_type": goal.event_type,
+        "event_link_rule": goal.rule,
+    }
     action_id, action_name = goal.action or (None, None)
-    others |= {"links": goal.links, "has_action": goal.action is not None, "action_id": action_id, "action_name": action_name}
+    others |= {
+        "links": goal.links,
+        "has_action": goal.action is not None,
+        "action_id": action_id,
+        "action_name": action_name,
+    }
     others = others if case.sees("goal/show") else dict.fromkeys(others)
     return {"goal_id": goal.goal_id, "domain_id": domain, "name": goal.name, "type": goal.type, **others}
 
@@ -433,4 +529,9 @@ def _webhooks(case: Case) -> Iterator[Row]:
             "delay_seconds": hours * 3600 + minutes * 60 + seconds,
             "action_style": h.style,
         }
-        yield {"webhook_id": h.webhook_id, "name": h.name, "type": h.type, **(others if whole else dict.fromkeys(others))}
+        yield {
+            "webhook_id": h.webhook_id,
+            "name": h.name,
+            "type": h.type,
+            **(others if whole else dict.fromkeys(others)),
+        }

@@ -20,9 +20,13 @@ class Variants:
     content_type: str = "application/json"
     page_cap: int | None = None  # the most rows of one page, whatever `limit` says
     ignore_page: bool = False
-    ignore_limit: bool = False  # pages have the service's default size (10 or 100); with ignore_page everything at once
+    ignore_limit: bool = (
+        False  # pages have the service's default size (10 or 100); with ignore_page everything at once
+    )
     past_end: str = "empty"  # or "last": the last page again
-    shifting: bool = False  # a row is added in front between two pages: each page repeats the last row of the one before
+    shifting: bool = (
+        False  # a row is added in front between two pages: each page repeats the last row of the one before
+    )
     limit_per_group: bool = False  # the campaigns' `limit` and `page` count within each status group
     count: str = "page"  # "page", "total", "missing" (row 15), "wrong": far above what there is
     error_status: int = 200  # HTTP status of an error envelope (row 2)
@@ -30,7 +34,9 @@ class Variants:
     rate_place: str = "top"  # "top", "response", "header", "data", "none": where the rate-limit object stands
     rate_headers: bool = True
     rate_strings: bool = False
-    reported_limit: int | None = None  # what the rate-limit object says when it is not the limit that is kept (row 27)
+    reported_limit: int | None = (
+        None  # what the rate-limit object says when it is not the limit that is kept (row 27)
+    )
     other_client: int = 0  # requests of each window that another client of the account uses up
     clock_skew: int = 0  # seconds that the service's clock, and so `reset`, is ahead of ours
     timeline_cut: int | None = None  # the most timeline entries served of one contact
@@ -47,22 +53,30 @@ class Variants:
     delayed_writes: float = 0.0  # seconds until synccontact takes effect (row 6)
     delayed_activities: float = 0.0  # seconds until an activity shows in the timeline
     activity_key: str = "custom-activity"  # the entry's key: not specified
-    activity_place: str = "snippet"  # or "detail" (under another snippet), "both": where its description shows
+    activity_place: str = (
+        "snippet"  # or "detail" (under another snippet), "both": where its description shows
+    )
     activity_text: str = ""  # "escaped", "trimmed", "collapsed", "clipped": what becomes of the description
     activity_time: str = "stamp"  # or "minutes": only a local text, in whole minutes
     by_email: str = "array"  # or "object": what getcontactbyemail finds (row 4)
     by_email_unknown: str = "nested"  # or "error", "empty": how it says that there is nobody (row 3)
-    soft_refusals: frozenset[str] = frozenset({"emailmarketing/addtag", "emailmarketing/removetag"})  # `ok` and a sentence (row 5)
+    soft_refusals: frozenset[str] = frozenset(
+        {"emailmarketing/addtag", "emailmarketing/removetag"}
+    )  # `ok` and a sentence (row 5)
     soft_wording: str = ""  # that sentence; "": the error's own
     done_wording: str = ""  # the sentence of every effect; "": the operation's own
     tag_needs: str = ""  # "email" (addtag and removetag) or "id" (removetag): required there
-    several_lists: str = "all"  # or "first" (the others silently not), "refused": what synccontact makes of several list ids
+    several_lists: str = (
+        "all"  # or "first" (the others silently not), "refused": what synccontact makes of several list ids
+    )
     status_required: bool = False  # synccontact refuses to go without
     missing: frozenset[str] = frozenset()  # operations answered with an error
     missing_code: int = 1002  # or 1000, as if the key were wrong (row 41)
     broken: frozenset[str] = frozenset()  # operations answered with 500 for ever
     faults: dict[str, float] = field(default_factory=dict)  # fault -> share of requests, see limits.FAULTS
-    write_faults: dict[str, float] = field(default_factory=dict)  # the same for writes, after their effect or `-before` it
+    write_faults: dict[str, float] = field(
+        default_factory=dict
+    )  # the same for writes, after their effect or `-before` it
     stall_seconds: float = 1.0
 
     def __hash__(self) -> int:
@@ -70,7 +84,11 @@ class Variants:
 
     def described(self) -> str:
         """Only what differs from the specification."""
-        parts = (f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if getattr(self, each.name) != _default(each.name))
+        parts = (
+            f"{each.name}={getattr(self, each.name)!r}"
+            for each in fields(self)
+            if getattr(self, each.name) != _default(each.name)
+        )
         return ", ".join(parts) or "as specified"
 
 
@@ -150,11 +168,20 @@ def bold(rng: random.Random) -> Variants:
     chosen = drawn(rng)
     extras: list[dict[str, Any]] = [
         {"shifting": True, "page_cap": rng.choice([2, 5, 9]), "ignore_page": False},
-        {"limit_per_group": True, "page_cap": rng.choice([1, 2, 3]), "ignore_page": False, "count": rng.choice(["page", "total"])},
+        {
+            "limit_per_group": True,
+            "page_cap": rng.choice([1, 2, 3]),
+            "ignore_page": False,
+            "count": rng.choice(["page", "total"]),
+        },
         {"count": "wrong"},
         {"empty_as_null": True, "empty_as_list": False},
         {"booleans": True},
-        {"error_status": 401, "missing": frozenset(rng.sample(EXPENDABLE, 2)), "missing_code": rng.choice([1000, 1002])},
+        {
+            "error_status": 401,
+            "missing": frozenset(rng.sample(EXPENDABLE, 2)),
+            "missing_code": rng.choice([1000, 1002]),
+        },
         {"reported_limit": 90},
     ]
     for extra in rng.sample(extras, 2):
@@ -173,9 +200,21 @@ REFUSALS = (
 
 
 def writing(rng: random.Random, chosen: Variants = _SPECIFIED) -> Variants:
-    """`chosen` with random forms of writes and of their traces; faults on the writes in two thirds of them."""
+    """`chosen` with random forms of writes and of their traces; faults on the writes in two thirds of
+    them."""
     softly = ("addtag", "removetag", "addactivity", "synccontact", "movecontact", "deletecontact")
-    faults = ("reset", "reset-before", "500", "500-before", "502-html", "502-html-before", "cut", "200-html", "429", "empty")
+    faults = (
+        "reset",
+        "reset-before",
+        "500",
+        "500-before",
+        "502-html",
+        "502-html-before",
+        "cut",
+        "200-html",
+        "429",
+        "empty",
+    )
     return replace(
         chosen,
         delayed_writes=rng.choice([0, 0, 1.0, 2.5]),
@@ -192,7 +231,9 @@ def writing(rng: random.Random, chosen: Variants = _SPECIFIED) -> Variants:
         tag_needs=rng.choice(["", "email", "id"]),
         several_lists=rng.choice(["all", "all", "first", "refused"]),
         status_required=rng.random() < 0.3,
-        write_faults={} if rng.random() < 0.35 else {name: rng.choice([0.01, 0.03]) for name in rng.sample(faults, rng.randint(2, 6))},
+        write_faults={}
+        if rng.random() < 0.35
+        else {name: rng.choice([0.01, 0.03]) for name in rng.sample(faults, rng.randint(2, 6))},
     )
 
 

@@ -1,4 +1,5 @@
-"""What an account must be after a push, against what it is: the whole account is compared, not only what the file names."""
+"""What an account must be after a push, against what it is: the whole account is compared, not only what the
+file names."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _WRITTEN = {"members", "timelines", "tags", "now"}
 
 
 def differences(before: Account, world: World, *files: File) -> list[str]:
-    """Everything that is not as the files ask for, or that changed without being asked for. Queued effects count as done."""
+    """Everything that is not as the files ask for, or that changed without being asked for. Queued effects
+    count as done."""
     world.settle(at_once=True)
     found = list(_untouched(before, world.account))
     found += _compared("members", _members(_expected(before, files), before), _members(world.account, before))
@@ -55,13 +57,19 @@ def _at(made: Account, contact_id: int, list_id: int) -> list[Member]:
 
 
 def _sync(after: Account, list_id: int, email: str, status: int | None, wanted: dict[str, str]) -> None:
-    found = [member for member in after.members if member.list_id == list_id and member.email.lower() == email]
+    found = [
+        member for member in after.members if member.list_id == list_id and member.email.lower() == email
+    ]
     for member in found:
         member.status = member.status if status is None else status
         member.fields = {**member.fields, **wanted}
     if not found:
-        elsewhere = min((member.contact_id for member in after.members if member.email.lower() == email), default=0)
-        after.members.append(Member(list_id, elsewhere, email, 1 if status is None else status, None, dict(wanted)))
+        elsewhere = min(
+            (member.contact_id for member in after.members if member.email.lower() == email), default=0
+        )
+        after.members.append(
+            Member(list_id, elsewhere, email, 1 if status is None else status, None, dict(wanted))
+        )
 
 
 def _members(made: Account, before: Account) -> Counter[Any]:
@@ -95,7 +103,9 @@ def _pairs(tags: dict[int, set[str]]) -> Iterator[tuple[int, str]]:
 def _activities(world: World, files: tuple[File, ...]) -> Iterator[str]:
     """Each activity exactly once: the effects are the truth, whatever a timeline shows."""
     wanted = Counter({key: count for file in files for key, count in file.activities.items()})
-    done = Counter((each.contact_id, each.local, meant(each.said)) for each in world.effects if each.local is not None)
+    done = Counter(
+        (each.contact_id, each.local, meant(each.said)) for each in world.effects if each.local is not None
+    )
     return iter(_compared("activities", wanted, done))
 
 
@@ -105,7 +115,10 @@ def _timelines(before: Account, world: World) -> Iterator[str]:
     for contact_id, line in before.timelines.items():
         now = world.account.timelines[contact_id]
         if len(now.events) != len(line.events) + written[contact_id] or now.visits != line.visits:
-            yield f"the timeline of {contact_id} has {len(now.events)} entries, due {len(line.events)} + {written[contact_id]}"
+            yield (
+                f"the timeline of {contact_id} has {len(now.events)} entries, due {len(line.events)} + "
+                f"{written[contact_id]}"
+            )
 
 
 def _compared(what: str, wanted: Counter[Any], found: Counter[Any]) -> list[str]:

@@ -110,7 +110,8 @@ def _members(world: World, contact_id: int) -> list[Member]:
 
 @write("emailmarketing/synccontact")
 def synccontact(world: World, params: Params) -> dict[str, Any]:
-    """Every contact with the address in a given list is updated; where there is none, one is added. Queued (row 6)."""
+    """Every contact with the address in a given list is updated; where there is none, one is added. Queued
+    (row 6)."""
     email, wanted = text(params, "email").lower(), _list_ids(world, params)
     if world.variants.status_required:
         text(params, "status")
@@ -127,7 +128,9 @@ def synccontact(world: World, params: Params) -> dict[str, Any]:
 def _sync(world: World, params: Params, list_ids: list[int], contact_id: int) -> None:
     email = text(params, "email").lower()
     for list_id in list_ids:
-        found = [each for each in world.account.members if each.list_id == list_id and each.email.lower() == email]
+        found = [
+            each for each in world.account.members if each.list_id == list_id and each.email.lower() == email
+        ]
         for member in found:
             _change(world, member, {name: value for name, value in params.items() if name != "email"})
         if not found:
@@ -171,7 +174,11 @@ def _tagged(world: World, params: Params, needed: str) -> tuple[set[int], set[st
     if not tags:
         raise ServiceFault(1003, "tagname is required")
     members = world.account.members
-    found = {m.contact_id for m in members if (m.contact_id == contact_id if contact_id else m.email.lower() == email)}
+    found = {
+        m.contact_id
+        for m in members
+        if (m.contact_id == contact_id if contact_id else m.email.lower() == email)
+    }
     if not found:
         raise ServiceFault(1004, "The contact doesn't exist")
     return found, tags
@@ -222,14 +229,23 @@ def _insert(events: list[Event], event: Event) -> None:
 
 
 def _event(world: World, said: str, local: dt.datetime) -> Event:
-    """The entry by which an activity shows; which of two equal clock times is meant, the service cannot know: the first."""
+    """The entry by which an activity shows; which of two equal clock times is meant, the service cannot know:
+    the first."""
     v = world.variants
     at, shown = local.replace(tzinfo=world.account.zone).astimezone(dt.UTC), _worded(said, v.activity_text)
     snippet = shown[:_CLIP] if v.activity_text == "clipped" else shown
-    details: list[tuple[str, str, str | int]] = [("description", "Description", shown)] if v.activity_place != "snippet" else []
+    details: list[tuple[str, str, str | int]] = (
+        [("description", "Description", shown)] if v.activity_place != "snippet" else []
+    )
     is_stamped = v.activity_time == "stamp"
     at = at if is_stamped else at.replace(second=0)
-    return Event(v.activity_key, "Activity added by the interface" if v.activity_place == "detail" else snippet, at, details, is_stamped)
+    return Event(
+        v.activity_key,
+        "Activity added by the interface" if v.activity_place == "detail" else snippet,
+        at,
+        details,
+        is_stamped,
+    )
 
 
 def _worded(said: str, how: str) -> str:

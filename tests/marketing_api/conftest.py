@@ -50,8 +50,14 @@ def bench(tmp_path: Path) -> Iterator[MakeBench]:
             server = stack.enter_context(ScriptedServer(response))
             recorded: list[Exchange] = []
             connection = Connection("main", url or server.url, Secret(KEY))
-            chosen: dict[str, Any] = {"record": recorded.append, "spool": tmp_path / "spool", "first_pause": 0.01} | options
-            client = stack.enter_context(Client(connection, RateLimiter(tmp_path / f"pace-{id(server)}"), **chosen))
+            chosen: dict[str, Any] = {
+                "record": recorded.append,
+                "spool": tmp_path / "spool",
+                "first_pause": 0.01,
+            } | options
+            client = stack.enter_context(
+                Client(connection, RateLimiter(tmp_path / f"pace-{id(server)}"), **chosen)
+            )
             return Bench(server, client, recorded)
 
         yield make

@@ -42,7 +42,9 @@ def records(record: type[AnyRecord], operation: Operation, data: Any, /, **param
     """The records of one type; nothing may have been set aside."""
     rows = read(operation, data, **params)
     assert not [each for batch in rows for each in batch.rejected + batch.flawed]
-    return [each for batch in rows if batch.record is record for each in batch.records if isinstance(each, record)]
+    return [
+        each for batch in rows if batch.record is record for each in batch.records if isinstance(each, record)
+    ]
 
 
 def rejected(operation: Operation, data: Any, /, **params: Any) -> list[Unread]:

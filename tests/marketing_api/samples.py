@@ -1,4 +1,5 @@
-"""One sample of `data` for every read that fills tables, shaped as the specification shows it (numbers as strings)."""
+"""One sample of `data` for every read that fills tables, shaped as the specification shows it (numbers as
+strings)."""
 
 from __future__ import annotations
 
@@ -82,7 +83,13 @@ POST = {
     "id": "31",
     "message": "Hello",
     "photo": {"thumb": "https://img.example/t.png", "original": "https://img.example/o.png"},
-    "channel": {"network": "Facebook", "type": "page", "id": "12", "name": "Corner Café", "date": "04/02/2026 09:15 AM"},
+    "channel": {
+        "network": "Facebook",
+        "type": "page",
+        "id": "12",
+        "name": "Corner Café",
+        "date": "04/02/2026 09:15 AM",
+    },
 }
 CALENDAR = {"calendar": {"count": 1, "items": {"2026-04-02": {"1": POST}}}}
 POST_DETAIL = {
@@ -120,18 +127,32 @@ CAMPAIGN = {
     "from_name": "Corner Café",
     "creation_date": "11/04/2014 16:33",
 }
-CAMPAIGNS = {"campaigns": {"count": 2, "items": {"Draft": {"data": [CAMPAIGN]}, "Automation": {"data": [{**CAMPAIGN, "id": "42"}]}}}}
+CAMPAIGNS = {
+    "campaigns": {
+        "count": 2,
+        "items": {"Draft": {"data": [CAMPAIGN]}, "Automation": {"data": [{**CAMPAIGN, "id": "42"}]}},
+    }
+}
 CAMPAIGN_DETAIL = {"item": CAMPAIGN}
 CAMPAIGN_STATS = {
     "campaign": {
-        "stats": {"open": "11 (366.67%)", "unopened": "3 (27.3%)", "bounced": "0 (0%)", "unsubscribed": "1 (9.1%)"},
+        "stats": {
+            "open": "11 (366.67%)",
+            "unopened": "3 (27.3%)",
+            "bounced": "0 (0%)",
+            "unsubscribed": "1 (9.1%)",
+        },
         "clicks": [
             {
                 "url": "https://corner.example/menu",
                 "message": "Menu",
                 "clickers": ["ann@example.com(2 clicks)", "bob@example.com(1 click)"],
             },
-            {"url": "https://corner.example/menu", "message": "Menu again", "clickers": ["ann@example.com(3 clicks)"]},
+            {
+                "url": "https://corner.example/menu",
+                "message": "Menu again",
+                "clickers": ["ann@example.com(3 clicks)"],
+            },
             {"url": "https://corner.example/none", "message": "Nobody"},
         ],
     }
@@ -140,8 +161,19 @@ CONTACTS = {
     "contacts": {
         "count": "2",
         "items": [
-            {"id": "1001", "email": "ann@example.com", "status": "1", "registration_date": "11/04/2014 16:33"},
-            {"id": "1002", "email": "bob@example.com", "status": "3", "registration_date": "11/05/2014 08:00", "fields": {"12": "London"}},
+            {
+                "id": "1001",
+                "email": "ann@example.com",
+                "status": "1",
+                "registration_date": "11/04/2014 16:33",
+            },
+            {
+                "id": "1002",
+                "email": "bob@example.com",
+                "status": "3",
+                "registration_date": "11/05/2014 08:00",
+                "fields": {"12": "London"},
+            },
         ],
     }
 }
@@ -157,7 +189,12 @@ TIMELINE: dict[str, Any] = {
                 "datetime": "11/04/2013 11:33",
                 "details": [{"key": "open-date", "label": "Opened", "value": "11/05/2013 08:00"}],
             },
-            {"key": "automation-triggered", "snippet": "Welcome", "datetime": "08/15/2013 14:52 PM", "details": []},
+            {
+                "key": "automation-triggered",
+                "snippet": "Welcome",
+                "datetime": "08/15/2013 14:52 PM",
+                "details": [],
+            },
         ],
         "count": 2,
         "total": 9,
@@ -166,7 +203,13 @@ TIMELINE: dict[str, Any] = {
         "data": [
             {
                 "link": "https://corner.example/menu",
-                "utm": {"campaign": "spring", "source": "mail", "medium": "email", "term": "", "content": None},
+                "utm": {
+                    "campaign": "spring",
+                    "source": "mail",
+                    "medium": "email",
+                    "term": "",
+                    "content": None,
+                },
                 "timestamp": 1383582780,
                 "datetime": "11/04/2013 11:33",
             }
@@ -188,8 +231,20 @@ TIMELINE: dict[str, Any] = {
 }
 COUPONS = {
     "coupons": [
-        {"id": "3", "email": "ann@example.com", "couponcode": "SPRING", "couponredeemed": "1", "couponredeemedon": "11/04/2014"},
-        {"id": "4", "email": "ann@example.com", "couponcode": "SUMMER", "couponredeemed": "0", "couponredeemedon": "N/A"},
+        {
+            "id": "3",
+            "email": "ann@example.com",
+            "couponcode": "SPRING",
+            "couponredeemed": "1",
+            "couponredeemedon": "11/04/2014",
+        },
+        {
+            "id": "4",
+            "email": "ann@example.com",
+            "couponcode": "SUMMER",
+            "couponredeemed": "0",
+            "couponredeemedon": "N/A",
+        },
     ]
 }
 LIST = {
@@ -225,7 +280,12 @@ USERS = {
         },
     }
 }
-MANAGERS = {"users": {"count": 1, "items": [{"id": "3", "fullname": "Mia", "email": "mia@example.com", "status": "Active"}]}}
+MANAGERS = {
+    "users": {
+        "count": 1,
+        "items": [{"id": "3", "fullname": "Mia", "email": "mia@example.com", "status": "Active"}],
+    }
+}
 GROUPS = {"groups": {"count": 1, "items": [{"id": "4", "name": "Staff", "status": "Active"}]}}
 GOAL = {
     "id": "21",

@@ -43,13 +43,20 @@ def ok(data: Any = None, **rate: Any) -> Reply:
     """A whole answer to `app/me` unless other data is given."""
     header = {"status": "ok", "dataType": "array"}
     data = {"business": {"businessName": "Harbor"}} if data is None else data
-    return Reply(body=json.dumps({"response": {"header": header, "data": data}, "rate-limit": UNLIMITED | rate}).encode())
+    return Reply(
+        body=json.dumps(
+            {"response": {"header": header, "data": data}, "rate-limit": UNLIMITED | rate}
+        ).encode()
+    )
 
 
 def refusal(code: int, *, status: int = 200, text: str = "no", **rate: Any) -> Reply:
     header = {"status": "error", "dataType": "array"}
     data = {"errorCode": code, "errorMessage": text}
-    return Reply(status, json.dumps({"response": {"header": header, "data": data}, "rate-limit": UNLIMITED | rate}).encode())
+    return Reply(
+        status,
+        json.dumps({"response": {"header": header, "data": data}, "rate-limit": UNLIMITED | rate}).encode(),
+    )
 
 
 def over_limit(seconds: float = 0.1) -> Reply:
@@ -69,7 +76,9 @@ class ScriptedServer:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/1"
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        ).start()
         return self
 
     def __exit__(self, *_: object) -> None:

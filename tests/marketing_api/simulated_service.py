@@ -1,4 +1,5 @@
-"""A service that counts requests, its delays, and several processes that ask it, all in virtual time: a minute takes milliseconds."""
+"""A service that counts requests, its delays, and several processes that ask it, all in virtual time: a
+minute takes milliseconds."""
 
 from __future__ import annotations
 
@@ -19,9 +20,18 @@ Told = RateReport  # what an answer says about the limit
 
 
 class Grid:
-    """Fixed windows that begin `offset` after whole seconds; another client makes `ahead` requests at once in each."""
+    """Fixed windows that begin `offset` after whole seconds; another client makes `ahead` requests at once in
+    each."""
 
-    def __init__(self, limit: int = 15, offset: float = 0.37, *, counts_refused: bool = False, drift: float = 0.0, ahead: int = 0) -> None:
+    def __init__(
+        self,
+        limit: int = 15,
+        offset: float = 0.37,
+        *,
+        counts_refused: bool = False,
+        drift: float = 0.0,
+        ahead: int = 0,
+    ) -> None:
         self.limit = limit
         self.count = 0
         self._offset = offset
@@ -39,7 +49,9 @@ class Grid:
     def _counted(self, reset: float) -> Told:
         refused = self.count >= self.limit
         self.count += not refused or self._counts_refused
-        return Told(self.limit, self.count, max(0, self.limit - self.count), refused, reset, 1.0 if refused else 0.0)
+        return Told(
+            self.limit, self.count, max(0, self.limit - self.count), refused, reset, 1.0 if refused else 0.0
+        )
 
 
 class FromFirst(Grid):
@@ -89,7 +101,8 @@ def lognormal(chance: random.Random, median: float, p99: float) -> float:
 
 @dataclass
 class Run:
-    """`askers`: threads of each process that ask without pause; `others`: requests per second of another client."""
+    """`askers`: threads of each process that ask without pause; `others`: requests per second of another
+    client."""
 
     service: Grid
     seconds: float = 60.0

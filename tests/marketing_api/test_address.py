@@ -13,8 +13,12 @@ from marketing_api.operations import contacts
 
 INVISIBLE = st.text("\t\n\r \u00a0\u200b\u200d\u2028\ufeff\u00ad\u3000\u034f\u2800\x00\ufe0f", max_size=3)
 #: Printable, and not changed by anything that an address's two spellings may differ by.
-LETTERS = st.characters(categories=["Ll", "Lu", "Lo", "Nd", "Mn"], exclude_characters="\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
-ADDRESSES = st.builds("{}@{}.example".format, st.text(LETTERS, min_size=1, max_size=8), st.text(LETTERS, min_size=1, max_size=8))
+LETTERS = st.characters(
+    categories=["Ll", "Lu", "Lo", "Nd", "Mn"], exclude_characters="\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
+)
+ADDRESSES = st.builds(
+    "{}@{}.example".format, st.text(LETTERS, min_size=1, max_size=8), st.text(LETTERS, min_size=1, max_size=8)
+)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,9 @@ def test_different_people_never_share_one(one, other):
 def test_case_canonical_form_and_what_is_invisible_around_do_not_matter(address, before, behind):
     normal = normal_form(address)
     spellings = [unicodedata.normalize(form, address) for form in ("NFC", "NFD")]
-    spellings += [each for each in (address.swapcase(), address.upper()) if each.casefold() == address.casefold()]
+    spellings += [
+        each for each in (address.swapcase(), address.upper()) if each.casefold() == address.casefold()
+    ]
     assert {normal_form(f"{before}{each}{behind}") for each in spellings} == {normal}
 
 
@@ -104,7 +110,11 @@ _APART = ("marketing_api/sandbox/", "marketing_api/address.py")
 
 def test_nothing_else_compares_addresses_by_rules_of_its_own():
     root = Path(__file__).parents[2]
-    files = [path for part in ("marketing_api", "warehouse", "assets", "pipelines", "notebooks") for path in (root / part).rglob("*")]
+    files = [
+        path
+        for part in ("marketing_api", "warehouse", "assets", "pipelines", "notebooks")
+        for path in (root / part).rglob("*")
+    ]
     code = [path for path in files if path.suffix in (".py", ".sql", ".yml", ".toml", ".jinja")]
     assert len(code) > 400
     found = [

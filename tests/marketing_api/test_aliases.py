@@ -1,4 +1,5 @@
-"""Answers that name another contact than was asked for: mixed up, or known to the service by another id. Over real sockets."""
+"""Answers that name another contact than was asked for: mixed up, or known to the service by another id. Over
+real sockets."""
 
 from __future__ import annotations
 
@@ -26,7 +27,19 @@ def test_a_service_that_knows_the_contact_by_another_id_is_believed_the_second_t
 
 
 def test_a_service_that_mixes_up_is_never_believed_at_once(bench: MakeBench) -> None:
-    at = bench(named(8), named(7), named(9), named(1), named(1), named(2), named(2), named(3), named(3), named(4), named(4))
+    at = bench(
+        named(8),
+        named(7),
+        named(9),
+        named(1),
+        named(1),
+        named(2),
+        named(2),
+        named(3),
+        named(3),
+        named(4),
+        named(4),
+    )
     for contact_id in (7, 11, 12, 13, 14):
         at.client.fetch(contacts.TIMELINE.bind(id=contact_id))
     assert len(at.asked) == 11

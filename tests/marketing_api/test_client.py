@@ -1,4 +1,5 @@
-"""One question at a time: what is sent, what is tried again, what is recorded, what is raised. Over real sockets."""
+"""One question at a time: what is sent, what is tried again, what is recorded, what is raised. Over real
+sockets."""
 
 from __future__ import annotations
 
@@ -95,14 +96,18 @@ def test_a_connection_is_used_again(bench: MakeBench) -> None:
         pytest.param(dataclasses.replace(ok(), mishap="cut"), Outcome.BROKEN, 200, id="cut body"),
         pytest.param(Reply(200, b""), Outcome.BROKEN, 200, id="no body"),
         pytest.param(ok({}), Outcome.BROKEN, 200, id="no payload"),
-        pytest.param(dataclasses.replace(ok(), headers={"Content-Encoding": "gzip"}), Outcome.BROKEN, 200, id="no gzip"),
+        pytest.param(
+            dataclasses.replace(ok(), headers={"Content-Encoding": "gzip"}), Outcome.BROKEN, 200, id="no gzip"
+        ),
         pytest.param(Reply(mishap="reset"), Outcome.UNREACHABLE, None, id="reset"),
         pytest.param(Reply(mishap="stall"), Outcome.UNREACHABLE, None, id="stall"),
         pytest.param(over_limit(), Outcome.RATE_LIMITED, 429, id="429"),
     ],
 )
 @pytest.mark.slow
-def test_a_read_is_tried_again_after(bench: MakeBench, reply: Reply, outcome: Outcome, status: int | None) -> None:
+def test_a_read_is_tried_again_after(
+    bench: MakeBench, reply: Reply, outcome: Outcome, status: int | None
+) -> None:
     at = bench(reply, reply, ok())
     at.client.fetch(impatient(ME))
     assert [exchange.outcome for exchange in at.recorded] == [outcome, outcome, Outcome.OK]
@@ -153,13 +158,20 @@ def test_a_refused_key_stops_every_later_question_unasked(bench: MakeBench) -> N
 
 SUSPICIOUS = pytest.mark.parametrize(
     "reply",
-    [refusal(1000, status=401, text="Authentication failed"), refusal(1000), Reply(401, b"who are you"), refusal(1002)],
+    [
+        refusal(1000, status=401, text="Authentication failed"),
+        refusal(1000),
+        Reply(401, b"who are you"),
+        refusal(1002),
+    ],
     ids=["401 and 1000", "1000", "401", "1002"],
 )
 
 
 @SUSPICIOUS
-def test_what_one_operation_refuses_stops_no_other_while_the_key_is_accepted(bench: MakeBench, reply: Reply) -> None:
+def test_what_one_operation_refuses_stops_no_other_while_the_key_is_accepted(
+    bench: MakeBench, reply: Reply
+) -> None:
     """api-observed row 41. Whether it is, is asked once an operation."""
     at = bench(lambda asked: ok() if asked.operation == "app/me" else reply)
     at.client.fetch(ME)
@@ -192,7 +204,9 @@ def test_redirects_are_not_followed(bench: MakeBench) -> None:
         assert not elsewhere.asked
 
 
-def test_a_proxy_is_used_as_the_environment_says_but_not_for_this_machine(bench: MakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_is_used_as_the_environment_says_but_not_for_this_machine(
+    bench: MakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with ScriptedServer(lambda asked: ok()) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/1"))
         near = bench()
@@ -210,7 +224,9 @@ def test_compressed_answers_are_understood(bench: MakeBench) -> None:
 
 
 def test_a_large_body_goes_to_a_file_of_its_owner_without_the_key(bench: MakeBench, tmp_path: Path) -> None:
-    notes = [{"id": str(number), "note": "x" * 900, "link": f"https://host/?key={KEY}"} for number in range(6000)]
+    notes = [
+        {"id": str(number), "note": "x" * 900, "link": f"https://host/?key={KEY}"} for number in range(6000)
+    ]
     at = bench(ok({"contacts": {"count": 6000, "items": notes}}))
     response = at.client.fetch(contacts.GETCONTACTS.bind(listid=12))
     assert isinstance(response.body, Path)

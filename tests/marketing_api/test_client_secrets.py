@@ -1,4 +1,5 @@
-"""The key is on the wire and nowhere else: not in logs at any level, not in exceptions, not in what is recorded."""
+"""The key is on the wire and nowhere else: not in logs at any level, not in exceptions, not in what is
+recorded."""
 
 from __future__ import annotations
 
@@ -23,7 +24,13 @@ from tests.marketing_api.scripted_server import Reply, ok, refusal
 
 ME = account.ME.bind()
 NOBODY = "http://127.0.0.1:9/1"
-SPELLINGS = (KEY, urllib.parse.quote(KEY, safe=""), urllib.parse.quote_plus(KEY), repr(KEY)[1:-1], KEY.replace('"', '\\"'))
+SPELLINGS = (
+    KEY,
+    urllib.parse.quote(KEY, safe=""),
+    urllib.parse.quote_plus(KEY),
+    repr(KEY)[1:-1],
+    KEY.replace('"', '\\"'),
+)
 
 
 def leaks(text: str) -> bool:
@@ -31,7 +38,9 @@ def leaks(text: str) -> bool:
 
 
 @pytest.fixture
-def everything_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.LogCaptureFixture]:
+def everything_logged(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[pytest.LogCaptureFixture]:
     monkeypatch.setattr(http.client.HTTPConnection, "debuglevel", 9)
     for name in ("urllib3", "urllib3.connectionpool"):  # other tests' programs may have silenced them
         monkeypatch.setattr(logging.getLogger(name), "disabled", False)
@@ -46,30 +55,54 @@ def everything_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.Monk
         pytest.param(refusal(1003, text=f"bad key={KEY}"), id="refused"),
         pytest.param(Reply(500, b"oops"), id="500"),
         pytest.param(Reply(mishap="reset"), id="reset"),
-        pytest.param(Reply(302, b"", {"Location": f"/1/elsewhere?key={urllib.parse.quote(KEY)}"}), id="redirect"),
+        pytest.param(
+            Reply(302, b"", {"Location": f"/1/elsewhere?key={urllib.parse.quote(KEY)}"}), id="redirect"
+        ),
     ],
 )
 def test_no_log_print_or_error_holds_the_key(
-    bench: MakeBench, everything_logged: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], reply: Reply
+    bench: MakeBench,
+    everything_logged: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+    reply: Reply,
 ) -> None:
     at = bench(reply)
     texts = _asked(at.client)
     assert at.asked[0].query["key"] == KEY
-    assert "Starting new HTTP connection" in everything_logged.text, "the libraries logged nothing, so this proves nothing"
+    assert "Starting new HTTP connection" in everything_logged.text, (
+        "the libraries logged nothing, so this proves nothing"
+    )
     assert reply.mishap or "/1/app/me" in everything_logged.text
     out, err = capfd.readouterr()
-    for text in (*texts, everything_logged.text, out, err, str(at.recorded), *(str(each.body) for each in at.recorded)):
+    for text in (
+        *texts,
+        everything_logged.text,
+        out,
+        err,
+        str(at.recorded),
+        *(str(each.body) for each in at.recorded),
+    ):
         assert not leaks(text)
 
 
-def test_no_error_of_a_broken_connection_holds_the_key(bench: MakeBench, everything_logged: pytest.LogCaptureFixture) -> None:
+def test_no_error_of_a_broken_connection_holds_the_key(
+    bench: MakeBench, everything_logged: pytest.LogCaptureFixture
+) -> None:
     texts = _asked(bench(url=NOBODY).client)
     assert texts
     assert not any(map(leaks, (*texts, everything_logged.text)))
 
 
 def test_an_echoed_key_is_not_recorded_in_any_spelling(bench: MakeBench) -> None:
-    echo = {"business": {"links": [KEY, urllib.parse.quote(KEY, safe=""), f"https://host/?key={urllib.parse.quote_plus(KEY)}"]}}
+    echo = {
+        "business": {
+            "links": [
+                KEY,
+                urllib.parse.quote(KEY, safe=""),
+                f"https://host/?key={urllib.parse.quote_plus(KEY)}",
+            ]
+        }
+    }
     at = bench(ok(echo))
     response = at.client.fetch(ME)
     assert not leaks(bytes(response.body).decode())
@@ -78,7 +111,9 @@ def test_an_echoed_key_is_not_recorded_in_any_spelling(bench: MakeBench) -> None
 
 
 def test_a_secret_answer_is_returned_but_not_recorded(bench: MakeBench) -> None:
-    at = bench(ok({"id": 1, "name": "Ann", "email": "ann@example.com", "login-url": "https://host/secret-path"}))
+    at = bench(
+        ok({"id": 1, "name": "Ann", "email": "ann@example.com", "login-url": "https://host/secret-path"})
+    )
     response = at.client.fetch(ALL["account/getsubaccountautologin"].bind(id=1, expire=60))
     assert b"secret-path" in bytes(response.body)
     assert at.recorded[0].body == b""
@@ -87,7 +122,9 @@ def test_a_secret_answer_is_returned_but_not_recorded(bench: MakeBench) -> None:
 def test_nothing_that_is_printed_shows_a_secret() -> None:
     secret = Secret(KEY)
     connection = Connection("main", "https://host.example/1", secret)
-    assert not any(leaks(text) for text in (repr(secret), str(secret), f"{secret}", repr(connection), str([connection])))
+    assert not any(
+        leaks(text) for text in (repr(secret), str(secret), f"{secret}", repr(connection), str([connection]))
+    )
     with pytest.raises(TypeError):
         pickle.dumps(secret)
 
@@ -106,7 +143,8 @@ def test_the_key_is_found_across_chunks(filler: bytes, times: int, sizes: list[i
 
 
 def _asked(client: object) -> list[str]:
-    """Ask, and return every text of the error that comes of it: messages, tracebacks, and those of all it wraps or followed."""
+    """Ask, and return every text of the error that comes of it: messages, tracebacks, and those of all it
+    wraps or followed."""
     try:
         client.fetch(ME)  # type: ignore[attr-defined]
     except MarketingApiError as problem:

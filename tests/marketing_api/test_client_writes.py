@@ -56,7 +56,11 @@ def test_a_refused_write_is_not_sent_again(bench: MakeBench) -> None:
 def test_a_write_over_the_limit_is_sent_again_first_of_all(bench: MakeBench) -> None:
     at = bench(over_limit(), over_limit(), ok({"item": "done"}))
     at.client.write(TAG)
-    assert [exchange.outcome for exchange in at.recorded] == [Outcome.RATE_LIMITED, Outcome.RATE_LIMITED, Outcome.OK]
+    assert [exchange.outcome for exchange in at.recorded] == [
+        Outcome.RATE_LIMITED,
+        Outcome.RATE_LIMITED,
+        Outcome.OK,
+    ]
 
 
 def test_a_write_that_could_never_be_sent_says_so_after_a_bounded_number_of_tries(bench: MakeBench) -> None:

@@ -54,11 +54,20 @@ def times(monkeypatch: pytest.MonkeyPatch) -> Times:
 
 def test_nobody_else_reads_the_machines_clock() -> None:
     """Or it could not be told from the others, and not be moved by a test."""
-    reads = re.compile(r"datetime\.now\(|\.utcnow\(|date\.today\(|\btime\.time(_ns)?\b|\.localtime\(|\.gmtime\(")
+    reads = re.compile(
+        r"datetime\.now\(|\.utcnow\(|date\.today\(|\btime\.time(_ns)?\b|\.localtime\(|\.gmtime\("
+    )
     packages = ("marketing_api", "assets", "warehouse", "pipelines")
-    files = [path for package in packages for path in (ROOT / package).rglob("*.py") if "sandbox" not in path.parts]
+    files = [
+        path for package in packages for path in (ROOT / package).rglob("*.py") if "sandbox" not in path.parts
+    ]
     assert len(files) > 150
-    found = [f"{path.relative_to(ROOT)}: {line.strip()}" for path in files for line in path.read_text().splitlines() if reads.search(line)]
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in files
+        for line in path.read_text().splitlines()
+        if reads.search(line)
+    ]
     assert found == ["marketing_api/clock.py: return time.time()"]
 
 
@@ -68,8 +77,13 @@ def test_nobody_else_reads_the_machines_clock() -> None:
 Move = tuple[float, float, bool]
 
 
-@given(st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(0, 1e5), st.booleans()), max_size=20), st.integers(0, 1 << 62))
-def test_a_later_request_has_a_larger_id_whatever_becomes_of_the_clock(moves: list[Move], largest: int) -> None:
+@given(
+    st.lists(st.tuples(st.floats(-1e9, 1e9), st.floats(0, 1e5), st.booleans()), max_size=20),
+    st.integers(0, 1 << 62),
+)
+def test_a_later_request_has_a_larger_id_whatever_becomes_of_the_clock(
+    moves: list[Move], largest: int
+) -> None:
     """Within a process, and after another that opens the same archive."""
     with pytest.MonkeyPatch.context() as patch:
         times = Times()
@@ -125,7 +139,9 @@ def test_the_time_that_a_machine_slept_is_no_jump(times: Times) -> None:
         pytest.param({"date": format_datetime(NOON + TOLERANCE)}, 0 * DAY, id="within what is tolerated"),
         pytest.param({"DATE": format_datetime(NOON - DAY)}, -DAY, id="the machine is a day ahead"),
         pytest.param({"Date": format_datetime(NOON + 10 * DAY)}, 10 * DAY, id="the machine is behind"),
-        pytest.param({"Date": format_datetime(NOON - HOUR), "Age": "3600"}, 0 * DAY, id="an old answer of a cache"),
+        pytest.param(
+            {"Date": format_datetime(NOON - HOUR), "Age": "3600"}, 0 * DAY, id="an old answer of a cache"
+        ),
         pytest.param({"Date": "Fri, 31 Dec 9999 23:59:59 GMT"}, 0 * DAY, id="no earnest date"),
         pytest.param({"Date": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0 * DAY, id="a clock that was never set"),
         pytest.param({"Date": "yesterday"}, 0 * DAY, id="no date at all"),
@@ -133,7 +149,9 @@ def test_the_time_that_a_machine_slept_is_no_jump(times: Times) -> None:
         pytest.param({"Date": format_datetime(NOON), "Age": "9" * 30}, 0 * DAY, id="an absurd age"),
     ],
 )
-def test_dates_are_the_services_where_the_clocks_differ(times: Times, headers: dict[str, str], skew: dt.timedelta) -> None:
+def test_dates_are_the_services_where_the_clocks_differ(
+    times: Times, headers: dict[str, str], skew: dt.timedelta
+) -> None:
     now = ServiceClock()
     now.learn(headers, NOON)
     assert now.skew == skew

@@ -11,7 +11,10 @@ BASE = "https://service.example/1"
 @pytest.mark.parametrize("base", [BASE, f"{BASE}/"])
 def test_parameters_of_a_read_go_into_the_query(base: str) -> None:
     request = prepare(contacts.GETCONTACTS.bind(listid=5, limit=1000), base)
-    assert (request.method, request.url) == ("GET", f"{BASE}/emailmarketing/getcontacts.json?listid=5&limit=1000")
+    assert (request.method, request.url) == (
+        "GET",
+        f"{BASE}/emailmarketing/getcontacts.json?listid=5&limit=1000",
+    )
     assert request.body is None
 
 

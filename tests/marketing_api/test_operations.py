@@ -45,12 +45,14 @@ CHOICES = {
     "socialmedia/stats": {"channels": f"all {NETWORKS} pinterest", "sort": "asc desc"},
     "socialmedia/getpost": {"channel": NETWORKS},
     "socialmedia/addpost": {
-        "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",  # the last two: api-observed rows 23 and 46
+        # the last two: api-observed rows 23 and 46
+        "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",
         "scheduledampm": "AM PM am pm",
         "channels": f"all {NETWORKS}",
     },
     "socialmedia/editpost": {
-        "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",  # the last two: api-observed rows 23 and 46
+        # the last two: api-observed rows 23 and 46
+        "channel": f"{NETWORKS} pinterest instagram linkedin_company tiktok",
         "scheduledampm": "AM PM am pm",
         "channels": f"all {NETWORKS}",
     },
@@ -60,9 +62,18 @@ CHOICES = {
         f"emailmarketing/{name}": {"type": "standard automated"}
         for name in ("getcampaign", "stats", "addcampaign", "editcampaign", "deletecampaign")
     },
-    **{f"emailmarketing/{name}": {"include": "utm automated"} for name in ("getcontacttimeline", "getcontacttimelinebyemailaddress")},
-    **{f"emailmarketing/{name}": {"status": STATUSES} for name in ("addcontact", "editcontact", "synccontact")},
-    **{f"emailmarketing/{name}": {"doubleOptin": "0 1", "communications": "0 1"} for name in ("addlist", "editlist")},
+    **{
+        f"emailmarketing/{name}": {"include": "utm automated"}
+        for name in ("getcontacttimeline", "getcontacttimelinebyemailaddress")
+    },
+    **{
+        f"emailmarketing/{name}": {"status": STATUSES}
+        for name in ("addcontact", "editcontact", "synccontact")
+    },
+    **{
+        f"emailmarketing/{name}": {"doubleOptin": "0 1", "communications": "0 1"}
+        for name in ("addlist", "editlist")
+    },
     "user/status": {"type": "user manager", "status": SWITCH},
     "user/delete": {"type": "user manager"},
     "user/groupstatus": {"status": SWITCH},
@@ -142,10 +153,14 @@ REQUIRED = {
     "webhook/add": "name type action_type domainid",
     "webhook/edit": "id name type action_type domainid",
     "webhook/delete": "id",
-    "register/createaccount": "contact_name business_name business_email business_phone plan_id business_service_name",
+    "register/createaccount": "contact_name business_name business_email business_phone plan_id "
+    "business_service_name",
     "account/getsubaccountautologin": "id",
 }
-_LIST = "name email_subject reply_to fromemail from_name doubleOptin notify notify_email success_email success_message error_message"
+_LIST = (
+    "name email_subject reply_to fromemail from_name doubleOptin notify notify_email success_email "
+    "success_message error_message"
+)
 REQUIRED |= {"emailmarketing/addlist": _LIST, "emailmarketing/editlist": f"id {_LIST}"}
 
 every = pytest.mark.parametrize("operation", ALL.values(), ids=ALL)
@@ -169,7 +184,9 @@ def test_what_is_required_satisfies_every_variant(operation: Operation) -> None:
 
 @every
 def test_choices_are_those_of_the_specification(operation: Operation) -> None:
-    choices = {parameter.name: " ".join(parameter.choices) for parameter in operation.parameters if parameter.choices}
+    choices = {
+        parameter.name: " ".join(parameter.choices) for parameter in operation.parameters if parameter.choices
+    }
     if operation.name in ("user/add", "user/edit"):
         assert len(choices.pop("permissions").split()) == 42
         assert choices == {"type": "user manager"}
@@ -194,21 +211,41 @@ def test_what_reaches_people_is_declared_as_such() -> None:
 
 
 def test_passwords_and_the_auto_login_url_are_secret() -> None:
-    secret = {(name, parameter.name) for name, operation in ALL.items() for parameter in operation.parameters if parameter.secret}
-    assert secret == {("user/add", "password"), ("user/edit", "password"), ("register/createaccount", "business_password")}
-    assert [name for name, operation in ALL.items() if operation.is_secret] == ["account/getsubaccountautologin"]
+    secret = {
+        (name, parameter.name)
+        for name, operation in ALL.items()
+        for parameter in operation.parameters
+        if parameter.secret
+    }
+    assert secret == {
+        ("user/add", "password"),
+        ("user/edit", "password"),
+        ("register/createaccount", "business_password"),
+    }
+    assert [name for name, operation in ALL.items() if operation.is_secret] == [
+        "account/getsubaccountautologin"
+    ]
 
 
 def test_writes_answer_with_the_observed_members() -> None:
     with_id = {name for name, operation in ALL.items() if operation.result == ("id", "item")}
-    assert with_id == {f"emailmarketing/{name}" for name in ("addcontact", "synccontact", "addlist", "addcampaign")}
+    assert with_id == {
+        f"emailmarketing/{name}" for name in ("addcontact", "synccontact", "addlist", "addcampaign")
+    }
     assert ALL["socialmedia/addpost"].result == ("post_id", "item")
-    others = {operation.result for name, operation in ALL.items() if not operation.is_read and name not in with_id} - {("post_id", "item")}
+    others = {
+        operation.result for name, operation in ALL.items() if not operation.is_read and name not in with_id
+    } - {("post_id", "item")}
     assert others == {("item",)}
 
 
 def test_comma_separated_parameters() -> None:
-    many = {(name, parameter.name) for name, operation in ALL.items() for parameter in operation.parameters if parameter.many}
+    many = {
+        (name, parameter.name)
+        for name, operation in ALL.items()
+        for parameter in operation.parameters
+        if parameter.many
+    }
     assert many >= {
         ("reputation/online", "channels"),
         ("reputation/sentiment", "filter"),
@@ -225,7 +262,12 @@ def test_comma_separated_parameters() -> None:
 
 def test_listings_that_page() -> None:
     paged = {name for name, operation in ALL.items() if operation.is_paged}
-    assert paged == {"socialmedia/calendar", "emailmarketing/campaigns", "emailmarketing/getcontacts", "emailmarketing/getlists"}
+    assert paged == {
+        "socialmedia/calendar",
+        "emailmarketing/campaigns",
+        "emailmarketing/getcontacts",
+        "emailmarketing/getlists",
+    }
     for name in paged:
         assert {"limit", "page"} <= {parameter.name for parameter in ALL[name].parameters}
 
@@ -261,13 +303,17 @@ def test_every_record_field_is_described() -> None:
             assert field.description, f"{record.__name__}.{name}"
 
 
-@pytest.mark.parametrize("name", ["emailmarketing/getcontacts", "/EmailMarketing/getContacts.JSON", " emailmarketing/getcontacts.json "])
+@pytest.mark.parametrize(
+    "name",
+    ["emailmarketing/getcontacts", "/EmailMarketing/getContacts.JSON", " emailmarketing/getcontacts.json "],
+)
 def test_find_folds_case_and_forgives_the_ending(name: str) -> None:
     assert find(name) is ALL["emailmarketing/getcontacts"]
 
 
 @pytest.mark.parametrize(
-    ("name", "near"), [("emailmarketing/getcontact5", "emailmarketing/getcontact"), ("addtag", "emailmarketing/addtag")]
+    ("name", "near"),
+    [("emailmarketing/getcontact5", "emailmarketing/getcontact"), ("addtag", "emailmarketing/addtag")],
 )
 def test_unknown_operation_names_a_near_one(name: str, near: str) -> None:
     with pytest.raises(InvalidCall, match=near):
@@ -289,7 +335,9 @@ def test_reference_page_shows_every_operation_and_parameter() -> None:
 
 @pytest.mark.parametrize("name", ["fields", "shapes", "values"])
 def test_what_reads_any_record_does_not_import_operations(name: str) -> None:
-    for node in ast.walk(ast.parse(Path(records.__file__).with_name(f"{name}.py").read_text(encoding="utf-8"))):
+    for node in ast.walk(
+        ast.parse(Path(records.__file__).with_name(f"{name}.py").read_text(encoding="utf-8"))
+    ):
         if isinstance(node, ast.ImportFrom):
             assert not (node.module or "").startswith("marketing_api.operation")
 

@@ -47,7 +47,10 @@ class Service:
         start = 0 if self.ignores_page else (page - 1) * size
         if start >= self.total and self.past_end == "last" and self.total:
             start = (self.total - 1) // size * size
-        return [{"id": str(number), "email": f"{number}@example.com"} for number in range(start, min(start + size, self.total))]
+        return [
+            {"id": str(number), "email": f"{number}@example.com"}
+            for number in range(start, min(start + size, self.total))
+        ]
 
 
 def answer_to(call: Call, data: dict[str, Any]) -> Response:
@@ -82,7 +85,9 @@ def test_each_row_comes_once_with_few_requests_to_spare(
 
 
 @given(total=st.integers(0, 60), limit=st.integers(1, 40), count=st.sampled_from(["page", "total", "none"]))
-def test_a_service_that_ignores_page_and_limit_is_asked_at_most_twice(total: int, limit: int, count: str) -> None:
+def test_a_service_that_ignores_page_and_limit_is_asked_at_most_twice(
+    total: int, limit: int, count: str
+) -> None:
     service = Service(total, count=count, ignores_page=True, ignores_limit=True)
     listing, keys = read(service.fetch, limit=limit)
     assert sorted(map(int, keys)) == list(range(total))
@@ -91,7 +96,9 @@ def test_a_service_that_ignores_page_and_limit_is_asked_at_most_twice(total: int
 
 
 @given(total=st.integers(1, 60), cap=st.integers(1, 30), count=st.sampled_from(["page", "total", "none"]))
-def test_a_capped_service_that_ignores_page_does_not_loop_and_is_found_out_by_its_total(total: int, cap: int, count: str) -> None:
+def test_a_capped_service_that_ignores_page_does_not_loop_and_is_found_out_by_its_total(
+    total: int, cap: int, count: str
+) -> None:
     service = Service(total, cap, count, ignores_page=True)
     listing, keys = read(service.fetch)
     assert len(keys) == len(set(keys)) == min(cap, total)
@@ -188,17 +195,32 @@ def test_the_declared_page_size_is_asked_for_unless_another_is_given() -> None:
     service = Service(3)
     list(Listing(contacts.GETCONTACTS, {"listid": 12}).pages(service.fetch))
     read(service.fetch, limit=7)
-    assert [(each["limit"], each["page"]) for each in service.asked] == [("1000", "1"), ("1000", "2"), ("7", "1"), ("7", "2")]
+    assert [(each["limit"], each["page"]) for each in service.asked] == [
+        ("1000", "1"),
+        ("1000", "2"),
+        ("7", "1"),
+        ("7", "2"),
+    ]
 
 
 @given(groups=st.lists(st.integers(0, 9), min_size=1, max_size=4), cap=st.integers(1, 4))
-def test_groups_that_are_paged_each_for_itself_are_read_to_the_end_of_the_longest(groups: list[int], cap: int) -> None:
-    everything = [[{"id": str(100 * group + number)} for number in range(size)] for group, size in enumerate(groups)]
+def test_groups_that_are_paged_each_for_itself_are_read_to_the_end_of_the_longest(
+    groups: list[int], cap: int
+) -> None:
+    everything = [
+        [{"id": str(100 * group + number)} for number in range(size)] for group, size in enumerate(groups)
+    ]
 
     def fetch(call: Call) -> Response:
         start = (int(call.params["page"]) - 1) * cap
-        pages = {f"group {number}": {"data": rows[start : start + cap]} for number, rows in enumerate(everything) if rows[start:]}
-        return answer_to(call, {"campaigns": {"count": sum(len(page["data"]) for page in pages.values()), "items": pages}})
+        pages = {
+            f"group {number}": {"data": rows[start : start + cap]}
+            for number, rows in enumerate(everything)
+            if rows[start:]
+        }
+        return answer_to(
+            call, {"campaigns": {"count": sum(len(page["data"]) for page in pages.values()), "items": pages}}
+        )
 
     listing = Listing(campaigns.CAMPAIGNS, {"filter": "all"})
     keys = [key for response in listing.pages(fetch) for key in parsing.item_keys(response)]
@@ -220,8 +242,11 @@ def test_what_is_not_paged_is_asked_once() -> None:
 
 
 @pytest.mark.parametrize(("gone_after", "is_complete"), [(None, True), (1, False), (2, False)])
-def test_what_slipped_past_while_entries_went_away_is_not_taken_for_deleted(gone_after: int | None, is_complete: bool) -> None:
-    """An entry of a page that was read is deleted: all others move up by one, the first of the next page onto it."""
+def test_what_slipped_past_while_entries_went_away_is_not_taken_for_deleted(
+    gone_after: int | None, is_complete: bool
+) -> None:
+    """An entry of a page that was read is deleted: all others move up by one, the first of the next page onto
+    it."""
     service = Service(20, cap=4, count="total")
     there = [str(number) for number in range(20)]
 
@@ -230,7 +255,10 @@ def test_what_slipped_past_while_entries_went_away_is_not_taken_for_deleted(gone
             del there[0]
         service.asked.append(call.params)
         start = (int(call.params["page"]) - 1) * 4
-        return answer_to(call, {"contacts": {"count": len(there), "items": [{"id": each} for each in there[start : start + 4]]}})
+        return answer_to(
+            call,
+            {"contacts": {"count": len(there), "items": [{"id": each} for each in there[start : start + 4]]}},
+        )
 
     listing, keys = read(fetch)
     assert len(set(keys)) == len(there) + (gone_after is not None) - (not is_complete)

@@ -22,7 +22,12 @@ APRIL = {"from_": "2026-04-01", "to": "2026-04-30"}
 
 
 def many_contacts(number: int) -> dict[str, Any]:
-    return {"contacts": {"count": number, "items": [{"id": index, "email": f"c{index}@example.com"} for index in range(number)]}}
+    return {
+        "contacts": {
+            "count": number,
+            "items": [{"id": index, "email": f"c{index}@example.com"} for index in range(number)],
+        }
+    }
 
 
 def in_file(tmp_path: Path, body: bytes) -> Response:
@@ -35,7 +40,10 @@ def in_file(tmp_path: Path, body: bytes) -> Response:
 def test_every_sample_is_read_completely(name: str) -> None:
     data, params = samples.SAMPLES[name]
     for record in ALL[name].records:
-        assert records(record, ALL[name], data, **params) or (name, record) == ("emailmarketing/getlists", ListField)
+        assert records(record, ALL[name], data, **params) or (name, record) == (
+            "emailmarketing/getlists",
+            ListField,
+        )
 
 
 @pytest.mark.parametrize("name", samples.SAMPLES)
@@ -43,26 +51,40 @@ def test_samples_without_their_envelope_give_the_same_records(name: str) -> None
     data, params = samples.SAMPLES[name]
     made = of_body(ALL[name], json.dumps(data).encode(), **params)
     bare = [rows.records for rows in parsing.parse_rows(made, ZONE, DAY)]
-    assert bare == [rows.records for rows in parsing.parse_rows(response(ALL[name], data, **params), ZONE, DAY)]
+    assert bare == [
+        rows.records for rows in parsing.parse_rows(response(ALL[name], data, **params), ZONE, DAY)
+    ]
 
 
 def test_batches_are_no_larger_than_asked_and_lose_nothing() -> None:
     made = response(contacts.GETCONTACTS, many_contacts(25), listid=5)
     batches = list(parsing.parse_rows(made, ZONE, DAY, batch=10))
     assert [len(rows.records) for rows in batches] == [10, 10, 5]
-    assert [record.contact_id for rows in batches for record in rows.records if isinstance(record, Contact)] == list(range(25))
+    assert [
+        record.contact_id for rows in batches for record in rows.records if isinstance(record, Contact)
+    ] == list(range(25))
 
 
 def test_body_in_a_file_is_read_like_one_in_memory(tmp_path: Path) -> None:
     body = enveloped(many_contacts(3000))
     from_file = [rows.records for rows in parsing.parse_rows(in_file(tmp_path, body), ZONE, DAY)]
-    assert from_file == [rows.records for rows in parsing.parse_rows(of_body(contacts.GETCONTACTS, body, listid=5), ZONE, DAY)]
+    assert from_file == [
+        rows.records for rows in parsing.parse_rows(of_body(contacts.GETCONTACTS, body, listid=5), ZONE, DAY)
+    ]
     assert sum(map(len, from_file)) == 3000
 
 
 def test_one_entry_that_cannot_be_read_does_not_lose_the_others() -> None:
-    items = [{"id": "1"}, {"id": None, "email": "ann@example.com"}, {"id": "3", "registration_date": "soon"}, 7, {"id": "5"}]
-    (rows,) = parsing.parse_rows(response(contacts.GETCONTACTS, {"contacts": {"items": items}}, listid=5), ZONE, DAY)
+    items = [
+        {"id": "1"},
+        {"id": None, "email": "ann@example.com"},
+        {"id": "3", "registration_date": "soon"},
+        7,
+        {"id": "5"},
+    ]
+    (rows,) = parsing.parse_rows(
+        response(contacts.GETCONTACTS, {"contacts": {"items": items}}, listid=5), ZONE, DAY
+    )
     assert [record.contact_id for record in rows.records if isinstance(record, Contact)] == [1, 3, 5]
     assert [each.reason for each in rows.rejected] == ["id: not a number", "not an object"]
     assert rows.rejected[1].raw == 7
@@ -71,10 +93,17 @@ def test_one_entry_that_cannot_be_read_does_not_lose_the_others() -> None:
 
 def test_a_value_that_cannot_be_read_costs_the_value_and_is_kept_as_it_came() -> None:
     item = {"id": "3", "registration_date": "soon", "email": "ann@example.com", "status": ["?"], "7": "Oslo"}
-    (rows,) = parsing.parse_rows(response(contacts.GETCONTACTS, {"contacts": {"items": [item]}}, listid=5), ZONE, DAY)
+    (rows,) = parsing.parse_rows(
+        response(contacts.GETCONTACTS, {"contacts": {"items": [item]}}, listid=5), ZONE, DAY
+    )
     (contact,) = rows.records
     assert isinstance(contact, Contact)
-    assert (contact.registered_at, contact.status, contact.email, contact.custom_fields) == (None, None, "ann@example.com", {"7": "Oslo"})
+    assert (contact.registered_at, contact.status, contact.email, contact.custom_fields) == (
+        None,
+        None,
+        "ann@example.com",
+        {"7": "Oslo"},
+    )
     (flaw,) = rows.flawed
     assert flaw.reason == "status: not a word; registration_date: not a date or time"
     assert (flaw.raw["registration_date"], flaw.raw["status"]) == ("soon", ["?"])
@@ -103,7 +132,10 @@ ODD = {
 @pytest.mark.parametrize("entry", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
 def test_what_only_careless_writers_write_is_read(entry: bytes, encoding: str) -> None:
-    text = b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"count":2,"items":[%b,{"id":2}]}}}}' % entry
+    text = (
+        b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"count":2,"items":[%b,{"id":2}]}}}}'
+        % entry
+    )
     body = text.decode().encode(encoding)
     validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, body)
     made = of_body(contacts.GETCONTACTS, body, listid=5)
@@ -116,7 +148,15 @@ def test_what_only_careless_writers_write_is_read(entry: bytes, encoding: str) -
 
 
 @pytest.mark.parametrize(
-    "body", [b'{"a": 1', b'{"a": 1} tail', b"{'a': 1}", b"\xff\xfe{", b'{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}"], ids=range(5)
+    "body",
+    [
+        b'{"a": 1',
+        b'{"a": 1} tail',
+        b"{'a': 1}",
+        b"\xff\xfe{",
+        b'{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+    ],
+    ids=range(5),
 )
 def test_what_is_no_json_by_anybodys_rules_is_broken(body: bytes) -> None:
     with pytest.raises(BrokenResponse):
@@ -137,12 +177,19 @@ def test_number_out_of_range_costs_its_entry_only() -> None:
 
 
 def test_look_ups_give_no_rows() -> None:
-    assert list(parsing.parse_rows(response(contacts.GETCONTACT, {"contact": {"id": 1}}, id=1), ZONE, DAY)) == []
+    assert (
+        list(parsing.parse_rows(response(contacts.GETCONTACT, {"contact": {"id": 1}}, id=1), ZONE, DAY)) == []
+    )
 
 
 @pytest.mark.parametrize(("count", "expected"), [(7, 7), ("1,204", 1204), (None, None), ("many", None)])
 def test_count_of_the_service_is_told_as_it_says(count: Any, expected: int | None) -> None:
-    assert parsing.service_count(response(contacts.GETCONTACTS, {"contacts": {"count": count, "items": []}}, listid=5)) == expected
+    assert (
+        parsing.service_count(
+            response(contacts.GETCONTACTS, {"contacts": {"count": count, "items": []}}, listid=5)
+        )
+        == expected
+    )
 
 
 def test_payload_without_a_count_has_none() -> None:
@@ -172,7 +219,11 @@ def test_lists_with_fields_are_counted_once() -> None:
 
 
 def test_entries_without_an_id_are_identified_by_their_content() -> None:
-    made = response(contacts.GETCONTACTS, {"contacts": {"items": [{"email": "a"}, {"email": "b"}, {"email": "a"}]}}, listid=5)
+    made = response(
+        contacts.GETCONTACTS,
+        {"contacts": {"items": [{"email": "a"}, {"email": "b"}, {"email": "a"}]}},
+        listid=5,
+    )
     first, second, third = parsing.item_keys(made)
     assert first.partition("-")[0] == third.partition("-")[0] != second.partition("-")[0]
     assert first != third, "equal entries of one answer are two"
@@ -192,7 +243,9 @@ def test_zone_defaults_to_utc() -> None:
     assert record.registered_at.isoformat() == "2014-11-04T16:33:00+00:00"
 
 
-def test_an_answer_that_nobody_can_read_to_its_end_is_a_rejected_entry_of_each_type(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_nobody_can_read_to_its_end_is_a_rejected_entry_of_each_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     pairs = parsing.pairs
 
     def broken(response: Response) -> Iterator[Any]:
@@ -202,4 +255,7 @@ def test_an_answer_that_nobody_can_read_to_its_end_is_a_rejected_entry_of_each_t
     monkeypatch.setattr(parsing, "pairs", broken)
     rows = read(campaigns.STATS, samples.CAMPAIGN_STATS, id=41, type="standard")
     rejected = [(each.record, entry.reason) for each in rows for entry in each.rejected]
-    assert rejected == [(record, "the rest of the response cannot be read (RecursionError)") for record in campaigns.STATS.records]
+    assert rejected == [
+        (record, "the rest of the response cannot be read (RecursionError)")
+        for record in campaigns.STATS.records
+    ]

@@ -1,4 +1,5 @@
-"""Whatever JSON stands in an answer: reading it never fails as a whole, and what it does to one entry it does not do to others."""
+"""Whatever JSON stands in an answer: reading it never fails as a whole, and what it does to one entry it does
+not do to others."""
 
 from __future__ import annotations
 
@@ -17,12 +18,38 @@ from tests.marketing_api.responses import DAY, ZONE, enveloped, of_body
 from tests.marketing_api.samples import SAMPLES
 
 NAMES = st.sampled_from(
-    ["id", "items", "data", "count", "channel", "date", "utm", "timestamp", "details", "users", "fields", "stats", "1", "errorCode"]
+    [
+        "id",
+        "items",
+        "data",
+        "count",
+        "channel",
+        "date",
+        "utm",
+        "timestamp",
+        "details",
+        "users",
+        "fields",
+        "stats",
+        "1",
+        "errorCode",
+    ]
 )
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20)
+)
 VALUES = st.recursive(
-    SCALARS | st.sampled_from(["N/A", "-", "1", "11 (366.67%)", "a@example.com(2 clicks)", "01/02/2015 10:30", "0000-00-00"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.text(max_size=3), inner, max_size=5),
+    SCALARS
+    | st.sampled_from(
+        ["N/A", "-", "1", "11 (366.67%)", "a@example.com(2 clicks)", "01/02/2015 10:30", "0000-00-00"]
+    ),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.text(max_size=3), inner, max_size=5)
+    ),
     max_leaves=10,
 )
 
@@ -58,7 +85,8 @@ def test_reading_a_spoilt_answer_never_raises(name: str, data: st.DataObject) ->
 
 
 @given(
-    body=st.binary(max_size=60) | VALUES.map(lambda value: json.dumps(value).encode()), status=st.sampled_from([200, 401, 404, 429, 500])
+    body=st.binary(max_size=60) | VALUES.map(lambda value: json.dumps(value).encode()),
+    status=st.sampled_from([200, 401, 404, 429, 500]),
 )
 def test_any_body_is_judged_by_an_error_of_the_tree_or_accepted(body: bytes, status: int) -> None:
     call = ALL["emailmarketing/getcontacts"].bind(listid=1)

@@ -1,4 +1,5 @@
-"""What another server says in other forms is read, set aside with a reason, or refused as no answer: nothing vanishes in between."""
+"""What another server says in other forms is read, set aside with a reason, or refused as no answer: nothing
+vanishes in between."""
 
 from __future__ import annotations
 
@@ -55,7 +56,10 @@ def forms(sample: Any, place: Place) -> Iterator[tuple[str, Any]]:
     if isinstance(part, dict):
         yield "as a list of its values", changed(sample, place, list(part.values()))
     else:
-        yield "keyed by number", changed(sample, place, {str(number): entry for number, entry in enumerate(part, 1)})
+        yield (
+            "keyed by number",
+            changed(sample, place, {str(number): entry for number, entry in enumerate(part, 1)}),
+        )
         if len(part) == 1:
             yield "its only entry", changed(sample, place, part[0])
     if isinstance(place[-1], str):
@@ -80,7 +84,9 @@ def told(name: str, body: Any) -> str | None:
         return None
     found: list[Any] = []
     for rows in parsing.parse_rows(response, ZONE, DAY):
-        found += [dict(record) | {"extra": record.extra} for record in rows.records] + [entry.raw for entry in rows.rejected + rows.flawed]
+        found += [dict(record) | {"extra": record.extra} for record in rows.records] + [
+            entry.raw for entry in rows.rejected + rows.flawed
+        ]
     return json.dumps(found, default=str)
 
 
@@ -99,16 +105,31 @@ def test_a_collection_in_another_form_is_told_or_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "body", "records"),
     [
-        ("emailmarketing/getcontacts", {"contacts": {"count": 1, "items": {"id": "5", "email": "a@example.com"}}}, 1),
-        ("emailmarketing/getlists", {"lists": {"count": "1", "items": {"id": 5, "name": "News", "fields": ""}}}, 1),
+        (
+            "emailmarketing/getcontacts",
+            {"contacts": {"count": 1, "items": {"id": "5", "email": "a@example.com"}}},
+            1,
+        ),
+        (
+            "emailmarketing/getlists",
+            {"lists": {"count": "1", "items": {"id": 5, "name": "News", "fields": ""}}},
+            1,
+        ),
         ("emailmarketing/getlist", {"list": {"id": 5, "fields": [{"12": "City"}, {"13": "Phone"}]}}, 3),
         ("emailmarketing/getlist", {"list": {"id": 5, "fields": [{"ID": 12, "Label": "City"}]}}, 2),
         ("emailmarketing/getcoupon", {"coupons": {"id": "7", "couponcode": "A"}}, 1),
-        ("emailmarketing/getcontacttimeline", {"timeline": {"Data": [{"key": "k"}]}, "UTM": {"1": {"link": "l"}}, "automated": ""}, 2),
+        (
+            "emailmarketing/getcontacttimeline",
+            {"timeline": {"Data": [{"key": "k"}]}, "UTM": {"1": {"link": "l"}}, "automated": ""},
+            2,
+        ),
     ],
 )
 def test_forms_that_can_be_read_are_read(name: str, body: Any, records: int) -> None:
     response = of_body(ALL[name], enveloped(body), **SAMPLES[name][1])
     validation.check(response.call, 200, {}, response.body)
     rows = list(parsing.parse_rows(response, ZONE, DAY))
-    assert (sum(len(one.records) for one in rows), [one.rejected for one in rows if one.rejected]) == (records, [])
+    assert (sum(len(one.records) for one in rows), [one.rejected for one in rows if one.rejected]) == (
+        records,
+        [],
+    )

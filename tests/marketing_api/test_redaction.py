@@ -34,7 +34,9 @@ FORGED = "2026-11-22 00:00:00,000 ERROR root: nothing happened"
 @given(TEXTS)
 def test_a_terminal_obeys_nothing(text: str) -> None:
     shown = plain(text)
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", shown)
+    assert not re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]", shown
+    )
     assert plain(shown) == shown
     shown.encode()  # no half of a surrogate pair
 
@@ -43,7 +45,9 @@ def test_a_terminal_obeys_nothing(text: str) -> None:
 def test_a_cell_of_markdown_is_one_cell_without_markup(text: str) -> None:
     cell = in_markdown(text)
     assert "\n" not in cell
-    assert not re.search(r"(?<!\\)(?:\\\\)*[`*\[\]<>|~&]", cell.replace("\\\\", "")), "every mark has its backslash"
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`*\[\]<>|~&]", cell.replace("\\\\", "")), (
+        "every mark has its backslash"
+    )
     assert re.sub(r"\\(.)", r"\1", cell) == " ".join(plain(text).split()), "it is read as it was written"
 
 

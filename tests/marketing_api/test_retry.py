@@ -1,4 +1,5 @@
-"""A service that is down for a while is waited for; a question that fails by itself is not; nor is a service that never was there."""
+"""A service that is down for a while is waited for; a question that fails by itself is not; nor is a service
+that never was there."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ LIST = lists.GETLIST.bind(id=1)
 
 def test_a_service_that_is_down_is_waited_for(bench: MakeBench) -> None:
     until = time.monotonic() + 1.0
-    at = bench(ok(), lambda asked: DOWN if time.monotonic() < until else ok({"list": {"id": "1"}}), first_pause=0.002)
+    at = bench(
+        ok(), lambda asked: DOWN if time.monotonic() < until else ok({"list": {"id": "1"}}), first_pause=0.002
+    )
     at.client.fetch(account.ME.bind())
     assert at.client.fetch(LIST)
     assert len(at.asked) > 7  # more than the tries of a question

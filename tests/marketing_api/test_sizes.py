@@ -24,7 +24,9 @@ def _received(tmp_path: Path, response: bytes, most_bytes: int = BODY_LIMIT) -> 
         return False
 
     with RawServer(send) as server:
-        transport = Transport(server.url, Secret("k" * 20), spool=tmp_path, connections=1, most_bytes=most_bytes)
+        transport = Transport(
+            server.url, Secret("k" * 20), spool=tmp_path, connections=1, most_bytes=most_bytes
+        )
         try:
             return transport.send(ME.bind(), "body.json")
         finally:
@@ -41,10 +43,18 @@ BOMB = _packed(100_000_000, 31)
 
 @pytest.mark.parametrize(
     ("encoding", "body"),
-    [("gzip", BOMB), ("X-GZIP", BOMB), ("deflate", _packed(100_000_000, 15)), ("gzip, gzip", gzip.compress(BOMB)), ("gzip,identity", BOMB)],
+    [
+        ("gzip", BOMB),
+        ("X-GZIP", BOMB),
+        ("deflate", _packed(100_000_000, 15)),
+        ("gzip, gzip", gzip.compress(BOMB)),
+        ("gzip,identity", BOMB),
+    ],
     ids=["gzip", "X-GZIP", "deflate", "gzip twice", "gzip and identity"],
 )
-def test_what_unpacks_to_many_times_its_size_is_refused_with_its_beginning_kept(tmp_path: Path, encoding: str, body: bytes) -> None:
+def test_what_unpacks_to_many_times_its_size_is_refused_with_its_beginning_kept(
+    tmp_path: Path, encoding: str, body: bytes
+) -> None:
     received = _received(tmp_path, http(body, "200 OK", f"Content-Encoding: {encoding}"))
     assert isinstance(received.problem, BrokenResponse)
     assert f"more than {MOST_RATIO} times" in str(received.problem)
@@ -54,7 +64,9 @@ def test_what_unpacks_to_many_times_its_size_is_refused_with_its_beginning_kept(
 
 def test_an_answer_that_is_large_and_packs_well_is_taken(tmp_path: Path) -> None:
     """A million contacts pack to a tenth or twentieth; many that are nearly the same to a hundredth."""
-    body = b",".join(b'{"id":%d,"status":"Active","custom":{"a":"","b":"","c":""}}' % number for number in range(400_000))
+    body = b",".join(
+        b'{"id":%d,"status":"Active","custom":{"a":"","b":"","c":""}}' % number for number in range(400_000)
+    )
     assert len(body) > SMALL_BYTES
     received = _received(tmp_path, http(gzip.compress(body), "200 OK", "Content-Encoding: gzip"))
     assert received.problem is None
@@ -65,7 +77,9 @@ def test_an_answer_that_is_large_and_packs_well_is_taken(tmp_path: Path) -> None
 @pytest.mark.parametrize("head", [b"Transfer-Encoding: chunked", b"Connection: close"])
 def test_a_body_without_end_is_read_up_to_the_limit(tmp_path: Path, head: bytes) -> None:
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    received = _received(tmp_path, b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n" + chunk * 300, most_bytes=10_000_000)
+    received = _received(
+        tmp_path, b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n" + chunk * 300, most_bytes=10_000_000
+    )
     assert "more than 10,000,000 bytes" in str(received.problem)
     assert isinstance(received.body, Path)
     assert received.body.stat().st_size == SPOOL_BYTES
@@ -77,8 +91,13 @@ def test_a_body_that_is_not_packed_as_it_says_is_a_broken_answer(tmp_path: Path,
     assert isinstance(received.problem, BrokenResponse)
 
 
-@pytest.mark.parametrize(("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes), ("", bytes)])
-def test_a_whole_answer_is_the_same_however_it_is_packed(tmp_path: Path, encoding: str, pack: type[bytes]) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes), ("", bytes)],
+)
+def test_a_whole_answer_is_the_same_however_it_is_packed(
+    tmp_path: Path, encoding: str, pack: type[bytes]
+) -> None:
     received = _received(tmp_path, http(pack(body_of()), "200 OK", f"Content-Encoding: {encoding}"))
     assert received.problem is None
     assert received.body == body_of()
@@ -105,6 +124,8 @@ _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     ],
     ids=lambda response: response[-40:-20].decode("latin-1"),
 )
-def test_whatever_is_sent_in_place_of_http_is_a_problem_of_ours_or_an_answer(tmp_path: Path, response: bytes) -> None:
+def test_whatever_is_sent_in_place_of_http_is_a_problem_of_ours_or_an_answer(
+    tmp_path: Path, response: bytes
+) -> None:
     received = _received(tmp_path, response)
     assert received.problem is not None or received.body == b"{}"

@@ -1,4 +1,5 @@
-"""Bytes on the wire that are no answer, or one in spite of everything: each ends in bounded time, and is told for what it is."""
+"""Bytes on the wire that are no answer, or one in spite of everything: each ends in bounded time, and is told
+for what it is."""
 
 from __future__ import annotations
 
@@ -53,17 +54,28 @@ def once(response: bytes, then: bytes = http(BODY)) -> Send:
 
 
 class TlsServer(RawServer):
-    """The same with a certificate of an authority of its own for localhost; `authority` is the file that knows it."""
+    """The same with a certificate of an authority of its own for localhost; `authority` is the file that
+    knows it."""
 
     def __init__(self, send: Send, folder: Path) -> None:
         super().__init__(send)
         self.url = self.url.replace("http://127.0.0.1", "https://localhost")
-        key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "An Own Authority")])
+        key, name = (
+            ec.generate_private_key(ec.SECP256R1()),
+            x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "An Own Authority")]),
+        )
         now, names = dt.datetime.now(dt.UTC), x509.SubjectAlternativeName([x509.DNSName("localhost")])
         made = x509.CertificateBuilder(
-            name, name, key.public_key(), x509.random_serial_number(), now - dt.timedelta(1), now + dt.timedelta(9)
+            name,
+            name,
+            key.public_key(),
+            x509.random_serial_number(),
+            now - dt.timedelta(1),
+            now + dt.timedelta(9),
         )
-        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True).add_extension(names, critical=False)
+        made = made.add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        ).add_extension(names, critical=False)
         self.authority, own = folder / "authority.pem", folder / "own.pem"
         self.authority.write_bytes(made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM))
         own.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
@@ -76,7 +88,9 @@ class TlsServer(RawServer):
 
 
 @pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", ""])
-def test_a_service_with_a_certificate_of_an_own_authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+def test_a_service_with_a_certificate_of_an_own_authority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
     for name in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
     with TlsServer(always(http(BODY)), tmp_path) as server, client_of(server, tmp_path, []) as client:
@@ -94,7 +108,9 @@ def quick(operation: Operation, seconds: float = 0.2) -> Operation:
 
 def client_of(server: RawServer, folder: Path, recorded: list[Exchange]) -> Client:
     connection = Connection("main", server.url, Secret(KEY))
-    return Client(connection, RateLimiter(folder / "pace"), record=recorded.append, spool=folder, first_pause=0.001)
+    return Client(
+        connection, RateLimiter(folder / "pace"), record=recorded.append, spool=folder, first_pause=0.001
+    )
 
 
 @pytest.fixture
@@ -116,8 +132,14 @@ def fetch(tmp_path: Path) -> Callable[[Send], list[Exchange]]:
     "response",
     [
         pytest.param(http(gzip.compress(BODY), "200 OK", "Content-Encoding: gzip"), id="gzip"),
-        pytest.param(http(gzip.compress(gzip.compress(BODY)), "200 OK", "Content-Encoding: gzip, gzip"), id="gzip twice"),
-        pytest.param(http(zlib.compress(BODY)[2:-4], "200 OK", "Content-Encoding: deflate"), id="deflate without its head"),
+        pytest.param(
+            http(gzip.compress(gzip.compress(BODY)), "200 OK", "Content-Encoding: gzip, gzip"),
+            id="gzip twice",
+        ),
+        pytest.param(
+            http(zlib.compress(BODY)[2:-4], "200 OK", "Content-Encoding: deflate"),
+            id="deflate without its head",
+        ),
         pytest.param(http(BODY, "200 OK", "Content-Encoding: br"), id="plain, called brotli"),
         pytest.param(http(BODY, "200 OK", "Content-Encoding: utf-8"), id="an encoding that is none"),
         pytest.param(http(CHUNKED, "200 OK", "Transfer-Encoding: chunked", length=None), id="chunked"),
@@ -132,8 +154,12 @@ def test_an_untidy_answer_is_an_answer(fetch: Callable[[Send], list[Exchange]], 
     assert [exchange.outcome.value for exchange in fetch(always(response))] == ["ok"]
 
 
-@pytest.mark.parametrize("response", [b"HTTP/1.0 200 OK\r\n\r\n" + BODY, http(BODY, length=None)], ids=["HTTP 1.0", "no length"])
-def test_an_answer_may_end_with_the_connection(fetch: Callable[[Send], list[Exchange]], response: bytes) -> None:
+@pytest.mark.parametrize(
+    "response", [b"HTTP/1.0 200 OK\r\n\r\n" + BODY, http(BODY, length=None)], ids=["HTTP 1.0", "no length"]
+)
+def test_an_answer_may_end_with_the_connection(
+    fetch: Callable[[Send], list[Exchange]], response: bytes
+) -> None:
     assert [exchange.outcome.value for exchange in fetch(always(response, keep=False))] == ["ok"]
 
 
@@ -143,13 +169,20 @@ def test_an_answer_may_end_with_the_connection(fetch: Callable[[Send], list[Exch
         pytest.param(http(BODY, "200 OK", "Content-Encoding: gzip"), id="plain, called gzip"),
         pytest.param(http(gzip.compress(BODY)), id="gzip, not called so"),
         pytest.param(http(gzip.compress(BODY)[:-20], "200 OK", "Content-Encoding: gzip"), id="cut gzip"),
-        pytest.param(http(BODY, "200 OK", "Content-Encoding: " + ", ".join(["gzip"] * 8)), id="encoded eight times"),
+        pytest.param(
+            http(BODY, "200 OK", "Content-Encoding: " + ", ".join(["gzip"] * 8)), id="encoded eight times"
+        ),
         pytest.param(http(BODY, length=len(BODY) - 5), id="a length too small"),
         pytest.param(http(BODY, length=len(BODY) + 5), id="a length too large"),
         pytest.param(http(BODY, "200 OK", "Content-Length: 7"), id="two lengths"),
         pytest.param(http(BODY[:-70], length=None), id="cut at the end of the connection"),
-        pytest.param(http(b"zz\r\n" + BODY, "200 OK", "Transfer-Encoding: chunked", length=None), id="a chunk of no size"),
-        pytest.param(http(CHUNKED[:-5], "200 OK", "Transfer-Encoding: chunked", length=None), id="no last chunk"),
+        pytest.param(
+            http(b"zz\r\n" + BODY, "200 OK", "Transfer-Encoding: chunked", length=None),
+            id="a chunk of no size",
+        ),
+        pytest.param(
+            http(CHUNKED[:-5], "200 OK", "Transfer-Encoding: chunked", length=None), id="no last chunk"
+        ),
         pytest.param(http(body_of({"business": {"businessName": "Ö"}})[:-3], "200 OK"), id="cut JSON"),
         pytest.param(http(b"", "204 No Content", length=None), id="204"),
         pytest.param(http(b"", "205 Reset Content"), id="205"),
@@ -166,7 +199,9 @@ def test_what_is_not_whole_is_asked_again(fetch: Callable[[Send], list[Exchange]
     assert second.outcome.value == "ok"
 
 
-@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
+@pytest.mark.parametrize(
+    "status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"]
+)
 def test_the_key_follows_no_redirect(tmp_path: Path, status: str) -> None:
     with RawServer(always(http(BODY))) as other:
         where = f"Location: {other.url}/app/me.json?key={KEY}"
@@ -209,7 +244,10 @@ def test_a_byte_at_a_time_does_not_last_for_ever(tmp_path: Path, at_once: int) -
     place: list[RawServer] = []
     recorded: list[Exchange] = []
     began = time.monotonic()
-    with RawServer(trickling(http(BODY), at_once, place)) as server, client_of(server, tmp_path, recorded) as client:
+    with (
+        RawServer(trickling(http(BODY), at_once, place)) as server,
+        client_of(server, tmp_path, recorded) as client,
+    ):
         place.append(server)
         with pytest.raises(Unreachable, match="too slowly"):
             client.fetch(quick(account.ME, 0.1).bind())
@@ -237,7 +275,11 @@ def test_a_time_out_is_that_of_the_operation_between_two_bytes_and_its_own_for_c
         raise urllib3.exceptions.ProtocolError("enough was seen")
 
     monkeypatch.setattr(transport, "request_over", request_over)
-    sent = transport.Transport("http://127.0.0.1:1/1", Secret(KEY), spool=tmp_path, connections=1, most_bytes=100)
+    sent = transport.Transport(
+        "http://127.0.0.1:1/1", Secret(KEY), spool=tmp_path, connections=1, most_bytes=100
+    )
     sent.send(quick(account.ME, 75).bind(), "body")
     sent.close()
-    assert [(each.total, each.connect_timeout, each.read_timeout) for each in seen] == [(None, transport.CONNECT_SECONDS, 75)]
+    assert [(each.total, each.connect_timeout, each.read_timeout) for each in seen] == [
+        (None, transport.CONNECT_SECONDS, 75)
+    ]

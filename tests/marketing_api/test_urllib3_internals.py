@@ -1,4 +1,5 @@
-"""What `urllib3_internals` reaches into is as it was when that was written; the client's tests show that it works."""
+"""What `urllib3_internals` reaches into is as it was when that was written; the client's tests show that it
+works."""
 
 from __future__ import annotations
 
@@ -15,12 +16,20 @@ URLLIB3, REQUESTS = "2.8.", "2.34."
 
 
 def test_the_versions_are_those_that_the_internals_were_written_for() -> None:
-    assert urllib3.__version__.startswith(URLLIB3), f"urllib3 {urllib3.__version__}: check marketing_api/urllib3_internals.py"
-    assert requests.__version__.startswith(REQUESTS), f"requests {requests.__version__}: check marketing_api/urllib3_internals.py"
+    assert urllib3.__version__.startswith(URLLIB3), (
+        f"urllib3 {urllib3.__version__}: check marketing_api/urllib3_internals.py"
+    )
+    assert requests.__version__.startswith(REQUESTS), (
+        f"requests {requests.__version__}: check marketing_api/urllib3_internals.py"
+    )
 
 
 def test_a_connection_has_the_steps_that_are_overridden() -> None:
-    assert list(inspect.signature(urllib3.connection.HTTPConnection.putrequest).parameters)[:3] == ["self", "method", "url"]
+    assert list(inspect.signature(urllib3.connection.HTTPConnection.putrequest).parameters)[:3] == [
+        "self",
+        "method",
+        "url",
+    ]
     for kind in (urllib3.connection.HTTPConnection, urllib3.connection.HTTPSConnection):
         assert callable(kind._new_conn)
         assert callable(kind.getresponse)

@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from marketing_api.errors import AuthenticationFailed, BrokenResponse, MarketingApiError, NotAvailable, RateLimited, Refused
+from marketing_api.errors import (
+    AuthenticationFailed,
+    BrokenResponse,
+    MarketingApiError,
+    NotAvailable,
+    RateLimited,
+    Refused,
+)
 from marketing_api.operation import Operation
 from marketing_api.operations import account, campaigns, contacts, lists, social
 from marketing_api.validation import check
@@ -16,7 +23,9 @@ from tests.marketing_api import samples
 from tests.marketing_api.responses import enveloped
 
 CONTACTS = contacts.GETCONTACTS.bind(listid=5)
-BLOCKED: dict[str, Any] = {"rate-limit": {"limit": "15", "requests": "16", "remaining": "0", "reached": "1", "after": "2"}}
+BLOCKED: dict[str, Any] = {
+    "rate-limit": {"limit": "15", "requests": "16", "remaining": "0", "reached": "1", "after": "2"}
+}
 
 
 def error(code: Any, message: str = "No", **more: Any) -> bytes:
@@ -33,13 +42,23 @@ def verdict(
     return None
 
 
-def contacts_verdict(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> MarketingApiError | None:
+def contacts_verdict(
+    body: bytes, status: int = 200, headers: dict[str, str] | None = None
+) -> MarketingApiError | None:
     return verdict(contacts.GETCONTACTS, body, status, headers, listid=5)
 
 
 @pytest.mark.parametrize(
     "payload",
-    [{"count": 1, "items": [{"id": 1}]}, {"items": {}}, {"count": "0"}, {"count": 0, "items": []}, {"count": 0, "items": None}, [], {}],
+    [
+        {"count": 1, "items": [{"id": 1}]},
+        {"items": {}},
+        {"count": "0"},
+        {"count": 0, "items": []},
+        {"count": 0, "items": None},
+        [],
+        {},
+    ],
 )
 def test_whole_and_empty_answers_are_accepted(payload: Any) -> None:
     assert contacts_verdict(enveloped({"contacts": payload})) is None
@@ -82,7 +101,8 @@ def test_ok_envelope_counts_whatever_the_http_status(status: int) -> None:
         enveloped({"contacts": {"items": [{"id": 1}]}, "CONTACTS": []}),
         b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"count":1,"items":[{"id":1}],"items":[]}}}}',
         b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"count":1,"count":0,"items":[{"id":1}]}}}}',
-        b'{"response": {"header": {"status": "ok"}, "data": {"contacts": {"items": [{"id": 1}]}, "contacts": []}}}',
+        b'{"response": {"header": {"status": "ok"}, "data": {"contacts": {"items": [{"id": 1}]}, '
+        b'"contacts": []}}}',
         b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"items":[{"id":1}]}},"data":{"contacts":[]}}}',
         b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"items":[{"id":1}]}}},"response":{"header":{"status":"ok"},"data":{"contacts":[]}}}',
         enveloped(samples.CONTACTS, status=""),
@@ -121,7 +141,9 @@ def test_bad_key_stops(body: bytes, status: int) -> None:
 def test_1002_is_the_key_on_app_me_and_the_operation_elsewhere() -> None:
     assert isinstance(verdict(account.ME, error("1002")), AuthenticationFailed)
     assert isinstance(contacts_verdict(error("1002")), NotAvailable)
-    assert isinstance(contacts_verdict(error(1002), 401), NotAvailable)  # the client then asks app/me whether the key still holds
+    assert isinstance(
+        contacts_verdict(error(1002), 401), NotAvailable
+    )  # the client then asks app/me whether the key still holds
 
 
 def test_a_401_with_a_code_of_its_own_is_a_refusal_like_others() -> None:
@@ -145,7 +167,9 @@ def test_error_envelope_with_a_server_error_is_worth_another_try() -> None:
         (enveloped({"errorCode": 1002}, status="error", **BLOCKED), 400, {}, 2.0),
     ],
 )
-def test_over_the_limit_says_how_long_to_wait(body: bytes, status: int, headers: dict[str, str], seconds: float) -> None:
+def test_over_the_limit_says_how_long_to_wait(
+    body: bytes, status: int, headers: dict[str, str], seconds: float
+) -> None:
     problem = contacts_verdict(body, status, headers)
     assert isinstance(problem, RateLimited)
     assert problem.retry_after == seconds
@@ -157,9 +181,18 @@ def test_whole_answer_is_kept_though_it_used_up_the_limit() -> None:
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(404, NotAvailable), (405, NotAvailable), (403, Refused), (408, BrokenResponse), (500, BrokenResponse), (200, BrokenResponse)],
+    [
+        (404, NotAvailable),
+        (405, NotAvailable),
+        (403, Refused),
+        (408, BrokenResponse),
+        (500, BrokenResponse),
+        (200, BrokenResponse),
+    ],
 )
-def test_whole_json_without_an_envelope_goes_by_the_status(status: int, kind: type[MarketingApiError]) -> None:
+def test_whole_json_without_an_envelope_goes_by_the_status(
+    status: int, kind: type[MarketingApiError]
+) -> None:
     assert type(contacts_verdict(b'{"message": "Not found"}', status)) is kind
 
 
@@ -179,7 +212,12 @@ def test_error_in_data_under_an_ok_header_is_a_refusal() -> None:
 
 
 def test_words_in_place_of_the_payload_are_a_refusal() -> None:
-    problem = verdict(social.GETPOST, enveloped({"item": "The post of ann@example.com doesn't exist"}), id=1, channel="facebook")
+    problem = verdict(
+        social.GETPOST,
+        enveloped({"item": "The post of ann@example.com doesn't exist"}),
+        id=1,
+        channel="facebook",
+    )
     assert isinstance(problem, Refused)
     assert "ann" not in str(problem)
     assert "ann@example.com" in problem.detail["item"]
@@ -187,7 +225,11 @@ def test_words_in_place_of_the_payload_are_a_refusal() -> None:
 
 def test_service_texts_are_shown_without_personal_data() -> None:
     problem = contacts_verdict(error(1004, "Contact ann@example.com, +1 (555) 010-0199 is not in list 12"))
-    assert str(problem) == "emailmarketing/getcontacts: the service refused with errorCode 1004 (Contact …, … is not in list 12)"
+    assert (
+        str(problem)
+        == "emailmarketing/getcontacts: the service refused with errorCode 1004 (Contact …, … is "
+        "not in list 12)"
+    )
 
 
 @pytest.mark.parametrize("data", [samples.TIMELINE, {"timeline": []}, {"timeline": {"count": 0}}])
@@ -207,7 +249,9 @@ def test_timeline_may_say_its_contact_in_any_form_or_not_at_all(told: Any) -> No
     assert verdict(contacts.TIMELINE, enveloped(samples.TIMELINE | {"id": told}), id=1001) is None
 
 
-@pytest.mark.parametrize("data", [{"id": 1, "utm": {"data": []}}, {"timeline": {"count": 2, "total": 2}}, {"timeline": None}, []])
+@pytest.mark.parametrize(
+    "data", [{"id": 1, "utm": {"data": []}}, {"timeline": {"count": 2, "total": 2}}, {"timeline": None}, []]
+)
 def test_timeline_without_its_entries_is_broken(data: Any) -> None:
     assert isinstance(verdict(contacts.TIMELINE, enveloped(data), id=1), BrokenResponse)
 
@@ -243,7 +287,9 @@ def test_write_without_a_verdict_is_broken() -> None:
         (contacts.ADDTAG, {"item": "Added"}, {"email": "a@example.com", "tagname": "vip"}),
     ],
 )
-def test_samples_without_an_envelope_are_accepted(operation: Operation, body: Any, params: dict[str, Any]) -> None:
+def test_samples_without_an_envelope_are_accepted(
+    operation: Operation, body: Any, params: dict[str, Any]
+) -> None:
     assert verdict(operation, json.dumps(body).encode(), **params) is None
 
 
@@ -252,7 +298,10 @@ def test_error_without_an_envelope_is_a_refusal() -> None:
 
 
 def test_byte_order_mark_and_odd_case_do_not_matter() -> None:
-    assert contacts_verdict(b'\xef\xbb\xbf{"Response": {"Header": {"Status": "OK"}, "Data": {"Contacts": []}}}') is None
+    assert (
+        contacts_verdict(b'\xef\xbb\xbf{"Response": {"Header": {"Status": "OK"}, "Data": {"Contacts": []}}}')
+        is None
+    )
 
 
 @pytest.mark.parametrize("at", [b"contacts", b"items", b"city"])

@@ -102,7 +102,11 @@ def test_who_leaves_early_has_nothing_more_asked(bench: MakeBench) -> None:
 def test_what_is_there_already_is_not_asked(bench: MakeBench) -> None:
     at = bench(ok(CONTACT))
     known = at.client.fetch(contact(3))
-    results = list(at.client.fetch_many(map(contact, range(1, 6)), known=lambda call: known if call.params["id"] == "3" else None))
+    results = list(
+        at.client.fetch_many(
+            map(contact, range(1, 6)), known=lambda call: known if call.params["id"] == "3" else None
+        )
+    )
     assert numbers(results) == [1, 2, 3, 4, 5]
     assert len(at.asked) == 5
 
@@ -152,7 +156,10 @@ def test_an_operation_that_keeps_failing_costs_that_operation_only(bench: MakeBe
 
 @pytest.mark.slow
 def test_failures_here_and_there_give_up_nothing(bench: MakeBench) -> None:
-    at = bench(lambda asked: Reply(500, b"") if int(asked.query.get("id", "1")) % 4 == 0 else ok(CONTACT | ME), workers=2)
+    at = bench(
+        lambda asked: Reply(500, b"") if int(asked.query.get("id", "1")) % 4 == 0 else ok(CONTACT | ME),
+        workers=2,
+    )
     results = list(at.client.fetch_many(map(contact, range(1, 61))))
     assert sum(isinstance(result, Failure) for result in results) == 15
     assert sum(isinstance(result, Response) for result in results) == 45
@@ -261,7 +268,9 @@ except KeyboardInterrupt:
 
 def test_an_interrupt_ends_promptly_and_loses_nothing(tmp_path: object) -> None:
     with ScriptedServer(lambda asked: ok(limit=30)) as server:
-        process = subprocess.Popen([sys.executable, "-c", _INTERRUPTED, server.url, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", _INTERRUPTED, server.url, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout is not None
         assert process.stdout.readline() == "answer\n"
         os.kill(process.pid, signal.SIGINT)
@@ -308,7 +317,8 @@ def started_for_fifty() -> int:
 
 
 def served(pool: WorkerPool, lanes: dict[str, Lane], count: int, *, seconds: float = 0.0) -> list[str]:
-    """The names of the lanes in the order in which their jobs were begun, all having been put before the first of them was."""
+    """The names of the lanes in the order in which their jobs were begun, all having been put before the
+    first of them was."""
     begun, is_blocked, may_begin, done = [], threading.Event(), threading.Event(), threading.Semaphore(0)
 
     def block(leave: Callable[[], None]) -> None:

@@ -1,4 +1,5 @@
-"""Sentences of an `ok` answer: which say that the write happened, and which that it did not (api-observed rows 3, 5 and 7)."""
+"""Sentences of an `ok` answer: which say that the write happened, and which that it did not (api-observed
+rows 3, 5 and 7)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ DELETE = contacts.DELETECONTACT.bind(id=7, listid=3)
 
 
 def told(data: Any, *, header: str = "ok") -> bytes:
-    return json.dumps({"response": {"header": {"status": header, "dataType": "array"}, "data": data}}).encode()
+    return json.dumps(
+        {"response": {"header": {"status": header, "dataType": "array"}, "data": data}}
+    ).encode()
 
 
 def is_refused(call: Call, data: Any, status: int = 200) -> bool:
@@ -36,7 +39,9 @@ def is_refused(call: Call, data: Any, status: int = 200) -> bool:
     return False
 
 
-@pytest.mark.parametrize("call", [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD], ids=lambda one: one.operation.name)
+@pytest.mark.parametrize(
+    "call", [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD], ids=lambda one: one.operation.name
+)
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -82,7 +87,9 @@ def test_words_of_refusal_are_a_refusal(call: Call, sentence: str) -> None:
     assert is_refused(call, {"item": sentence})
 
 
-@pytest.mark.parametrize("call", [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD], ids=lambda one: one.operation.name)
+@pytest.mark.parametrize(
+    "call", [TAG, UNTAG, SYNC, NOTE, MOVE, DELETE, ADD], ids=lambda one: one.operation.name
+)
 @pytest.mark.parametrize(
     "sentence",
     [
@@ -175,7 +182,16 @@ def test_an_error_anywhere_in_the_payload_is_a_refusal(data: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [{}, [], None, {"item": None}, {"id": "12", "item": ""}, {"success": True, "errors": []}, {"item": {"errorCode": 0}}]
+    "data",
+    [
+        {},
+        [],
+        None,
+        {"item": None},
+        {"id": "12", "item": ""},
+        {"success": True, "errors": []},
+        {"item": {"errorCode": 0}},
+    ],
 )
 def test_an_answer_without_words_is_a_success(data: Any) -> None:
     assert not is_refused(TAG, data)
@@ -212,7 +228,13 @@ def test_the_refusal_shows_the_words_without_addresses() -> None:
 
 @pytest.mark.parametrize(
     ("data", "named"),
-    [({"id": "12", "item": "x"}, 12), ({"post_id": 7}, 7), ({"item": "x"}, None), ({"id": True}, None), ({"id": "0"}, None)],
+    [
+        ({"id": "12", "item": "x"}, 12),
+        ({"post_id": 7}, 7),
+        ({"item": "x"}, None),
+        ({"id": True}, None),
+        ({"id": "0"}, None),
+    ],
 )
 def test_the_new_id_is_read_where_the_answer_has_one(data: Any, named: int | None) -> None:
     response = Response(1, "main", TAG, dt.datetime.now(dt.UTC), told(data))

@@ -36,11 +36,15 @@ class Browser:
     def open(self, address: str) -> None:
         """Go there as a person does who types the address."""
         self.call("Page.navigate", url=address, transitionType="typed")
-        self.wait_for(f"location.href.startsWith({json.dumps(address)}) && document.readyState === 'complete'")
+        self.wait_for(
+            f"location.href.startsWith({json.dumps(address)}) && document.readyState === 'complete'"
+        )
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
-        answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True
+        )
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
@@ -55,12 +59,22 @@ class Browser:
 def browser(folder: Path, *options: str) -> Iterator[Browser]:
     """Chromium with a profile of its own in `folder`."""
     assert CHROMIUM
-    always = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0")
+    always = (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        "--remote-debugging-port=0",
+    )
     process = subprocess.Popen(
-        [CHROMIUM, *always, f"--user-data-dir={folder}", *options, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [CHROMIUM, *always, f"--user-data-dir={folder}", *options, "about:blank"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
-        with connect(_address(process, folder / "DevToolsActivePort"), max_size=None, proxy=None) as connection:
+        with connect(
+            _address(process, folder / "DevToolsActivePort"), max_size=None, proxy=None
+        ) as connection:
             yield Browser(connection)
     finally:
         process.terminate()

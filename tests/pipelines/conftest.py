@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from tests.pipelines.pages import Told
 
 remember_migrations()
-#: The clock of sandboxes stands still, so that two of them with the same seed are the same account all the time.
+#: The clock of sandboxes stands still, so that two of them with the same seed are the same account all the
+#: time.
 NOW = dt.datetime.fromtimestamp(BEGAN_AT, dt.UTC).strftime("%Y-%m-%dT%H:%M")
 #: An account whose clock stands still, so that every sandbox of it begins the same.
 STANDING = Options(contacts=100, rate_limit=0, now=BEGAN_AT // 60 * 60)
@@ -64,22 +65,32 @@ def start_sandbox() -> Iterator[StartSandbox]:
     with ExitStack() as stack:
 
         def start_one(*options: str) -> Sandbox:
-            return Sandbox(stack.enter_context(spawned("--rate-limit", "0", "--contacts", "100", "--now", NOW, *options)))
+            return Sandbox(
+                stack.enter_context(spawned("--rate-limit", "0", "--contacts", "100", "--now", NOW, *options))
+            )
 
         yield start_one
 
 
-#: Well above what is promised (2 % 500s, 1 % resets, 0.5 % cut JSON, 1 % 502 pages, 0.5 % HTML with 200), so that a few hundred
-#: requests meet every one of them.
-FAULTS = {"500-before": 0.05, "reset": 0.03, "cut-json": 0.03, "502-html": 0.03, "html-200": 0.03, "429": 0.02, "stall": 0.02}
+#: Well above what is promised (2 % 500s, 1 % resets, 0.5 % cut JSON, 1 % 502 pages, 0.5 % HTML with 200), so
+#: that a few hundred requests meet every one of them.
+FAULTS = {
+    "500-before": 0.05,
+    "reset": 0.03,
+    "cut-json": 0.03,
+    "502-html": 0.03,
+    "html-200": 0.03,
+    "429": 0.02,
+    "stall": 0.02,
+}
 #: A key that stands nowhere by chance.
 UNMISTAKABLE = "unmistakable-key-7d41c9"
 
 
 @pytest.fixture(scope="session")
 def nights(once: Once) -> tuple[Night, Night]:
-    """Two nights of the same account: the reads of one that nothing disturbed, and one with all faults, a key of its own and every log
-    line. Nobody writes to their homes afterwards."""
+    """Two nights of the same account: the reads of one that nothing disturbed, and one with all faults, a key
+    of its own and every log line. Nobody writes to their homes afterwards."""
     folder = once("nights", _live_two_nights)
     calm, rough = pickle.loads((folder / "nights").read_bytes())
     return calm, rough
@@ -89,7 +100,10 @@ def _live_two_nights(folder: Path) -> None:
     """Both at once."""
     account = ("--rate-limit", "0", "--contacts", "100", "--now", NOW)
     faults = [word for name, chance in FAULTS.items() for word in (f"--fault-{name}", str(chance))]
-    with spawned(*account) as calm_url, spawned(*account, *faults, "--stall-seconds", "0.7", "--key", UNMISTAKABLE) as rough_url:
+    with (
+        spawned(*account) as calm_url,
+        spawned(*account, *faults, "--stall-seconds", "0.7", "--key", UNMISTAKABLE) as rough_url,
+    ):
         calm, rough = Sandbox(calm_url), Sandbox(rough_url)
         homes = [folder / name / "home" for name in ("calm", "rough")]
         for home in homes:
@@ -101,7 +115,10 @@ def _live_two_nights(folder: Path) -> None:
         ended = [finish(process) for process in processes]
         for ran in ended:
             assert ran.code == 0, ran.text[-2000:]
-        made = [Night(home, ran, service.asked()) for home, ran, service in zip(homes, ended, (calm, rough), strict=True)]
+        made = [
+            Night(home, ran, service.asked())
+            for home, ran, service in zip(homes, ended, (calm, rough), strict=True)
+        ]
     (folder / "nights").write_bytes(pickle.dumps(made))
 
 
@@ -140,8 +157,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def command(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
-    """The command line in this process: `command("sync", "--only", "lists", sandbox=sandbox, MARKETING_LOCK_SECONDS="1")`."""
+def command(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Command]:
+    """The command line in this process: `command("sync", "--only", "lists", sandbox=sandbox,
+    MARKETING_LOCK_SECONDS="1")`."""
     for name in [name for name in os.environ if name.startswith("MARKETING_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("DAGSTER_HOME", "")  # the command sets it: it is put back afterwards
@@ -174,7 +194,10 @@ def unrecorded() -> Iterator[None]:
 @contextmanager
 def no_report() -> Iterator[None]:
     """Runs write no report: drawing takes longer than reading. Those of `nights` do."""
-    with patch("pipelines.report.mail.write_report", lambda home: (published_path(home), SimpleNamespace(accounts=()))):
+    with patch(
+        "pipelines.report.mail.write_report",
+        lambda home: (published_path(home), SimpleNamespace(accounts=())),
+    ):
         yield
 
 
@@ -188,7 +211,9 @@ def _read_account(folder: Path) -> None:
     home = prepare_home(folder / "home")
     with serve(STANDING) as url:
         settings = Settings(home, (Connection("main", url, Secret(KEY)),))
-        with open_reader(settings, [SOURCE_ASSETS[name] for name in ("business", "lists", "contacts")]) as reader:
+        with open_reader(
+            settings, [SOURCE_ASSETS[name] for name in ("business", "lists", "contacts")]
+        ) as reader:
             reader.begin()
             reader.finish()
             assert not reader.problems()
@@ -205,7 +230,8 @@ def service(home: Path, known_account: Path) -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def told(once: Once, nights: tuple[Night, Night]) -> Callable[[str], Told]:
-    """Call it with a page: what its blocks printed, and the home that they left. Nobody writes to it afterwards."""
+    """Call it with a page: what its blocks printed, and the home that they left. Nobody writes to it
+    afterwards."""
     from tests.pipelines.pages import carry_out
 
     def tell(page: str) -> Told:

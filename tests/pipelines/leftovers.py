@@ -1,4 +1,5 @@
-"""Everything that a run leaves in its home, opened: whatever is compressed or in columns is read as well as the raw bytes."""
+"""Everything that a run leaves in its home, opened: whatever is compressed or in columns is read as well as
+the raw bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +23,11 @@ def contents(home: Path) -> Iterator[tuple[str, bytes]]:
 
 def _unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
     if path.suffix == ".parquet":
-        rows = duckdb.connect().execute("select rows::varchar from read_parquet(?) as rows", [str(path)]).fetchall()
+        rows = (
+            duckdb.connect()
+            .execute("select rows::varchar from read_parquet(?) as rows", [str(path)])
+            .fetchall()
+        )
         yield "rows", "\n".join(row for (row,) in rows).encode()
         if "requests" in path.parts:
             bodies = duckdb.connect().execute("select body from read_parquet(?)", [str(path)]).fetchall()
@@ -41,6 +46,8 @@ def _unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
 
 def _tables(path: Path) -> Iterator[tuple[str, bytes]]:
     with duckdb.connect(str(path), read_only=True) as connection:
-        for schema, name in connection.execute("select schema_name, table_name from duckdb_tables()").fetchall():
+        for schema, name in connection.execute(
+            "select schema_name, table_name from duckdb_tables()"
+        ).fetchall():
             rows = connection.execute(f'select t::varchar from "{schema}"."{name}" as t').fetchall()
             yield f"{schema}.{name}", "\n".join(row for (row,) in rows).encode()

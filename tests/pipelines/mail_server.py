@@ -14,7 +14,8 @@ from email.message import EmailMessage
 
 @dataclass
 class MailServer:
-    """`mails`: (recipients, message). `says`: command, or what stands behind it, → the reply in place of the usual one; `""` hangs up."""
+    """`mails`: (recipients, message). `says`: command, or what stands behind it, → the reply in place of the
+    usual one; `""` hangs up."""
 
     port: int = 0
     mails: list[tuple[list[str], EmailMessage]] = field(default_factory=list)
@@ -31,7 +32,9 @@ class _Conversation(socketserver.StreamRequestHandler):
         self._reply("220 ready")
         while line := self.rfile.readline().decode().strip():
             command, _, rest = line.partition(" ")
-            said = next((reply for step, reply in server.says.items() if step in (command.upper(), rest)), None)
+            said = next(
+                (reply for step, reply in server.says.items() if step in (command.upper(), rest)), None
+            )
             if said == "":
                 return None
             if said:

@@ -1,8 +1,8 @@
 """The blocks of the pages: each page's commands and queries run in their order, in a home of its own.
 
-A block is what its language says: `sh`, `console` (a command behind `$ `, and what it prints), `sql` and `python` run; `text` is what
-the block before it printed; files (`json`, `toml`, …) are read. There is no other language.
-"""
+A block is what its language says: `sh`, `console` (a command behind `$ `, and what it prints), `sql` and
+`python` run; `text` is what the block before it printed; files (`json`, `toml`, …) are read. There is no
+other language."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ from tests.pipelines.tables import query
 
 ROOT = Path(__file__).parents[2]
 ALL_PAGES = [
-    str(page.relative_to(ROOT)) for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]) if page.parent.name != "templates"
+    str(page.relative_to(ROOT))
+    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+    if page.parent.name != "templates"
 ]
 
 #: Commands that are not run, and why.
@@ -42,18 +44,25 @@ NOT_RUN = {
     "make setup": "it fills .venv from the package registry, as .ci/run has it do",
     "make test": "these tests are what it runs",
     "make check": "these tests are part of it",
-    "marketing-sync sandbox --port 8765 --contacts 600": "a server that stays up; the page's requests go to another one",
+    "marketing-sync sandbox --port 8765 "
+    "--contacts 600": "a server that stays up; the page's requests go to another one",
     "xdg-open data/sandbox/report/index.html": "it opens a browser",
-    "marketing-sync doctor --probe": "it asks, and test_probe.py answers: the pages' sandbox has no limit, which would be found",
+    "marketing-sync doctor --probe": "it asks, and test_probe.py answers: the pages' sandbox has no limit, "
+    "which would be found",
     "marketing-sync init": "it asks for the key of a real account",
-    "MARKETING_HOME=data/sandbox dbt build --project-dir warehouse --profiles-dir warehouse": "test_models.py has dbt build a home",
-    "MARKETING_HOME=data/sandbox dbt docs generate --project-dir warehouse --profiles-dir warehouse": "and this takes as long",
+    "MARKETING_HOME=data/sandbox dbt build --project-dir warehouse "
+    "--profiles-dir warehouse": "test_models.py has dbt build a home",
+    "MARKETING_HOME=data/sandbox dbt docs generate --project-dir warehouse "
+    "--profiles-dir warehouse": "and this takes as long",
 }
-#: Of docs/deployment.md: they need root, Docker, a cluster or a Dagster that runs. tests/test_deploy.py looks at the files that they use.
+#: Of docs/deployment.md: they need root, Docker, a cluster or a Dagster that runs. tests/test_deploy.py looks
+#: at the files that they use.
 _ELSEWHERE = (
     "sudo git clone REPOSITORY /opt/marketing-sync && sudo make -C /opt/marketing-sync setup",
-    "sudo useradd --system --create-home --home-dir /var/lib/marketing-sync --shell /usr/sbin/nologin marketing",
-    "sudo install -d -m 0750 -g marketing /etc/marketing-sync && sudo install -m 0640 -g marketing KEYFILE /etc/marketing-sync/api-key",
+    "sudo useradd --system --create-home --home-dir /var/lib/marketing-sync --shell "
+    "/usr/sbin/nologin marketing",
+    "sudo install -d -m 0750 -g marketing /etc/marketing-sync && sudo install -m 0640 -g marketing KEYFILE "
+    "/etc/marketing-sync/api-key",
     "sudo -e /etc/marketing-sync/.env",
     "sudo cp /opt/marketing-sync/deploy/marketing-sync* /etc/systemd/system/ && sudo systemctl daemon-reload",
     "sudo systemctl enable --now marketing-sync.timer",
@@ -67,15 +76,19 @@ _ELSEWHERE = (
     "kubectl create secret generic marketing-sync-postgresql --from-file=postgresql-password=PASSWORDFILE",
     "sed 's/north/south/g' deploy/shard.yaml | kubectl apply -f -",
     "helm upgrade --install marketing-sync dagster/dagster --version 1.13.27 --values deploy/values.yaml",
-    "pip install -c requirements.lock -c requirements-services.lock 'dist/marketing_sync-0.1.0-py3-none-any.whl[postgres,redis,s3]'",
+    "pip install -c requirements.lock -c requirements-services.lock "
+    "'dist/marketing_sync-0.1.0-py3-none-any.whl[postgres,redis,s3]'",
     "export PYTHONPATH=\"$(python -c 'import marketing_api; print(marketing_api.__path__[0])')/_app\"",
-    "dagster api grpc --host 0.0.0.0 --port 4000 --module-name pipelines.definitions --location-name pipelines.definitions",
-    'dagster job launch -w /opt/dagster/workspace.yaml -j push_tags --tags \'{"marketing-sync/shard": "north"}\' -c push.yaml',
+    "dagster api grpc --host 0.0.0.0 --port 4000 --module-name pipelines.definitions --location-name "
+    "pipelines.definitions",
+    'dagster job launch -w /opt/dagster/workspace.yaml -j push_tags --tags \'{"marketing-sync/shard": '
+    '"north"}\' -c push.yaml',
 )
 NOT_RUN |= dict.fromkeys(_ELSEWHERE, "it needs root, Docker, a cluster or a Dagster that runs")
 #: Programs that a machine may lack: there, what comes before them is run without them.
 OTHERS = {"curl", "jq"}
-#: What these print was printed when the home was made: a whole night. `.ci/run` runs the first of them as a stranger does.
+#: What these print was printed when the home was made: a whole night. `.ci/run` runs the first of them as a
+#: stranger does.
 NIGHTS = ("make sync", "marketing-sync sync")
 #: Files that pages speak of, and the blocks that are one.
 FILES = {"vip.csv": "email,tag\nann@example.com,vip\n", "data/live/personal.key": f"{'7d' * 32}\n"}
@@ -86,7 +99,8 @@ SAVED = {
     ("docs/tutorial.md", "csv"): "people.csv",
 }
 
-#: Where nothing goes wrong, some questions of these have no rows: tests/warehouse/marts/test_page.py and test_push_rejected.py have some.
+#: Where nothing goes wrong, some questions of these have no rows: tests/warehouse/marts/test_page.py and
+#: test_push_rejected.py have some.
 UNEVENTFUL = {"docs/marts.md", "docs/sending-back.md"}
 
 READERS: dict[str, Callable[[str], object]] = {
@@ -126,7 +140,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Told:
-    """A page that was carried out: what each block that runs printed (None where no command of it can be run), and the home then."""
+    """A page that was carried out: what each block that runs printed (None where no command of it can be
+    run), and the home then."""
 
     outputs: list[tuple[Block, str | None]]
     home: Path
@@ -139,8 +154,13 @@ def blocks(page: str) -> list[Block]:
     """All of a page: those between fences, and queries within a line."""
     text = (ROOT / page).read_text(encoding="utf-8")
     fenced = re.findall(r"^( *)```([^\n`]*)\n(.*?)^\1```$|`(select [^`]+)`", text, re.MULTILINE | re.DOTALL)
-    assert 2 * sum(not query for *_, query in fenced) == len(re.findall(r"^\s*[`~]{3}", text, re.MULTILINE)), f"{page}: fences in pairs"
-    return [Block(page, "sql" if query else language, query or textwrap.dedent(content)) for _, language, content, query in fenced]
+    assert 2 * sum(not query for *_, query in fenced) == len(
+        re.findall(r"^\s*[`~]{3}", text, re.MULTILINE)
+    ), f"{page}: fences in pairs"
+    return [
+        Block(page, "sql" if query else language, query or textwrap.dedent(content))
+        for _, language, content, query in fenced
+    ]
 
 
 def carry_out(page: str, night: Night, folder: Path) -> Told:
@@ -162,14 +182,20 @@ def carry_out(page: str, night: Night, folder: Path) -> Told:
     with serve(STANDING) as url, contextlib.chdir(elsewhere):
         for block in blocks(page):
             if block.language in RUN:
-                before = "".join(printed) if (printed := list(_run(block, home, Sandbox(url), night))) else None
+                before = (
+                    "".join(printed) if (printed := list(_run(block, home, Sandbox(url), night))) else None
+                )
                 outputs.append((block, before))
-                assert block.language != "console" or shape(re.sub(r"^\$ .+\n", "", block.text)) <= shape(before or ""), (block, before)
+                assert block.language != "console" or shape(re.sub(r"^\$ .+\n", "", block.text)) <= shape(
+                    before or ""
+                ), (block, before)
             elif block.language == "text":
                 assert before is not None, f"{page}: nothing printed {block.text}"
                 assert shape(block.text) <= shape(before), (block, before)
             else:
-                assert block.language in READERS, f"{page}: what is a block of {block.language!r}? {block.text}"
+                assert block.language in READERS, (
+                    f"{page}: what is a block of {block.language!r}? {block.text}"
+                )
                 assert READERS[block.language](block.text) != {}, block
                 if name := SAVED.get((page, block.language)):
                     Path(name).write_text(block.text, encoding="utf-8")
@@ -215,4 +241,7 @@ def shape(text: str) -> set[str]:
     text = re.sub(r"^│.*\d.*", "│", text, flags=re.MULTILINE)  # a row of a table
     text = re.sub(r"[─]+", "─", re.sub(r"\d[\d,.:]*", "0", re.sub(r"[^\s@]+@[^\s@]+", "someone", text)))
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    return {re.sub(r" --sql.*| \(a sample.*|about .* at|(?<=published: ).*", "", line) for line in lines} - {"…", ""}
+    return {re.sub(r" --sql.*| \(a sample.*|about .* at|(?<=published: ).*", "", line) for line in lines} - {
+        "…",
+        "",
+    }

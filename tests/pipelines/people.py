@@ -17,21 +17,32 @@ _PLAIN = re.compile(r"[a-z_-]+|(\d{4}-\d\d-\d\d|\d\d/\d\d/\d{4}).*")
 
 
 def people_of(home: Path) -> set[str]:
-    """Texts of the personal columns: addresses, and others that say something about somebody: those that stand in other columns as
-    well (the business's name as a sender) do not."""
+    """Texts of the personal columns: addresses, and others that say something about somebody: those that
+    stand in other columns as well (the business's name as a sender) do not."""
     others = "\n".join(texts_of(home, personal=False))
-    return {text for text in texts_of(home, personal=True) if "@" in text[1:] or (len(text) > 6 and text not in others)}
+    return {
+        text
+        for text in texts_of(home, personal=True)
+        if "@" in text[1:] or (len(text) > 6 and text not in others)
+    }
 
 
 def values_of(home: Path) -> set[str]:
     """The single values within the personal JSON columns: custom fields, details of timelines."""
     others = "\n".join(texts_of(home, personal=False))
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        columns = [(table.qualified, column.name) for table in TABLES.values() for column in table.columns if column.sql_type == "JSON"]
+        columns = [
+            (table.qualified, column.name)
+            for table in TABLES.values()
+            for column in table.columns
+            if column.sql_type == "JSON"
+        ]
         found = {
             leaf
             for table, column in columns
-            for (text,) in connection.execute(f'select distinct "{column}"::varchar from {table} where "{column}" is not null').fetchall()
+            for (text,) in connection.execute(
+                f'select distinct "{column}"::varchar from {table} where "{column}" is not null'
+            ).fetchall()
             for leaf in _leaves(json.loads(text))
         }
     return {text for text in found if len(text) > 6 and text not in others and not _PLAIN.fullmatch(text)}
@@ -53,6 +64,8 @@ def texts_of(home: Path, *, personal: bool) -> set[str]:
             for table in TABLES.values()
             for column in table.columns
             if column.sql_type == "VARCHAR" and column.is_personal is personal
-            for (text,) in connection.execute(f'select distinct "{column.name}" from {table.qualified}').fetchall()
+            for (text,) in connection.execute(
+                f'select distinct "{column.name}" from {table.qualified}'
+            ).fetchall()
             if text
         }

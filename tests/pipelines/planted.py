@@ -1,4 +1,5 @@
-"""The service's answers with a token in every place that may hold personal data, loaded, modelled and published like real ones."""
+"""The service's answers with a token in every place that may hold personal data, loaded, modelled and
+published like real ones."""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ class Planter:
     def link(self, url: str, place: str) -> str:
         """A name in the query, one encoded, a bare one, one of a user, an address in the path, a fragment."""
         scheme, _, rest = url.partition("://")
-        user, query, bare, end = (self.token(f"{place}, {part}") for part in ("user", "query", "bare", "fragment"))
+        user, query, bare, end = (
+            self.token(f"{place}, {part}") for part in ("user", "query", "bare", "fragment")
+        )
         return (
             f"{scheme}://{user}@{rest}/{self.mail(place + ', path').replace('@', '%40')}/a?utm_source=mail&name={query}%20x&{bare}"
             f"&mail={self.mail(place + ', query').replace('@', '%40')}#{end}"
@@ -78,9 +81,17 @@ def planted(value: Any, plant: Planter, place: str, key: str = "") -> Any:
         return [planted(item, plant, place, key) for item in value]
     if isinstance(value, dict):
         made = {name: planted(item, plant, f"{place}.{name}", name) for name, item in value.items()}
-        is_entry = any(isinstance(item, str) for item in value.values()) and key not in ("details", "fields", "clicks", "stats", "utm")
+        is_entry = any(isinstance(item, str) for item in value.values()) and key not in (
+            "details",
+            "fields",
+            "clicks",
+            "stats",
+            "utm",
+        )
         return made | (
-            {"unknown_field": plant.words(f"{place}.unknown_field")} if is_entry and not {"key", "items", "timeline"} & value.keys() else {}
+            {"unknown_field": plant.words(f"{place}.unknown_field")}
+            if is_entry and not {"key", "items", "timeline"} & value.keys()
+            else {}
         )
     if key == "clickers" and isinstance(value, str):
         return f"{plant.mail(place)}({value.partition('(')[2]}"
@@ -96,22 +107,40 @@ def planted(value: Any, plant: Planter, place: str, key: str = "") -> Any:
         return plant.words(place)
     if key in _TEXTS and isinstance(value, str):
         return (
-            f'Look: {plant.link("https://corner.example/x", place)} or <a href="{plant.link("https://corner.example/y", place)}">here</a>'
+            f"Look: {plant.link('https://corner.example/x', place)} or <a "
+            f'href="{plant.link("https://corner.example/y", place)}">here</a>'
         )
     return value
 
 
 def _timeline(plant: Planter) -> dict[str, Any]:
-    """Messages of each kind: with a subject of ours, with one that names somebody, as text message; details of every key."""
+    """Messages of each kind: with a subject of ours, with one that names somebody, as text message; details
+    of every key."""
     data = planted(SAMPLES["emailmarketing/getcontacttimeline"][0], plant, "timeline")
     plant.places.pop(TOKEN.findall(data.pop("email"))[0])  # it is in no column
     entries = data["timeline"]["data"]
-    ours = [("subject", "Spring"), ("open-date", "11/05/2014 08:00"), ("click-date", "11/05/2014 08:10"), ("links-clicked", "2")]
+    ours = [
+        ("subject", "Spring"),
+        ("open-date", "11/05/2014 08:00"),
+        ("click-date", "11/05/2014 08:10"),
+        ("links-clicked", "2"),
+    ]
     entries.append(_event("email-campaign-sent", None, ours))
     entries.append(
-        _event("email-campaign-sent", None, [("subject", plant.words("timeline, a subject")), ("send-date", "11/05/2014 08:00")], None)
+        _event(
+            "email-campaign-sent",
+            None,
+            [("subject", plant.words("timeline, a subject")), ("send-date", "11/05/2014 08:00")],
+            None,
+        )
     )
-    entries.append(_event("sms-campaign-sent", plant.words("timeline, text message"), [("message", plant.words("timeline, its text"))]))
+    entries.append(
+        _event(
+            "sms-campaign-sent",
+            plant.words("timeline, text message"),
+            [("message", plant.words("timeline, its text"))],
+        )
+    )
     for key in _DETAILS:
         entries.append(_event("mail-sent", None, [(key, plant.words(f"timeline, detail {key}"))]))
         data["automated"]["data"].append(
@@ -129,9 +158,16 @@ def _timeline(plant: Planter) -> dict[str, Any]:
 _numbers = iter(range(10_000))
 
 
-def _event(key: str, snippet: str | None, details: list[tuple[str, str]], timestamp: int | None = 1415178000) -> dict[str, Any]:
+def _event(
+    key: str, snippet: str | None, details: list[tuple[str, str]], timestamp: int | None = 1415178000
+) -> dict[str, Any]:
     listed = [{"key": name, "label": name, "value": value} for name, value in details]
-    return {"key": key, "snippet": snippet, "timestamp": None if timestamp is None else timestamp + next(_numbers), "details": listed}
+    return {
+        "key": key,
+        "snippet": snippet,
+        "timestamp": None if timestamp is None else timestamp + next(_numbers),
+        "details": listed,
+    }
 
 
 #: Listings whose rows the answer about a single one replaces, which has the same fields.
@@ -144,12 +180,18 @@ def fill(folder: Path) -> Planter:
     for name, (sample, params) in SAMPLES.items():
         data = _timeline(plant) if name == "emailmarketing/getcontacttimeline" else copy.deepcopy(sample)
         if name == "emailmarketing/campaigns":
-            data["campaigns"]["items"]["Automation"] = planted(data["campaigns"]["items"]["Automation"], plant, name)
+            data["campaigns"]["items"]["Automation"] = planted(
+                data["campaigns"]["items"]["Automation"], plant, name
+            )
         elif name not in (*_REPLACED, "emailmarketing/getcontacttimeline"):
             data = planted(data, plant, name)
         if name == "emailmarketing/getcontacts":
             data["contacts"]["items"].append(
-                {"id": "not a number", "email": plant.mail("a rejected contact"), "status": plant.name("its status")}
+                {
+                    "id": "not a number",
+                    "email": plant.mail("a rejected contact"),
+                    "status": plant.name("its status"),
+                }
             )
         asked = dict(params)
         if name == "reputation/direct":
@@ -175,14 +217,34 @@ def _sync(plant: Planter) -> Iterator[tuple[str, dict[str, Any]]]:
     at = START + dt.timedelta(days=1)
     main = {"account": "main", "request_id": 999_999}
     params = json.dumps({"email": plant.mail("requests.params")})
-    yield "requests", main | {"operation": "app/me", "requested_at": at, "error": plant.words("requests.error"), "params": params}
-    yield "runs", {"run_id": "r", "job": "nightly_sync", "started_at": at, "message": plant.words("runs.message")}
+    yield (
+        "requests",
+        main
+        | {
+            "operation": "app/me",
+            "requested_at": at,
+            "error": plant.words("requests.error"),
+            "params": params,
+        },
+    )
+    yield (
+        "runs",
+        {"run_id": "r", "job": "nightly_sync", "started_at": at, "message": plant.words("runs.message")},
+    )
     yield (
         "loads",
-        {"load_id": "l", "account": "main", "error": plant.words("loads.error"), "scope": json.dumps({"email": plant.mail("loads.scope")})},
+        {
+            "load_id": "l",
+            "account": "main",
+            "error": plant.words("loads.error"),
+            "scope": json.dumps({"email": plant.mail("loads.scope")}),
+        },
     )
     raw = json.dumps({"n": plant.words("rejected_records.raw")})
-    yield "rejected_records", main | {"table_name": "contacts", "scope": f"email={plant.mail('a scope')}", "raw": raw}
+    yield (
+        "rejected_records",
+        main | {"table_name": "contacts", "scope": f"email={plant.mail('a scope')}", "raw": raw},
+    )
     yield "contact_coverage", {"account": "main", "contact_id": 77}
     yield "writebacks", {"account": "main", "outbox_begun_at": at, "push_id": 1, "item_id": 1, "kind": "contacts", "state": "rejected",
                          "email": plant.mail("writebacks.email"), "message": plant.words("writebacks.message"),

@@ -1,4 +1,5 @@
-"""Runs the command line as people do, in a process of its own, or without that where nothing is lost by it."""
+"""Runs the command line as people do, in a process of its own, or without that where nothing is lost by
+it."""
 
 from __future__ import annotations
 
@@ -43,12 +44,16 @@ def parsed(words: Sequence[str]) -> click.Context:
 
 def environment(home: Path, sandbox: Sandbox | None = None, **settings: str) -> dict[str, str]:
     """Ours without the settings of the person who runs the tests."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MARKETING_", "DAGSTER_"))}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MARKETING_", "DAGSTER_"))
+    }
     live = {"MARKETING_API_URL": sandbox.url, "MARKETING_API_KEY": KEY} if sandbox else {}
     return kept | {"MARKETING_HOME": str(home)} | live | settings
 
 
-def start(home: Path, sandbox: Sandbox | None, *words: str, module: str = "pipelines.cli", **settings: str) -> warm.Command:
+def start(
+    home: Path, sandbox: Sandbox | None, *words: str, module: str = "pipelines.cli", **settings: str
+) -> warm.Command:
     """The command, not waited for; from an empty folder, so that nobody's `.env` is read."""
     return warm.Command(module, words, _elsewhere(home), environment(home, sandbox, **settings))
 

@@ -39,9 +39,8 @@ class Sandbox:
 
 
 class Dated:
-    """Responses of a sandbox in this process with the `Date` of its own clock, while `is_on`: it is their day for who asks, too. To be put
-    in the place of `App.respond`.
-    """
+    """Responses of a sandbox in this process with the `Date` of its own clock, while `is_on`: it is their day
+    for who asks, too. To be put in the place of `App.respond`."""
 
     is_on = True
     respond = App.respond
@@ -50,7 +49,11 @@ class Dated:
     def dated(app: App, request: Request, arrived: float) -> Response:
         reply = Dated.respond(app, request, arrived)
         now = next(iter(app.tenants.values())).world.now()
-        return replace(reply, headers=[*reply.headers, ("date", formatdate(now, usegmt=True))]) if Dated.is_on else reply
+        return (
+            replace(reply, headers=[*reply.headers, ("date", formatdate(now, usegmt=True))])
+            if Dated.is_on
+            else reply
+        )
 
 
 @contextmanager

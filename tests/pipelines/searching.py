@@ -18,23 +18,36 @@ import pyarrow.parquet as pq
 
 
 def found_in(folder: Path, tokens: Iterable[str]) -> list[tuple[str, str]]:
-    """(file, token) of each token that stands whole somewhere, in any spelling: as it is, in JSON, in a link, in a page. An address within
-    a longer one is somebody else's."""
+    """(file, token) of each token that stands whole somewhere, in any spelling: as it is, in JSON, in a link,
+    in a page. An address within a longer one is somebody else's."""
     spelled = {text.lower().encode(): token for token in tokens for text in _spellings(token)}
     found = set()
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             for data in map(bytes.lower, _bytes_of(path)):
                 there = {text: token for text, token in spelled.items() if text in data}
-                found |= {(str(path.relative_to(folder)), token) for text, token in there.items() if _whole(text).search(data)}
+                found |= {
+                    (str(path.relative_to(folder)), token)
+                    for text, token in there.items()
+                    if _whole(text).search(data)
+                }
     return sorted(found)
 
 
 def _spellings(token: str) -> set[str]:
     plain = {token, token.lower(), token.upper()}
-    escaped = {json.dumps(each)[1:-1] for each in plain} | {quote(each, safe="") for each in plain} | {escape(each) for each in plain}
+    escaped = (
+        {json.dumps(each)[1:-1] for each in plain}
+        | {quote(each, safe="") for each in plain}
+        | {escape(each) for each in plain}
+    )
     twice = {quote(quote(each, safe=""), safe="") for each in plain}
-    return plain | escaped | twice | {each.replace("@", at) for each in plain | escaped for at in ("%40", "%2540", "&#64;")}
+    return (
+        plain
+        | escaped
+        | twice
+        | {each.replace("@", at) for each in plain | escaped for at in ("%40", "%2540", "&#64;")}
+    )
 
 
 def _whole(text: bytes) -> re.Pattern[bytes]:
@@ -47,7 +60,9 @@ def _bytes_of(path: Path) -> Iterator[bytes]:
     yield raw
     if raw.startswith(b"PAR1"):
         columns = pq.read_table(path).columns
-        yield b"\n".join(_encoded(value) for column in columns for value in column.to_pylist() if value is not None)
+        yield b"\n".join(
+            _encoded(value) for column in columns for value in column.to_pylist() if value is not None
+        )
     elif raw.startswith(b"\x28\xb5\x2f\xfd"):
         yield pa.input_stream(str(path), compression="zstd").read()
     elif raw.startswith(b"SQLite format 3\0"):
@@ -67,7 +82,9 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, 
     found = {}
     for schema, name in names:
         shown = f"columns(lambda name: name not in {_OF_BODIES})" if name == "requests" else "*"
-        found[f"{schema}.{name}"] = connection.execute(f'select {shown} from "{schema}"."{name}" order by all').fetchall()
+        found[f"{schema}.{name}"] = connection.execute(
+            f'select {shown} from "{schema}"."{name}" order by all'
+        ).fetchall()
     return found
 
 
@@ -81,7 +98,13 @@ def rows_of_others(home: Path, addresses: Collection[str], contacts: list[int]) 
     """Rows of all tables that name neither one of the addresses nor a contact."""
     numbers = "|".join(map(str, contacts)) or "no number"
     names = "|".join(re.escape(each).replace("@", "(?:@|%40)") for each in sorted(addresses)) or "no name"
-    marks = re.compile(rf"(?<![\w.+-])(?:{names})(?![\w-]|\.\w)|forgotten\.invalid|\b({numbers})\b|-\d{{10,}}", re.IGNORECASE)
+    marks = re.compile(
+        rf"(?<![\w.+-])(?:{names})(?![\w-]|\.\w)|forgotten\.invalid|\b({numbers})\b|-\d{{10,}}", re.IGNORECASE
+    )
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
         tables = _tables(connection)
-    return {name: [text for row in rows if not marks.search(text := str(row))] for name, rows in tables.items() if name not in _OWN}
+    return {
+        name: [text for row in rows if not marks.search(text := str(row))]
+        for name, rows in tables.items()
+        if name not in _OWN
+    }

@@ -23,11 +23,15 @@ def rows(home: Path, schema: str, *left_out: str) -> Tables:
     found = {}
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
         tables = connection.execute(
-            "select table_name, list(column_name order by column_index) from duckdb_columns() where schema_name = ? group by 1", [schema]
+            "select table_name, list(column_name order by column_index) from duckdb_columns() where "
+            "schema_name = ? group by 1",
+            [schema],
         ).fetchall()
         for table, columns in tables:
             shown = ", ".join(f'"{column}"' for column in columns if column not in left_out)
-            found[table] = connection.execute(f'select {shown} from {schema}."{table}" order by all').fetchall()
+            found[table] = connection.execute(
+                f'select {shown} from {schema}."{table}" order by all'
+            ).fetchall()
     return found
 
 

@@ -30,7 +30,9 @@ def test_without_an_address_it_is_said_what_to_set(command: Command, home: Path)
         assert "set MARKETING_BACKUP_URL" in ran.err
 
 
-def test_a_backup_by_hand_says_what_is_there_and_mends_it(command: Command, service: Sandbox, place: Path) -> None:
+def test_a_backup_by_hand_says_what_is_there_and_mends_it(
+    command: Command, service: Sandbox, place: Path
+) -> None:
     ran = command("backup")
     assert (ran.code, ran.err) == (0, "")
     assert "sent: 0 files" in command("backup").out
@@ -38,7 +40,9 @@ def test_a_backup_by_hand_says_what_is_there_and_mends_it(command: Command, serv
     request.unlink()
     ran = command("backup", "--verify")
     assert ran.code == 1
-    assert ran.err == f"{request.relative_to(place / 'main')} was missing or damaged there: it was sent anew\n"
+    assert (
+        ran.err == f"{request.relative_to(place / 'main')} was missing or damaged there: it was sent anew\n"
+    )
     assert command("backup", "--verify").code == 0
 
 
@@ -55,7 +59,9 @@ def test_damage_is_named_by_the_restore(command: Command, service: Sandbox, home
     assert "run `marketing-sync restore` again" in ran.err
 
 
-def test_a_backup_of_a_newer_version_is_not_made_a_home(command: Command, service: Sandbox, home: Path, place: Path) -> None:
+def test_a_backup_of_a_newer_version_is_not_made_a_home(
+    command: Command, service: Sandbox, home: Path, place: Path
+) -> None:
     (home / "version").write_text('{"archive": 99}')
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(VERSIONS, "archive", 99)
@@ -90,7 +96,9 @@ def test_a_push_is_backed_up_when_it_ends_and_not_sent_again_by_a_restored_outbo
 
 
 @pytest.mark.slow
-def test_what_was_pushed_after_the_backup_waits_for_a_person(command: Command, service: Sandbox, home: Path, place: Path) -> None:
+def test_what_was_pushed_after_the_backup_waits_for_a_person(
+    command: Command, service: Sandbox, home: Path, place: Path
+) -> None:
     assert command(*TAGS, sandbox=service).code == 0
     assert command(*OTHERS, sandbox=service, MARKETING_BACKUP_URL="").code == 0
     shutil.rmtree(home)
@@ -121,9 +129,14 @@ def test_a_run_counts_though_it_cannot_be_backed_up(
 
 
 @pytest.mark.slow
-def test_the_tables_of_a_restored_home_are_those_that_were_lost(command: Command, service: Sandbox, home: Path, place: Path) -> None:
+def test_the_tables_of_a_restored_home_are_those_that_were_lost(
+    command: Command, service: Sandbox, home: Path, place: Path
+) -> None:
     assert command("sync", "--reads-only", "--only", "lists", "contacts", sandbox=service).code == 0
     before = rows(home, "source") | rows(home, "sync", "applied_at")
     shutil.rmtree(home)
     assert command("restore", sandbox=service).code == 0
-    assert differing(before, rows(home, "source") | rows(home, "sync", "applied_at")) <= {"contact_coverage", "meta"}
+    assert differing(before, rows(home, "source") | rows(home, "sync", "applied_at")) <= {
+        "contact_coverage",
+        "meta",
+    }

@@ -1,4 +1,5 @@
-"""Campaigns in every form that the service may list them in (api-observed rows 39 and 40), over real HTTP, night after night."""
+"""Campaigns in every form that the service may list them in (api-observed rows 39 and 40), over real HTTP,
+night after night."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ LISTING, DETAIL = "emailmarketing/campaigns", "emailmarketing/getcampaign"
 
 @dataclass
 class Service:
-    """A sandbox whose clock is that of who asks, too; `before` sees each call first, and may change the account or refuse it."""
+    """A sandbox whose clock is that of who asks, too; `before` sees each call first, and may change the
+    account or refuse it."""
 
     sandbox: Sandbox
     home: Path
@@ -51,7 +53,9 @@ class Service:
         """One sync of the campaigns and these; returns its problems."""
         self.calls.clear()
         settings = Settings(self.home, (Connection("main", self.sandbox.url, Secret(KEY)),))
-        with open_reader(settings, [SOURCE_ASSETS[name] for name in ("campaigns", "campaign_stats", *assets)]) as reader:
+        with open_reader(
+            settings, [SOURCE_ASSETS[name] for name in ("campaigns", "campaign_stats", *assets)]
+        ) as reader:
             reader.begin()
             reader.finish()
             reader.note_run("again", "nightly_sync")
@@ -76,7 +80,9 @@ class Service:
 
     def known(self, *columns: str) -> dict[int, tuple[Any, ...]]:
         names = ", ".join(columns)
-        found = query(self.home, f"select campaign_id, {names} from source.campaigns where _deleted_at is null")
+        found = query(
+            self.home, f"select campaign_id, {names} from source.campaigns where _deleted_at is null"
+        )
         assert len({key for key, *_ in found}) == len(found)
         return {key: tuple(values) for key, *values in found}
 
@@ -98,18 +104,26 @@ def service(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 
 def statuses(service: Service) -> dict[int, tuple[str, str]]:
     now = service.calls[-1].now
-    return {one.campaign_id: (one.group(now).lower(), "automated" if one.is_automated else "standard") for one in service.campaigns}
+    return {
+        one.campaign_id: (one.group(now).lower(), "automated" if one.is_automated else "standard")
+        for one in service.campaigns
+    }
 
 
 def delivery(service: Service, campaign: Campaign) -> tuple[Any, ...]:
     call = service.calls[-1]
     totals = call.world.activity.totals(campaign, call.now)
-    sent_at = dt.datetime.fromtimestamp(campaign.sent_at // 60 * 60, dt.UTC) if campaign.group(call.now) == "Sent" else None
+    sent_at = (
+        dt.datetime.fromtimestamp(campaign.sent_at // 60 * 60, dt.UTC)
+        if campaign.group(call.now) == "Sent"
+        else None
+    )
     return campaign.name, sent_at, totals.sent - totals.bounced, totals.bounced
 
 
 def counted(service: Service) -> tuple[dict[int, tuple[int, ...]], dict[int, int]]:
-    """What the newest statistics are of each campaign by the account itself, and how many clicked on which."""
+    """What the newest statistics are of each campaign by the account itself, and how many clicked on
+    which."""
     call = service.calls[-1]
     activity = call.world.activity
     totals = {one.campaign_id: activity.totals(one, call.now) for one in service.campaigns}
@@ -122,7 +136,11 @@ def loaded(service: Service) -> tuple[dict[int, tuple[int, ...]], dict[int, int]
     newest = "qualify row_number() over (partition by campaign_id order by observed_on desc) = 1"
     columns = "campaign_id, opened_count, bounced_count, unsubscribed_count"
     stats = query(service.home, f"select {columns} from source.campaign_stats {newest}")
-    clickers = "select campaign_id, count(distinct email) from source.campaign_clickers where _deleted_at is null group by all"
+    clickers = (
+        "select campaign_id, count(distinct email) from source.campaign_clickers where "
+        "_deleted_at is null "
+        "group by all"
+    )
     return {key: tuple(values) for key, *values in stats}, dict(query(service.home, clickers))
 
 
@@ -137,14 +155,18 @@ def test_two_nights_are_the_account_whatever_the_form(service: Service, form: st
         assert service.known("status", "type") == statuses(service)
         told = {one.campaign_id: delivery(service, one) for one in service.campaigns}
         nothing = dict.fromkeys(told, (None,) * 4)
-        assert service.known("name", "sent_at", "delivered_count", "failed_count") == (told if form == "observed" else nothing)
+        assert service.known("name", "sent_at", "delivered_count", "failed_count") == (
+            told if form == "observed" else nothing
+        )
         assert loaded(service) == counted(service)
         service.sandbox.control("advance", days=1)
 
 
 @pytest.mark.parametrize("form", ["groups", "observed"])
 @pytest.mark.parametrize("filter_", ["automation", "scheduled", "sent"])
-def test_a_campaign_that_is_sent_between_two_listings_is_there_once(service: Service, form: str, filter_: str) -> None:
+def test_a_campaign_that_is_sent_between_two_listings_is_there_once(
+    service: Service, form: str, filter_: str
+) -> None:
     service.sandbox.control("switches", **{"campaign-groups": form})
     assert service.read() == []
     moving, count = service.in_group("Scheduled")[0], len(service.campaigns)
@@ -157,7 +179,9 @@ def test_a_campaign_that_is_sent_between_two_listings_is_there_once(service: Ser
     assert service.read() == []
     assert len(service.known("status")) == count
     assert service.known("status")[moving.campaign_id] == ("sent",)
-    assert len(service.learnt) == (filter_ == "sent"), "whoever is sent just before the last listing is in two of them"
+    assert len(service.learnt) == (filter_ == "sent"), (
+        "whoever is sent just before the last listing is in two of them"
+    )
     loaded = service.known("status", "type", "sent_at")
     rebuild(service.home)
     assert service.known("status", "type", "sent_at") == loaded
@@ -167,7 +191,9 @@ def test_a_campaign_that_goes_back_between_two_listings_is_there_once(service: S
     service.sandbox.control("switches", **{"campaign-groups": "observed"})
     assert service.read() == []
     moving, count = service.in_group("Scheduled")[0], len(service.campaigns)
-    service.before = lambda call: service.change(moving, sent_at=0) if call.get("filter") == "scheduled" else None
+    service.before = lambda call: (
+        service.change(moving, sent_at=0) if call.get("filter") == "scheduled" else None
+    )
     assert service.read() == []
     assert len(service.known("status")) == count
     assert moving.campaign_id in service.known("status")
@@ -200,7 +226,9 @@ def test_a_filter_that_is_refused_costs_what_it_alone_tells(service: Service) ->
     service.before = refuse
     assert service.read() == []
     known = statuses(service)
-    assert service.known("status") == {key: (None if status == "draft" else status,) for key, (status, _) in known.items()}
+    assert service.known("status") == {
+        key: (None if status == "draft" else status,) for key, (status, _) in known.items()
+    }
 
 
 def test_a_second_sync_asks_the_listing_again_behind_details_that_fail(service: Service) -> None:
@@ -222,7 +250,11 @@ def test_a_second_sync_asks_the_listing_again_behind_details_that_fail(service: 
 def newsletter(monkeypatch: pytest.MonkeyPatch) -> None:
     """All campaigns have one subject; each is created before the one before it is sent."""
     pick = seeded_account.pick
-    monkeypatch.setattr(seeded_account, "pick", lambda name, place: ("Digest", "News.") if name == "campaigns" else pick(name, place))
+    monkeypatch.setattr(
+        seeded_account,
+        "pick",
+        lambda name, place: ("Digest", "News.") if name == "campaigns" else pick(name, place),
+    )
 
 
 @pytest.mark.usefixtures("newsletter")
@@ -230,11 +262,18 @@ def newsletter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_newsletter_that_always_has_one_subject_is_matched_by_its_sending(service: Service) -> None:
     service.sandbox.control("switches", **{"campaign-groups": "observed"})
     assert service.read("business", "lists", "contacts", "timelines") == []
-    assert not build(service.home / "warehouse.duckdb", select=selected("+campaign_performance", "stg_contacts")).problem
-    ((every, matched),) = query(service.home, "select count(*), count(campaign_id) from marts.contact_campaign where kind = 'standard'")
+    assert not build(
+        service.home / "warehouse.duckdb", select=selected("+campaign_performance", "stg_contacts")
+    ).problem
+    ((every, matched),) = query(
+        service.home,
+        "select count(*), count(campaign_id) from marts.contact_campaign where kind = 'standard'",
+    )
     assert matched >= 0.99 * every > 100
     told = "select campaign_id, sent_at from source.campaigns where status = 'sent' order by all"
-    assert query(service.home, told.replace("source.campaigns", "marts.campaign_performance")) == query(service.home, told)
+    assert query(service.home, told.replace("source.campaigns", "marts.campaign_performance")) == query(
+        service.home, told
+    )
     wrong = "abs(date_diff('minute', message.sent_at, campaign.sent_at)) > 1"
     pairs = "marts.contact_campaign message join source.campaigns campaign using (account, campaign_id)"
     assert query(service.home, f"select count(*) from {pairs} where kind = 'standard' and {wrong}") == [(0,)]

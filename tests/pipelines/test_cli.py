@@ -1,4 +1,5 @@
-"""What the command line offers beside its commands: suggestions, completion, a version, options of several values, quiet pipes."""
+"""What the command line offers beside its commands: suggestions, completion, a version, options of several
+values, quiet pipes."""
 
 from __future__ import annotations
 
@@ -34,7 +35,11 @@ def test_what_was_meant_is_suggested(command: Command, words: list[str], said: s
 def test_the_help_lists_every_command_and_the_exit_codes(command: Command) -> None:
     ran = command("--help")
     assert ran.code == 0
-    listed = [line.split()[0] for line in ran.out.partition("Commands:")[2].partition("Exit codes:")[0].splitlines() if line.strip()]
+    listed = [
+        line.split()[0]
+        for line in ran.out.partition("Commands:")[2].partition("Exit codes:")[0].splitlines()
+        if line.strip()
+    ]
     assert [name for name in listed if name in COMMANDS] == list(COMMANDS)
     assert "130 stopped by Ctrl-C" in ran.out
 
@@ -56,7 +61,8 @@ def test_several_values_follow_an_option_or_repeat_it() -> None:
     assert together["only"] == ["lists", "users"]
 
 
-#: What a shell does when somebody presses Tab behind $LINE, with the line of README taken over; prints what it offers.
+#: What a shell does when somebody presses Tab behind $LINE, with the line of README taken over; prints what
+#: it offers.
 SHELLS = {
     "bash": """eval "$(_MARKETING_SYNC_COMPLETE=bash_source marketing-sync)"
         COMP_WORDS=($LINE) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -80,7 +86,12 @@ def test_every_shell_completes_commands_and_options(home: Path, tmp_path: Path, 
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         words = [shell, "-c", SHELLS[shell]]
         ran = subprocess.run(
-            words, cwd=tmp_path, env=environment(home) | {"PATH": path, "LINE": line}, capture_output=True, text=True, check=True
+            words,
+            cwd=tmp_path,
+            env=environment(home) | {"PATH": path, "LINE": line},
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return {re.split(r"[:\t]", each)[0] for each in ran.stdout.splitlines()}
 

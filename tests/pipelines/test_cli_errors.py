@@ -1,4 +1,5 @@
-"""Wrong input, and a world that does not play along: a few lines that say what to do, the right exit code, never a traceback."""
+"""Wrong input, and a world that does not play along: a few lines that say what to do, the right exit code,
+never a traceback."""
 
 from __future__ import annotations
 
@@ -54,7 +55,10 @@ def warehouse(home: Path, empty_tables: Path) -> Path:
     [
         (["sync", "--only", "contcats"], "no asset or table is named contcats"),
         (["sync", "--from", "2026-02-30"], "'2026-02-30' is not a day"),
-        (["sync", "--from", "2026-03-01", "--to", "2026-02-01"], "--from 2026-03-01 is after --to 2026-02-01"),
+        (
+            ["sync", "--from", "2026-03-01", "--to", "2026-02-01"],
+            "--from 2026-03-01 is after --to 2026-02-01",
+        ),
         (["sync", "--to", "2026-02-01"], "--to needs --from"),
         (["sync", "--max-requests", "0"], "a whole number above 0"),
         (["sync", "--max-requests", "many"], "a whole number above 0"),
@@ -65,13 +69,18 @@ def warehouse(home: Path, empty_tables: Path) -> Path:
         (["call", "emailmarketing/getcontact", "12"], "'12' is not name=value"),
         (["call", "reputation/direct", "filter=yesterday"], "allowed: today"),
         (["call", "reputation/direct", "filter=date", "from=soon"], "a date is needed"),
-        (["call", "app/me", "--account", "other"], "no account is named 'other'; say which account with --account: main"),
+        (
+            ["call", "app/me", "--account", "other"],
+            "no account is named 'other'; say which account with --account: main",
+        ),
         (["push", "status", "--account", "man"], "no account is named 'man' (did you mean main?)"),
         (["ui", "--port", "many"], "'many' is not a port; it takes a number from 1 to 65535"),
         (["ui", "--port", "99999"], "'99999' is not a port; it takes a number from 1 to 65535"),
     ],
 )
-def test_a_wrong_call_names_the_mistake_and_costs_no_request(command: Command, sandbox: Sandbox, words: list[str], said: str) -> None:
+def test_a_wrong_call_names_the_mistake_and_costs_no_request(
+    command: Command, sandbox: Sandbox, words: list[str], said: str
+) -> None:
     before = sandbox.count
     says(command(*words, sandbox=sandbox), 2, said)
     assert sandbox.count == before
@@ -83,11 +92,19 @@ def test_a_wrong_call_names_the_mistake_and_costs_no_request(command: Command, s
         (".env", "MARKETING_API_KEY=x\nnot a setting\n", ".env, line 2"),
         (".env", "MARKETING_LOOKBACK_DAYS=soon\n", "MARKETING_LOOKBACK_DAYS='soon'"),
         ("accounts.toml", "[accounts.a\n", "accounts.toml cannot be read"),
-        ("accounts.toml", '[accounts.a]\nurl = "https://x/1"\nkey_env = "ABSENT"\n', "ABSENT (key_env) is not set"),
+        (
+            "accounts.toml",
+            '[accounts.a]\nurl = "https://x/1"\nkey_env = "ABSENT"\n',
+            "ABSENT (key_env) is not set",
+        ),
     ],
 )
-@pytest.mark.parametrize("words", [["sync"], ["check"], ["status"], ["call", "app/me"], ["rebuild"]], ids=lambda words: words[0])
-def test_a_malformed_file_is_named(command: Command, folder: Path, words: list[str], name: str, content: str, said: str) -> None:
+@pytest.mark.parametrize(
+    "words", [["sync"], ["check"], ["status"], ["call", "app/me"], ["rebuild"]], ids=lambda words: words[0]
+)
+def test_a_malformed_file_is_named(
+    command: Command, folder: Path, words: list[str], name: str, content: str, said: str
+) -> None:
     (folder / name).write_text(content)
     says(command(*words), 2, said)
 
@@ -120,7 +137,9 @@ def test_an_unknown_log_level_is_named(command: Command) -> None:
 def test_a_port_that_is_taken_is_said(command: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        says(command("ui", "--port", port), 2, f"port {port} cannot be used (Address already in use)", "--port")
+        says(
+            command("ui", "--port", port), 2, f"port {port} cannot be used (Address already in use)", "--port"
+        )
 
 
 # -- the service
@@ -128,7 +147,9 @@ def test_a_port_that_is_taken_is_said(command: Command) -> None:
 
 @pytest.mark.parametrize("words", [["sync"], ["check"], ["call", "app/me"]], ids=lambda words: words[0])
 def test_a_wrong_key_is_said(command: Command, sandbox: Sandbox, words: list[str]) -> None:
-    says(command(*words, sandbox=sandbox, MARKETING_API_KEY="wr0ng"), 2, "the key is missing, wrong or revoked")
+    says(
+        command(*words, sandbox=sandbox, MARKETING_API_KEY="wr0ng"), 2, "the key is missing, wrong or revoked"
+    )
 
 
 def test_no_server_is_said_with_its_address(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,15 +161,22 @@ def test_no_server_is_said_with_its_address(command: Command, monkeypatch: pytes
 
 
 def test_an_address_that_is_no_such_service_is_said(command: Command, sandbox: Sandbox) -> None:
-    """The service answers a wrong address and a wrong key alike; whoever left out the version is told of that."""
+    """The service answers a wrong address and a wrong key alike; whoever left out the version is told of
+    that."""
     address = sandbox.url.removesuffix("/1")
-    says(command("check", sandbox=sandbox, MARKETING_API_URL=address), 2, "not connected", f"{address} does not end in /1")
+    says(
+        command("check", sandbox=sandbox, MARKETING_API_URL=address),
+        2,
+        "not connected",
+        f"{address} does not end in /1",
+    )
 
 
 @pytest.mark.parametrize("switch", ["1002", "401"])
 @pytest.mark.slow
 def test_a_key_revoked_in_the_middle_stops_the_asking_and_is_said(command: Command, switch: str) -> None:
-    """The service says 1002 to a refused key as it does to an operation that an account lacks (api-observed row 1)."""
+    """The service says 1002 to a refused key as it does to an operation that an account lacks (api-observed
+    row 1)."""
     with serve(Options(contacts=100, rate_limit=0, revoke_after=60, switches={"bad-key": switch})) as url:
         service = Sandbox(url)
         ran = command("sync", "--only", "lists", "contacts", "timelines", "coupons", sandbox=service)
@@ -161,13 +189,40 @@ def test_a_key_revoked_in_the_middle_stops_the_asking_and_is_said(command: Comma
 
 def test_a_known_refusal_of_a_write_by_hand_says_what_to_do(command: Command) -> None:
     """api-observed rows 45 and 50."""
-    texts = ("name=n", "subject=s", "body=b", "fromemail=a@example.org", "from_name=f", "reply_to=a@example.org", "type=standard")
-    with serve(Options(contacts=100, rate_limit=0, switches={"sender-domain": "verified", "contact-exists": "item"})) as url:
+    texts = (
+        "name=n",
+        "subject=s",
+        "body=b",
+        "fromemail=a@example.org",
+        "from_name=f",
+        "reply_to=a@example.org",
+        "type=standard",
+    )
+    with serve(
+        Options(contacts=100, rate_limit=0, switches={"sender-domain": "verified", "contact-exists": "item"})
+    ) as url:
         campaign = command("call", "emailmarketing/addcampaign", *texts, "--yes", sandbox=Sandbox(url))
-        says(campaign, 1, "The sender domain is not verified", "to do: verify the domain in the service's settings")
-        add = ("call", "emailmarketing/addcontact", "email=new@example.com", "listid=1801", "status=Active", "--yes")
+        says(
+            campaign,
+            1,
+            "The sender domain is not verified",
+            "to do: verify the domain in the service's settings",
+        )
+        add = (
+            "call",
+            "emailmarketing/addcontact",
+            "email=new@example.com",
+            "listid=1801",
+            "status=Active",
+            "--yes",
+        )
         assert command(*add, sandbox=Sandbox(url)).code == 0
-        says(command(*add, sandbox=Sandbox(url)), 1, "The contact already exists", "to do: nothing, or change it")
+        says(
+            command(*add, sandbox=Sandbox(url)),
+            1,
+            "The contact already exists",
+            "to do: nothing, or change it",
+        )
 
 
 # -- the home
@@ -180,7 +235,9 @@ def test_a_home_that_is_a_file_is_named(command: Command, home: Path, sandbox: S
 
 
 def test_a_home_that_cannot_be_written_is_named(command: Command, sandbox: Sandbox) -> None:
-    says(command("sync", sandbox=sandbox, MARKETING_HOME="/proc/nowhere"), 2, "/proc/nowhere", "MARKETING_HOME")
+    says(
+        command("sync", sandbox=sandbox, MARKETING_HOME="/proc/nowhere"), 2, "/proc/nowhere", "MARKETING_HOME"
+    )
 
 
 # -- the warehouse file
@@ -190,11 +247,15 @@ def test_status_without_a_warehouse_says_what_to_do(command: Command) -> None:
     says(command("status"), 0, "run `marketing-sync sync`")
 
 
-COMMANDS = pytest.mark.parametrize("words", [["sync", "--only", "users"], ["status"], ["rebuild"]], ids=lambda words: words[0])
+COMMANDS = pytest.mark.parametrize(
+    "words", [["sync", "--only", "users"], ["status"], ["rebuild"]], ids=lambda words: words[0]
+)
 
 
 @COMMANDS
-def test_a_warehouse_of_a_newer_version_is_left_alone(command: Command, sandbox: Sandbox, warehouse: Path, words: list[str]) -> None:
+def test_a_warehouse_of_a_newer_version_is_left_alone(
+    command: Command, sandbox: Sandbox, warehouse: Path, words: list[str]
+) -> None:
     with duckdb.connect(str(warehouse)) as connection:
         connection.execute("update sync.meta set value = '99' where name = 'schema_version'")
     before, asked = warehouse.read_bytes(), sandbox.count
@@ -204,7 +265,9 @@ def test_a_warehouse_of_a_newer_version_is_left_alone(command: Command, sandbox:
 
 
 @COMMANDS
-def test_a_file_of_somebody_else_is_left_alone(command: Command, sandbox: Sandbox, home: Path, words: list[str]) -> None:
+def test_a_file_of_somebody_else_is_left_alone(
+    command: Command, sandbox: Sandbox, home: Path, words: list[str]
+) -> None:
     home.mkdir()
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
         connection.execute("create table theirs (id integer)")
@@ -220,11 +283,19 @@ def test_a_damaged_file_is_named_with_the_way_out(
 ) -> None:
     whole = warehouse.read_bytes()
     scratched = b"".join(whole[at : at + 4000] + b"x" * 96 for at in range(0, len(whole), 4096))
-    warehouse.write_bytes({"text": b"no database\n" * 1000, "cut": whole[:20_000], "scratched": whole[:4096] + scratched[4096:]}[damage])
+    warehouse.write_bytes(
+        {
+            "text": b"no database\n" * 1000,
+            "cut": whole[:20_000],
+            "scratched": whole[:4096] + scratched[4096:],
+        }[damage]
+    )
     damaged = warehouse.read_bytes()
     if words == ["rebuild"]:
         assert "the damaged one is" in command(*words, sandbox=sandbox).out
-        assert [path.read_bytes() for path in warehouse.parent.glob("warehouse.duckdb.damaged-*")] == [damaged]
+        assert [path.read_bytes() for path in warehouse.parent.glob("warehouse.duckdb.damaged-*")] == [
+            damaged
+        ]
     else:
         says(command(*words, sandbox=sandbox), 1, "is damaged", "run `marketing-sync rebuild`")
 
@@ -232,7 +303,10 @@ def test_a_damaged_file_is_named_with_the_way_out(
 @contextmanager
 def held(path: Path, seconds: float) -> Iterator[subprocess.Popen[str]]:
     """Another program that has the file open."""
-    code = f"import duckdb, time; c = duckdb.connect({str(path)!r}); print('held', flush=True); time.sleep({seconds})"
+    code = (
+        f"import duckdb, time; c = duckdb.connect({str(path)!r}); print('held', flush=True); "
+        f"time.sleep({seconds})"
+    )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -241,7 +315,9 @@ def held(path: Path, seconds: float) -> Iterator[subprocess.Popen[str]]:
 
 
 @COMMANDS
-def test_a_warehouse_that_another_program_holds_is_said(command: Command, sandbox: Sandbox, warehouse: Path, words: list[str]) -> None:
+def test_a_warehouse_that_another_program_holds_is_said(
+    command: Command, sandbox: Sandbox, warehouse: Path, words: list[str]
+) -> None:
     with held(warehouse, 60) as holder:
         ran = command(*words, sandbox=sandbox, MARKETING_LOCK_SECONDS="1")
     says(ran, 1, f"in use by {PROGRAM} (process {holder.pid}); waited 1 s")
@@ -258,7 +334,11 @@ def test_a_warehouse_that_becomes_free_in_time_is_used(command: Command, warehou
 # -- writes by hand
 
 
-@pytest.mark.parametrize("stdin", [io.StringIO(), io.StringIO("n\n"), io.StringIO("\n"), None], ids=["end", "no", "empty", "closed"])
+@pytest.mark.parametrize(
+    "stdin",
+    [io.StringIO(), io.StringIO("n\n"), io.StringIO("\n"), None],
+    ids=["end", "no", "empty", "closed"],
+)
 def test_a_write_that_nobody_agrees_to_sends_nothing_and_is_not_done(
     command: Command, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, stdin: io.StringIO | None
 ) -> None:
@@ -274,8 +354,11 @@ def test_a_write_that_nobody_agrees_to_sends_nothing_and_is_not_done(
 
 @pytest.mark.parametrize("limit", [90_000, 600_000])
 @pytest.mark.slow
-def test_a_full_disk_is_said_and_the_next_run_goes_on(start_sandbox: StartSandbox, home: Path, command: Command, limit: int) -> None:
-    """The largest file may have so many bytes: which of the archive, the warehouse and Dagster's history is hit first differs."""
+def test_a_full_disk_is_said_and_the_next_run_goes_on(
+    start_sandbox: StartSandbox, home: Path, command: Command, limit: int
+) -> None:
+    """The largest file may have so many bytes: which of the archive, the warehouse and Dagster's history is
+    hit first differs."""
     service = start_sandbox()
     words = ("sync", "--only", "lists", "contacts", "timelines")
     process = start(home, service, *words)
@@ -289,7 +372,9 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(start_sandbox: StartSandbo
     asked = [(entry["operation"], str(entry["params"])) for entry in service.asked()]
     assert len(asked) - len(set(asked)) <= 70, "more was asked again than was under way or did not fit"
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        assert connection.execute("select count(distinct contact_id) from source.timeline_events").fetchone() > (90,)
+        assert connection.execute(
+            "select count(distinct contact_id) from source.timeline_events"
+        ).fetchone() > (90,)
 
 
 # -- Ctrl-C
@@ -316,7 +401,9 @@ def interrupted(home: Path, service: Sandbox, words: tuple[str, ...], number: in
 
 
 @pytest.mark.slow
-def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(start_sandbox: StartSandbox, home: Path, command: Command) -> None:
+def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(
+    start_sandbox: StartSandbox, home: Path, command: Command
+) -> None:
     service = start_sandbox("--rate-limit", "60")
     words = ("sync", "--only", "lists", "contacts", "timelines")
     ran = interrupted(home, service, words, signal.SIGINT, 70)
@@ -325,20 +412,30 @@ def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(start_sandb
     stopped_at = service.count
     assert command(*words, sandbox=service).code == 0
     answered = {(entry["operation"], str(entry["params"])) for entry in service.asked()[:stopped_at]}
-    again = [entry for entry in service.asked(stopped_at) if (entry["operation"], str(entry["params"])) in answered]
+    again = [
+        entry for entry in service.asked(stopped_at) if (entry["operation"], str(entry["params"])) in answered
+    ]
     assert len(again) <= 3, again
 
 
 @pytest.mark.slow
 def test_a_service_manager_ends_the_sync_as_ctrl_c_does(start_sandbox: StartSandbox, home: Path) -> None:
-    ran = interrupted(home, start_sandbox("--rate-limit", "60"), ("sync", "--only", "lists", "contacts", "timelines"), signal.SIGTERM, 30)
+    ran = interrupted(
+        home,
+        start_sandbox("--rate-limit", "60"),
+        ("sync", "--only", "lists", "contacts", "timelines"),
+        signal.SIGTERM,
+        30,
+    )
     says(ran, 130, "stopped; what has come is kept")
     assert "FATAL" not in ran.text
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.8])
 @pytest.mark.slow
-def test_an_interrupt_at_the_start_ends_it_at_once(home: Path, start_sandbox: StartSandbox, seconds: float) -> None:
+def test_an_interrupt_at_the_start_ends_it_at_once(
+    home: Path, start_sandbox: StartSandbox, seconds: float
+) -> None:
     """So long after the signals are handled; before, Python itself is starting."""
     process = start_cold(home, start_sandbox(), "sync", "--only", "lists")
     while not catches(process.pid, signal.SIGTERM):

@@ -1,4 +1,5 @@
-"""A service that refuses every address without coupons is understood in the first night, and asked no more than others."""
+"""A service that refuses every address without coupons is understood in the first night, and asked no more
+than others."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ def asked(service: Sandbox, since: int) -> int:
 
 
 @pytest.mark.slow
-def test_it_is_said_once_and_not_asked_again_the_next_night(command: Command, start_sandbox: StartSandbox, home: Path) -> None:
+def test_it_is_said_once_and_not_asked_again_the_next_night(
+    command: Command, start_sandbox: StartSandbox, home: Path
+) -> None:
     service = start_sandbox("--coupon-missing", "error")
     first = command(*CHOSEN, sandbox=service)
     assert first.code == 0, first.text

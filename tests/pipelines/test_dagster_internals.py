@@ -1,4 +1,5 @@
-"""What is used of Dagster without being documented is as it was when it was written for: a new version is looked at before it is taken."""
+"""What is used of Dagster without being documented is as it was when it was written for: a new version is
+looked at before it is taken."""
 
 from __future__ import annotations
 
@@ -23,7 +24,11 @@ VERSION = "1.13"
 USED: list[tuple[str, str, set[str]]] = [
     ("dagster._core.remote_origin", "RemoteRepositoryOrigin", {"code_location_origin", "repository_name"}),
     ("dagster._core.remote_origin", "RemoteRepositoryOrigin.get_job_origin", {"job_name"}),
-    ("dagster._core.workspace.load", "location_origin_from_module_name", {"module_name", "working_directory", "attribute"}),
+    (
+        "dagster._core.workspace.load",
+        "location_origin_from_module_name",
+        {"module_name", "working_directory", "attribute"},
+    ),
     ("dagster", "DagsterInstance.create_run_for_job", {"job_def", "remote_job_origin"}),
     ("dagster._core.storage.event_log", "SqliteEventLogStorage", {"base_dir", "inst_data"}),
     ("dagster._core.storage.event_log", "SqliteEventLogStorage._connect", {"shard"}),
@@ -34,18 +39,30 @@ USED: list[tuple[str, str, set[str]]] = [
     ("dagster._core.remote_origin", "RemoteRepositoryOrigin.get_label", set()),
     ("dagster._core.storage.event_log", "SqliteEventLogStorage._initdb", {"engine"}),
     ("dagster._core.storage.event_log", "SqliteEventLogStorage.conn_string_for_shard", {"shard_name"}),
-    ("dagster._core.workspace.context", "WorkspaceProcessContext", {"instance", "workspace_load_target", "version"}),
+    (
+        "dagster._core.workspace.context",
+        "WorkspaceProcessContext",
+        {"instance", "workspace_load_target", "version"},
+    ),
     ("dagster._core.workspace.load_target", "WorkspaceFileTarget", set()),
-    ("dagster_webserver.app", "create_app_from_workspace_process_context", {"workspace_process_context", "live_data_poll_rate"}),
+    (
+        "dagster_webserver.app",
+        "create_app_from_workspace_process_context",
+        {"workspace_process_context", "live_data_poll_rate"},
+    ),
     ("dagster._core.storage.noop_compute_log_manager", "NoOpComputeLogManager", set()),
 ]
 
 
 def test_the_version_is_the_one_that_was_looked_at() -> None:
-    assert dg.__version__.startswith(f"{VERSION}."), "look through pipelines/dagster_internals.py with the new version, then name it here"
+    assert dg.__version__.startswith(f"{VERSION}."), (
+        "look through pipelines/dagster_internals.py with the new version, then name it here"
+    )
 
 
-@pytest.mark.parametrize(("module", "name", "parameters"), USED, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("module", "name", "parameters"), USED, ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_what_is_used_has_not_moved(module: str, name: str, parameters: set[str]) -> None:
     found: Any = import_module(module)
     for part in name.split("."):

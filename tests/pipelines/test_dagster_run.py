@@ -36,13 +36,21 @@ def result(settings: Settings) -> dg.ExecuteInProcessResult:
         assert partitions is not None
         last = partitions.get_last_partition_key()
         assert last is not None
-        tags = {"dagster/asset_partition_range_start": last, "dagster/asset_partition_range_end": last, DAYS_TAG: ALL_DUE}
+        tags = {
+            "dagster/asset_partition_range_start": last,
+            "dagster/asset_partition_range_end": last,
+            DAYS_TAG: ALL_DUE,
+        }
         return job.execute_in_process(instance=instance, tags=tags, raise_on_error=False)
 
 
 def test_every_table_is_materialized(result: dg.ExecuteInProcessResult) -> None:
     assert result.success
-    keys = {event.asset_key.to_user_string() for event in result.get_asset_materialization_events() if event.asset_key}
+    keys = {
+        event.asset_key.to_user_string()
+        for event in result.get_asset_materialization_events()
+        if event.asset_key
+    }
     tables = {f"source/{table.name}" for asset in SOURCE_ASSETS.values() for table in asset.tables}
     assert {key for key in keys if key.startswith("source/")} == tables
     assert {"staging/stg_contacts", "history/contacts"} < keys - tables, "the models follow"
@@ -64,7 +72,9 @@ def test_metadata_tells_rows_and_requests(result: dg.ExecuteInProcessResult) -> 
     assert metadata["coverage %"] == 100
 
 
-def test_the_log_and_the_metadata_tell_what_was_planned_and_which_days_are_read(result: dg.ExecuteInProcessResult) -> None:
+def test_the_log_and_the_metadata_tell_what_was_planned_and_which_days_are_read(
+    result: dg.ExecuteInProcessResult,
+) -> None:
     (timelines, *_) = result.asset_materializations_for_node("timelines")
     assert timelines.metadata["planned because"].value == "new 100"
     (reviews, *_) = result.asset_materializations_for_node("direct_reviews")

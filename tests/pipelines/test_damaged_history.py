@@ -1,4 +1,5 @@
-"""Dagster's files of a home are no data: where they are damaged a new history begins, and who is told what was lost."""
+"""Dagster's files of a home are no data: where they are damaged a new history begins, and who is told what
+was lost."""
 
 from __future__ import annotations
 
@@ -43,8 +44,12 @@ HARMS: list[Callable[[Path], object]] = [
 
 
 @pytest.mark.parametrize("harm", HARMS)
-@pytest.mark.parametrize(("name", "lost"), [("history/runs.db", "UI any more"), ("schedules/schedules.db", "on again in the UI")])
-def test_what_is_damaged_is_set_aside_and_the_rest_stays(dagster_home: Path, harm: Callable[[Path], object], name: str, lost: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "lost"), [("history/runs.db", "UI any more"), ("schedules/schedules.db", "on again in the UI")]
+)
+def test_what_is_damaged_is_set_aside_and_the_rest_stays(
+    dagster_home: Path, harm: Callable[[Path], object], name: str, lost: str
+) -> None:
     assert set_damaged_history_aside(dagster_home) == []
     harm(dagster_home / name)
     (said,) = set_damaged_history_aside(dagster_home)
@@ -97,7 +102,9 @@ def test_damaged_settings_of_dagster_are_named_and_kept(
     assert (dagster_home / "dagster.yaml").read_bytes() == content
 
 
-def test_every_command_that_writes_removes_what_dead_processes_left_and_nothing_of_the_living(home: Path) -> None:
+def test_every_command_that_writes_removes_what_dead_processes_left_and_nothing_of_the_living(
+    home: Path,
+) -> None:
     prepare_home(home)
     for name in (
         "tmp/rebuild/x/warehouse.duckdb",

@@ -1,4 +1,5 @@
-"""Which days are asked for and which count as read, over real HTTP: chosen days, series that the service cuts, every zone's today."""
+"""Which days are asked for and which count as read, over real HTTP: chosen days, series that the service
+cuts, every zone's today."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ START = dt.date(2015, 1, 1)
 
 
 def account(**options: Any) -> Options:
-    return Options(**{"contacts": 100, "rate_limit": 0, "now": int(dt.datetime.now(dt.UTC).timestamp()), **options})
+    return Options(
+        **{"contacts": 100, "rate_limit": 0, "now": int(dt.datetime.now(dt.UTC).timestamp()), **options}
+    )
 
 
 @pytest.fixture
@@ -53,7 +56,10 @@ SERIES = ("review_stats", "social_media_stats", "feedback_views")
 
 
 def series(home: Path) -> dict[str, list[tuple[Any, ...]]]:
-    return {name: query(home, f"select * exclude (_first_seen_at, _changed_at) from source.{name} order by all") for name in SERIES}
+    return {
+        name: query(home, f"select * exclude (_first_seen_at, _changed_at) from source.{name} order by all")
+        for name in SERIES
+    }
 
 
 def incomplete(home: Path) -> list[tuple[Any, ...]]:
@@ -65,19 +71,27 @@ def incomplete(home: Path) -> list[tuple[Any, ...]]:
 
 @UNRECORDED
 @pytest.mark.slow
-def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(command: Command, service: Sandbox, home: Path, tmp_path: Path) -> None:
+def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(
+    command: Command, service: Sandbox, home: Path, tmp_path: Path
+) -> None:
     service.control("switches", **{"series-cut": 100})
     ran = command("sync", "--only", "reputation_stats", sandbox=service)
     assert ran.code == 0, ran.text
-    assert len(asked(service, STATS)) == 9, "the range, eight of the rest, one of them what is before the beginning"
+    assert len(asked(service, STATS)) == 9, (
+        "the range, eight of the rest, one of them what is before the beginning"
+    )
     assert incomplete(home) == []
     cut, since = series(home), service.count
     assert len(cut["feedback_views"]) > 700
     service.control("switches", **{"series-cut": 0})
-    whole = command("sync", "--only", "reputation_stats", sandbox=service, MARKETING_HOME=str(tmp_path / "whole"))
+    whole = command(
+        "sync", "--only", "reputation_stats", sandbox=service, MARKETING_HOME=str(tmp_path / "whole")
+    )
     assert whole.code == 0, whole.text
     assert series(tmp_path / "whole") == cut
-    assert len(asked(service, STATS, since)) == 2, "once in an account's life: whether there is anything before its beginning"
+    assert len(asked(service, STATS, since)) == 2, (
+        "once in an account's life: whether there is anything before its beginning"
+    )
 
     service.control("switches", **{"series-cut": 5, "series-kept": "last"})
     since = service.count
@@ -88,7 +102,9 @@ def test_a_series_that_the_service_cuts_is_read_in_smaller_ranges(command: Comma
 
 @UNRECORDED
 @pytest.mark.slow
-def test_the_newest_days_alone_are_recognised_as_a_cut_too(command: Command, service: Sandbox, home: Path) -> None:
+def test_the_newest_days_alone_are_recognised_as_a_cut_too(
+    command: Command, service: Sandbox, home: Path
+) -> None:
     service.control("switches", **{"series-cut": 300, "series-kept": "last"})
     assert command("sync", "--only", "reputation_stats", sandbox=service).code == 0
     assert len(asked(service, STATS)) == 4
@@ -117,7 +133,9 @@ def test_more_smaller_ranges_than_one_run_asks_for_are_left_to_the_next(
 
 @UNRECORDED
 @pytest.mark.slow
-def test_days_that_no_range_brings_are_told_once_stay_incomplete_and_cost_no_further_request(command: Command, home: Path) -> None:
+def test_days_that_no_range_brings_are_told_once_stay_incomplete_and_cost_no_further_request(
+    command: Command, home: Path
+) -> None:
     """The sandbox's clock is forty days behind: nothing it lists is newer."""
     today = dt.datetime.now(dt.UTC).date()
     stopped = dt.datetime.now(dt.UTC) - 40 * DAY
@@ -128,7 +146,9 @@ def test_days_that_no_range_brings_are_told_once_stay_incomplete_and_cost_no_fur
         assert f"reputation/stats, {lacking}: left out by the service" in ran.out
         assert f"incomplete: {lacking}" in ran.out
         assert ran.out.count("99 %") == 3, "of the days, whatever came of the requests"
-        assert incomplete(home) == [(name, f"{stopped.date() + DAY}..{today - 2 * DAY}") for name in sorted(SERIES)]
+        assert incomplete(home) == [
+            (name, f"{stopped.date() + DAY}..{today - 2 * DAY}") for name in sorted(SERIES)
+        ]
 
         since = service.count
         ran = command("sync", "--only", "reputation_stats", sandbox=service)
@@ -145,7 +165,9 @@ def test_days_that_no_range_brings_are_told_once_stay_incomplete_and_cost_no_fur
         assert ran.code == 0, ran.text
         assert "incomplete" not in ran.out
         assert incomplete(home) == []
-        assert query(home, "select max(period_on) - min(period_on) + 1 = count(*) from source.feedback_views") == [(True,)]
+        assert query(
+            home, "select max(period_on) - min(period_on) + 1 = count(*) from source.feedback_views"
+        ) == [(True,)]
 
 
 # -- days that a person chooses
@@ -157,12 +179,16 @@ ONLY = ("sync", "--only", "direct_reviews", "social_posts")
 @UNRECORDED
 @pytest.mark.parametrize("last", ["today", "tomorrow", "2026-03-09"])
 @pytest.mark.slow
-def test_chosen_days_are_asked_exactly_on_a_first_sync_and_for_the_calendar(command: Command, service: Sandbox, last: str) -> None:
+def test_chosen_days_are_asked_exactly_on_a_first_sync_and_for_the_calendar(
+    command: Command, service: Sandbox, last: str
+) -> None:
     today = dt.datetime.now(dt.UTC).date()
     last = {"today": str(today), "tomorrow": str(today + DAY)}.get(last, last)
     ran = command(*ONLY, "--from", "2026-03-05", "--to", last, sandbox=service)
     assert ran.code == 0, ran.text
-    assert set(asked(service, "reputation/direct") + asked(service, "socialmedia/calendar")) == {("2026-03-05", last)}
+    assert set(asked(service, "reputation/direct") + asked(service, "socialmedia/calendar")) == {
+        ("2026-03-05", last)
+    }
     assert f"days read of direct_reviews, social_posts: 2026-03-05 to {last}" in ran.out
 
 
@@ -175,12 +201,16 @@ def test_without_an_end_chosen_days_last_until_the_accounts_own_today(command: C
         ran = command(*ONLY, "--from", "2026-03-05", sandbox=service)
         assert ran.code == 0, ran.text
         today = dt.datetime.now(ZoneInfo(zone)).date()
-        assert {last for _, last in asked(service, "reputation/direct") + asked(service, "socialmedia/calendar")} == {str(today)}
+        assert {
+            last for _, last in asked(service, "reputation/direct") + asked(service, "socialmedia/calendar")
+        } == {str(today)}
 
 
 @UNRECORDED
 @pytest.mark.slow
-def test_the_sync_without_days_completes_history_and_says_so(command: Command, service: Sandbox, home: Path) -> None:
+def test_the_sync_without_days_completes_history_and_says_so(
+    command: Command, service: Sandbox, home: Path
+) -> None:
     assert command(*ONLY, "--from", "2026-03-05", "--to", "2026-03-09", sandbox=service).code == 0
     ran = command(*ONLY, sandbox=service)
     today = dt.datetime.now(dt.UTC).date()
@@ -199,7 +229,9 @@ def test_days_that_are_still_to_come_need_an_end(command: Command, service: Sand
     assert ran.code == 2
     assert f"--from {day} is still to come: give --to, too" in ran.text
     assert command(*ONLY, "--from", str(day), "--to", str(day + DAY), sandbox=service).code == 0
-    assert set(asked(service, "socialmedia/calendar")) == {(str(day), str(day + DAY))}, "there is no such partition, but such a day"
+    assert set(asked(service, "socialmedia/calendar")) == {(str(day), str(day + DAY))}, (
+        "there is no such partition, but such a day"
+    )
 
 
 # -- one clock
@@ -210,7 +242,10 @@ def test_every_accounts_today_is_a_partition_at_every_hour() -> None:
     for day in ("2026-06-10", "2026-03-29", "2026-11-01", "2026-12-31"):
         for hour in range(24):
             moment = dt.datetime.fromisoformat(f"{day}T{hour:02}:30").replace(tzinfo=dt.UTC)
-            zones = [f"Etc/GMT{-offset:+d}" for offset in range(-11, 15)] + ["America/New_York", "Europe/Berlin"]
+            zones = [f"Etc/GMT{-offset:+d}" for offset in range(-11, 15)] + [
+                "America/New_York",
+                "Europe/Berlin",
+            ]
             with dg.partition_loading_context(effective_dt=moment):
                 newest = dt.date.fromisoformat(partitions.get_last_partition_key() or "")
             assert newest == max(today_in(zone, moment) for zone in zones)
@@ -224,13 +259,22 @@ def test_days_without_partitions_make_no_tags() -> None:
     moment = dt.datetime(2026, 11, 22, 11, tzinfo=dt.UTC)
     span = days_of_run(moment, ["UTC"], 7)
     assert partition_tags(span, moment, dt.date(2027, 1, 1), 7) == {}
-    assert partition_tags(span, moment, dt.date(2026, 11, 20), 7)["dagster/asset_partition_range_start"] == "2026-11-20"
+    assert (
+        partition_tags(span, moment, dt.date(2026, 11, 20), 7)["dagster/asset_partition_range_start"]
+        == "2026-11-20"
+    )
 
 
 def test_a_long_range_is_noted_as_its_last_partitions_and_read_whole_when_it_is_run_again() -> None:
-    moment, year = dt.datetime(2026, 11, 22, 11, tzinfo=dt.UTC), DateRange(dt.date(2025, 11, 1), dt.date(2026, 10, 31))
+    moment, year = (
+        dt.datetime(2026, 11, 22, 11, tzinfo=dt.UTC),
+        DateRange(dt.date(2025, 11, 1), dt.date(2026, 10, 31)),
+    )
     tags = partition_tags(year, moment, START, 7)
-    assert tags == {"dagster/asset_partition_range_start": "2026-10-22", "dagster/asset_partition_range_end": "2026-10-31"}
+    assert tags == {
+        "dagster/asset_partition_range_start": "2026-10-22",
+        "dagster/asset_partition_range_end": "2026-10-31",
+    }
     assert chosen_days(tags | {DAYS_TAG: str(year)}) == ChosenDays(year.first, year.last)
 
 
@@ -244,7 +288,9 @@ def test_a_long_range_is_noted_as_its_last_partitions_and_read_whole_when_it_is_
     ],
 )
 @pytest.mark.slow
-def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(tmp_path: Path, zone: str, moment: str) -> None:
+def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(
+    tmp_path: Path, zone: str, moment: str
+) -> None:
     """As the schedule starts it and as a person does, at the run's own time."""
     now = dt.datetime.fromisoformat(moment).replace(tzinfo=dt.UTC)
     today = today_in(zone, now)
@@ -257,15 +303,23 @@ def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(tmp_path: Path,
         settings = Settings(prepare_home(tmp_path / "home"), (Connection("main", url, Secret(KEY)),))
         definitions = build_definitions(settings, has_models=False, now=lambda: now)
         job = definitions.resolve_job_def("nightly_sync")
-        context = dg.build_schedule_context(instance, scheduled_execution_time=now, repository_def=definitions.get_repository_def())
+        context = dg.build_schedule_context(
+            instance, scheduled_execution_time=now, repository_def=definitions.get_repository_def()
+        )
         (request,) = definitions.get_schedule_def("nightly").evaluate_tick(context).run_requests or []
         assert request.tags["dagster/asset_partition_range_start"] <= str(today - 7 * DAY)
         assert str(today) <= request.tags["dagster/asset_partition_range_end"]
 
         def run(tags: dict[str, str]) -> dg.ExecuteInProcessResult:
-            keys = [asset_key(table) for asset in (sources.direct_reviews, sources.social_posts) for table in asset.tables]
+            keys = [
+                asset_key(table)
+                for asset in (sources.direct_reviews, sources.social_posts)
+                for table in asset.tables
+            ]
             quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-            return job.execute_in_process(instance=instance, asset_selection=keys, tags=tags, run_config=quiet)
+            return job.execute_in_process(
+                instance=instance, asset_selection=keys, tags=tags, run_config=quiet
+            )
 
         result = run(dict(request.tags))
         assert asked(service, "reputation/direct") == [("2015-01-01", str(today))]
@@ -273,11 +327,17 @@ def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(tmp_path: Path,
         assert reviews.metadata["days read"].value == f"main: 2015-01-01 to {today}"
         run({"dagster/partition": str(today)})
         assert asked(service, "reputation/direct")[1:] == [(str(today), str(today))]
-        assert {last for _, last in asked(service, "socialmedia/calendar")} == {str(today + 90 * DAY), str(today)}
+        assert {last for _, last in asked(service, "socialmedia/calendar")} == {
+            str(today + 90 * DAY),
+            str(today),
+        }
 
 
 def test_a_persons_partitions_are_chosen_days_and_the_schedules_are_not() -> None:
-    range_ = {"dagster/asset_partition_range_start": "2026-03-05", "dagster/asset_partition_range_end": "2026-03-06"}
+    range_ = {
+        "dagster/asset_partition_range_start": "2026-03-05",
+        "dagster/asset_partition_range_end": "2026-03-06",
+    }
     chosen = chosen_days(range_)
     assert chosen is not None
     assert (str(chosen.first), str(chosen.last)) == ("2026-03-05", "2026-03-06")

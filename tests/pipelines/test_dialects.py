@@ -1,4 +1,5 @@
-"""Whatever way the service answers in, two nights bring the same: every dialect of the sandbox against the one that is specified."""
+"""Whatever way the service answers in, two nights bring the same: every dialect of the sandbox against the
+one that is specified."""
 
 from __future__ import annotations
 
@@ -21,20 +22,37 @@ from tests.pipelines.test_probe import dialects
 
 pytestmark = pytest.mark.attack
 
-#: What a switch is meant to change: columns that hold what came as it came, or what the service shows less of.
+#: What a switch is meant to change: columns that hold what came as it came, or what the service shows less
+#: of.
 MEANT: dict[str, tuple[str, ...]] = {
     "contact-fields": ("contacts.custom_fields",),
     "show-timezone": ("business.timezone",),
-    **dict.fromkeys(("dates", "nothing", "detail-values"), ("timeline_events.details", "timeline_automations.details")),
+    **dict.fromkeys(
+        ("dates", "nothing", "detail-values"), ("timeline_events.details", "timeline_automations.details")
+    ),
     "sent-key": ("timeline_events.key", "timeline_events.event_key"),
     "channels": ("social_profiles.",),
     "clickers": ("campaign_clickers.", "campaign_links.click"),
-    "over-100-percent": tuple(f"campaign_stats.{name}_percent" for name in ("opened", "unopened", "bounced", "unsubscribed")),
+    "over-100-percent": tuple(
+        f"campaign_stats.{name}_percent" for name in ("opened", "unopened", "bounced", "unsubscribed")
+    ),
     "action-deleted": ("goals.action", "goals.extra"),
     "goal-decimals": ("goals.value",),
-    "reputation": ("direct_reviews.", "online_review", "sentiment_", "review_stats.", "social_media_stats.", "feedback_views."),
+    "reputation": (
+        "direct_reviews.",
+        "online_review",
+        "sentiment_",
+        "review_stats.",
+        "social_media_stats.",
+        "feedback_views.",
+    ),
     "email-field": ("contacts.custom_fields", "list_fields."),
-    "campaign-groups": ("campaigns.name", "campaigns.sent_at", "campaigns.delivered_count", "campaigns.failed_count"),
+    "campaign-groups": (
+        "campaigns.name",
+        "campaigns.sent_at",
+        "campaigns.delivered_count",
+        "campaigns.failed_count",
+    ),
     "rating": ("online_reviews.rating_raw", "online_reviews.rating", "online_reviews.review_key"),
     "business-names": ("business.service_name", "business.extra"),
     "coupon-missing": ("coupons.",),
@@ -69,14 +87,22 @@ def live(switches: dict[str, str], home: Path) -> Nights:
                 reader.note_run(night, "nightly_sync")
                 lines = [line for problems in reader.problems().values() for line in problems]
                 lines += [line for line in reader.notices() if "clock shows" not in line]
-        refused = {entry["operation"] for entry in Sandbox(url).asked() if entry["outcome"] not in ("ok", "limited")}
+        refused = {
+            entry["operation"] for entry in Sandbox(url).asked() if entry["outcome"] not in ("ok", "limited")
+        }
     return Nights(dict(columns(home)), refused, lines)
 
 
 def columns(home: Path) -> Iterator[tuple[str, list[str]]]:
-    for table, column in query(home, "select table_name, column_name from duckdb_columns() where schema_name = 'source' and not internal"):
+    for table, column in query(
+        home,
+        "select table_name, column_name from duckdb_columns() where schema_name = 'source' and not internal",
+    ):
         if not column.startswith("_"):
-            yield f"{table}.{column}", sorted(str(value) for (value,) in query(home, f'select "{column}" from source.{table}'))
+            yield (
+                f"{table}.{column}",
+                sorted(str(value) for (value,) in query(home, f'select "{column}" from source.{table}')),
+            )
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +110,18 @@ def specified(tmp_path_factory: pytest.TempPathFactory) -> Nights:
     return live({}, tmp_path_factory.mktemp("specified") / "home")
 
 
-@pytest.mark.parametrize(("name", "switches"), dialects(), ids=lambda value: value if isinstance(value, str) else "")
-def test_two_nights_bring_what_the_specified_ones_bring(name: str, switches: dict[str, str], specified: Nights, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "switches"), dialects(), ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_two_nights_bring_what_the_specified_ones_bring(
+    name: str, switches: dict[str, str], specified: Nights, tmp_path: Path
+) -> None:
     nights = live(switches, tmp_path / "home")
     found = {column for column, values in nights.columns.items() if values != specified.columns[column]}
     meant = tuple(prefix for switch in switches for prefix in MEANT.get(switch, ()))
     assert {column for column in found if not column.startswith(meant)} == set(), "differ"
     refused = next((prefix for switch, prefix in REFUSED.items() if switch in switches.items()), "")
-    assert {operation for operation in nights.refused if not operation.startswith(refused or "nothing")} == set(), "refused"
+    assert {
+        operation for operation in nights.refused if not operation.startswith(refused or "nothing")
+    } == set(), "refused"
     assert bool(nights.lines) == bool(refused), nights.lines

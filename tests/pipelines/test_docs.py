@@ -57,10 +57,15 @@ def test_links_lead_to_files(page: str) -> None:
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
 
 
-@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md", "SECURITY.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/architecture.md", "docs/glossary.md", "CONTRIBUTING.md", "SECURITY.md"]
+)
 def test_files_that_a_page_names_exist(page: str) -> None:
     """Paths in backticks, from one of the packages on; `AREA`, `NAME` and `…` stand for names."""
-    named = re.findall(r"`((?:marketing_api|warehouse|assets|pipelines|docs|tests)/[\w./]+)`", (ROOT / page).read_text(encoding="utf-8"))
+    named = re.findall(
+        r"`((?:marketing_api|warehouse|assets|pipelines|docs|tests)/[\w./]+)`",
+        (ROOT / page).read_text(encoding="utf-8"),
+    )
     assert [path for path in named if not re.search("AREA|NAME", path) and not (ROOT / path).exists()] == []
 
 
@@ -84,6 +89,11 @@ def test_no_block_is_left_out(told: Callable[[str], Told], capsys: pytest.Captur
     commands = {line for block in found if block.language == "sh" for line in block.commands()}
     assert set(NOT_RUN) <= commands, "declared, and on no page"
     ran = sum(output is not None for _, output in outputs)
-    assert ran == len(outputs) - sum(block.language == "sh" and set(block.commands()) <= set(NOT_RUN) for block, _ in outputs)
+    assert ran == len(outputs) - sum(
+        block.language == "sh" and set(block.commands()) <= set(NOT_RUN) for block, _ in outputs
+    )
     with capsys.disabled():
-        print(f"\n{ran} of {len(outputs)} blocks run, {len(found) - len(outputs)} read or compared; not run: {', '.join(NOT_RUN)}")
+        print(
+            f"\n{ran} of {len(outputs)} blocks run, {len(found) - len(outputs)} read or compared; not run: "
+            f"{', '.join(NOT_RUN)}"
+        )

@@ -1,4 +1,5 @@
-"""Ten kinds of change in the service's answers, over real HTTP: each is listed once, none costs data, a rebuild lists the same."""
+"""Ten kinds of change in the service's answers, over real HTTP: each is listed once, none costs data, a
+rebuild lists the same."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ def entries(value: Any, *path: str) -> list[dict[str, Any]]:
     """The objects of a collection within `value`, whatever shape it has."""
     for name in path:
         value = value[name]
-    return [entry for entry in (value.values() if isinstance(value, dict) else value) if isinstance(entry, dict)]
+    return [
+        entry for entry in (value.values() if isinstance(value, dict) else value) if isinstance(entry, dict)
+    ]
 
 
 def _new_field(data: dict[str, Any]) -> None:
@@ -43,7 +46,9 @@ def _in_timelines(data: dict[str, Any]) -> None:
     for event in entries(data, "timeline", "data"):
         for detail in event.get("details") or ():
             detail["unit"] = 3
-    data["timeline"]["data"].append({"key": "fax-sent", "snippet": "A fax", "timestamp": 1415178000, "details": []})
+    data["timeline"]["data"].append(
+        {"key": "fax-sent", "snippet": "A fax", "timestamp": 1415178000, "details": []}
+    )
     data["timeline"]["count"] = data["timeline"]["total"] = len(data["timeline"]["data"])
     data["surveys"] = {"count": 1, "data": [{"id": 1}]}
 
@@ -100,7 +105,8 @@ EXPECTED = {
 }
 
 
-#: Columns that hold what was added, the hash of a listing's entry, and the column of which a value cannot be read any more.
+#: Columns that hold what was added, the hash of a listing's entry, and the column of which a value cannot be
+#: read any more.
 _TOUCHED = ("extra", "details", "_listing_hash", "track_count")
 
 
@@ -126,16 +132,24 @@ def changed() -> Iterator[Sandbox]:
 
 
 def listed(home: Path) -> list[tuple[Any, ...]]:
-    return query(home, "select table_name, change, field, before, after, sample from sync.schema_changes order by all")
+    return query(
+        home, "select table_name, change, field, before, after, sample from sync.schema_changes order by all"
+    )
 
 
 def lacking(before: Tables, after: Tables) -> dict[str, Counter[str]]:
     """Rows that were there before and are not any more, by table."""
-    return {name: lost for name, found in before.items() if (lost := Counter(map(str, found)) - Counter(map(str, after[name])))}
+    return {
+        name: lost
+        for name, found in before.items()
+        if (lost := Counter(map(str, found)) - Counter(map(str, after[name])))
+    }
 
 
 @pytest.mark.slow
-def test_each_kind_of_change_is_listed_once_and_costs_no_data(calm_night: Night, home: Path, changed: Sandbox, command: Command) -> None:
+def test_each_kind_of_change_is_listed_once_and_costs_no_data(
+    calm_night: Night, home: Path, changed: Sandbox, command: Command
+) -> None:
     shutil.copytree(calm_night.home, home)
     before = rows(home, "source", *WHEN, *_TOUCHED)
     first = command("sync", "--reads-only", "--all", sandbox=changed)
@@ -146,17 +160,34 @@ def test_each_kind_of_change_is_listed_once_and_costs_no_data(calm_night: Night,
     assert "schema changes" not in second.out
     assert listed(home) == sorted(EXPECTED, key=str)
     assert lacking(before, rows(home, "source", *WHEN, *_TOUCHED)) == {}
-    assert query(home, "select count(*) from source.social_links where track_count is null and short_url is not null") == [(1,)]
-    assert query(home, "select table_name, reason from sync.rejected_records") == [("social_links", "tracks: not a number")]
+    assert query(
+        home, "select count(*) from source.social_links where track_count is null and short_url is not null"
+    ) == [(1,)]
+    assert query(home, "select table_name, reason from sync.rejected_records") == [
+        ("social_links", "tracks: not a number")
+    ]
     assert (first.code, second.code) == (0, 0)
-    assert "note: social_links, account main: 1 rows of social_links were loaded without a value that could not be read" in second.out
+    assert (
+        "note: social_links, account main: 1 rows of social_links were loaded without a value that "
+        "could not be read" in second.out
+    )
 
-    assert query(home, "select count(distinct list_id), min(colour) from extra.lists") == [(5, "ann@example.com red")]
+    assert query(home, "select count(distinct list_id), min(colour) from extra.lists") == [
+        (5, "ann@example.com red")
+    ]
     shown = json.loads(command("status", "--json").out)["schema_changes"]
     assert {(each["table"], each["change"], each["field"]) for each in shown} == {row[:3] for row in EXPECTED}
     assert "colour" in command("status").out
-    every = query(home, "from sync.schema_changes order by all"), query(home, "from sync.known_shapes order by all")
+    every = (
+        query(home, "from sync.schema_changes order by all"),
+        query(home, "from sync.known_shapes order by all"),
+    )
     assert "ann@example.com" not in str(every)
     assert command("rebuild").code == 0
-    assert (query(home, "from sync.schema_changes order by all"), query(home, "from sync.known_shapes order by all")) == every
-    assert query(home, "select count(distinct list_id), min(colour) from extra.lists") == [(5, "ann@example.com red")]
+    assert (
+        query(home, "from sync.schema_changes order by all"),
+        query(home, "from sync.known_shapes order by all"),
+    ) == every
+    assert query(home, "select count(distinct list_id), min(colour) from extra.lists") == [
+        (5, "ann@example.com red")
+    ]

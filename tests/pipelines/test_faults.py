@@ -1,4 +1,5 @@
-"""A service that fails now and then costs retries, nothing else; one that fails for good costs the tables it stands for."""
+"""A service that fails now and then costs retries, nothing else; one that fails for good costs the tables it
+stands for."""
 
 from __future__ import annotations
 
@@ -48,24 +49,38 @@ def test_faults_cost_one_more_request_each_and_no_row(calm_night: Night, rough_n
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.slow
 def test_what_fails_for_good_costs_its_own_tables_and_is_reported(
-    command: Command, start_sandbox: StartSandbox, home: Path, calm_night: Night, monkeypatch: pytest.MonkeyPatch
+    command: Command,
+    start_sandbox: StartSandbox,
+    home: Path,
+    calm_night: Night,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """getlist is a detail: the lists themselves, and all that depends on them, must be there without it."""
     monkeypatch.setattr("marketing_api.retry.TRIES", 2)
     monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
-    service = start_sandbox("--fault-500-before", "1@emailmarketing/getlist,socialmedia/stats", "--fault-1002", "1@reputation/sentiment")
+    service = start_sandbox(
+        "--fault-500-before",
+        "1@emailmarketing/getlist,socialmedia/stats",
+        "--fault-1002",
+        "1@reputation/sentiment",
+    )
     chosen = ["lists", "contacts", "timelines", "sentiment", "social_links", "social_profiles"]
     ran = command("sync", "--only", *chosen, sandbox=service)
     assert ran.code == 1
     _, _, reported = ran.out.partition("not read\n")
-    reasons = dict(line.strip().split(", account main: ", 1) for line in reported.split("\n\n")[0].splitlines())
+    reasons = dict(
+        line.strip().split(", account main: ", 1) for line in reported.split("\n\n")[0].splitlines()
+    )
     assert reasons.keys() == {"lists", "social_links", "sentiment"}
     assert "HTTP 500" in reasons["lists"]
     assert "HTTP 500" in reasons["social_links"]
     assert "not available to this account" in reasons["sentiment"]
 
     tables = {table.name for name in chosen for table in SOURCE_ASSETS[name].tables}
-    calm, found = ({name: rows for name, rows in source(each).items() if name in tables} for each in (calm_night.home, home))
+    calm, found = (
+        {name: rows for name, rows in source(each).items() if name in tables}
+        for each in (calm_night.home, home)
+    )
     missing = {"list_fields", "social_links", "social_link_clicks", "sentiment_mentions", "sentiment_totals"}
     assert differing(calm, found) == missing | {"lists"}
     assert {name for name in tables if not found[name]} == missing
@@ -79,20 +94,28 @@ def test_what_fails_for_good_costs_its_own_tables_and_is_reported(
     assert service.count - asked < 130, "what was there was asked again"
 
 
-def test_a_second_try_asks_only_what_may_succeed_now(home: Path, service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some contacts are not there any more, which the service says for good; others it could not tell for the moment."""
+def test_a_second_try_asks_only_what_may_succeed_now(
+    home: Path, service: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some contacts are not there any more, which the service says for good; others it could not tell for the
+    moment."""
     monkeypatch.setattr("marketing_api.retry.TRIES", 1)
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
         connection.execute(
-            "insert into source.contacts by name select * replace (contact_id + 1000000000 as contact_id) from source.contacts limit 3"
+            "insert into source.contacts by name select * replace (contact_id + 1000000000 as contact_id) "
+            "from source.contacts limit 3"
         )
     service.control("faults", **{"500-before": "0.1@emailmarketing/getcontacttimeline"})
     timelines = SOURCE_ASSETS["timelines"]
     with open_reader(Settings(home, (Connection("main", service.url, Secret(KEY)),)), [timelines]) as reader:
         reader.begin()
         (first,) = reader.result(timelines)
-        passing = {failure.call.params["id"] for failure in first.failures if isinstance(failure.error, Transient)}
-        refused = {failure.call.params["id"] for failure in first.failures if isinstance(failure.error, Refused)}
+        passing = {
+            failure.call.params["id"] for failure in first.failures if isinstance(failure.error, Transient)
+        }
+        refused = {
+            failure.call.params["id"] for failure in first.failures if isinstance(failure.error, Refused)
+        }
         assert passing
         assert refused
 
@@ -101,7 +124,9 @@ def test_a_second_try_asks_only_what_may_succeed_now(home: Path, service: Sandbo
         reader.again(timelines)
         (second,) = reader.result(timelines)
         assert {entry["params"]["id"] for entry in service.asked(since)} == passing
-        assert refused <= {failure.call.params["id"] for failure in second.failures if isinstance(failure.error, Refused)}
+        assert refused <= {
+            failure.call.params["id"] for failure in second.failures if isinstance(failure.error, Refused)
+        }
         assert second.planned == second.fetched == first.planned
         assert not second.problems
 

@@ -1,4 +1,5 @@
-"""The first things that a new user types: the name alone, `init`, `doctor`; a key from a file, an address where nobody listens."""
+"""The first things that a new user types: the name alone, `init`, `doctor`; a key from a file, an address
+where nobody listens."""
 
 from __future__ import annotations
 
@@ -24,7 +25,11 @@ NOWHERE = {"MARKETING_API_URL": "http://127.0.0.1:9/1", "MARKETING_API_KEY": "k-
 def test_the_name_alone_shows_what_people_do(command: Command) -> None:
     ran = command()
     assert ran.code == 0
-    assert [name for name in ("init", "sync", "status", "ui", "push contacts") if f"marketing-sync {name} " not in ran.out] == []
+    assert [
+        name
+        for name in ("init", "sync", "status", "ui", "push contacts")
+        if f"marketing-sync {name} " not in ran.out
+    ] == []
 
 
 # -- init
@@ -34,8 +39,12 @@ def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
 
 
-def test_init_connects_an_account(command: Command, sandbox: Sandbox, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / ".env").write_text("MARKETING_TIMEZONE=Europe/Berlin\nMARKETING_API_KEY=old\nMARKETING_API_URL=http://127.0.0.1:9/1\n")
+def test_init_connects_an_account(
+    command: Command, sandbox: Sandbox, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / ".env").write_text(
+        "MARKETING_TIMEZONE=Europe/Berlin\nMARKETING_API_KEY=old\nMARKETING_API_URL=http://127.0.0.1:9/1\n"
+    )
     typed(monkeypatch, f"{KEY}\n")
     ran = command("init", "--url", sandbox.url)
     assert ran.code == 0, ran.text
@@ -44,7 +53,11 @@ def test_init_connects_an_account(command: Command, sandbox: Sandbox, folder: Pa
     assert KEY not in ran.text
     assert (folder / ".env").stat().st_mode & 0o777 == 0o600
     settings = load_settings(folder, {})
-    assert (settings.timezone, settings.accounts[0].url, settings.accounts[0].key) == ("Europe/Berlin", sandbox.url, Secret(KEY))
+    assert (settings.timezone, settings.accounts[0].url, settings.accounts[0].key) == (
+        "Europe/Berlin",
+        sandbox.url,
+        Secret(KEY),
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,7 +71,13 @@ def test_init_connects_an_account(command: Command, sandbox: Sandbox, folder: Pa
     ],
 )
 def test_init_writes_nothing_that_does_not_work(
-    command: Command, sandbox: Sandbox, folder: Path, monkeypatch: pytest.MonkeyPatch, url: str | None, key: str, said: str
+    command: Command,
+    sandbox: Sandbox,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    url: str | None,
+    key: str,
+    said: str,
 ) -> None:
     typed(monkeypatch, f"{key}\n")
     ran = command("init", *(["--url", url.format(sandbox=sandbox.url)] if url else []))
@@ -67,7 +86,9 @@ def test_init_writes_nothing_that_does_not_work(
     assert not (folder / ".env").exists()
 
 
-def test_init_leaves_accounts_toml_and_the_environment_alone(command: Command, sandbox: Sandbox, folder: Path) -> None:
+def test_init_leaves_accounts_toml_and_the_environment_alone(
+    command: Command, sandbox: Sandbox, folder: Path
+) -> None:
     assert "goes before .env" in command("init", "--url", sandbox.url, sandbox=sandbox).err
     (folder / "accounts.toml").write_text('[accounts.a]\nurl = "https://x/1"\nkey_env = "A_KEY"\n')
     ran = command("init", "--url", sandbox.url, A_KEY="k")
@@ -89,18 +110,24 @@ def test_a_key_with_odd_letters_is_read_as_it_was_typed(folder: Path) -> None:
 def test_a_key_may_stand_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("k-123456\n")
     (tmp_path / "accounts.toml").write_text('[accounts.a]\nurl = "https://h/1"\nkey_env = "A_KEY"\n')
-    assert load_settings(tmp_path, {"A_KEY_FILE": str(tmp_path / "key")}).accounts[0].key == Secret("k-123456")
+    assert load_settings(tmp_path, {"A_KEY_FILE": str(tmp_path / "key")}).accounts[0].key == Secret(
+        "k-123456"
+    )
     (tmp_path / "accounts.toml").unlink()
     given = {"MARKETING_API_URL": "https://h/1", "MARKETING_API_KEY_FILE": str(tmp_path / "key")}
     assert load_settings(tmp_path, given).accounts[0].key == Secret("k-123456")
 
 
-@pytest.mark.parametrize(("content", "said"), [(None, "No such file"), ("", "nothing"), ("k-1 k-2", "more than one word")])
+@pytest.mark.parametrize(
+    ("content", "said"), [(None, "No such file"), ("", "nothing"), ("k-1 k-2", "more than one word")]
+)
 def test_a_file_without_a_key_is_named_and_not_shown(tmp_path: Path, content: str | None, said: str) -> None:
     if content is not None:
         (tmp_path / "key").write_text(content)
     with pytest.raises(SettingsError, match=f"MARKETING_API_KEY_FILE: .*{said}") as caught:
-        load_settings(tmp_path, {"MARKETING_API_URL": "https://h/1", "MARKETING_API_KEY_FILE": str(tmp_path / "key")})
+        load_settings(
+            tmp_path, {"MARKETING_API_URL": "https://h/1", "MARKETING_API_KEY_FILE": str(tmp_path / "key")}
+        )
     assert "k-1" not in str(caught.value)
     with pytest.raises(SettingsError, match="both"):
         load_settings(tmp_path, {"MARKETING_API_KEY": "k", "MARKETING_API_KEY_FILE": str(tmp_path / "key")})
@@ -119,14 +146,18 @@ def test_a_closed_port_is_said_at_once(command: Command, words: list[str], code:
     assert time.monotonic() - began < 10  # two seconds on a machine with nothing else to do
 
 
-def test_a_sync_says_it_before_it_tries_again(command: Command, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sync_says_it_before_it_tries_again(
+    command: Command, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("marketing_api.client.FIRST_PAUSE", 0.01)
     monkeypatch.setattr("marketing_api.retry.LONGEST_PAUSE", 0.01)
     ran = command("sync", "--only", "lists", **NOWHERE)
     assert ran.code == 1
-    assert [(record.levelname, "no response yet" in record.message) for record in caplog.records if record.levelname != "INFO"] == [
-        ("WARNING", True)
-    ]
+    assert [
+        (record.levelname, "no response yet" in record.message)
+        for record in caplog.records
+        if record.levelname != "INFO"
+    ] == [("WARNING", True)]
 
 
 # -- doctor
@@ -154,7 +185,9 @@ def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path
 
 def test_doctor_names_moments_in_utc(home: Path, service: Sandbox) -> None:
     with connect(home / "warehouse.duckdb") as connection:
-        connection.execute("update sync.runs set started_at = timestamptz '2026-01-02 03:04:00+00', ended_at = null")
+        connection.execute(
+            "update sync.runs set started_at = timestamptz '2026-01-02 03:04:00+00', ended_at = null"
+        )
     began = start_cold(home, service, "doctor", TZ="America/New_York")
     assert "the run of 2026-01-02 03:04 UTC ended without a word" in began.communicate(timeout=60)[0]
 
@@ -165,7 +198,9 @@ def test_doctor_of_a_new_folder_is_content(command: Command, sandbox: Sandbox) -
     assert "nothing has been synced yet" in ran.out
 
 
-def test_doctor_names_a_home_that_cannot_be_written(command: Command, sandbox: Sandbox, tmp_path: Path) -> None:
+def test_doctor_names_a_home_that_cannot_be_written(
+    command: Command, sandbox: Sandbox, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("")
     ran = command("doctor", sandbox=sandbox, MARKETING_HOME=str(tmp_path / "file"))
     assert ran.code

@@ -1,4 +1,5 @@
-"""`marketing-sync forget` leaves nothing of a person in any byte of a home, and everybody else as they were."""
+"""`marketing-sync forget` leaves nothing of a person in any byte of a home, and everybody else as they
+were."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def filled(home: Path, nights: tuple[Night, Night]) -> Path:
 def values_of(home: Path, contacts: list[int]) -> set[str]:
     """What nobody else has: values of custom fields, texts of timelines and reviews."""
     theirs = f"list_contains({contacts}, contact_id)"
-    found = ask(home, f"select unnest(json_extract_string(custom_fields, '$.*')), {theirs} from source.contacts")
+    found = ask(
+        home, f"select unnest(json_extract_string(custom_fields, '$.*')), {theirs} from source.contacts"
+    )
     found += ask(home, f"select snippet, {theirs} from source.timeline_events")
     others = {text for text, is_theirs in found if not is_theirs}
     return {text for text, is_theirs in found if is_theirs and text and len(text) > 3 and text not in others}
@@ -56,7 +59,9 @@ def test_a_dry_run_says_what_would_go_and_changes_nothing(command: Command, fill
     assert found_in(filled, [address])
 
 
-def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_was_killed(command: Command, filled: Path) -> None:
+def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_was_killed(
+    command: Command, filled: Path
+) -> None:
     address, contacts = somebody(filled)
     tokens = [address, *values_of(filled, contacts)]
     assert len(tokens) >= 3
@@ -85,18 +90,26 @@ def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_w
     assert {name: len(forgotten[name]) for name in hashed} == {name: len(rebuilt[name]) for name in hashed}
 
 
-def test_they_are_deleted_at_the_service_first_when_that_is_asked_for(command: Command, filled: Path, start_sandbox: StartSandbox) -> None:
+def test_they_are_deleted_at_the_service_first_when_that_is_asked_for(
+    command: Command, filled: Path, start_sandbox: StartSandbox
+) -> None:
     address, contacts = somebody(filled)
     service = start_sandbox()
     ran = command("forget", address, "--apply", "--also-at-service", sandbox=service)
     assert ran.code == 0, ran.text
-    assert {int(each["params"]["id"]) for each in service.asked() if each["operation"] == "emailmarketing/deletecontact"} == set(contacts)
+    assert {
+        int(each["params"]["id"])
+        for each in service.asked()
+        if each["operation"] == "emailmarketing/deletecontact"
+    } == set(contacts)
     assert found_in(filled, [address, *values_of(filled, contacts)]) == []
     refused = command("forget", "somebody@example.com", "--also-at-service")
     assert (refused.code, "--apply" in refused.err) == (2, True)
 
 
-def test_what_is_published_is_made_anew_and_nothing_before_it_stays_to_go_back_to(command: Command, filled: Path) -> None:
+def test_what_is_published_is_made_anew_and_nothing_before_it_stays_to_go_back_to(
+    command: Command, filled: Path
+) -> None:
     address, contacts = somebody(filled)
     hashed = {"MARKETING_PERSONAL_DATA": "hash"}
     assert [command("publish", **hashed).code for _ in range(2)] == [0, 0]
@@ -119,10 +132,14 @@ def test_tables_on_the_way_to_the_marts_lose_them_too(command: Command, filled: 
     ran = command("forget", address, "--apply")
     assert ran.code == 0, ran.text
     assert found_in(filled, [address]) == []
-    assert ask(filled, "select contact_id < 0, goal_key from staging.int_goals_reached where goal_key = 'kept'") == [(True, "kept")]
+    assert ask(
+        filled, "select contact_id < 0, goal_key from staging.int_goals_reached where goal_key = 'kept'"
+    ) == [(True, "kept")]
 
 
-def test_a_copy_that_cannot_be_reached_is_told_and_tried_again(command: Command, filled: Path, tmp_path: Path) -> None:
+def test_a_copy_that_cannot_be_reached_is_told_and_tried_again(
+    command: Command, filled: Path, tmp_path: Path
+) -> None:
     address, _ = somebody(filled)
     backup = tmp_path / "backup"
     backup.write_text("a file, where a folder belongs")
@@ -171,21 +188,32 @@ def test_nobody_is_forgotten_while_somebody_works_in_the_home(command: Command, 
     assert not (filled / "forgetting.json").exists()
 
 
-def test_files_of_the_program_stay_as_they_are_whatever_words_people_have(command: Command, filled: Path, tmp_path: Path) -> None:
+def test_files_of_the_program_stay_as_they_are_whatever_words_people_have(
+    command: Command, filled: Path, tmp_path: Path
+) -> None:
     """A hobby called like a key of `version`, like a setting of Dagster's, like the folder of an export."""
     address, contacts = somebody(filled)
     words = '{"1": "Archive", "2": "Concurrency", "3": "Lighthouse"}'
     with duckdb.connect(str(filled / "warehouse.duckdb")) as connection:
-        connection.execute("update source.contacts set custom_fields = ? where list_contains(?, contact_id)", [words, contacts])
+        connection.execute(
+            "update source.contacts set custom_fields = ? where list_contains(?, contact_id)",
+            [words, contacts],
+        )
     export = tmp_path / "Lighthouse"
     assert command("publish", "--parquet", str(export)).code == 0
-    ours = [filled / name for name in ("version", "dagster/dagster.yaml", "exports.txt", ".machine") if (filled / name).exists()]
+    ours = [
+        filled / name
+        for name in ("version", "dagster/dagster.yaml", "exports.txt", ".machine")
+        if (filled / name).exists()
+    ]
     before = {path: path.read_bytes() for path in ours}
     assert command("forget", address, "--apply").code == 0
     assert {path: path.read_bytes() for path in ours} == before
     assert len(before) >= 3
     assert found_in(tmp_path, [address]) == []
-    assert ask(filled, "select count(*) from source.contacts where custom_fields::varchar like '%Lighthouse%'") == [(0,)]
+    assert ask(
+        filled, "select count(*) from source.contacts where custom_fields::varchar like '%Lighthouse%'"
+    ) == [(0,)]
     assert [command(line).code for line in ("status", "publish", "rebuild")] == [0, 0, 0]
 
 
@@ -199,7 +227,10 @@ def called(home: Path, contact: int, address: str) -> None:
 def test_whose_address_only_contains_theirs_is_somebody_else(command: Command, filled: Path) -> None:
     address, contacts = somebody(filled)
     others = ask(
-        filled, "select distinct contact_id from source.contacts where not list_contains(?, contact_id) order by 1 limit 3", contacts
+        filled,
+        "select distinct contact_id from source.contacts where not list_contains(?, contact_id) order "
+        "by 1 limit 3",
+        contacts,
     )
     for (contact,), form in zip(others, ("jo{}", "{}.example", "{}-x"), strict=True):
         called(filled, contact, form.format(address))
@@ -213,7 +244,10 @@ def test_whose_address_only_contains_theirs_is_somebody_else(command: Command, f
 
 @pytest.mark.parametrize(
     ("there", "typed"),
-    [("ΝΙΚΟΣ@παράδειγμα.example", "νικος@ΠΑΡΆΔΕΙΓΜΑ.example"), ("Ann.Tab@corner.example\t", "ann.tab@corner.example")],
+    [
+        ("ΝΙΚΟΣ@παράδειγμα.example", "νικος@ΠΑΡΆΔΕΙΓΜΑ.example"),
+        ("Ann.Tab@corner.example\t", "ann.tab@corner.example"),
+    ],
 )
 def test_whatever_the_spelling_it_is_them(command: Command, filled: Path, there: str, typed: str) -> None:
     _, contacts = somebody(filled)
@@ -223,7 +257,9 @@ def test_whatever_the_spelling_it_is_them(command: Command, filled: Path, there:
     assert ran.code == 0, ran.text
     assert "source.contacts: " in ran.out
     assert found_in(filled, [there.strip(), typed]) == []
-    assert ask(filled, "select count(*) from source.timeline_events where contact_id = ?", contacts[0]) == [(0,)]
+    assert ask(filled, "select count(*) from source.timeline_events where contact_id = ?", contacts[0]) == [
+        (0,)
+    ]
 
 
 def test_a_signal_ends_it_with_130_and_it_goes_on(command: Command, filled: Path) -> None:
@@ -255,11 +291,14 @@ def test_what_is_found_in_a_file_of_somebody_else_is_told_and_it_ends(command: C
     assert "notes.txt: 1 still found" in ran.out
     assert address in (filled / "notes.txt").read_text()
     assert not (filled / "forgetting.json").exists()
-    assert ask(filled, "select outcome like 'still found%' from sync.erasures where place = 'notes.txt'") == [(True,)]
+    assert ask(filled, "select outcome like 'still found%' from sync.erasures where place = 'notes.txt'") == [
+        (True,)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("words", "text"), [((), "say who"), (("ann",), "not an e-mail address"), (("--from", "none.txt"), "cannot be read")]
+    ("words", "text"),
+    [((), "say who"), (("ann",), "not an e-mail address"), (("--from", "none.txt"), "cannot be read")],
 )
 def test_wrong_use_is_said(command: Command, home: Path, words: tuple[str, ...], text: str) -> None:
     ran = command("forget", *words)

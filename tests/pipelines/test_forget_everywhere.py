@@ -1,5 +1,6 @@
-"""People planted in every place by what puts them there: after `forget` nothing of ours has their address, number or id, nor a row of
-theirs a word of theirs, and everybody else is as before, also when it was killed."""
+"""People planted in every place by what puts them there: after `forget` nothing of ours has their address,
+number or id, nor a row of theirs a word of theirs, and everybody else is as before, also when it was
+killed."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ NUMBERS = range(PEOPLE)
 PLACES = {"MARKETING_LAKE_URL": "lake", "MARKETING_BACKUP_URL": "backup"}
 
 
-#: Ordinary words that some of them have in their fields: keys of `version`, of Dagster's settings, of folders.
+#: Ordinary words that some of them have in their fields: keys of `version`, of Dagster's settings, of
+#: folders.
 ORDINARY = ("Archive", "Concurrency", "Lighthouse", "warehouse", "history", "main")
 
 
@@ -52,7 +54,12 @@ def words(number: int) -> dict[str, str]:
 
 #: What may stand nowhere, and what may stand in no row of theirs.
 TOKENS = [token for number in NUMBERS for token in (address(number), words(number)["phone"])]
-WORDS = [words(number)[name] for number in NUMBERS for name in ("first", "last", "note") if words(number)[name] not in ORDINARY]
+WORDS = [
+    words(number)[name]
+    for number in NUMBERS
+    for name in ("first", "last", "note")
+    if words(number)[name] not in ORDINARY
+]
 #: Whose addresses contain theirs.
 OTHERS = [form.format(address(number)) for number in NUMBERS[:4] for form in ("jo{}", "{}.example")]
 
@@ -86,26 +93,53 @@ def plant(place: Path, night: Path) -> None:
 
         lists = [name for (name,) in query(home, "select name from source.lists order by list_id limit 1")]
         fields = dict(
-            query(home, f"select label, field_id from source.list_fields join source.lists using (list_id) where name = '{lists[0]}'")
+            query(
+                home,
+                "select label, field_id from source.list_fields join source.lists using (list_id) where "
+                f"name = '{lists[0]}'",
+            )
         )
-        first, last, phone = (next(label for label in fields if word in label.lower()) for word in ("first", "last", "phone"))
-        people = [f'{address(n)},{lists[0]},{w["first"]},"{w["last"]}",{w["phone"]}' for n in NUMBERS for w in [words(n)]]
+        first, last, phone = (
+            next(label for label in fields if word in label.lower()) for word in ("first", "last", "phone")
+        )
+        people = [
+            f'{address(n)},{lists[0]},{w["first"]},"{w["last"]}",{w["phone"]}'
+            for n in NUMBERS
+            for w in [words(n)]
+        ]
         wrong = [f"{words(n)['bad']},{lists[0]},{words(n)['first']},x,{words(n)['phone']}" for n in NUMBERS]
         others = [
-            f"{each},{lists[0]},Bob,Other,+1999{n:07}" for n, each in enumerate([*OTHERS, *(f"bob{n}@other.example" for n in range(3))])
+            f"{each},{lists[0]},Bob,Other,+1999{n:07}"
+            for n, each in enumerate([*OTHERS, *(f"bob{n}@other.example" for n in range(3))])
         ]
-        written = write(folder, "people.csv", f"email,list,{first},{last},{phone}", *people, *wrong, *others, ",x,Bob,y,z")
+        written = write(
+            folder, "people.csv", f"email,list,{first},{last},{phone}", *people, *wrong, *others, ",x,Bob,y,z"
+        )
         command("push", "contacts", "--from", written, "--reject-limit", "90%", "--apply", code=1)
-        command("push", "contacts", "--from", written, "--reject-limit", "90%", code=0)  # a dry run leaves what it would reject
+        command(
+            "push", "contacts", "--from", written, "--reject-limit", "90%", code=0
+        )  # a dry run leaves what it would reject
         noted = [f"{address(n)},2026-01-0{n % 9 + 1} 10:00,{words(n)['note']}" for n in NUMBERS] + [
             "bob0@other.example,2026-01-01 10:00,hello"
         ]
-        command("push", "activities", "--from", write(folder, "noted.csv", "email,datetime,description", *noted), "--apply")
+        command(
+            "push",
+            "activities",
+            "--from",
+            write(folder, "noted.csv", "email,datetime,description", *noted),
+            "--apply",
+        )
         command("sync", "--reads-only", "--only", "lists", "contacts", "timelines", "coupons")
         white_space(home)
         command("publish", "--parquet", str(place / "Lighthouse"))
         command("publish", "--parquet", str(place / "Lighthouse"))
-        command("push", "tags", "--from", write(folder, "tags.csv", "email,tag", *(f"{address(n)},vip" for n in NUMBERS)), "--apply")
+        command(
+            "push",
+            "tags",
+            "--from",
+            write(folder, "tags.csv", "email,tag", *(f"{address(n)},vip" for n in NUMBERS)),
+            "--apply",
+        )
         command("backup")
     shutil.rmtree(folder)
     leave_behind(home)
@@ -116,7 +150,9 @@ def white_space(home: Path) -> None:
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
         for n in NUMBERS[3::7]:
             for table in ("source.contacts", "source.coupons", "sync.contact_coverage"):
-                connection.execute(f"update {table} set email = ? where email = ?", [f" {address(n).upper()}\t", address(n)])
+                connection.execute(
+                    f"update {table} set email = ? where email = ?", [f" {address(n).upper()}\t", address(n)]
+                )
 
 
 def write(folder: Path, name: str, *lines: str) -> str:
@@ -127,14 +163,19 @@ def write(folder: Path, name: str, *lines: str) -> str:
 
 def leave_behind(home: Path) -> None:
     """What killed and failed runs leave, and what was set aside."""
-    text = "\n".join(f'{{"email": "{address(n)}", "9100": "{words(n)["first"]}", "{words(n)["phone"]}": 1}}' for n in NUMBERS)
+    text = "\n".join(
+        f'{{"email": "{address(n)}", "9100": "{words(n)["first"]}", "{words(n)["phone"]}": 1}}'
+        for n in NUMBERS
+    )
     spool = home / "tmp" / "spool" / "20260101T000000000000Z-00000000"
     spool.mkdir(parents=True)
     (spool / "body").write_text(text)
     with next((home / "logs").glob("*-sync-*.log")).open("a", encoding="utf-8") as log:
         log.write(f"ValueError: {text}\n{words(0)['last']!r} %40\n")
     shutil.copy(home / "warehouse.duckdb", home / "warehouse.duckdb.damaged-20260101T000000000000Z-00000000")
-    (home / "outbox.sqlite.damaged-20260101T000000000000Z-00000000").write_bytes(b"SQLite format 3\0" + text.encode())
+    (home / "outbox.sqlite.damaged-20260101T000000000000Z-00000000").write_bytes(
+        b"SQLite format 3\0" + text.encode()
+    )
     (home / "archive" / "loads.jsonl.damaged-20260101T000000000000Z-00000000").write_text(text)
     (home / "published" / "marketing.duckdb.damaged-1").write_bytes(b"\0" * 8 + b"DUCK" + text.encode())
 
@@ -169,17 +210,31 @@ def test_they_are_everywhere_before(planted: Path) -> None:
     places = {"/".join(name.split("/")[:2]) for name, _ in found_in(planted, TOKENS)}
     assert len(contacts_of(planted / "home")) == PEOPLE
     assert len(earlier(planted / "home")) >= 2
-    wanted = ("archive", "published", "dagster", "logs", "pushes", "tmp", "outbox.sqlite", "outbox.copy.sqlite", "warehouse.duckdb")
+    wanted = (
+        "archive",
+        "published",
+        "dagster",
+        "logs",
+        "pushes",
+        "tmp",
+        "outbox.sqlite",
+        "outbox.copy.sqlite",
+        "warehouse.duckdb",
+    )
     assert {f"home/{name}" for name in wanted} | {"lake/shards", "backup/main"} <= places
     assert any(name.startswith(".Lighthouse-") for name, _ in found_in(planted, [address(0)]))
-    assert {"home/logs", "home/outbox.sqlite"} <= {"/".join(name.split("/")[:2]) for name, _ in found_in(planted, WORDS)}
+    assert {"home/logs", "home/outbox.sqlite"} <= {
+        "/".join(name.split("/")[:2]) for name, _ in found_in(planted, WORDS)
+    }
 
 
 def others_of(home: Path, contacts: list[int]) -> dict[str, list[str]]:
     return rows_of_others(home, list(map(address, NUMBERS)), contacts)
 
 
-def test_nothing_of_them_is_left_and_others_are_as_before(command: Command, planted: Path, addresses: str) -> None:
+def test_nothing_of_them_is_left_and_others_are_as_before(
+    command: Command, planted: Path, addresses: str
+) -> None:
     home = planted / "home"
     before, ours = others_of(home, contacts_of(home)), own_files(home)
     ran = command("forget", "--from", addresses, "--apply", MARKETING_HOME=str(home), **settings_of(planted))
@@ -199,11 +254,22 @@ def check(place: Path, before: dict[str, list[str]], ours: dict[str, bytes]) -> 
     home = place / "home"
     assert found_in(place, TOKENS) == []
     after = others_of(home, [])
-    assert {name: set(rows) - set(after[name]) for name, rows in before.items() if set(rows) - set(after[name])} == {}
-    assert {"/".join(name.split("/")[:2]) for name, _ in found_in(place, WORDS)} <= {"home/logs", "home/dagster"}
+    assert {
+        name: set(rows) - set(after[name]) for name, rows in before.items() if set(rows) - set(after[name])
+    } == {}
+    assert {"/".join(name.split("/")[:2]) for name, _ in found_in(place, WORDS)} <= {
+        "home/logs",
+        "home/dagster",
+    }
     assert own_files(home) == ours
     assert not (home / "forgetting.json").exists()
-    for line in (("status",), ("publish",), ("person", OTHERS[0], "--to", str(place / "told")), ("rebuild",), ("backup",)):
+    for line in (
+        ("status",),
+        ("publish",),
+        ("person", OTHERS[0], "--to", str(place / "told")),
+        ("rebuild",),
+        ("backup",),
+    ):
         ran = running.run(home, None, *line, **settings_of(place))
         assert ran.code == 0, ran.text
 

@@ -1,4 +1,5 @@
-"""What is late and what is not, by the clock: nothing due is current, and a pipeline that stands still is seen by everybody."""
+"""What is late and what is not, by the clock: nothing due is current, and a pipeline that stands still is
+seen by everybody."""
 
 from __future__ import annotations
 
@@ -44,8 +45,12 @@ def pass_time(path: Path, hours: float) -> None:
 
 
 @pytest.mark.slow
-def test_a_table_that_a_run_left_half_read_is_not_complete(service: Sandbox, command: Command, home: Path) -> None:
-    cut = command("sync", "--only", "social_posts", "social_post_details", "--max-requests", "20", sandbox=service)
+def test_a_table_that_a_run_left_half_read_is_not_complete(
+    service: Sandbox, command: Command, home: Path
+) -> None:
+    cut = command(
+        "sync", "--only", "social_posts", "social_post_details", "--max-requests", "20", sandbox=service
+    )
     assert cut.code == 1, cut.text
     line = next(line for line in command("status").out.splitlines() if " social_post_details " in line)
     assert line.split()[-1] == "no", line
@@ -56,7 +61,9 @@ def test_a_table_that_a_run_left_half_read_is_not_complete(service: Sandbox, com
 
 @pytest.mark.usefixtures("unrecorded")
 @pytest.mark.slow
-def test_what_had_nothing_due_is_current_and_what_stands_still_is_late(service: Sandbox, command: Command, home: Path) -> None:
+def test_what_had_nothing_due_is_current_and_what_stands_still_is_late(
+    service: Sandbox, command: Command, home: Path
+) -> None:
     warehouse = home / "warehouse.duckdb"
     assert command("sync", "--reads-only", sandbox=service).code == 0
     assert "nothing was read since" not in command("status").out
@@ -65,13 +72,20 @@ def test_what_had_nothing_due_is_current_and_what_stands_still_is_late(service: 
     late = command("sync", "--reads-only", sandbox=service)
     assert late.code == 0, late.text
     assert service.asked()[-1]["operation"] != "socialmedia/getpost", "nothing of it was due"
-    unread = ask(warehouse, "select distinct table_name from sync.coverage where due_at <= now() and not contains(scope, '..')")
+    unread = ask(
+        warehouse,
+        "select distinct table_name from sync.coverage where due_at <= now() and not contains(scope, '..')",
+    )
     assert unread == [], "a table with nothing due is current"
-    assert ask(warehouse, "select count(*) from source.social_post_details where _deleted_at is not null") == [(0,)]
+    assert ask(
+        warehouse, "select count(*) from source.social_post_details where _deleted_at is not null"
+    ) == [(0,)]
 
     shown = {table["table"]: table["rows"] for table in json.loads(command("status", "--json").out)["tables"]}
     for name, rows in shown.items():  # two nights of ranges of days overlap
-        assert ask(warehouse, f"select count(*) from source.{name} where {TABLES[name].is_there}") == [(rows,)], name
+        assert ask(warehouse, f"select count(*) from source.{name} where {TABLES[name].is_there}") == [
+            (rows,)
+        ], name
 
     pass_time(warehouse, FRESH_FOR.total_seconds() / 3600 + 1)
     said = command("status").out
@@ -86,7 +100,14 @@ def test_status_and_the_mart_call_the_same_late(tmp_path: Path, minutes: int) ->
     moment = now - GRACE - dt.timedelta(minutes=minutes)
     with connect(path) as connection:
         ensure_schema(connection, TABLES.values())
-        row = {"account": "a", "table_name": "lists", "scope": "all", "as_of": moment, "due_at": moment, "is_complete": True}
+        row = {
+            "account": "a",
+            "table_name": "lists",
+            "scope": "all",
+            "as_of": moment,
+            "due_at": moment,
+            "is_complete": True,
+        }
         connection.execute("insert into sync.coverage by name select unnest($row)", {"row": row})
     build(path, select=selected("+data_freshness"))
     is_late = minutes > 0
@@ -95,7 +116,9 @@ def test_status_and_the_mart_call_the_same_late(tmp_path: Path, minutes: int) ->
 
 
 @pytest.mark.slow
-def test_what_is_dated_in_the_future_is_said_and_hides_no_standstill(service: Sandbox, command: Command, home: Path) -> None:
+def test_what_is_dated_in_the_future_is_said_and_hides_no_standstill(
+    service: Sandbox, command: Command, home: Path
+) -> None:
     assert command("sync", "--reads-only", "--only", "lists", "users", sandbox=service).code == 0
     pass_time(home / "warehouse.duckdb", 48)
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:

@@ -1,4 +1,5 @@
-"""A service that answers half: over HTTP and through `sync`, no row goes, it is said, and the next good answer heals everything."""
+"""A service that answers half: over HTTP and through `sync`, no row goes, it is said, and the next good
+answer heals everything."""
 
 from __future__ import annotations
 
@@ -18,7 +19,16 @@ from tests.pipelines.conftest import STANDING, Command
 from tests.pipelines.sandboxes import Sandbox
 
 TABLES = ("direct_reviews", "review_stats", "social_media_stats", "campaign_clickers", "goals")
-ONLY = ("sync", "--only", "direct_reviews", "reputation_stats", "campaigns", "campaign_stats", "webhooks", "goals")
+ONLY = (
+    "sync",
+    "--only",
+    "direct_reviews",
+    "reputation_stats",
+    "campaigns",
+    "campaign_stats",
+    "webhooks",
+    "goals",
+)
 #: What becomes of the `data` of an operation.
 Halving = dict[str, Callable[[dict[str, Any]], object]]
 
@@ -69,7 +79,12 @@ def between() -> Iterator[Between]:
 
 def live(home: Path) -> dict[str, int]:
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
-        counts = {name: connection.execute(f"select count(*) from source.{name} where _deleted_at is null").fetchone() for name in TABLES}
+        counts = {
+            name: connection.execute(
+                f"select count(*) from source.{name} where _deleted_at is null"
+            ).fetchone()
+            for name in TABLES
+        }
     return {name: count[0] for name, count in counts.items() if count is not None}
 
 
@@ -87,12 +102,17 @@ def empty(data: dict[str, Any]) -> None:
 def a_day_passes(home: Path) -> None:
     """The statistics of campaigns are asked for once a day."""
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
-        connection.execute("update source.campaign_stats set observed_on = observed_on - 2, _changed_at = _changed_at - interval 2 day")
+        connection.execute(
+            "update source.campaign_stats set observed_on = observed_on - 2, _changed_at = _changed_at - "
+            "interval 2 day"
+        )
 
 
 @pytest.mark.usefixtures("unrecorded")
 @pytest.mark.slow
-def test_half_answers_take_no_row_and_are_said_until_a_whole_one_comes(command: Command, between: Between, home: Path) -> None:
+def test_half_answers_take_no_row_and_are_said_until_a_whole_one_comes(
+    command: Command, between: Between, home: Path
+) -> None:
     service = Sandbox(between.url)
     assert command(*ONLY, sandbox=service).code == 0
     before = live(home)

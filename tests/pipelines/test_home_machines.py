@@ -76,7 +76,9 @@ def test_a_home_that_another_machine_used_is_taken_over(note: Path, home: Path) 
 
 
 @pytest.mark.slow
-def test_a_machine_that_ended_a_moment_ago_is_waited_for(note: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_ended_a_moment_ago_is_waited_for(
+    note: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(machines, "_ABANDONED_S", 1.5)
     prepare_home(home)
     assert note.read_text() != OTHER
@@ -90,13 +92,18 @@ def test_processes_of_one_machine_share_a_home(home: Path, monkeypatch: pytest.M
     assert time.monotonic() - before < 1
 
 
-def test_a_clock_that_differs_from_the_storages_changes_nothing(note: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what stands in the storage is compared: the note is fresh there, whatever this machine's clock says."""
+def test_a_clock_that_differs_from_the_storages_changes_nothing(
+    note: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what stands in the storage is compared: the note is fresh there, whatever this machine's clock
+    says."""
     monkeypatch.setattr(time, "time", lambda: 0.0)
     assert machines._age(note) < 5
 
 
-def test_processes_that_begin_at_once_do_not_take_each_other_for_another_machine(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_begin_at_once_do_not_take_each_other_for_another_machine(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A note that is being written reads as half of it for a moment, unless it is put there in one step."""
     home.mkdir()
     seen: set[str] = set()
@@ -119,7 +126,9 @@ def test_processes_that_begin_at_once_do_not_take_each_other_for_another_machine
     assert len(seen - {""}) == 1
 
 
-def test_the_thread_that_keeps_the_note_leaves_nothing_to_be_reported_at_the_end(home: Path, sandbox: Sandbox) -> None:
+def test_the_thread_that_keeps_the_note_leaves_nothing_to_be_reported_at_the_end(
+    home: Path, sandbox: Sandbox
+) -> None:
     """DuckDB's bindings list on the terminal what is left of them then."""
     prepare_home(home)
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:

@@ -45,25 +45,49 @@ _OWNERS = st.builds(
 
 
 @given(_OWNERS, _OWNERS)
-def test_another_id_is_another_business_and_the_same_one_at_its_host_never_is(known: Owner, told: Owner) -> None:
+def test_another_id_is_another_business_and_the_same_one_at_its_host_never_is(
+    known: Owner, told: Owner
+) -> None:
     assert is_same(known, known)
     if None not in (known.business_id, told.business_id):
         assert known.business_id == told.business_id or not is_same(known, told)
         if known.business_id == told.business_id and known.host == told.host:
             assert is_same(known, told), "the service renames businesses"
-    elif known.is_told and (known.business_name != told.business_name or known.service_name not in (None, told.service_name)):
+    elif known.is_told and (
+        known.business_name != told.business_name or known.service_name not in (None, told.service_name)
+    ):
         assert not is_same(known, told)
 
 
 @pytest.mark.parametrize(
     ("known", "told", "is_ours"),
     [
-        (Owner(1, "Harbor Coffee", "harbor", "api.example.com"), Owner(1, "Harbor Tea", "harbor", "api.example.com"), True),
-        (Owner(1, "Harbor Coffee", "harbor", "api.example.com"), Owner(1, "Harbor Coffee", "harbor", "api.example.org"), True),
-        (Owner(1, "Harbor Coffee", "harbor", "api.example.com"), Owner(1, "Olive Grove", "olive", "api.example.org"), False),
-        (Owner(None, "Harbor Coffee", "harbor", "api.example.com"), Owner(None, "Harbor Coffee", "harbor", "api.example.org"), False),
+        (
+            Owner(1, "Harbor Coffee", "harbor", "api.example.com"),
+            Owner(1, "Harbor Tea", "harbor", "api.example.com"),
+            True,
+        ),
+        (
+            Owner(1, "Harbor Coffee", "harbor", "api.example.com"),
+            Owner(1, "Harbor Coffee", "harbor", "api.example.org"),
+            True,
+        ),
+        (
+            Owner(1, "Harbor Coffee", "harbor", "api.example.com"),
+            Owner(1, "Olive Grove", "olive", "api.example.org"),
+            False,
+        ),
+        (
+            Owner(None, "Harbor Coffee", "harbor", "api.example.com"),
+            Owner(None, "Harbor Coffee", "harbor", "api.example.org"),
+            False,
+        ),
         (Owner(1, "Harbor Coffee", "harbor"), Owner(1, "Harbor Tea", "harbor", "api.example.com"), True),
-        (Owner(1, "Harbor Coffee", "harbor", "api.example.com"), Owner(None, "Harbor Coffee", "harbor", "api.example.com"), True),
+        (
+            Owner(1, "Harbor Coffee", "harbor", "api.example.com"),
+            Owner(None, "Harbor Coffee", "harbor", "api.example.com"),
+            True,
+        ),
         (Owner(1, "Harbor Coffee", "harbor", "api.example.com"), Owner(host="api.example.com"), False),
         (Owner(), Owner(1, "Harbor Coffee", "harbor", "api.example.com"), True),
         (Owner(None, "Harbor Coffee"), Owner(None, "Harbor Coffee", "harbor"), True),
@@ -88,7 +112,11 @@ def test_which_business_is_the_same(known: Owner, told: Owner, is_ours: bool) ->
 
 READ = ("sync", "--reads-only", "--only", "business", "lists", "contacts")
 _READS = {"app/me", "emailmarketing/getlists", "emailmarketing/getlist", "emailmarketing/getcontacts"}
-PEOPLE = "select contact_id, any_value(list_id) as list_id from source.contacts where _deleted_at is null group by 1 order by 1 limit 2"
+PEOPLE = (
+    "select contact_id, any_value(list_id) as list_id from source.contacts where _deleted_at "
+    "is null group "
+    "by 1 order by 1 limit 2"
+)
 DELETIONS = ("push", "deletions", "--sql", PEOPLE)
 TAGS = ("push", "tags", "--sql", f"select contact_id, 'vip' as tag from ({PEOPLE})")
 
@@ -123,10 +151,15 @@ def independent(seed: int) -> Iterator[Service]:
         yield Service(server.url, made.key, lambda: [entry.operation for entry in server.log.entries])
 
 
-_IN_ATTACKS = [pytest.param(pair, marks=pytest.mark.attack) for pair in ((sandbox, sandbox), (independent, independent))]
+_IN_ATTACKS = [
+    pytest.param(pair, marks=pytest.mark.attack) for pair in ((sandbox, sandbox), (independent, independent))
+]
 
 
-@pytest.fixture(params=[*_IN_ATTACKS, (sandbox, independent)], ids=lambda two: "-".join(service.__name__ for service in two))
+@pytest.fixture(
+    params=[*_IN_ATTACKS, (sandbox, independent)],
+    ids=lambda two: "-".join(service.__name__ for service in two),
+)
 def services(request: pytest.FixtureRequest, unrecorded: None) -> Iterator[tuple[Service, Service]]:
     """The business of the home, and another one."""
     ours, theirs = request.param
@@ -150,7 +183,10 @@ class Held:
     def unchanged(self) -> tuple[int, int]:
         """Rows that differ, and writes that were sent since."""
         after = rows(self.home, "source")
-        changed = sum(len(set(map(str, self.before[name])) ^ set(map(str, after[name]))) for name in differing(self.before, after))
+        changed = sum(
+            len(set(map(str, self.before[name])) ^ set(map(str, after[name])))
+            for name in differing(self.before, after)
+        )
         return changed, sum(each.writes for each in self.services) - self.writes
 
 
@@ -189,7 +225,11 @@ def test_a_home_takes_nothing_of_another_business(
     held, asked = Held.now(home, ours, theirs), len(theirs.asked())
     refused(command, held, theirs.settings, name, "--accept-business main")
     assert set(theirs.asked()[asked:]) == {"app/me"}
-    assert query(home, "select count(*) from sync.requests where account = 'main' and outcome = 'ok' and operation = 'app/me'") == [(1,)]
+    assert query(
+        home,
+        "select count(*) from sync.requests where account = 'main' and outcome = 'ok' and "
+        "operation = 'app/me'",
+    ) == [(1,)]
     assert command("push", "cancel").code == 0
     assert command(*READ, **ours.settings).code == 0, "its own key is as good as before"
     assert command(*TAGS, "--apply", **ours.settings).code == 0
@@ -214,7 +254,9 @@ def test_a_live_home_without_its_key_takes_nothing_of_the_sandbox(
 
 
 @pytest.mark.slow
-def test_a_home_of_the_sandbox_takes_nothing_of_a_live_account(command: Command, home: Path, unrecorded: None) -> None:
+def test_a_home_of_the_sandbox_takes_nothing_of_a_live_account(
+    command: Command, home: Path, unrecorded: None
+) -> None:
     without = {"MARKETING_SANDBOX_CONTACTS": "100"}
     assert command(*READ, **without).code == 0
     with independent(1) as live:
@@ -231,12 +273,16 @@ def test_one_foreign_account_does_not_keep_the_others_from_being_loaded(
 ) -> None:
     keys = {"north": folder / "north.key", "south": folder / "south.key"}
     with sandbox(1) as one, sandbox(2) as other:
-        text = "[accounts.north]\nurl = '{}'\nkey_file = '{}'\n[accounts.south]\nurl = '{}'\nkey_file = '{}'\n"
+        text = (
+            "[accounts.north]\nurl = '{}'\nkey_file = '{}'\n[accounts.south]\nurl = '{}'\nkey_file = '{}'\n"
+        )
         for path in keys.values():
             path.write_text(KEY)
 
         def name(north: Service, south: Service) -> None:
-            (folder / "accounts.toml").write_text(text.format(north.url, keys["north"], south.url, keys["south"]))
+            (folder / "accounts.toml").write_text(
+                text.format(north.url, keys["north"], south.url, keys["south"])
+            )
 
         name(one, other)
         assert command(*READ).code == 0
@@ -254,12 +300,17 @@ def test_one_foreign_account_does_not_keep_the_others_from_being_loaded(
         assert partly.code == 2, partly.text
         changed, _ = held.unchanged()
         assert changed > 0, "the account that is known was read"
-        after = {name: {str(row) for row in table if "south" in row} for name, table in rows(home, "source").items()}
+        after = {
+            name: {str(row) for row in table if "south" in row}
+            for name, table in rows(home, "source").items()
+        }
         before = {name: {str(row) for row in table if "south" in row} for name, table in held.before.items()}
         assert after == before
 
 
-def test_a_business_that_is_renamed_stays_the_same_and_its_new_name_is_noted(command: Command, home: Path, unrecorded: None) -> None:
+def test_a_business_that_is_renamed_stays_the_same_and_its_new_name_is_noted(
+    command: Command, home: Path, unrecorded: None
+) -> None:
     with sandbox(1) as service:
         assert command(*READ[:-2], **service.settings).code == 0
         before = (home / FILE).read_bytes()
@@ -271,7 +322,9 @@ def test_a_business_that_is_renamed_stays_the_same_and_its_new_name_is_noted(com
         assert (home / FILE).stat().st_mode & 0o777 == 0o600
 
 
-def test_a_change_is_confirmed_by_a_person_once_nothing_is_left_to_be_sent(command: Command, home: Path, unrecorded: None) -> None:
+def test_a_change_is_confirmed_by_a_person_once_nothing_is_left_to_be_sent(
+    command: Command, home: Path, unrecorded: None
+) -> None:
     accept = ("check", "--accept-business", "main")
     with sandbox(1) as one, sandbox(2) as other:
         assert command(*READ, **one.settings).code == 0
@@ -287,7 +340,9 @@ def test_a_change_is_confirmed_by_a_person_once_nothing_is_left_to_be_sent(comma
         assert command("check", **one.settings).code == 2
 
 
-def test_a_home_does_not_begin_with_another_homes_place(command: Command, home: Path, tmp_path: Path, unrecorded: None) -> None:
+def test_a_home_does_not_begin_with_another_homes_place(
+    command: Command, home: Path, tmp_path: Path, unrecorded: None
+) -> None:
     place = {"MARKETING_BACKUP_URL": str(tmp_path / "place")}
     with sandbox(1) as one, sandbox(2) as other:
         assert command(*READ, **one.settings, **place).code == 0
@@ -300,9 +355,13 @@ def test_a_home_does_not_begin_with_another_homes_place(command: Command, home: 
         assert command(*READ, **one.settings, **place).code == 0
 
 
-def test_a_home_does_not_begin_with_another_homes_shard_of_the_lake(command: Command, tmp_path: Path, unrecorded: None) -> None:
+def test_a_home_does_not_begin_with_another_homes_shard_of_the_lake(
+    command: Command, tmp_path: Path, unrecorded: None
+) -> None:
     published = Published(dt.datetime.now(dt.UTC), None, PersonalData.KEEP, 5, 0, 0)
-    manifest = msgspec.json.encode(Manifest("main", "20260101T000000000000Z", published, [], home_id="of another"))
+    manifest = msgspec.json.encode(
+        Manifest("main", "20260101T000000000000Z", published, [], home_id="of another")
+    )
     Storage(str(tmp_path / "lake")).write("shards/main/manifest.json", manifest)
     with sandbox(1) as service:
         ran = command(*READ, **service.settings, MARKETING_LAKE_URL=str(tmp_path / "lake"))
@@ -319,10 +378,18 @@ def test_a_job_of_dagster_with_another_accounts_key_loads_and_sends_nothing(
     assert command(*READ, **ours.settings).code == 0
     held, asked = Held.now(home, ours, theirs), len(theirs.asked())
     definitions = build_definitions(Settings(home, (Connection("main", theirs.url, Secret(theirs.key)),)))
-    deletions = {"ops": {"plan_deletions": {"config": {"sql": PEOPLE, "dry_run": False, "confirm": "send", "confirmed_rows": 2}}}}
+    deletions = {
+        "ops": {
+            "plan_deletions": {
+                "config": {"sql": PEOPLE, "dry_run": False, "confirm": "send", "confirmed_rows": 2}
+            }
+        }
+    }
     with dagster_home(home), dg.DagsterInstance.ephemeral() as instance:
         for job, run_config in (("nightly_sync", {}), ("push_deletions", deletions)):
-            ran = definitions.resolve_job_def(job).execute_in_process(run_config, instance, raise_on_error=False)
+            ran = definitions.resolve_job_def(job).execute_in_process(
+                run_config, instance, raise_on_error=False
+            )
             assert not ran.success
             told = [str(event.step_failure_data.error) for event in ran.all_events if event.is_step_failure]
             assert any("--accept-business main" in text for text in told), told

@@ -1,4 +1,5 @@
-"""A signal ends the process within 15 seconds, whatever its threads do. What that may cost is tested in `test_kill`: nothing."""
+"""A signal ends the process within 15 seconds, whatever its threads do. What that may cost is tested in
+`test_kill`: nothing."""
 
 from __future__ import annotations
 
@@ -68,7 +69,9 @@ def test_a_signal_ends_the_process_within_15_seconds(tmp_path: Path) -> None:
     code, signals = textwrap.dedent(_WORK), (signal.SIGTERM, signal.SIGINT)
     running = {
         (number, *case): subprocess.Popen(
-            [sys.executable, "-c", code, *case, str(tmp_path / f"{number}")], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            [sys.executable, "-c", code, *case, str(tmp_path / f"{number}")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         for number in signals
         for case in _CASES

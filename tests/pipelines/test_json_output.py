@@ -1,4 +1,5 @@
-"""`--json`: one document on standard output and nothing beside it, of the declared shape; and the shape only grows."""
+"""`--json`: one document on standard output and nothing beside it, of the declared shape; and the shape only
+grows."""
 
 from __future__ import annotations
 
@@ -30,7 +31,11 @@ def document(ran: Ran, kind: type[T]) -> T:
 
 def test_no_field_is_renamed_removed_or_changed() -> None:
     defined = msgspec.json.decode(json_schema())["$defs"]
-    fields = {f"{name}.{field}: {shape(how)}" for name, each in defined.items() for field, how in each["properties"].items()}
+    fields = {
+        f"{name}.{field}: {shape(how)}"
+        for name, each in defined.items()
+        for field, how in each["properties"].items()
+    }
     before = set(FIELDS.read_text(encoding="utf-8").splitlines())
     assert before - fields == set(), "whoever reads the documents relies on these"
     assert fields - before == set(), f"new fields: add them to {FIELDS.name}"
@@ -39,14 +44,22 @@ def test_no_field_is_renamed_removed_or_changed() -> None:
 def shape(how: Any) -> Any:
     """The schema of one field without its descriptions and defaults."""
     if isinstance(how, dict):
-        return {name: shape(value) for name, value in sorted(how.items()) if name not in ("description", "default")}
+        return {
+            name: shape(value)
+            for name, value in sorted(how.items())
+            if name not in ("description", "default")
+        }
     return [shape(each) for each in how] if isinstance(how, list) else how
 
 
 def test_status(command: Command, service: Sandbox) -> None:
     found = document(command("status", "--json", sandbox=service), output.Status)
-    assert {table.table for table in found.tables} == {"business", "lists", "list_fields", "contacts"} & {t.table for t in found.tables}
-    assert all(table.rows and not table.incomplete and table.newest and table.newest.tzinfo for table in found.tables)
+    assert {table.table for table in found.tables} == {"business", "lists", "list_fields", "contacts"} & {
+        t.table for t in found.tables
+    }
+    assert all(
+        table.rows and not table.incomplete and table.newest and table.newest.tzinfo for table in found.tables
+    )
     assert (found.contacts[0].contacts, found.contacts[0].timelines) == (100, 0)
     assert [(run.job, run.outcome) for run in found.runs] == [("nightly_sync", "done")]
     assert found.published is None
@@ -96,7 +109,9 @@ def test_a_push_from_plan_to_status(command: Command, service: Sandbox, home: Pa
     assert query(home, "select count(*) from sync.writebacks") == [(12,)]
 
 
-def test_what_is_not_valid_is_named_and_refuses_the_push(command: Command, service: Sandbox, folder: Path) -> None:
+def test_what_is_not_valid_is_named_and_refuses_the_push(
+    command: Command, service: Sandbox, folder: Path
+) -> None:
     (folder / "bad.csv").write_text("email,tag\nnobody,vip\n")
     ran = command("push", "tags", "--from", "bad.csv", "--json", "--apply", sandbox=service)
     assert ran.code == 1
@@ -108,7 +123,9 @@ def test_what_is_not_valid_is_named_and_refuses_the_push(command: Command, servi
 
 def test_deletions_are_agreed_to_beforehand(command: Command, service: Sandbox, folder: Path) -> None:
     (folder / "gone.csv").write_text("contact_id,list_id\n1,1\n")
-    ran = command("push", "deletions", "--from", "gone.csv", "--json", "--apply", "--reject-limit", "1", sandbox=service)
+    ran = command(
+        "push", "deletions", "--from", "gone.csv", "--json", "--apply", "--reject-limit", "1", sandbox=service
+    )
     assert ran.code in (1, 2)
     assert not [entry for entry in service.asked() if "delete" in entry["operation"]]
 

@@ -1,4 +1,5 @@
-"""Programs end with the process that started them, however that ends, and so does what they started in turn."""
+"""Programs end with the process that started them, however that ends, and so does what they started in
+turn."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-#: A program that starts another one, which heeds no signal; both note that they are there. `ends`: it does so by itself.
+#: A program that starts another one, which heeds no signal; both note that they are there. `ends`: it does so
+#: by itself.
 PROGRAM = """
 import os, signal, subprocess, sys, time
 deaf = "import signal, time; [signal.signal(each, signal.SIG_IGN) for each in (2, 15)]; print('up', flush=True); time.sleep(600)"
@@ -35,7 +37,11 @@ def parent(*commands: list[str], then: str) -> subprocess.Popen[str]:
     words = ", ".join(map(repr, commands))
     code = PARENT.format(commands=f"{words},", program=PROGRAM, then=then)
     return subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
 
 
@@ -43,7 +49,12 @@ def noted(*paths: Path) -> list[int]:
     """The processes, once all of them are there."""
     until = time.monotonic() + 30
     while time.monotonic() < until:
-        found = [int(number) for path in paths if path.exists() and path.read_text().endswith("\n") for number in path.read_text().split()]
+        found = [
+            int(number)
+            for path in paths
+            if path.exists() and path.read_text().endswith("\n")
+            for number in path.read_text().split()
+        ]
         if len(found) == 2 * len(paths):
             return found
         time.sleep(0.05)
@@ -82,6 +93,8 @@ def test_nothing_outlives_the_process_that_started_it(tmp_path: Path, end: str) 
 
 
 def test_one_that_ends_by_itself_ends_the_others(tmp_path: Path) -> None:
-    with parent([str(tmp_path / "a")], [str(tmp_path / "b"), "ends"], then="programs.process.wait()") as process:
+    with parent(
+        [str(tmp_path / "a")], [str(tmp_path / "b"), "ends"], then="programs.process.wait()"
+    ) as process:
         wait_until_gone(noted(tmp_path / "a", tmp_path / "b"))
         process.wait(15)

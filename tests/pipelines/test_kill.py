@@ -1,4 +1,5 @@
-"""A run that is killed at any moment loses nothing and asks little again; the archive alone makes the warehouse anew."""
+"""A run that is killed at any moment loses nothing and asks little again; the archive alone makes the
+warehouse anew."""
 
 from __future__ import annotations
 
@@ -25,8 +26,11 @@ RATE = 100  # so that a run takes long enough to be killed in the middle
 
 
 @pytest.fixture(scope="module")
-def killed(tmp_path_factory: pytest.TempPathFactory, nights: tuple[Night, Night]) -> Iterator[tuple[Night, Sandbox]]:
-    """A night of the same account as the calm one, killed again and again, a few dozen requests after it went on."""
+def killed(
+    tmp_path_factory: pytest.TempPathFactory, nights: tuple[Night, Night]
+) -> Iterator[tuple[Night, Sandbox]]:
+    """A night of the same account as the calm one, killed again and again, a few dozen requests after it went
+    on."""
     home = tmp_path_factory.mktemp("kill") / "home"
     moments = random.Random(20261121)
     with spawned("--contacts", "100", "--now", NOW, "--rate-limit", str(RATE)) as url:
@@ -60,7 +64,10 @@ def test_the_last_run_ends_well(killed_night: Night) -> None:
 
 def test_nothing_is_lost(calm_night: Night, killed_night: Night) -> None:
     calm, killed = source(calm_night.home), source(killed_night.home)
-    calm.pop("sentiment_totals"), killed.pop("sentiment_totals")  # keyed by the days asked for, which may differ
+    (
+        calm.pop("sentiment_totals"),
+        killed.pop("sentiment_totals"),
+    )  # keyed by the days asked for, which may differ
     assert sum(map(len, calm.values())) > 5000
     assert differing(calm, killed) == set()
 
@@ -76,7 +83,10 @@ def test_the_archive_alone_makes_the_warehouse_anew(killed_night: Night) -> None
     assert finish(start(killed_night.home, None, "rebuild")).code == 0
     for schema, left_out in schemas.items():
         after = rows(killed_night.home, schema, *left_out)
-        differences = {table: set(map(str, before[schema][table])) ^ set(map(str, after[table])) for table in before[schema]}
+        differences = {
+            table: set(map(str, before[schema][table])) ^ set(map(str, after[table]))
+            for table in before[schema]
+        }
         assert {table: some for table, some in differences.items() if some} == {}
         assert differing(before[schema], after) == set()
 

@@ -26,7 +26,10 @@ def published(warehouse: Path, place: Path, command: Command) -> Path:
     """A lake with one shard; its home."""
     say_of_models(warehouse, "")
     with duckdb.connect(str(warehouse)) as connection:
-        connection.execute("insert into sync.coverage by name select 'main' account, 'lists' table_name, 'all' scope, true is_complete")
+        connection.execute(
+            "insert into sync.coverage by name select 'main' account, 'lists' table_name, 'all' scope, "
+            "true is_complete"
+        )
     ran = command("publish")
     assert ran.code == 0, ran.text
     return warehouse.parent
@@ -50,7 +53,9 @@ def test_what_is_published_is_in_the_lake(command: Command, published: Path, tmp
     assert (ran.code, ran.err) == (0, "")
     assert "just now" in ran.out
     with duckdb.connect(str(tmp_path / "all.duckdb"), read_only=True) as connection:
-        assert connection.execute("select shard, full_name from source.managers").fetchall() == [("main", "Ann Lee")]
+        assert connection.execute("select shard, full_name from source.managers").fetchall() == [
+            ("main", "Ann Lee")
+        ]
 
 
 def test_the_statements_alone_make_the_same_views(command: Command, published: Path) -> None:
@@ -62,7 +67,12 @@ def test_the_statements_alone_make_the_same_views(command: Command, published: P
 
 def test_the_fleet_is_displayed_and_printed_as_a_document(command: Command, published: Path) -> None:
     (account,) = json.loads(command("status", "--fleet", "--json").out)["accounts"]
-    assert (account["account"], account["shard"], account["contacts"], account["data_as_of"]) == ("main", "main", 0, None)
+    assert (account["account"], account["shard"], account["contacts"], account["data_as_of"]) == (
+        "main",
+        "main",
+        0,
+        None,
+    )
     assert "none" in command("status", "--fleet").out
 
 

@@ -1,4 +1,5 @@
-"""What is left of an unexpected error: its traceback in a file of the home at any log level, without keys, addresses or values."""
+"""What is left of an unexpected error: its traceback in a file of the home at any log level, without keys,
+addresses or values."""
 
 from __future__ import annotations
 
@@ -53,24 +54,45 @@ def logged(home: Path) -> str:
 
 @pytest.mark.parametrize("level", ["CRITICAL", "WARNING", "DEBUG"])
 @pytest.mark.slow
-def test_an_unexpected_error_leaves_its_traceback_without_keys_and_addresses(home: Path, tmp_path: Path, level: str) -> None:
+def test_an_unexpected_error_leaves_its_traceback_without_keys_and_addresses(
+    home: Path, tmp_path: Path, level: str
+) -> None:
     prepare_home(home)
-    settings = {"MARKETING_API_KEY": UNMISTAKABLE, "MARKETING_API_URL": "http://127.0.0.1:1/1", "MARKETING_LOG": level}
+    settings = {
+        "MARKETING_API_KEY": UNMISTAKABLE,
+        "MARKETING_API_URL": "http://127.0.0.1:1/1",
+        "MARKETING_LOG": level,
+    }
     ran = subprocess.run(
-        [sys.executable, "-c", PLANTED], cwd=tmp_path, env=environment(home, None, **settings), capture_output=True, text=True
+        [sys.executable, "-c", PLANTED],
+        cwd=tmp_path,
+        env=environment(home, None, **settings),
+        capture_output=True,
+        text=True,
     )
     assert ran.returncode == 1
     (path,) = (home / "logs").iterdir()
-    assert f"something unexpected happened: RuntimeError: second *** •••; logs/{path.name} of the home shows where" in ran.stderr
+    assert (
+        f"something unexpected happened: RuntimeError: second *** •••; logs/{path.name} of the "
+        "home shows where" in ran.stderr
+    )
     assert f"{path} shows where it happened" in ran.stderr
     text = path.read_text()
-    for part in ("ValueError: invalid literal", "first *** <•••>", "second *** •••", "warned of ***", "in a thread *** •••"):
+    for part in (
+        "ValueError: invalid literal",
+        "first *** <•••>",
+        "second *** •••",
+        "warned of ***",
+        "in a thread *** •••",
+    ):
         assert part in text
     assert text.count("Traceback (most recent call last)") == 3, "both of the chain, and the thread's"
     assert "in planted" in text
     assert ("GET /1/app/me.json?key=***&email=•••" in text) == (level == "DEBUG")
     assert ("Traceback" in ran.stderr) == (level == "DEBUG")
-    everything = ran.stdout + ran.stderr + "".join(content.decode(errors="replace") for _, content in contents(home))
+    everything = (
+        ran.stdout + ran.stderr + "".join(content.decode(errors="replace") for _, content in contents(home))
+    )
     for word in (UNMISTAKABLE, "example.com", "unmistakable-local"):
         assert word not in everything
     assert str(home) not in text
@@ -88,7 +110,10 @@ def test_a_mistake_while_reading_is_named_with_its_kind_and_logged(
     monkeypatch.setattr(SOURCE_ASSETS["users"], "function", mistaken)
     ran = command("sync", "--only", "users", sandbox=sandbox)
     assert ran.code == 1
-    assert "users, account main: something unexpected happened: KeyError: 'contact_id'; the newest file of the home's logs" in ran.out
+    assert (
+        "users, account main: something unexpected happened: KeyError: 'contact_id'; the newest file of "
+        "the home's logs" in ran.out
+    )
     (path,) = re.findall(r"marketing-sync: (\S+) shows where it happened", ran.err)
     assert "in mistaken" in Path(path).read_text()
 
@@ -96,7 +121,9 @@ def test_a_mistake_while_reading_is_named_with_its_kind_and_logged(
 def test_what_fails_unexpectedly_in_a_step_is_kept_by_dagster_without_its_values(home: Path) -> None:
     with logging_to_home(Settings(prepare_home(home)), "test"):
         with (
-            pytest.raises(Unexpected, match=r"RuntimeError: no •••; logs/\S+ of the home shows where") as raised,
+            pytest.raises(
+                Unexpected, match=r"RuntimeError: no •••; logs/\S+ of the home shows where"
+            ) as raised,
             stage("publishing"),
         ):
             raise RuntimeError("no ann@example.com")
@@ -104,7 +131,9 @@ def test_what_fails_unexpectedly_in_a_step_is_kept_by_dagster_without_its_values
     assert "no •••" in logged(home)
 
 
-def test_a_home_keeps_so_many_logs_of_each_command_and_of_so_many_bytes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_keeps_so_many_logs_of_each_command_and_of_so_many_bytes(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(logs, "_KEPT_FILES", 4)
     monkeypatch.setattr(logs, "_MOST_BYTES", 10_000)
     settings = Settings(prepare_home(home))
@@ -122,7 +151,9 @@ def test_a_home_keeps_so_many_logs_of_each_command_and_of_so_many_bytes(home: Pa
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 5 * 10_000
 
 
-def test_no_home_is_made_for_a_log_and_one_that_cannot_be_written_costs_nothing(command: Command, home: Path) -> None:
+def test_no_home_is_made_for_a_log_and_one_that_cannot_be_written_costs_nothing(
+    command: Command, home: Path
+) -> None:
     assert command("status").code == 0
     assert not home.exists()
     prepare_home(home)

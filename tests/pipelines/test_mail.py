@@ -1,4 +1,5 @@
-"""A new report is mailed once for its night or week, without personal data; a mail that fails is told and fails nothing else."""
+"""A new report is mailed once for its night or week, without personal data; a mail that fails is told and
+fails nothing else."""
 
 from __future__ import annotations
 
@@ -45,12 +46,23 @@ def settings(tmp_path: Path, server: MailServer) -> Settings:
     (tmp_path / "report").mkdir()
     login = {"mail_user": "robot", "mail_password": Secret(PASSWORD)}
     to = ("ann@example.com", "bo@example.com")
-    return Settings(tmp_path, mail_host="127.0.0.1", mail_port=server.port, mail_tls="off", mail_from="r@example.com", mail_to=to, **login)
+    return Settings(
+        tmp_path,
+        mail_host="127.0.0.1",
+        mail_port=server.port,
+        mail_tls="off",
+        mail_from="r@example.com",
+        mail_to=to,
+        **login,
+    )
 
 
 def report_of(moment: dt.datetime | None, *accounts: Any) -> ReportData:
     found = accounts or (
-        account(campaigns=[campaign("Spring & more")], business=[{"business_name": "Harbor\r\nBcc: x@y.example", "timezone": "UTC"}]),
+        account(
+            campaigns=[campaign("Spring & more")],
+            business=[{"business_name": "Harbor\r\nBcc: x@y.example", "timezone": "UTC"}],
+        ),
     )
     dated = [dataclasses.replace(each, as_of=moment, made_at=moment or NIGHT) for each in found]
     return ReportData(Published(NIGHT, moment, PersonalData.KEEP, 0, 1, 1), dated)
@@ -69,7 +81,9 @@ def part(message: EmailMessage, kind: str) -> str:
     return str(found.get_content()).replace("\r\n", "\n")
 
 
-def test_it_holds_the_headline_and_the_report(settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_holds_the_headline_and_the_report(
+    settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = make(monkeypatch, settings, report_of(NIGHT))
     assert (made.mailed, made.is_lost) == ("the report was mailed to 2 addresses", False)
     [(recipients, message)] = server.mails
@@ -89,8 +103,17 @@ def test_it_holds_the_headline_and_the_report(settings: Settings, server: MailSe
     assert "Against usual" in attached.get_content()
 
 
-def test_it_holds_no_personal_data_although_the_copy_does(settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    late = {"subject": "contacts", "as_of": NIGHT, "coverage_rate": 0.4, "part_count": 5, "read_part_count": 2, "is_overdue": True}
+def test_it_holds_no_personal_data_although_the_copy_does(
+    settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = {
+        "subject": "contacts",
+        "as_of": NIGHT,
+        "coverage_rate": 0.4,
+        "part_count": 5,
+        "read_part_count": 2,
+        "is_overdue": True,
+    }
     rows = {
         "reviews": [review("Words of Zoe", "Zoe Planted")],
         "freshness": [late | {"rejected_count": 0, "reason": "of Zoe Planted"}],
@@ -114,7 +137,12 @@ def test_it_holds_no_personal_data_although_the_copy_does(settings: Settings, se
     ],
 )
 def test_a_night_or_week_is_mailed_once(
-    settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch, mail_on: str, days: list[str], mailed: list[int]
+    settings: Settings,
+    server: MailServer,
+    monkeypatch: pytest.MonkeyPatch,
+    mail_on: str,
+    days: list[str],
+    mailed: list[int],
 ) -> None:
     chosen = dataclasses.replace(settings, mail_on=mail_on)
     counts = [0]
@@ -125,14 +153,18 @@ def test_a_night_or_week_is_mailed_once(
     assert [after - before for before, after in pairwise(counts)] == mailed
 
 
-def test_the_night_is_of_the_schedule_s_calendar(settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_night_is_of_the_schedule_s_calendar(
+    settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     eastern = dataclasses.replace(settings, schedule_timezone="America/New_York")
     for hour, day in ((5, 20), (23, 20), (3, 21), (5, 21)):  # the third is 23:00 of the 20th there
         make(monkeypatch, eastern, report_of(NIGHT.replace(hour=hour, day=day)))
     assert len(server.mails) == 2
 
 
-def test_nothing_is_mailed_without_a_server_or_data(settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_mailed_without_a_server_or_data(
+    settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert not make(monkeypatch, dataclasses.replace(settings, mail_host=""), report_of(NIGHT)).mailed
     assert not make(monkeypatch, settings, report_of(None)).mailed
     assert not make(monkeypatch, settings, ReportData(report_of(NIGHT).published, [])).mailed
@@ -175,7 +207,9 @@ def test_what_fails_is_told_and_tried_again_when_it_was_surely_not_taken(
     assert len(server.mails) - before == is_tried_again
 
 
-def test_a_server_without_tls_gets_no_password(settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_tls_gets_no_password(
+    settings: Settings, server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = make(monkeypatch, dataclasses.replace(settings, mail_tls="starttls"), report_of(NIGHT))
     assert "STARTTLS extension not supported" in made.mailed
     assert (server.logins, server.mails) == ([], [])
@@ -184,7 +218,9 @@ def test_a_server_without_tls_gets_no_password(settings: Settings, server: MailS
 def test_nobody_listens(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        made = make(monkeypatch, dataclasses.replace(settings, mail_port=taken.getsockname()[1]), report_of(NIGHT))
+        made = make(
+            monkeypatch, dataclasses.replace(settings, mail_port=taken.getsockname()[1]), report_of(NIGHT)
+        )
     assert "refused" in made.mailed
 
 
@@ -203,7 +239,10 @@ MAIL = {
 
 def test_settings_are_read(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(f"{PASSWORD}\n")
-    found = load_settings(tmp_path, MAIL | {"MARKETING_MAIL_USER": "robot", "MARKETING_MAIL_PASSWORD_FILE": str(tmp_path / "secret")})
+    found = load_settings(
+        tmp_path,
+        MAIL | {"MARKETING_MAIL_USER": "robot", "MARKETING_MAIL_PASSWORD_FILE": str(tmp_path / "secret")},
+    )
     assert found.mail_to == ("ann@example.com", "bo@example.com")
     assert found.mail_password == Secret(PASSWORD)
     assert PASSWORD not in repr(found)
@@ -219,7 +258,14 @@ def test_settings_are_read(tmp_path: Path) -> None:
         ({"MARKETING_MAIL_ON": "someday"}, "nightly or a weekday"),
         ({"MARKETING_MAIL_TLS": "ssl"}, "starttls, tls or off"),
         ({"MARKETING_MAIL_USER": "robot"}, "belong together"),
-        ({"MARKETING_MAIL_USER": "robot", "MARKETING_MAIL_PASSWORD": PASSWORD, "MARKETING_MAIL_TLS": "off"}, "readable for everybody"),
+        (
+            {
+                "MARKETING_MAIL_USER": "robot",
+                "MARKETING_MAIL_PASSWORD": PASSWORD,
+                "MARKETING_MAIL_TLS": "off",
+            },
+            "readable for everybody",
+        ),
     ],
 )
 def test_settings_that_cannot_work_are_said(tmp_path: Path, changed: dict[str, str], why: str) -> None:
@@ -229,11 +275,21 @@ def test_settings_that_cannot_work_are_said(tmp_path: Path, changed: dict[str, s
 
 
 @pytest.mark.slow
-def test_publishing_mails_once(rough_night: Night, command: Command, home: Path, settings: Settings, server: MailServer) -> None:
+def test_publishing_mails_once(
+    rough_night: Night, command: Command, home: Path, settings: Settings, server: MailServer
+) -> None:
     shutil.copytree(rough_night.home, home)
-    named = {"HOST": "127.0.0.1", "PORT": str(server.port), "TLS": "off", "FROM": "r@example.com", "TO": "ann@example.com"}
+    named = {
+        "HOST": "127.0.0.1",
+        "PORT": str(server.port),
+        "TLS": "off",
+        "FROM": "r@example.com",
+        "TO": "ann@example.com",
+    }
     environment = {f"MARKETING_MAIL_{name}": value for name, value in named.items()}
-    first, again, back = (command(*words, **environment) for words in (["publish"], ["publish"], ["publish", "--rollback"]))
+    first, again, back = (
+        command(*words, **environment) for words in (["publish"], ["publish"], ["publish", "--rollback"])
+    )
     assert (first.code, again.code, back.code) == (0, 0, 0), first.err + back.err
     assert "the report was mailed to 1 address" in first.out
     assert "mailed" not in again.out + back.out
@@ -251,7 +307,9 @@ def test_in_dagster_a_mail_that_fails_is_told_by_the_report_s_metadata(
     server.says["MAIL"] = "550 not from here"
     result = run_job(dataclasses.replace(settings, home=home), "publish")
     assert result.success
-    told = {event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()}
+    told = {
+        event.asset_key: event.materialization.metadata for event in result.get_asset_materialization_events()
+    }
     assert told[REPORT]["mail"].value == "the report was not mailed: 550 not from here"
     server.says.clear()
     assert run_job(dataclasses.replace(settings, home=home), "publish").success
@@ -259,15 +317,28 @@ def test_in_dagster_a_mail_that_fails_is_told_by_the_report_s_metadata(
 
 
 def unusual(*days: int, figure: str = "visit_count") -> list[dict[str, Any]]:
-    return [{"day_on": NIGHT.replace(day=day).date(), "figure": figure, "sentence": f"Visits: 60 on the {day}."} for day in days]
+    return [
+        {"day_on": NIGHT.replace(day=day).date(), "figure": figure, "sentence": f"Visits: 60 on the {day}."}
+        for day in days
+    ]
 
 
-def test_unusual_days_are_posted_once_in_one_message(settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusual_days_are_posted_once_in_one_message(
+    settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
-    for rows in (unusual(19, 18, 10), unusual(19, 18, 10), unusual(19, 18) + unusual(19, figure="bad_count"), []):
+    for rows in (
+        unusual(19, 18, 10),
+        unusual(19, 18, 10),
+        unusual(19, 18) + unusual(19, figure="bad_count"),
+        [],
+    ):
         make(monkeypatch, told, report_of(NIGHT, account(anomalies=rows)))
     first, second = alerts.bodies
-    assert first["text"] == "marketing-sync: unusual days\nmain: Visits: 60 on the 19.\nmain: Visits: 60 on the 18."
+    assert (
+        first["text"]
+        == "marketing-sync: unusual days\nmain: Visits: 60 on the 19.\nmain: Visits: 60 on the 18."
+    )
     assert second["text"] == "marketing-sync: unusual days\nmain: Visits: 60 on the 19."
 
 
@@ -285,7 +356,9 @@ def test_schema_changes_of_the_last_days_are_posted_once_in_one_message(
     assert second["text"] == "marketing-sync: schema changes\npublished file, marts.sizes: table dropped"
 
 
-def test_unusual_days_that_were_refused_are_posted_again(settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unusual_days_that_were_refused_are_posted_again(
+    settings: Settings, alerts: type[Alerts], monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
     monkeypatch.setattr(alerts, "status", 500)
     make(monkeypatch, told, report_of(NIGHT, account(anomalies=unusual(19))))
@@ -301,12 +374,21 @@ def test_marks_of_days_that_no_account_can_post_again_are_removed(
     told = dataclasses.replace(settings, mail_host="", alert_url=alerts.url)
     make(monkeypatch, told, report_of(NIGHT, account(anomalies=unusual(17, 18, 19))))
     for days, left in ((0, [17, 18, 19]), (1, [18, 19]), (9, [])):
-        accounts = [dataclasses.replace(account(), today=NIGHT.date() + dt.timedelta(days=later)) for later in (days, 30)]
+        accounts = [
+            dataclasses.replace(account(), today=NIGHT.date() + dt.timedelta(days=later))
+            for later in (days, 30)
+        ]
         make(monkeypatch, told, report_of(NIGHT, *accounts))
         marks = sorted(path.name.rpartition("-")[0] for path in (settings.home / "report").iterdir())
         assert marks == [f"unusual-2026-03-{day}" for day in left]
 
 
-def test_without_an_alert_address_nothing_is_noted(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    make(monkeypatch, dataclasses.replace(settings, mail_host=""), report_of(NIGHT, account(anomalies=unusual(19))))
+def test_without_an_alert_address_nothing_is_noted(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(
+        monkeypatch,
+        dataclasses.replace(settings, mail_host=""),
+        report_of(NIGHT, account(anomalies=unusual(19))),
+    )
     assert list((settings.home / "report").iterdir()) == []

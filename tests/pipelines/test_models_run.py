@@ -36,9 +36,14 @@ def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.Dagster
 
 @pytest.mark.slow
 def test_a_table_that_cannot_be_read_costs_the_night_no_models(
-    command: Command, sandbox: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    command: Command,
+    sandbox: Sandbox,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Dagster skips what comes behind a failed step; one model, chosen in the UI, is built alone, and all again where nothing changed."""
+    """Dagster skips what comes behind a failed step; one model, chosen in the UI, is built alone, and all
+    again where nothing changed."""
     monkeypatch.setattr("marketing_api.retry.TRIES", 1)
     monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
     sandbox.control("faults", **{"500-before": "1@user/lists"})
@@ -51,7 +56,9 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
     assert query(home, "select count(*) from marts.contact_engagement") != [(0,)]
     with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
         of_the_ui = dg.RunsFilter(tags={".dagster/repository": "__repository__@pipelines.definitions"})
-        runs = {run.job_name: run for run in instance.get_runs(of_the_ui)}  # as the UI looks for the runs of a job
+        runs = {
+            run.job_name: run for run in instance.get_runs(of_the_ui)
+        }  # as the UI looks for the runs of a job
         assert runs["nightly_sync"].status is dg.DagsterRunStatus.FAILURE
         assert runs["refresh_models"].status is dg.DagsterRunStatus.SUCCESS
         _one_model_alone(Settings(home), instance)
@@ -62,10 +69,14 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
 
 
 @pytest.mark.slow
-def test_models_of_the_users_come_behind_what_is_published_and_are_added_to_it(command: Command, sandbox: Sandbox, home: Path) -> None:
+def test_models_of_the_users_come_behind_what_is_published_and_are_added_to_it(
+    command: Command, sandbox: Sandbox, home: Path
+) -> None:
     folder = home / "models"
     folder.mkdir(parents=True)
-    (folder / "grown.sql").write_text("{{ config(materialized='incremental') }} select count(*) as n from {{ ref('contact_engagement') }}")
+    (folder / "grown.sql").write_text(
+        "{{ config(materialized='incremental') }} select count(*) as n from {{ ref('contact_engagement') }}"
+    )
     (folder / "wrong.sql").write_text("select no_such_column from {{ ref('contact_engagement') }}")
     with no_report():
         ran = command("sync", sandbox=sandbox)
@@ -76,7 +87,9 @@ def test_models_of_the_users_come_behind_what_is_published_and_are_added_to_it(c
     with duckdb.connect(str(published_path(home)), read_only=True) as connection:
         assert connection.execute("select n > 0 from custom.grown").fetchall() == [(True,)]
     with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
-        assert {run.job_name: run.status for run in instance.get_runs()}["nightly_sync"] is dg.DagsterRunStatus.SUCCESS
+        assert {run.job_name: run.status for run in instance.get_runs()}[
+            "nightly_sync"
+        ] is dg.DagsterRunStatus.SUCCESS
     (folder / "wrong.sql").unlink()
     built = command("models", "build", sandbox=sandbox)
     assert (built.code, built.out.splitlines()[-1]) == (0, "1 built, 0 tests passed, 0 to look at")
@@ -109,9 +122,15 @@ def _all_unchanged(settings: Settings, instance: dg.DagsterInstance) -> None:
     materializations = result.asset_materializations_for_node(MODELS_STEP)
     assert len(materializations) == len({node.relation for node in ModelSettings().nodes()})
     assert all("unchanged" in materialization.metadata for materialization in materializations)
-    schemas: list[Any] = [materialization.metadata["dagster/column_schema"].value for materialization in materializations]
+    schemas: list[Any] = [
+        materialization.metadata["dagster/column_schema"].value for materialization in materializations
+    ]
     assert {"DOUBLE", "BIGINT", "DATE"} <= {column.type for schema in schemas for column in schema.columns}
-    checks = [check for check in result.get_asset_check_evaluations() if check.asset_key.path[0] in ("staging", "history", "marts")]
+    checks = [
+        check
+        for check in result.get_asset_check_evaluations()
+        if check.asset_key.path[0] in ("staging", "history", "marts")
+    ]
     assert len(checks) == sum(node.is_test for node in ModelSettings().nodes())
     assert all(check.passed and "unchanged" in check.metadata for check in checks)
 
@@ -120,7 +139,12 @@ def test_lineage_leads_from_the_tables_of_the_service_to_the_marts(home: Path) -
     graph = build_definitions(Settings(home)).resolve_asset_graph()
     mart = dg.AssetKey(["marts", "contact_campaign"])
     above = {key.to_user_string() for key in graph.get_ancestor_asset_keys(mart)}
-    assert {"source/timeline_events", "source/campaigns", "history/campaigns", "staging/stg_timeline_events"} <= above
+    assert {
+        "source/timeline_events",
+        "source/campaigns",
+        "history/campaigns",
+        "staging/stg_timeline_events",
+    } <= above
     spec = graph.get(mart)
     assert (spec.group_name, spec.kinds) == ("marts/contacts", {"dbt", "duckdb"})
     assert str(spec.description).startswith("What each contact was sent")
@@ -153,8 +177,13 @@ def test_every_asset_has_an_owner_and_every_check_a_name_that_says_what_it_holds
 
 def test_columns_of_models_lead_to_columns_that_are_there(home: Path) -> None:
     graph = build_definitions(Settings(home)).resolve_asset_graph()
-    specs: dict[dg.AssetKey, Any] = {node.key: node.metadata for node in graph.asset_nodes if "dagster/column_schema" in node.metadata}
-    columns = {key: {column.name for column in metadata["dagster/column_schema"].columns} for key, metadata in specs.items()}
+    specs: dict[dg.AssetKey, Any] = {
+        node.key: node.metadata for node in graph.asset_nodes if "dagster/column_schema" in node.metadata
+    }
+    columns = {
+        key: {column.name for column in metadata["dagster/column_schema"].columns}
+        for key, metadata in specs.items()
+    }
     lines = [
         (key, column, dep)
         for key, metadata in specs.items()
@@ -165,15 +194,25 @@ def test_columns_of_models_lead_to_columns_that_are_there(home: Path) -> None:
     for key, column, dep in lines:
         assert column in columns[key] or column.startswith("_"), (key, column)
         assert dep.asset_key in graph.get(key).parent_keys, (key, column, dep)
-        assert dep.column_name in columns[dep.asset_key] or dep.column_name.startswith("_"), (key, column, dep)
+        assert dep.column_name in columns[dep.asset_key] or dep.column_name.startswith("_"), (
+            key,
+            column,
+            dep,
+        )
     mart = dg.AssetKey(["marts", "campaign_performance"])
-    assert (mart, "open_rate", dg.TableColumnDep(dg.AssetKey(["staging", "stg_campaign_stats"]), "opened_count")) in lines
+    assert (
+        mart,
+        "open_rate",
+        dg.TableColumnDep(dg.AssetKey(["staging", "stg_campaign_stats"]), "opened_count"),
+    ) in lines
     described = {column.name: column.description for column in specs[mart]["dagster/column_schema"].columns}
     assert described["unsubscribed_count"].endswith("From staging.stg_campaign_stats.unsubscribed_count.")
 
 
 @pytest.mark.parametrize(
-    ("tags", "models_ran", "wanted"), [({}, False, True), ({}, True, False), ({COMMAND_TAG: "sync"}, False, False)], ids=str
+    ("tags", "models_ran", "wanted"),
+    [({}, False, True), ({}, True, False), ({COMMAND_TAG: "sync"}, False, False)],
+    ids=str,
 )
 def test_a_run_of_the_schedule_that_failed_before_its_models_has_them_run_on_their_own(
     home: Path, instance: dg.DagsterInstance, tags: dict[str, str], models_ran: bool, wanted: bool
@@ -191,7 +230,9 @@ def test_a_run_of_the_schedule_that_failed_before_its_models_has_them_run_on_the
     result = job.execute_in_process(instance=instance, raise_on_error=False)
     sensor = definitions.get_sensor_def("models_after_failed_reads")
     assert isinstance(sensor, dg.RunStatusSensorDefinition)
-    context = dg.build_run_status_sensor_context("models_after_failed_reads", result.get_run_failure_event(), instance, result.dagster_run)
+    context = dg.build_run_status_sensor_context(
+        "models_after_failed_reads", result.get_run_failure_event(), instance, result.dagster_run
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = sensor(context)

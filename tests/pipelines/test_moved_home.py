@@ -1,4 +1,5 @@
-"""A home can be moved, copied and restored: it works where it is, and nothing of it points at where it was."""
+"""A home can be moved, copied and restored: it works where it is, and nothing of it points at where it
+was."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from tests.pipelines.leftovers import contents
 from tests.pipelines.running import finish, run, start
 from tests.warm import Command
 
-#: What the overview page asks for, and only shows when a run has a `repositoryOrigin` of a loaded code location (Dagster 1.13).
+#: What the overview page asks for, and only shows when a run has a `repositoryOrigin` of a loaded code
+#: location (Dagster 1.13).
 TIMELINE = """{
     runsOrError(limit: 10) { ... on Runs { results {
         id pipelineName status tags { key value } repositoryOrigin { repositoryName repositoryLocationName }
@@ -53,10 +55,20 @@ def test_no_file_of_a_home_names_its_place(rough_night: Night) -> None:
 
 
 @pytest.mark.slow
-def test_a_copied_home_goes_on_where_it_is(copied: Path, start_sandbox: StartSandbox, rough_night: Night) -> None:
+def test_a_copied_home_goes_on_where_it_is(
+    copied: Path, start_sandbox: StartSandbox, rough_night: Night
+) -> None:
     service, key = start_sandbox("--key", UNMISTAKABLE), UNMISTAKABLE
     tags = ("push", "tags", "--sql", "select email, 'vip' as tag from source.contacts order by 1 limit 3")
-    commands = (("status",), ("publish",), tags, (*tags, "--apply"), ("rebuild",), ("sync", "--only", "lists"), ("push", "status"))
+    commands = (
+        ("status",),
+        ("publish",),
+        tags,
+        (*tags, "--apply"),
+        ("rebuild",),
+        ("sync", "--only", "lists"),
+        ("push", "status"),
+    )
     for words in commands:
         ran = run(copied, service, *words, MARKETING_API_KEY=key)
         assert ran.code == 0, ran.text
@@ -66,7 +78,9 @@ def test_a_copied_home_goes_on_where_it_is(copied: Path, start_sandbox: StartSan
 
 
 @pytest.mark.slow
-def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(copied: Path, start_sandbox: StartSandbox) -> None:
+def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(
+    copied: Path, start_sandbox: StartSandbox
+) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -80,17 +94,24 @@ def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(copied: P
     (location,) = (entry["locationOrLoadError"] for entry in answer["workspaceOrError"]["locationEntries"])
     (repository,) = location["repositories"]
     (night,) = answer["runsOrError"]["results"]
-    assert night["repositoryOrigin"] == {"repositoryName": repository["name"], "repositoryLocationName": location["name"]}
+    assert night["repositoryOrigin"] == {
+        "repositoryName": repository["name"],
+        "repositoryLocationName": location["name"],
+    }
     assert (night["pipelineName"], night["status"]) == ("nightly_sync", "SUCCESS")
     assert night["pipelineName"] in [job["name"] for job in repository["pipelines"]]
-    assert {"key": "user", "value": "marketing-sync sync"} in night["tags"], "else it is shown as launched manually"
+    assert {"key": "user", "value": "marketing-sync sync"} in night["tags"], (
+        "else it is shown as launched manually"
+    )
 
 
 def _timeline(port: int, process: Command) -> Any:
     for _ in range(120):
         assert process.poll() is None, "it did not start"
         try:
-            answer = requests.post(f"http://127.0.0.1:{port}/graphql", json={"query": TIMELINE}, timeout=150).json()
+            answer = requests.post(
+                f"http://127.0.0.1:{port}/graphql", json={"query": TIMELINE}, timeout=150
+            ).json()
         except requests.ConnectionError:
             time.sleep(1)
             continue
@@ -98,7 +119,9 @@ def _timeline(port: int, process: Command) -> Any:
     raise AssertionError("it did not answer")
 
 
-def test_what_a_kill_leaves_of_dagster_yaml_does_not_pass_for_a_persons(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_kill_leaves_of_dagster_yaml_does_not_pass_for_a_persons(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def die_half_way(path: Path, text: str, **options: str) -> None:
         path.write_bytes(text.encode()[: len(text) // 2])
         raise KeyboardInterrupt

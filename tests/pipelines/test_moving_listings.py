@@ -1,4 +1,5 @@
-"""Listings that change while they are read page by page, over real HTTP: who is there stays, who is gone goes, and what that costs."""
+"""Listings that change while they are read page by page, over real HTTP: who is there stays, who is gone
+goes, and what that costs."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ TABLES = ("source.contacts", "sync.coverage", "sync.readings", "sync.rejected_re
 
 @dataclass
 class Moving:
-    """A sandbox whose list changes just before its pages: `changes` are made when (reading, page) is requested."""
+    """A sandbox whose list changes just before its pages: `changes` are made when (reading, page) is
+    requested."""
 
     sandbox: Sandbox
     list_id: int
@@ -52,10 +54,15 @@ class Moving:
 
     def members(self) -> list[Contact]:
         assert self.world is not None
-        return [one for batch in Listing(self.world.subscribers, self.list_id, self.world.now()).batches(0, 10_000) for one in batch]
+        return [
+            one
+            for batch in Listing(self.world.subscribers, self.list_id, self.world.now()).batches(0, 10_000)
+            for one in batch
+        ]
 
     def exchange(self, call: CheckedCall) -> None:
-        """The first contact goes and another one comes: all others move up by one place, and the count stays."""
+        """The first contact goes and another one comes: all others move up by one place, and the count
+        stays."""
         call.world.subscribers.delete(self.members()[0], call.now)
         call.world.subscribers.add(self.list_id, f"new{len(self.asked)}@example.com", ACTIVE, call.now, {})
 
@@ -67,7 +74,9 @@ class Moving:
 @pytest.fixture
 def moving(home: Path, known_account: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Moving]:
     shutil.copytree(known_account, home)
-    ((list_id, count),) = query(home, "select list_id, count(*) from source.contacts group by all order by 2 desc limit 1")
+    ((list_id, count),) = query(
+        home, "select list_id, count(*) from source.contacts group by all order by 2 desc limit 1"
+    )
     assert count > 4 * CAP
     monkeypatch.setattr(Warehouse, "list_ids", lambda *_: [list_id])
     carry_out = App._carry_out
@@ -88,7 +97,9 @@ def read(home: Path, moving: Moving, **options: Any) -> list[str]:
     """The list once more; returns the problems."""
     moving.asked.clear()
     with open_reader(
-        Settings(home, (Connection("main", moving.sandbox.url, Secret(KEY)),)), [SOURCE_ASSETS["contacts"]], options
+        Settings(home, (Connection("main", moving.sandbox.url, Secret(KEY)),)),
+        [SOURCE_ASSETS["contacts"]],
+        options,
     ) as reader:
         reader.begin()
         reader.finish()
@@ -113,20 +124,29 @@ def pages(count: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "readings", [pytest.param((1,), marks=pytest.mark.attack), pytest.param((1, 2), marks=pytest.mark.attack), (1, "and one is gone")]
+    "readings",
+    [
+        pytest.param((1,), marks=pytest.mark.attack),
+        pytest.param((1, 2), marks=pytest.mark.attack),
+        (1, "and one is gone"),
+    ],
 )
 def test_between_any_two_pages_nobody_who_is_there_is_marked_as_deleted_and_who_is_gone_is(
     home: Path, moving: Moving, readings: tuple[Any, ...]
 ) -> None:
     for page in range(2, pages(len(live(home, moving))) + 1):
         before, gone = live(home, moving), set[int]()
-        moving.changes = {(reading, page): Moving.exchange for reading in readings if isinstance(reading, int)}
+        moving.changes = {
+            (reading, page): Moving.exchange for reading in readings if isinstance(reading, int)
+        }
         if len(moving.changes) < len(readings):
             gone = {moving.members()[-1].contact_id}
             moving.changes[1, 1] = moving.take(-1)
         assert read(home, moving) == []
         assert len(moving.asked) <= 2 * pages(len(before))
-        assert there(moving) & before <= live(home, moving), f"page {page}: somebody who is there was marked as deleted"
+        assert there(moving) & before <= live(home, moving), (
+            f"page {page}: somebody who is there was marked as deleted"
+        )
         assert not gone & live(home, moving), f"page {page}: somebody who was gone before is still there"
 
         moving.changes = {}
@@ -137,7 +157,9 @@ def test_between_any_two_pages_nobody_who_is_there_is_marked_as_deleted_and_who_
     assert {table: query(home, f"from {table} order by all") for table in TABLES} == was
 
 
-def test_a_second_reading_is_made_only_of_a_list_of_several_pages_of_which_something_is_gone(home: Path, moving: Moving) -> None:
+def test_a_second_reading_is_made_only_of_a_list_of_several_pages_of_which_something_is_gone(
+    home: Path, moving: Moving
+) -> None:
     size = len(live(home, moving))
     assert read(home, moving) == []
     assert len(moving.asked) == pages(size)
@@ -159,13 +181,20 @@ def refuse(moving: Moving, call: CheckedCall) -> None:
 
 
 @pytest.mark.parametrize("is_refused", [True, False])
-def test_without_a_second_reading_nothing_is_marked_as_deleted_and_it_is_said(home: Path, moving: Moving, is_refused: bool) -> None:
+def test_without_a_second_reading_nothing_is_marked_as_deleted_and_it_is_said(
+    home: Path, moving: Moving, is_refused: bool
+) -> None:
     size = len(live(home, moving))
     moving.changes = {(1, 1): moving.take(3)} | ({(2, 2): refuse} if is_refused else {})
     problems = read(home, moving) if is_refused else read(home, moving, max_requests=1 + pages(size - 1) + 2)
-    assert any("not read a second time to confirm it: nothing was marked as deleted" in line for line in problems)
+    assert any(
+        "not read a second time to confirm it: nothing was marked as deleted" in line for line in problems
+    )
     assert len(live(home, moving)) == size
-    coverage = f"select is_complete, reason from sync.coverage where table_name = 'contacts' and scope = 'list_id={moving.list_id}'"
+    coverage = (
+        "select is_complete, reason from sync.coverage where table_name = 'contacts' and scope = "
+        f"'list_id={moving.list_id}'"
+    )
     ((is_complete, reason),) = query(home, coverage)
     assert not is_complete
     assert "nothing was marked as deleted" in reason
@@ -207,9 +236,15 @@ def test_every_listing_of_several_pages_is_read_twice_only_when_something_is_gon
         assert len(first) > 2
         once = pages()
         assert sorted(once) == sorted(set(once))
-        with duckdb.connect(str(home / "warehouse.duckdb")) as connection:  # one that the service has no longer
+        with duckdb.connect(
+            str(home / "warehouse.duckdb")
+        ) as connection:  # one that the service has no longer
             key = SOURCE_ASSETS[asset].tables[0].key[0]
-            row = f"select * replace (-1 as {key}) from source.{table} where _deleted_at is null order by all desc limit 1"
+            row = (
+                f"select * replace (-1 as {key}) from source.{table} where _deleted_at is null "
+                "order by all "
+                "desc limit 1"
+            )
             connection.execute(f"insert into source.{table} by name {row}")
         assert there() == size + 1
         assert sorted(pages()) == sorted(once * 2)

@@ -1,4 +1,5 @@
-"""The jobs as Dagster runs them: which days and assets are asked, what a failure leaves, what a rerun asks, schedule and alert."""
+"""The jobs as Dagster runs them: which days and assets are asked, what a failure leaves, what a rerun asks,
+schedule and alert."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ def run_job(settings: Settings, instance: dg.DagsterInstance) -> RunJob:
         job = build_definitions(settings).resolve_job_def("nightly_sync")
         selection = [asset_key(table) for asset in chosen for table in asset.tables]
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        return job.execute_in_process(instance=instance, asset_selection=selection, run_config=quiet, raise_on_error=False, **options)
+        return job.execute_in_process(
+            instance=instance, asset_selection=selection, run_config=quiet, raise_on_error=False, **options
+        )
 
     return run
 
@@ -85,7 +88,9 @@ def failures(result: dg.ExecuteInProcessResult) -> dict[str, str]:
     for event in result.all_events:
         if event.is_step_failure:
             data = event.step_failure_data
-            found[str(event.step_key)] = str(data.user_failure_data.description if data.user_failure_data else data.error)
+            found[str(event.step_key)] = str(
+                data.user_failure_data.description if data.user_failure_data else data.error
+            )
     return found
 
 
@@ -97,7 +102,12 @@ def failures(result: dg.ExecuteInProcessResult) -> dict[str, str]:
     [
         pytest.param({"tags": {"dagster/partition": "2026-03-05"}}, "2026-03-05", "2026-03-05", id="one day"),
         pytest.param(
-            {"tags": {"dagster/asset_partition_range_start": "2026-03-05", "dagster/asset_partition_range_end": "2026-03-20"}},
+            {
+                "tags": {
+                    "dagster/asset_partition_range_start": "2026-03-05",
+                    "dagster/asset_partition_range_end": "2026-03-20",
+                }
+            },
             "2026-03-05",
             "2026-03-20",
             id="a range",
@@ -130,12 +140,17 @@ def test_a_run_of_one_asset_asks_for_nothing_else(run_job: RunJob, service: Sand
 
 
 @pytest.mark.slow
-def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(settings: Settings, service: Sandbox) -> None:
+def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(
+    settings: Settings, service: Sandbox
+) -> None:
     job = build_definitions(settings).resolve_job_def("refresh_contacts")
 
     def run(**limits: Any) -> Counter[str]:
         since = service.count
-        config = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}, "resources": {"reader": {"config": limits}}}
+        config = {
+            "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+            "resources": {"reader": {"config": limits}},
+        }
         job.execute_in_process(run_config=config, raise_on_error=False)
         return operations(service, since)
 
@@ -149,9 +164,18 @@ def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(settings:
 @pytest.mark.slow
 def test_a_materialization_tells_what_a_person_looks_for(run_job: RunJob) -> None:
     result = run_job(sources.lists)
-    found = {str(event.asset_key and event.asset_key.path[-1]): event for event in result.get_asset_materialization_events()}
+    found = {
+        str(event.asset_key and event.asset_key.path[-1]): event
+        for event in result.get_asset_materialization_events()
+    }
     metadata = {name: value.value for name, value in found["lists"].materialization.metadata.items()}
-    expected = {"dagster/row_count": 5, "rows added": 5, "rows changed": 0, "rows deleted": 0, "records rejected": 0}
+    expected = {
+        "dagster/row_count": 5,
+        "rows added": 5,
+        "rows changed": 0,
+        "rows deleted": 0,
+        "records rejected": 0,
+    }
     assert expected.items() <= metadata.items()
     assert metadata["requests used"] == 7
     assert metadata["coverage %"] == 100
@@ -176,7 +200,9 @@ def test_one_table_of_a_shared_request_can_be_materialized_and_the_others_are_no
     result = job.execute_in_process(instance=instance, asset_selection=[chosen], run_config=quiet)
     found = {event.asset_key: event.materialization for event in result.get_asset_materialization_events()}
     assert found.keys() == {chosen, *others}
-    assert {materialization.description for key, materialization in found.items() if key != chosen} == {"filled by the same requests"}
+    assert {materialization.description for key, materialization in found.items() if key != chosen} == {
+        "filled by the same requests"
+    }
     assert {check.asset_key for check in result.get_asset_check_evaluations()} == {chosen}
     assert query(settings.home, "select count(*) from source.lists") == [
         (found[asset_key(sources.lists.tables[0])].metadata["dagster/row_count"].value,)
@@ -188,7 +214,12 @@ def test_one_table_of_a_shared_request_can_be_materialized_and_the_others_are_no
 
 @pytest.mark.slow
 def test_a_failed_step_says_why_and_its_rerun_asks_only_what_is_missing(
-    run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox, impatient: None, monkeypatch: pytest.MonkeyPatch
+    run_job: RunJob,
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    service: Sandbox,
+    impatient: None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     service.control("faults", **{"500-before": "1@user/managers"})
     result = run_job(sources.users, sources.managers, sources.lists)
@@ -198,7 +229,9 @@ def test_a_failed_step_says_why_and_its_rerun_asks_only_what_is_missing(
     assert "account main: user/managers: HTTP 500" in reason
     (check,) = [check for check in result.get_asset_check_evaluations() if not check.passed][:1]
     assert (check.check_name, check.asset_key.path[-1]) == ("complete", "managers")
-    assert operations(service)["user/managers"] == 4, "two tries of the step, with two tries of the request each"
+    assert operations(service)["user/managers"] == 4, (
+        "two tries of the step, with two tries of the request each"
+    )
 
     service.control("faults", off=1)
     since = service.count
@@ -224,13 +257,24 @@ def _live(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
 
 @pytest.mark.parametrize("code", ["1000", "1002"])
 @pytest.mark.slow
-def test_what_an_account_lacks_fails_no_step_and_is_asked_no_further(run_job: RunJob, service: Sandbox, code: str) -> None:
+def test_what_an_account_lacks_fails_no_step_and_is_asked_no_further(
+    run_job: RunJob, service: Sandbox, code: str
+) -> None:
     """The service says 1000 to one operation of a key that it accepts (api-observed row 41)."""
     service.control("faults", **{code: "1@user/managers,emailmarketing/getcontacttimeline"})
-    result = run_job(sources.users, sources.managers, sources.lists, sources.contacts, sources.timelines, sources.coupons)
+    result = run_job(
+        sources.users, sources.managers, sources.lists, sources.contacts, sources.timelines, sources.coupons
+    )
     assert result.success
-    checks = {check.asset_key.path[-1]: check for check in result.get_asset_check_evaluations() if check.check_name == "complete"}
-    assert {name.partition("_")[0] for name, check in checks.items() if not check.passed} == {"managers", "timeline"}
+    checks = {
+        check.asset_key.path[-1]: check
+        for check in result.get_asset_check_evaluations()
+        if check.check_name == "complete"
+    }
+    assert {name.partition("_")[0] for name, check in checks.items() if not check.passed} == {
+        "managers",
+        "timeline",
+    }
     reason = str(checks["managers"].description)
     assert "not available to this account" in reason
     assert "key is missing" not in reason
@@ -241,7 +285,9 @@ def test_what_an_account_lacks_fails_no_step_and_is_asked_no_further(run_job: Ru
     assert asked["app/me"] == 3, "once more for each of the two"
 
 
-def test_a_wrong_key_fails_every_step_with_one_request(run_job: RunJob, service: Sandbox, settings: Settings) -> None:
+def test_a_wrong_key_fails_every_step_with_one_request(
+    run_job: RunJob, service: Sandbox, settings: Settings
+) -> None:
     wrong = replace(settings, accounts=(replace(settings.accounts[0], key=Secret("wr0ng")),))
     result = run_job(sources.users, sources.managers, sources.lists, settings=wrong)
     assert failures(result).keys() == {"users", "managers", "lists"}
@@ -254,7 +300,10 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
     command: Command, start_sandbox: StartSandbox, folder: Path, home: Path
 ) -> None:
     service = start_sandbox("--account", "harbor=k1:1:100", "--account", "hill=k2:2:100")
-    entries = [f'[accounts.{name}]\nurl = "{service.url}"\nkey_env = "{name.upper()}"\n' for name in ("harbor", "hill")]
+    entries = [
+        f'[accounts.{name}]\nurl = "{service.url}"\nkey_env = "{name.upper()}"\n'
+        for name in ("harbor", "hill")
+    ]
     (folder / "accounts.toml").write_text("".join(entries))
     words = ("sync", "--only", "lists", "contacts")
     ran = command(*words, HARBOR="k1", HILL="wr0ng")
@@ -266,11 +315,16 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
         assert run.status is dg.DagsterRunStatus.FAILURE
         events = [record.dagster_event for record in instance.all_logs(run.run_id) if record.dagster_event]
         reasons = [event.step_failure_data.user_failure_data for event in events if event.is_step_failure]
-        assert all(reason and str(reason.description).startswith("account hill: app/me") for reason in reasons)
+        assert all(
+            reason and str(reason.description).startswith("account hill: app/me") for reason in reasons
+        )
 
     asked = service.count
     assert command(*words, HARBOR="k1", HILL="k2").code == 0
-    assert query(home, "select account, count(*) from source.contacts group by 1 order by 1") == [("harbor", 100), ("hill", 100)]
+    assert query(home, "select account, count(*) from source.contacts group by 1 order by 1") == [
+        ("harbor", 100),
+        ("hill", 100),
+    ]
     assert service.count > asked
     assert command(*words, HARBOR="x", HILL="y").code == 2, "nobody could be asked"
 
@@ -279,7 +333,8 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
 def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
     run_job: RunJob, settings: Settings, service: Sandbox, instance: dg.DagsterInstance
 ) -> None:
-    """Dagster turns the signal into an error of the step; with a retry policy it would start the step again."""
+    """Dagster turns the signal into an error of the step; with a retry policy it would start the step
+    again."""
     service.control("faults", **{"rate-limit": 2})
     stopper = threading.Thread(target=_interrupt_after, args=(service, 4))
     stopper.start()
@@ -295,8 +350,16 @@ def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
     service.control("faults", **{"rate-limit": 0})
     since = service.count
     assert run_job(sources.lists, sources.users).success
-    before = {(entry["operation"], str(entry["params"])) for entry in service.asked()[:since] if entry["outcome"] == "ok"}
-    again = {entry["operation"] for entry in service.asked(since) if (entry["operation"], str(entry["params"])) in before}
+    before = {
+        (entry["operation"], str(entry["params"]))
+        for entry in service.asked()[:since]
+        if entry["outcome"] == "ok"
+    }
+    again = {
+        entry["operation"]
+        for entry in service.asked(since)
+        if (entry["operation"], str(entry["params"])) in before
+    }
     assert again <= {"app/me"}, "who the account is, is asked again"
 
 
@@ -314,7 +377,12 @@ def _interrupt_after(service: Sandbox, requests: int) -> None:
     [
         pytest.param(["Pacific/Auckland"], "2026-11-18", "2026-11-21", id="a day ahead"),
         pytest.param(["Pacific/Auckland", "America/New_York"], "2026-11-17", "2026-11-21", id="several"),
-        pytest.param(["America/New_York", None], "2026-11-17", "2026-11-21", id="wherever one may be that tells its zone when it is asked"),
+        pytest.param(
+            ["America/New_York", None],
+            "2026-11-17",
+            "2026-11-21",
+            id="wherever one may be that tells its zone when it is asked",
+        ),
     ],
 )
 def test_the_schedule_names_the_last_days_of_every_account(
@@ -322,10 +390,14 @@ def test_the_schedule_names_the_last_days_of_every_account(
 ) -> None:
     """And says that it is no choice of these days: what is due is read, all of history the first time."""
     accounts = tuple(replace(settings.accounts[0], timezone=zone) for zone in zones)
-    definitions = build_definitions(replace(settings, accounts=accounts, schedule_timezone="Asia/Tokyo", lookback_days=3))
+    definitions = build_definitions(
+        replace(settings, accounts=accounts, schedule_timezone="Asia/Tokyo", lookback_days=3)
+    )
     schedule = definitions.get_schedule_def("nightly")
     moment = dt.datetime(2026, 11, 20, 13, 0, tzinfo=dt.UTC)  # 02:00 of the next day in Auckland
-    context = dg.build_schedule_context(instance, scheduled_execution_time=moment, repository_def=definitions.get_repository_def())
+    context = dg.build_schedule_context(
+        instance, scheduled_execution_time=moment, repository_def=definitions.get_repository_def()
+    )
     (request,) = schedule.evaluate_tick(context).run_requests or []
     assert request.tags["dagster/asset_partition_range_start"] == first
     assert request.tags["dagster/asset_partition_range_end"] == last
@@ -347,7 +419,9 @@ def test_the_schedule_may_send_without_a_person_once_activations_are_switched_on
 ) -> None:
     definitions = build_definitions(replace(settings, activations=is_on))
     context = dg.build_schedule_context(
-        instance, scheduled_execution_time=dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC), repository_def=definitions.get_repository_def()
+        instance,
+        scheduled_execution_time=dt.datetime(2026, 11, 20, 2, tzinfo=dt.UTC),
+        repository_def=definitions.get_repository_def(),
     )
     (request,) = definitions.get_schedule_def("nightly").evaluate_tick(context).run_requests or []
     assert request.run_config == ({"ops": {"activations": {"config": {"confirm": "send"}}}} if is_on else {})
@@ -357,7 +431,12 @@ def test_the_schedule_may_send_without_a_person_once_activations_are_switched_on
 
 @pytest.mark.slow
 def test_a_failed_run_is_told_to_the_alert_address(
-    run_job: RunJob, settings: Settings, instance: dg.DagsterInstance, service: Sandbox, impatient: None, alerts: type[Alerts]
+    run_job: RunJob,
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    service: Sandbox,
+    impatient: None,
+    alerts: type[Alerts],
 ) -> None:
     service.control("faults", **{"500-before": "1@user/managers"})
     result = run_job(sources.managers)
@@ -366,13 +445,17 @@ def test_a_failed_run_is_told_to_the_alert_address(
     assert isinstance(sensor, dg.RunStatusSensorDefinition)
     assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
     sensor(
-        dg.build_run_status_sensor_context("failure_alert", result.get_run_failure_event(), instance, result.dagster_run).for_run_failure()
+        dg.build_run_status_sensor_context(
+            "failure_alert", result.get_run_failure_event(), instance, result.dagster_run
+        ).for_run_failure()
     )
     (body,) = alerts.bodies
     assert body["job"] == "nightly_sync"
     assert body["run_id"] == result.run_id
     assert "account main: user/managers: HTTP 500" in body["failed"]["managers"]
-    assert str(body["text"]).startswith("marketing-sync: nightly_sync failed\nmanagers: account main: user/managers")
+    assert str(body["text"]).startswith(
+        "marketing-sync: nightly_sync failed\nmanagers: account main: user/managers"
+    )
 
 
 @pytest.mark.slow
@@ -389,7 +472,9 @@ def test_the_job_rebuild_makes_the_same_tables_without_a_request(
     assert service.count == asked
 
 
-def test_definitions_can_be_loaded_with_and_without_an_account(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_definitions_can_be_loaded_with_and_without_an_account(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         dg.Definitions.validate_loadable(build_definitions(settings))

@@ -1,4 +1,5 @@
-"""Every option of sync and push is declared once, and is on the command line and in the UI's run config alike, or it is said why not."""
+"""Every option of sync and push is declared once, and is on the command line and in the UI's run config
+alike, or it is said why not."""
 
 from __future__ import annotations
 
@@ -21,7 +22,19 @@ from marketing_api.errors import MarketingApiError
 from pipelines.commands import Command as TypedCommand
 from pipelines.definitions import build_definitions
 from pipelines.launchpad import values
-from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, LIMITS, OUT, PERMANENT, SYNC, UNKNOWN, Option, parameters, words
+from pipelines.options import (
+    ACTIVATIONS,
+    AFTERWARDS,
+    JSON,
+    LIMITS,
+    OUT,
+    PERMANENT,
+    SYNC,
+    UNKNOWN,
+    Option,
+    parameters,
+    words,
+)
 from pipelines.settings import Settings, SettingsError
 from pipelines.write_back.kinds import KINDS, Kind
 from pipelines.write_back.push_jobs import push_jobs
@@ -42,11 +55,20 @@ COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
     ("push", "retry"): (*AFTERWARDS, PERMANENT, JSON),
     ("push", "cancel"): (*AFTERWARDS, UNKNOWN),
 }
-#: What only one of the two has; `in_ui` and `in_command` of each option say what the other one has in its place, and why.
+#: What only one of the two has; `in_ui` and `in_command` of each option say what the other one has in its
+#: place, and why.
 ONE_SIDED: dict[tuple[str, ...], set[str]] = {
-    ("sync",): {"only", "from", "to", "reads_only", "quiet"},  # the UI's own ways: the selection of assets, the range of partitions
+    ("sync",): {
+        "only",
+        "from",
+        "to",
+        "reads_only",
+        "quiet",
+    },  # the UI's own ways: the selection of assets, the range of partitions
     ("plan",): {"json"},
-    **{("push", str(kind)): {"apply", "dry_run", "confirm", "json"} for kind in KINDS.values()},  # what --apply says in one word
+    **{
+        ("push", str(kind)): {"apply", "dry_run", "confirm", "json"} for kind in KINDS.values()
+    },  # what --apply says in one word
     ("push", "deletions"): {
         "json",
         "apply",
@@ -97,7 +119,9 @@ def test_the_command_line_has_what_is_declared_and_nothing_else(command: tuple[s
         assert action.default == option.unset
 
 
-def test_the_run_config_has_what_is_declared_and_nothing_else(run_configs: dict[tuple[str, ...], dict[str, Any]]) -> None:
+def test_the_run_config_has_what_is_declared_and_nothing_else(
+    run_configs: dict[tuple[str, ...], dict[str, Any]],
+) -> None:
     for command, fields in run_configs.items():
         declared = {option.name: option for option in COMMANDS[command] if not option.in_ui}
         assert fields.keys() == declared.keys(), command
@@ -113,10 +137,17 @@ def test_only_these_differ_and_say_why() -> None:
         assert all(len(reason) > 10 for reason in reasons.values() if reason)
 
 
-OPTIONS = {(option.name, option.read): option for options in COMMANDS.values() for option in options if option.holds is not bool}
+OPTIONS = {
+    (option.name, option.read): option
+    for options in COMMANDS.values()
+    for option in options
+    if option.holds is not bool
+}
 
 
-@given(st.sampled_from(list(OPTIONS.values())), st.text() | st.from_regex(r"-?[\d:.,%= -]{1,8}", fullmatch=True))
+@given(
+    st.sampled_from(list(OPTIONS.values())), st.text() | st.from_regex(r"-?[\d:.,%= -]{1,8}", fullmatch=True)
+)
 def test_both_read_a_text_alike_or_refuse_it_in_the_same_words(option: Option, text: str) -> None:
     """But for a blank text, which in a run config is nothing."""
     option = replace(option, in_command="", is_positional=False, choices=())
@@ -184,7 +215,10 @@ def test_what_was_chosen_can_be_typed_again(kind: Kind, data: st.DataObject) -> 
         "sql": "select 'it''s'",
         "account": "hill",
     }
-    chosen = {option.name: data.draw(st.sampled_from([option.unset, samples.get(option.name, True)])) for option in options}
+    chosen = {
+        option.name: data.draw(st.sampled_from([option.unset, samples.get(option.name, True)]))
+        for option in options
+    }
     assert read(options, words(options, chosen)) == chosen
 
 
@@ -204,7 +238,11 @@ class Opened(MarketingApiError):
     ],
 )
 def test_both_open_the_same_reader(
-    command: Command, settings: Settings, monkeypatch: pytest.MonkeyPatch, words_: list[str], config: dict[str, Any]
+    command: Command,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    words_: list[str],
+    config: dict[str, Any],
 ) -> None:
     opened: list[dict[str, Any]] = []
 
@@ -222,13 +260,20 @@ def test_both_open_the_same_reader(
 
 
 def test_what_the_launchpad_cannot_say_fails_the_run_in_a_sentence(settings: Settings) -> None:
-    assert set(failures(launched(settings, {"until": "25:00"})).values()) == {"until: '25:00' is not a time of day; write it like 06:00"}
+    assert set(failures(launched(settings, {"until": "25:00"})).values()) == {
+        "until: '25:00' is not a time of day; write it like 06:00"
+    }
 
 
 def launched(settings: Settings, reader: dict[str, Any]) -> dg.ExecuteInProcessResult:
     """The reads of the lists, as the UI starts them."""
-    config = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}, "resources": {"reader": {"config": reader}}}
+    config = {
+        "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+        "resources": {"reader": {"config": reader}},
+    }
     job = build_definitions(settings, has_models=False).resolve_job_def("nightly_sync")
     with dg.DagsterInstance.ephemeral() as instance:
         keys = [asset_key(table) for table in lists.tables]
-        return job.execute_in_process(instance=instance, run_config=config, asset_selection=keys, raise_on_error=False)
+        return job.execute_in_process(
+            instance=instance, run_config=config, asset_selection=keys, raise_on_error=False
+        )

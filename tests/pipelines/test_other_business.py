@@ -1,4 +1,5 @@
-"""Listings in which nobody is left who is known are another account's: nothing of them is loaded, whatever their size."""
+"""Listings in which nobody is left who is known are another account's: nothing of them is loaded, whatever
+their size."""
 
 from __future__ import annotations
 
@@ -45,7 +46,9 @@ def asked(service: Sandbox, since: int) -> set[str]:
     return {entry["operation"] for entry in service.asked(since)}
 
 
-def test_contacts_of_whom_nobody_is_left_are_not_loaded_until_a_person_says_so(home: Path, service: Sandbox) -> None:
+def test_contacts_of_whom_nobody_is_left_are_not_loaded_until_a_person_says_so(
+    home: Path, service: Sandbox
+) -> None:
     shift(home, "contacts")
     before = source(home)
     problems, is_other = read(home, service, "contacts")
@@ -77,11 +80,17 @@ def test_other_lists_end_the_reading_of_the_account(home: Path, service: Sandbox
     assert source(home) == before
 
 
-def test_a_list_whose_members_were_all_exchanged_is_loaded_while_others_have_whom_they_had(home: Path, service: Sandbox) -> None:
-    ((smallest, size),) = query(home, "select list_id, count(*) from source.contacts group by all order by 2 limit 1")
+def test_a_list_whose_members_were_all_exchanged_is_loaded_while_others_have_whom_they_had(
+    home: Path, service: Sandbox
+) -> None:
+    ((smallest, size),) = query(
+        home, "select list_id, count(*) from source.contacts group by all order by 2 limit 1"
+    )
     shift(home, "contacts", f"list_id = {smallest}")
     assert read(home, service, "contacts") == ([], False)
-    assert query(home, f"select count(*), count(_deleted_at) from source.contacts where list_id = {smallest}") == [(2 * size, size)]
+    assert query(
+        home, f"select count(*), count(_deleted_at) from source.contacts where list_id = {smallest}"
+    ) == [(2 * size, size)]
 
 
 @pytest.fixture
@@ -90,7 +99,9 @@ def nameless(monkeypatch: pytest.MonkeyPatch, home: Path, service: Sandbox) -> N
     monkeypatch.setitem(RULES, "app/me", lambda call: {"business": {"timezone": "America/New_York"}})
     (home / FILE).unlink()
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
-        connection.execute("update source.business set business_id = null, business_name = null, service_name = null")
+        connection.execute(
+            "update source.business set business_id = null, business_name = null, service_name = null"
+        )
 
 
 OTHERS = ("online_reviews", "users", "direct_reviews", "webhooks")
@@ -104,7 +115,9 @@ def test_where_nobody_is_named_nothing_else_is_requested_before_a_listing_tells(
     before, since = source(home), service.count
     for _ in range(2):
         ran = command("sync", "--only", *names, sandbox=service)
-        assert (ran.code, "none of the 5 lists and campaigns known is listed" in ran.text) == (2, True), ran.text
+        assert (ran.code, "none of the 5 lists and campaigns known is listed" in ran.text) == (2, True), (
+            ran.text
+        )
         assert asked(service, since) == {"app/me", "emailmarketing/getlists"}
         assert source(home) == before
 
@@ -133,14 +146,18 @@ def test_a_business_that_is_named_for_the_first_time_is_compared_by_its_data(
     assert b"Somebody" in (home / FILE).read_bytes()
 
 
-def test_a_first_night_of_nobody_waits_for_no_listing(nameless: None, tmp_path: Path, service: Sandbox, command: Command) -> None:
+def test_a_first_night_of_nobody_waits_for_no_listing(
+    nameless: None, tmp_path: Path, service: Sandbox, command: Command
+) -> None:
     since, first = service.count, str(tmp_path / "first")
     assert command("sync", "--only", "users", sandbox=service, MARKETING_HOME=first).code == 0
     assert asked(service, since) == {"app/me", "user/lists"}
 
 
 @pytest.mark.parametrize("table", ["lists", "campaigns"])
-def test_the_command_ends_with_2_and_what_to_do(home: Path, service: Sandbox, command: Command, table: str) -> None:
+def test_the_command_ends_with_2_and_what_to_do(
+    home: Path, service: Sandbox, command: Command, table: str
+) -> None:
     if table == "campaigns":
         assert command("sync", "--only", "campaigns", sandbox=service).code == 0
     shift(home, table)

@@ -41,7 +41,9 @@ def test_damaged_history_of_it_is_not_set_aside(command: Command, sandbox: Sandb
 
 
 @pytest.mark.parametrize("wrong", ["relative/place", "/nonexistent/place"])
-def test_one_that_is_no_folder_is_said_before_a_request_is_sent(command: Command, sandbox: Sandbox, wrong: str) -> None:
+def test_one_that_is_no_folder_is_said_before_a_request_is_sent(
+    command: Command, sandbox: Sandbox, wrong: str
+) -> None:
     before = sandbox.count
     ran = command("sync", "--only", "lists", sandbox=sandbox, DAGSTER_HOME=wrong)
     assert (ran.code, sandbox.count) == (2, before)
@@ -52,7 +54,10 @@ def test_one_that_is_no_folder_is_said_before_a_request_is_sent(command: Command
 @pytest.mark.slow
 def test_a_database_that_does_not_answer_is_said(command: Command, sandbox: Sandbox, own: Path) -> None:
     pytest.importorskip("dagster_postgres")
-    text = "storage: {postgres: {postgres_db: {scheme: postgresql+psycopg2, hostname: 127.0.0.1, port: 9, username: u, db_name: d}}}\n"
+    text = (
+        "storage: {postgres: {postgres_db: {scheme: postgresql+psycopg2, hostname: 127.0.0.1, port: 9, "
+        "username: u, db_name: d}}}\n"
+    )
     (own / "dagster.yaml").write_text(OWN + text)
     ran = command("sync", "--only", "lists", sandbox=sandbox, DAGSTER_HOME=str(own))
     assert (ran.code, "Traceback" in ran.text) == (2, False)
@@ -62,7 +67,9 @@ def test_a_database_that_does_not_answer_is_said(command: Command, sandbox: Sand
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_missing_package_is_said(command: Command, sandbox: Sandbox, own: Path) -> None:
-    (own / "dagster.yaml").write_text("event_log_storage: {module: no_such_package, class: Storage, config: {}}\n")
+    (own / "dagster.yaml").write_text(
+        "event_log_storage: {module: no_such_package, class: Storage, config: {}}\n"
+    )
     ran = command("sync", "--only", "lists", sandbox=sandbox, DAGSTER_HOME=str(own))
     assert (ran.code, "Traceback" in ran.text) == (2, False)
     assert "no_such_package" in ran.err

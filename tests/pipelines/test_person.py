@@ -1,4 +1,5 @@
-"""`marketing-sync person` shows all that is known of one person, where it comes from, and nothing of anybody else."""
+"""`marketing-sync person` shows all that is known of one person, where it comes from, and nothing of anybody
+else."""
 
 from __future__ import annotations
 
@@ -14,7 +15,15 @@ import pytest
 
 from tests.pipelines.conftest import Command, Night
 
-ABOUT = ("contacts", "coupons", "timeline_events", "timeline_visits", "timeline_automations", "campaign_clickers", "direct_reviews")
+ABOUT = (
+    "contacts",
+    "coupons",
+    "timeline_events",
+    "timeline_visits",
+    "timeline_automations",
+    "campaign_clickers",
+    "direct_reviews",
+)
 
 
 @pytest.fixture
@@ -43,7 +52,9 @@ def somebody(home: Path) -> tuple[str, list[int]]:
 
 
 def shown(folder: Path) -> tuple[dict[str, Any], str]:
-    return json.loads((folder / "person.json").read_text(encoding="utf-8")), (folder / "person.html").read_text(encoding="utf-8")
+    return json.loads((folder / "person.json").read_text(encoding="utf-8")), (
+        folder / "person.html"
+    ).read_text(encoding="utf-8")
 
 
 def counts(document: dict[str, Any]) -> Counter[str]:
@@ -51,7 +62,9 @@ def counts(document: dict[str, Any]) -> Counter[str]:
 
 
 @pytest.mark.slow
-def test_every_row_about_them_is_there_and_nobody_else(command: Command, filled: Path, tmp_path: Path) -> None:
+def test_every_row_about_them_is_there_and_nobody_else(
+    command: Command, filled: Path, tmp_path: Path
+) -> None:
     address, contacts = somebody(filled)
     ran = command("person", address.upper(), "--to", str(tmp_path / "told"))
     assert ran.code == 0, ran.text
@@ -60,13 +73,20 @@ def test_every_row_about_them_is_there_and_nobody_else(command: Command, filled:
     for table in ABOUT:
         by_id = table.startswith("timeline")
         which = "list_contains(?, contact_id)" if by_id else "lower(email) = ?"
-        expected = ask(filled, f"select count(*) from source.{table} where {which}", contacts if by_id else address)
+        expected = ask(
+            filled, f"select count(*) from source.{table} where {which}", contacts if by_id else address
+        )
         assert expected == [(found[f"source.{table}"],)], table
     assert found["source.timeline_events"] > 3
     assert found["marts.contact_campaign"] > 0
     assert found["history.contacts"] == len(contacts)
     assert found["sync.requests"] >= len(contacts)
-    others = [email for (email,) in ask(filled, "select distinct lower(email) from source.contacts where lower(email) <> ?", address)]
+    others = [
+        email
+        for (email,) in ask(
+            filled, "select distinct lower(email) from source.contacts where lower(email) <> ?", address
+        )
+    ]
     assert len(others) > 50
     for text in (page.lower(), json.dumps(document).lower()):
         assert address in text
@@ -84,7 +104,9 @@ def test_by_contact_is_the_same_person(command: Command, filled: Path, tmp_path:
     assert command("person", address, "--to", str(tmp_path / "a")).code == 0
     assert command("person", "--contact-id", str(contacts[0]), "--to", str(tmp_path / "b")).code == 0
     one, other = (shown(tmp_path / name)[0] for name in "ab")
-    assert {name: one[name] for name in one if name != "made_at"} == {name: other[name] for name in other if name != "made_at"}
+    assert {name: one[name] for name in one if name != "made_at"} == {
+        name: other[name] for name in other if name != "made_at"
+    }
 
 
 @pytest.mark.slow
@@ -98,13 +120,21 @@ def test_an_earlier_address_belongs_to_them(command: Command, filled: Path, tmp_
 
 
 @pytest.mark.slow
-def test_rows_of_others_are_quoted_around_the_address_only(command: Command, filled: Path, tmp_path: Path) -> None:
+def test_rows_of_others_are_quoted_around_the_address_only(
+    command: Command, filled: Path, tmp_path: Path
+) -> None:
     address, _ = somebody(filled)
     words = f"{'x' * 200} SECRET {'y ' * 60} ask {address.replace('@', '%40')}, who knows {'z ' * 60} SECRET"
     columns = "(account, review_id, email, phone, inquiry)"
-    review = f"insert into source.direct_reviews {columns} values ('main', 99, 'bob@other.example', '123456', ?)"
+    review = (
+        f"insert into source.direct_reviews {columns} values ('main', 99, 'bob@other.example', '123456', ?)"
+    )
     ask(filled, review, words)
-    ask(filled, review.replace("99", "98"), f"the address of jo{address} is another one, as {address}.example is")
+    ask(
+        filled,
+        review.replace("99", "98"),
+        f"the address of jo{address} is another one, as {address}.example is",
+    )
     assert command("person", address, "--to", str(tmp_path / "told")).code == 0
     document, page = shown(tmp_path / "told")
     named = [each for each in document["tables"] if not each["is_about"]]
@@ -115,11 +145,14 @@ def test_rows_of_others_are_quoted_around_the_address_only(command: Command, fil
 
 
 @pytest.mark.slow
-def test_the_same_contact_of_another_account_is_somebody_else(command: Command, filled: Path, tmp_path: Path) -> None:
+def test_the_same_contact_of_another_account_is_somebody_else(
+    command: Command, filled: Path, tmp_path: Path
+) -> None:
     address, contacts = somebody(filled)
     ask(
         filled,
-        "insert into source.timeline_events (account, contact_id, event_key, snippet) values ('other', ?, 'k', 'elsewhere')",
+        "insert into source.timeline_events (account, contact_id, event_key, snippet) values ('other', ?, "
+        "'k', 'elsewhere')",
         contacts[0],
     )
     assert command("person", address, "--to", str(tmp_path / "told")).code == 0
@@ -129,7 +162,11 @@ def test_the_same_contact_of_another_account_is_somebody_else(command: Command, 
 @pytest.mark.slow
 def test_texts_of_strangers_are_no_markup(command: Command, filled: Path, tmp_path: Path) -> None:
     address, contacts = somebody(filled)
-    ask(filled, "update source.timeline_events set snippet = '<script>alert(1)</script>' where contact_id = ?", contacts[0])
+    ask(
+        filled,
+        "update source.timeline_events set snippet = '<script>alert(1)</script>' where contact_id = ?",
+        contacts[0],
+    )
     assert command("person", address, "--to", str(tmp_path / "told")).code == 0
     page = shown(tmp_path / "told")[1]
     assert "&lt;script&gt;" in page
@@ -146,7 +183,9 @@ def test_texts_of_strangers_are_no_markup(command: Command, filled: Path, tmp_pa
         (["ann@example.com", "--account", "nowhere", "--to", "DIR"], "no account is named"),
     ],
 )
-def test_wrong_use_is_said(command: Command, filled: Path, tmp_path: Path, words: list[str], text: str) -> None:
+def test_wrong_use_is_said(
+    command: Command, filled: Path, tmp_path: Path, words: list[str], text: str
+) -> None:
     ran = command("person", *(str(tmp_path / "told") if word == "DIR" else word for word in words))
     assert ran.code == 2
     assert text in ran.text
@@ -154,7 +193,9 @@ def test_wrong_use_is_said(command: Command, filled: Path, tmp_path: Path, words
 
 
 @pytest.mark.slow
-def test_nothing_is_written_over_and_nobody_leaves_no_file(command: Command, filled: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_over_and_nobody_leaves_no_file(
+    command: Command, filled: Path, tmp_path: Path
+) -> None:
     address, _ = somebody(filled)
     ran = command("person", "nobody@nowhere.example", "--to", str(tmp_path / "told"))
     assert (ran.code, ran.out) == (0, "nothing is known of this person\n")

@@ -1,4 +1,5 @@
-"""Under `hash` and `drop`, nobody is found in the published file, in Parquet or in the report; joins still work when hashed."""
+"""Under `hash` and `drop`, nobody is found in the published file, in Parquet or in the report; joins still
+work when hashed."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def homes(nights: tuple[Night, Night], tmp_path_factory: pytest.TempPathFactory)
 def texts(home: Path) -> Iterator[tuple[str, str]]:
     """(where, row) of the published tables, of each Parquet file, and of the report, which is one."""
     with duckdb.connect(str(published_path(home)), read_only=True) as connection:
-        for schema, name in connection.execute("select schema_name, table_name from duckdb_tables()").fetchall():
+        for schema, name in connection.execute(
+            "select schema_name, table_name from duckdb_tables()"
+        ).fetchall():
             rows = connection.execute(f'select t::varchar from "{schema}"."{name}" as t').fetchall()
             yield from ((f"{schema}.{name}", row) for (row,) in rows)
         for path in sorted((home / "parquet").rglob("*.parquet")):
@@ -60,14 +63,19 @@ def test_nobody_is_found_unless_they_are_kept(homes: dict[str, Path]) -> None:
             kept.add(table)
     assert kept >= {"source.contacts", "marts.contact_engagement", "parquet", "report"}
     for way in ("hash", "drop"):
-        rows = {row: where for where, row in texts(homes[way])}  # each once: those of Parquet are in the tables, too
+        rows = {
+            row: where for where, row in texts(homes[way])
+        }  # each once: those of Parquet are in the tables, too
         every = "\n".join(rows)
         found = [text for text in people if text in every]
         assert found == [], [(where, text) for row, where in rows.items() for text in found if text in row]
 
 
 def test_no_address_is_left_in_any_other_text(homes: dict[str, Path]) -> None:
-    left = {way: [where for where, row in texts(homes[way]) if "@example" in row or "%40example" in row] for way in WAYS}
+    left = {
+        way: [where for where, row in texts(homes[way]) if "@example" in row or "%40example" in row]
+        for way in WAYS
+    }
     assert left["keep"]
     assert left["hash"] + left["drop"] == []
 
@@ -77,7 +85,12 @@ def test_hashed_addresses_still_join(homes: dict[str, Path]) -> None:
         with duckdb.connect(str(published_path(home)), read_only=True) as connection:
             return connection.execute(sql).fetchall()
 
-    joined = "select count(*) from source.coupons as c join marts.contact_engagement as e on lower(c.email) = e.email"
+    joined = (
+        "select count(*) from source.coupons as c join marts.contact_engagement as e on "
+        "lower(c.email) = e.email"
+    )
     assert ask(homes["hash"], joined) == ask(homes["keep"], joined) != [(0,)]
     known, shown = (ask(homes[way], "select email from source.coupons") for way in ("keep", "hash"))
-    assert {hashed(str(email), personal_key(homes["hash"])) for (email,) in known} == {email for (email,) in shown}
+    assert {hashed(str(email), personal_key(homes["hash"])) for (email,) in known} == {
+        email for (email,) in shown
+    }

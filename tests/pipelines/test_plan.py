@@ -39,7 +39,12 @@ def asked(service: Sandbox, since: int) -> Counter[str]:
 def age(home: Path, days: int) -> None:
     """Let the warehouse believe that everything was asked so many days earlier."""
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
-        for name in ("timeline_asked_at", "timeline_first_asked_at", "coupon_asked_at", "coupon_first_asked_at"):
+        for name in (
+            "timeline_asked_at",
+            "timeline_first_asked_at",
+            "coupon_asked_at",
+            "coupon_first_asked_at",
+        ):
             connection.execute(f"update sync.contact_coverage set {name} = {name} - to_days({days})")
         for table in ("contacts", "campaign_clickers", "campaign_stats", "campaigns"):
             connection.execute(f"update source.{table} set _changed_at = _changed_at - to_days({days})")
@@ -50,7 +55,11 @@ def loads(home: Path, asset: str) -> list[Any]:
     with Archive(home / "archive") as archive:
         found = [Load.from_event(event) for event in archive.load_log.read_backwards()]
     now = dt.datetime.now(dt.UTC)
-    return [(load.is_complete, round((load.due_at - now).days + 0.5)) for load in reversed(found) if load.asset == asset and load.due_at]
+    return [
+        (load.is_complete, round((load.due_at - now).days + 0.5))
+        for load in reversed(found)
+        if load.asset == asset and load.due_at
+    ]
 
 
 @pytest.mark.slow
@@ -62,7 +71,9 @@ def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     assert command(*ONLY, sandbox=service).code == 0
     first = asked(service, 0)
     assert first["getcontacttimeline"] == CONTACTS
-    assert loads(home, "timelines") == [(False, 0), (False, 0), (True, 6)], "until all are there, the next night goes on"
+    assert loads(home, "timelines") == [(False, 0), (False, 0), (True, 6)], (
+        "until all are there, the next night goes on"
+    )
 
     since = service.count
     ran = command(*ONLY, sandbox=service)
@@ -76,14 +87,22 @@ def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     assert "turn: not due yet" in planned.out, "reasons are explained"
     others = sum(first.values()) - sum(first[name] for name in ("getcontacttimeline", "getcoupon", "stats"))
     told = int(planned.out.split("listings and details", 1)[1].split()[0])
-    assert others - 1 <= told <= others, "of one run, whatever came after it; the look whose account it is comes before"
-    assert "of listings and details" in command("plan", "--max-requests", "4", sandbox=service).out, "listings come first"
+    assert others - 1 <= told <= others, (
+        "of one run, whatever came after it; the look whose account it is comes before"
+    )
+    assert "of listings and details" in command("plan", "--max-requests", "4", sandbox=service).out, (
+        "listings come first"
+    )
     assert service.count == since, "planning asks nothing"
     assert command(*ONLY, sandbox=service).code == 0
     night = asked(service, since)
     seventh = (first["getcontacttimeline"] + first["getcoupon"]) // 7
-    assert night["getcontacttimeline"] + night["getcoupon"] in range(seventh, seventh + 6), "whose turn it is, and a few that changed"
-    assert query(home, "select count(*), bool_and(is_complete) from sync.coverage where table_name = 'timeline_events'") == [(1, True)]
+    assert night["getcontacttimeline"] + night["getcoupon"] in range(seventh, seventh + 6), (
+        "whose turn it is, and a few that changed"
+    )
+    assert query(
+        home, "select count(*), bool_and(is_complete) from sync.coverage where table_name = 'timeline_events'"
+    ) == [(1, True)]
     assert "turn" in {reason for (reason,) in query(home, "select reason from sync.plans")}
 
     since = service.count
@@ -101,13 +120,23 @@ def test_a_budget_takes_the_newest_first_says_what_is_left_and_the_next_night_go
     assert ran.code == 1
     assert "never requested yet" in ran.out
     assert service.count - since <= 40
-    known = "select min(registered_at) from source.contacts join sync.contact_coverage using (account, contact_id) where status = 'active'"
+    known = (
+        "select min(registered_at) from source.contacts join sync.contact_coverage using (account, "
+        "contact_id) where status = 'active'"
+    )
     others = (
-        "select max(registered_at) from source.contacts anti join sync.contact_coverage using (account, contact_id) where status = 'active'"
+        "select max(registered_at) from source.contacts anti join sync.contact_coverage "
+        "using (account, "
+        "contact_id) where status = 'active'"
     )
     assert query(home, known) >= query(home, others)
-    coverage = "select table_name, is_complete from sync.coverage where table_name in ('coupons', 'timeline_events') order by all"
-    assert query(home, coverage) == [("coupons", False), ("timeline_events", False)], "no coupons were asked yet"
+    coverage = (
+        "select table_name, is_complete from sync.coverage where table_name in ('coupons', "
+        "'timeline_events') order by all"
+    )
+    assert query(home, coverage) == [("coupons", False), ("timeline_events", False)], (
+        "no coupons were asked yet"
+    )
 
     planned = command("plan", "--max-requests", "30", sandbox=service)
     assert "the maximum age cannot be kept with this budget" in planned.out

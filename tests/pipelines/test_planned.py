@@ -1,4 +1,5 @@
-"""What `plan` says of a night: for any budget its figures agree, and it promises the maximum age only when it is kept."""
+"""What `plan` says of a night: for any budget its figures agree, and it promises the maximum age only when it
+is kept."""
 
 from __future__ import annotations
 
@@ -17,9 +18,18 @@ groups = st.lists(st.tuples(st.one_of(st.none(), st.floats(0, 12)), st.integers(
 ages = groups.map(lambda found: [days for days, count in found for _ in range(count)])
 
 
-def found(listings: int, timelines: list[float | None], coupons: list[float | None], allowed: int | None, *, everybody: bool) -> Night:
+def found(
+    listings: int,
+    timelines: list[float | None],
+    coupons: list[float | None],
+    allowed: int | None,
+    *,
+    everybody: bool,
+) -> Night:
     left = None if allowed is None else max(allowed - listings, 0)
-    whole, limited = (plan(timelines, coupons, Rules(limit=limit, requests_all=everybody)) for limit in (None, left))
+    whole, limited = (
+        plan(timelines, coupons, Rules(limit=limit, requests_all=everybody)) for limit in (None, left)
+    )
     return night({LISTINGS: listings}, whole, limited, allowed, requests_all=everybody)
 
 
@@ -27,7 +37,11 @@ def found(listings: int, timelines: list[float | None], coupons: list[float | No
 @example(153, [1.0] * 50, [1.0] * 45, 3, False)
 @example(0, [None] * 60, [], 60, False)
 def test_figures_agree_for_any_budget(
-    listings: int, timelines: list[float | None], coupons: list[float | None], allowed: int | None, everybody: bool
+    listings: int,
+    timelines: list[float | None],
+    coupons: list[float | None],
+    allowed: int | None,
+    everybody: bool,
 ) -> None:
     planned = found(listings, timelines, coupons, allowed, everybody=everybody)
     asked, wanted, left = (sum(each.values()) for each in (planned.sent, planned.wanted, planned.left_out))
@@ -37,7 +51,9 @@ def test_figures_agree_for_any_budget(
     if allowed is None:
         assert not left
     text = "\n".join(planned.sentences(10.0, 7))
-    numbers = [int(number.replace(",", "")) for number in re.findall(r"(?<![\w.:])\d[\d,]*", text.partition("\n")[0])]
+    numbers = [
+        int(number.replace(",", "")) for number in re.findall(r"(?<![\w.:])\d[\d,]*", text.partition("\n")[0])
+    ]
     assert numbers[0] == wanted
     assert allowed is None or numbers[1:3] == [allowed, asked]
     assert (f"{left:,} are left" in text) == (left > 0)

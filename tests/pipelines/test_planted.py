@@ -1,4 +1,5 @@
-"""Tokens in every place that may hold personal data: under `hash` and `drop` none is in anything that others read."""
+"""Tokens in every place that may hold personal data: under `hash` and `drop` none is in anything that others
+read."""
 
 from __future__ import annotations
 
@@ -57,18 +58,25 @@ def plant(filled: tuple[Path, Planter]) -> Planter:
 
 
 def shown(home: Path) -> Iterator[tuple[str, str]]:
-    """(where, what) of every column of every table, here, in predecessors, in every Parquet export, and the report."""
+    """(where, what) of every column of every table, here, in predecessors, in every Parquet export, and the
+    report."""
     for path in (published_path(home), *earlier(home)):
         with duckdb.connect(str(path), read_only=True) as connection:
-            tables = connection.execute("select schema_name, table_name, column_name from duckdb_columns() where not internal").fetchall()
+            tables = connection.execute(
+                "select schema_name, table_name, column_name from duckdb_columns() where not internal"
+            ).fetchall()
             for schema, table, column in tables:
-                rows = connection.execute(f'select "{column}"::varchar from "{schema}"."{table}" where "{column}" is not null').fetchall()
+                rows = connection.execute(
+                    f'select "{column}"::varchar from "{schema}"."{table}" where "{column}" is not null'
+                ).fetchall()
                 yield f"{schema}.{table}.{column}", "\n".join(row for (row,) in rows)
     with duckdb.connect() as connection:
         for path in parquet(home):
             yield (
                 f"parquet/{path.name}",
-                "\n".join(row for (row,) in connection.execute(f"select t::varchar from '{path}' as t").fetchall()),
+                "\n".join(
+                    row for (row,) in connection.execute(f"select t::varchar from '{path}' as t").fetchall()
+                ),
             )
     yield "report", (home / "report" / "index.html").read_text(encoding="utf-8")
 
@@ -89,11 +97,15 @@ def test_every_token_is_found_where_all_is_kept(homes: Homes, plant: Planter) ->
     found = {place for where, text in shown(homes["keep"]) for place, _ in hits(plant, where, text)}
     assert sorted(set(plant.places.values()) - found) == []
     assert len(plant.places) > 250
-    print(f"planted {len(plant.places)} tokens in {len(set(plant.places.values()))} places")  # `pytest -s` shows it
+    print(
+        f"planted {len(plant.places)} tokens in {len(set(plant.places.values()))} places"
+    )  # `pytest -s` shows it
 
 
 @pytest.mark.parametrize("way", ["hash", "drop"])
-def test_none_is_found_otherwise_in_any_column_predecessor_export_or_report(homes: Homes, plant: Planter, way: str) -> None:
+def test_none_is_found_otherwise_in_any_column_predecessor_export_or_report(
+    homes: Homes, plant: Planter, way: str
+) -> None:
     columns = list(shown(homes[way]))
     assert len(columns) > 500
     assert [hit for where, text in columns for hit in hits(plant, where, text)] == []
@@ -104,19 +116,35 @@ def test_none_is_found_in_the_bytes_of_any_file(homes: Homes, plant: Planter, wa
     home = homes[way]
     assert len(earlier(home)) == 1, "the one that kept everything is gone"
     files = [published_path(home), *earlier(home), *parquet(home), home / "report" / "index.html"]
-    found = [(place, str(path)) for path in files for place, _ in hits(plant, "", path.read_bytes().decode("latin-1"))]
+    found = [
+        (place, str(path))
+        for path in files
+        for place, _ in hits(plant, "", path.read_bytes().decode("latin-1"))
+    ]
     assert found == []
 
 
 @pytest.mark.parametrize("way", ["hash", "drop"])
-def test_what_is_released_against_its_lineage_has_values_and_no_token(homes: Homes, plant: Planter, way: str) -> None:
+def test_what_is_released_against_its_lineage_has_values_and_no_token(
+    homes: Homes, plant: Planter, way: str
+) -> None:
     models = ModelSettings().nodes()
-    released = [f"{node.relation}.{column}" for node in models for column, is_personal in node.declared.items() if not is_personal]
+    released = [
+        f"{node.relation}.{column}"
+        for node in models
+        for column, is_personal in node.declared.items()
+        if not is_personal
+    ]
     assert released
     with duckdb.connect(str(published_path(homes[way])), read_only=True) as connection:
         for column in released:
             table, _, name = column.rpartition(".")
-            texts = [text for (text,) in connection.execute(f"select {name}::varchar from {table} where {name} is not null").fetchall()]
+            texts = [
+                text
+                for (text,) in connection.execute(
+                    f"select {name}::varchar from {table} where {name} is not null"
+                ).fetchall()
+            ]
             assert texts, f"{column} is declared not to be personal: plant something that fills it"
             assert hits(plant, column, "\n".join(texts)) == []
 
@@ -128,11 +156,23 @@ def test_keys_stay_unique_and_links_join_as_they_did(homes: Homes, way: str) -> 
             return connection.execute(sql).fetchall()
 
     for table in TABLES.values():
-        if way == "hash" or not any(column.is_personal for column in table.columns if column.name in table.key):
+        if way == "hash" or not any(
+            column.is_personal for column in table.columns if column.name in table.key
+        ):
             key = ", ".join(["account", *(f'"{name}"' for name in table.key)])
-            assert ask(way, f"select count(*) - count(distinct ({key})) from {table.qualified}") == [(0,)], table.name
-    joined = "select count(*) from source.campaign_links join source.campaign_clickers using (account, campaign_id, url)"
+            assert ask(way, f"select count(*) - count(distinct ({key})) from {table.qualified}") == [(0,)], (
+                table.name
+            )
+    joined = (
+        "select count(*) from source.campaign_links join source.campaign_clickers using (account, "
+        "campaign_id, url)"
+    )
     assert ask(way, joined) == ask("keep", joined) != [(0,)]
-    total = "select sum(address_count), sum(sent_count), sum(opened_count) from marts.deliverability_by_domain"
+    total = (
+        "select sum(address_count), sum(sent_count), sum(opened_count) from marts.deliverability_by_domain"
+    )
     assert ask(way, total) == ask("keep", total) != [(0,)]
-    assert ask(way, "select count(*) from marts.deliverability_by_domain where address_count < 5 and domain <> '(other)'") == [(0,)]
+    assert ask(
+        way,
+        "select count(*) from marts.deliverability_by_domain where address_count < 5 and domain <> '(other)'",
+    ) == [(0,)]

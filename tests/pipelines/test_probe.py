@@ -1,4 +1,5 @@
-"""`doctor --probe`: every deviation of a service from what is expected is found, and nothing else, without a value of a response."""
+"""`doctor --probe`: every deviation of a service from what is expected is found, and nothing else, without a
+value of a response."""
 
 from __future__ import annotations
 
@@ -27,8 +28,18 @@ from tests.independent.server import serve as serve_independent
 from tests.pipelines.conftest import Command
 
 #: Without a limit, a sandbox says that it has a very high one, which is a deviation.
-_UNLIMITED = {("every operation", "rate-limit, the body: limit"), ("every operation", "rate-limit, the headers: limit")}
-_NUMBERS = {"page-cap": "7", "timeline-cut": "3", "series-cut": "5", "goal-decimals": "4", "sync-delay": "1", "activity-delay": "1"}
+_UNLIMITED = {
+    ("every operation", "rate-limit, the body: limit"),
+    ("every operation", "rate-limit, the headers: limit"),
+}
+_NUMBERS = {
+    "page-cap": "7",
+    "timeline-cut": "3",
+    "series-cut": "5",
+    "goal-decimals": "4",
+    "sync-delay": "1",
+    "activity-delay": "1",
+}
 #: Switches that contradict the specification where it leaves nothing open.
 _CONTRADICTIONS = {
     "page-ignored": {("emailmarketing/campaigns", "page"), ("socialmedia/calendar", "page")},
@@ -48,12 +59,22 @@ def places(probe: Probe) -> set[tuple[str, str]]:
 
 
 def dialects() -> list[tuple[str, dict[str, str]]]:
-    single = [(name, value) for name, switch in SWITCHES.items() for value in switch.choices[1:] or [_NUMBERS.get(name, "1")]]
-    return [("specified", {}), ("as observed", dict(AS_OBSERVED)), *((f"{name} {value}", {name: value}) for name, value in single)]
+    single = [
+        (name, value)
+        for name, switch in SWITCHES.items()
+        for value in switch.choices[1:] or [_NUMBERS.get(name, "1")]
+    ]
+    return [
+        ("specified", {}),
+        ("as observed", dict(AS_OBSERVED)),
+        *((f"{name} {value}", {name: value}) for name, value in single),
+    ]
 
 
 @pytest.mark.attack
-@pytest.mark.parametrize(("name", "switches"), dialects(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("name", "switches"), dialects(), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_no_dialect_of_the_sandbox_deviates(name: str, switches: dict[str, str]) -> None:
     with serve(Options(contacts=60, rate_limit=0, switches=switches)) as url:
         found = places(probed(url, DEFAULT_KEY))
@@ -73,10 +94,18 @@ def at(path: str, change: Change) -> Change:
         if isinstance(value, list):
             return [changed(each, rest) for each in value]
         if isinstance(value, dict):
-            return {name: changed(each, rest) if step in ("*", name) else each for name, each in value.items()}
+            return {
+                name: changed(each, rest) if step in ("*", name) else each for name, each in value.items()
+            }
         return value
 
-    return lambda document: document | {"response": document["response"] | {"data": changed(document["response"]["data"], path.split("."))}}
+    return lambda document: (
+        document
+        | {
+            "response": document["response"]
+            | {"data": changed(document["response"]["data"], path.split("."))}
+        }
+    )
 
 
 def put(value: Any) -> Change:
@@ -84,7 +113,9 @@ def put(value: Any) -> Change:
 
 
 def without(name: str) -> Change:
-    return lambda entry: {key: value for key, value in entry.items() if key != name} if isinstance(entry, dict) else entry
+    return lambda entry: (
+        {key: value for key, value in entry.items() if key != name} if isinstance(entry, dict) else entry
+    )
 
 
 def beside(**more: Any) -> Change:
@@ -104,14 +135,30 @@ PLANTED: list[tuple[str, Change, str]] = [
     ("emailmarketing/getlists", at("lists.items.*.doubleOptin", put("perhaps")), "lists.items[].doubleOptin"),
     ("emailmarketing/getlists", at("lists", without("count")), "lists.count"),
     ("emailmarketing/getlist", at("list.fields", put("none")), "list.fields"),
-    ("emailmarketing/getcontacts", at("contacts.items.*.registration_date", put("20260102T030405Z")), "contacts.items[].registration_date"),
+    (
+        "emailmarketing/getcontacts",
+        at("contacts.items.*.registration_date", put("20260102T030405Z")),
+        "contacts.items[].registration_date",
+    ),
     ("emailmarketing/getaudiences", at("audiences.items.*.id", put("a-12x")), "audiences.items[].id"),
     ("emailmarketing/getcontacts", at("contacts.items.*.status", put(True)), "contacts.items[].status"),
     ("emailmarketing/getcontact", at("contact", without("email")), "contact.email"),
-    ("emailmarketing/getcontacttimelinebyemailaddress", at("timeline.data.*.timestamp", put(1_000_000_000)), "datetime"),
-    ("emailmarketing/getcontacttimelinebyemailaddress", at("timeline.data.*.key", put({"name": "x"})), "data.timeline.data[].key"),
+    (
+        "emailmarketing/getcontacttimelinebyemailaddress",
+        at("timeline.data.*.timestamp", put(1_000_000_000)),
+        "datetime",
+    ),
+    (
+        "emailmarketing/getcontacttimelinebyemailaddress",
+        at("timeline.data.*.key", put({"name": "x"})),
+        "data.timeline.data[].key",
+    ),
     ("emailmarketing/getcontacttimeline", at("timeline", without("total")), "data.timeline.total"),
-    ("emailmarketing/getcontacttimelinebyemailaddress", at("timeline.data.*.details", put("none")), "data.timeline.data[].details"),
+    (
+        "emailmarketing/getcontacttimelinebyemailaddress",
+        at("timeline.data.*.details", put("none")),
+        "data.timeline.data[].details",
+    ),
     ("emailmarketing/getcontactbyemail", at("contact", put("somebody")), "response"),
     ("emailmarketing/getaudiences", at("audiences.count", put(999)), "count"),
     (
@@ -119,7 +166,11 @@ PLANTED: list[tuple[str, Change, str]] = [
         at("campaigns.items.*.data.*.creation_date", put("2 Jan 2026")),
         "campaigns.items{}.data[].creation_date",
     ),
-    ("emailmarketing/campaigns", at("campaigns.items.*.data.*", beside(opens=3)), "campaigns.items{}.data[].opens"),
+    (
+        "emailmarketing/campaigns",
+        at("campaigns.items.*.data.*", beside(opens=3)),
+        "campaigns.items{}.data[].opens",
+    ),
     ("emailmarketing/stats", at("campaign.stats.open", put("eleven")), "campaign.stats.open"),
     ("emailmarketing/stats", at("campaign.stats", without("bounced")), "campaign.stats.bounced"),
     ("emailmarketing/stats", at("campaign.clicks", put({"total": 3})), "campaign.clicks"),
@@ -134,10 +185,26 @@ PLANTED: list[tuple[str, Change, str]] = [
     ("goal/lists", at("goals.items.*.goal_value.value", put("1.000,00")), "goals.items[].goal_value.value"),
     ("webhook/lists", at("webhooks.items.*.url.link", put([])), ""),
     ("user/managers", on_top(signature="x"), "signature"),
-    ("user/managers", lambda document: {"response": document["response"] | {"notice": "x"}}, "response.notice"),
-    ("user/managers", at("users.items.*", beside(**{"ann@example.com": 1})), "users.items[].(a name that is not shown)"),
-    ("goal/show", lambda document: {"response": {"header": {"status": "error"}, "data": {"errorCode": 1003}}}, "response"),
-    ("user/groups", lambda document: {"response": document["response"] | {"data": {"group": []}}}, "response"),
+    (
+        "user/managers",
+        lambda document: {"response": document["response"] | {"notice": "x"}},
+        "response.notice",
+    ),
+    (
+        "user/managers",
+        at("users.items.*", beside(**{"ann@example.com": 1})),
+        "users.items[].(a name that is not shown)",
+    ),
+    (
+        "goal/show",
+        lambda document: {"response": {"header": {"status": "error"}, "data": {"errorCode": 1003}}},
+        "response",
+    ),
+    (
+        "user/groups",
+        lambda document: {"response": document["response"] | {"data": {"group": []}}},
+        "response",
+    ),
 ]
 _SIZES = Sizes(contacts=60)
 
@@ -169,8 +236,12 @@ def test_the_independent_server_does_not_deviate(made: Account) -> None:
     assert places(planted(made, {})) == set()
 
 
-@pytest.mark.parametrize(("operation", "change", "place"), PLANTED, ids=lambda value: value if isinstance(value, str) else "")
-def test_a_planted_deviation_is_found_and_nothing_else(made: Account, operation: str, change: Change, place: str) -> None:
+@pytest.mark.parametrize(
+    ("operation", "change", "place"), PLANTED, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_a_planted_deviation_is_found_and_nothing_else(
+    made: Account, operation: str, change: Change, place: str
+) -> None:
     found = planted(made, {operation: [change]})
     assert places(found) == ({(operation, place)} if place else set())
 
@@ -178,7 +249,11 @@ def test_a_planted_deviation_is_found_and_nothing_else(made: Account, operation:
 def test_the_report_has_no_value_of_a_response(made: Account) -> None:
     """No word of more than three letters that stands in a response and is not a name of a member."""
     bodies: list[bytes] = []
-    keep: Change = lambda document: bodies.append(json.dumps(document["response"]["data"]).encode()) or document  # noqa: E731
+
+    def keep(document: Any) -> Any:
+        bodies.append(json.dumps(document["response"]["data"]).encode())
+        return document
+
     report = planted(made, {name: [keep] for name in reads()}).report()
     values = {value for body in bodies for value in re.findall(r': "([^"]{4,})"', body.decode())}
     words = set(re.findall(r"[\w@.+-]{4,}", report))
@@ -198,7 +273,9 @@ def test_every_name_on_the_wire_is_expected() -> None:
                     assert wire & declared, f"{record.__name__}.{name}: none of {wire}"
 
 
-def test_nothing_is_requested_unless_somebody_agrees(command: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_requested_unless_somebody_agrees(
+    command: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("builtins.input", lambda _: "n")
     ran = command("doctor", "--probe")
     assert ran.code == 1

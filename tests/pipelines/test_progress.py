@@ -1,4 +1,5 @@
-"""What long work shows of itself: named phases, each once and in order, with what they took and what is left."""
+"""What long work shows of itself: named phases, each once and in order, with what they took and what is
+left."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def test_each_phase_has_one_line_in_its_order_when_nobody_watches(monkeypatch: p
         for what in ("models and tests", "publishing", "report"):
             with progress.stage(what):
                 progress.advance(142, 142, "contact_campaign")
-            time.sleep(0.02 if what == "models and tests" else 0)  # the work is back at its last word meanwhile
+            time.sleep(
+                0.02 if what == "models and tests" else 0
+            )  # the work is back at its last word meanwhile
     lines = [re.sub(r"[\d.]+ requests/s", "N requests/s", line) for line in out.getvalue().splitlines()]
     assert lines == [
         "reading 0:00:00, 370 of 370, N requests/s",
@@ -55,7 +58,9 @@ def test_the_rate_is_that_of_asking_and_does_not_fade_afterwards() -> None:
     phases = Phases(work, 100.0)
     work.state, work.requests = ("reading", 150, 300, "timelines"), 150
     (reading,) = phases.look(110.0)
-    assert reading.words(110.0) == "reading 0:00:10, 150 of 300, 15.0 requests/s, about 0:00:10 left, timelines"
+    assert (
+        reading.words(110.0) == "reading 0:00:10, 150 of 300, 15.0 requests/s, about 0:00:10 left, timelines"
+    )
     work.state, work.requests = ("loading", 300, 300, ""), 300
     reading, loading = phases.look(120.0)
     assert reading.words(500.0) == "reading 0:00:20, 300 of 300, 15.0 requests/s"

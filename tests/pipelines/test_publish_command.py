@@ -1,4 +1,5 @@
-"""`marketing-sync publish` and what `status` says of it: a sentence and the right exit code, whatever is the matter."""
+"""`marketing-sync publish` and what `status` says of it: a sentence and the right exit code, whatever is the
+matter."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ def empty_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("empty") / "warehouse.duckdb"
     with connect(path) as connection:
         ensure_schema(connection, TABLES.values())
-        connection.execute("insert into source.managers by name select 'main' account, 1 manager_id, 'Ann Lee' full_name")
+        connection.execute(
+            "insert into source.managers by name select 'main' account, 1 manager_id, 'Ann Lee' full_name"
+        )
     return path
 
 
@@ -46,7 +49,8 @@ def test_models_that_were_never_built_are_not_published(command: Command, wareho
     ran = command("publish")
     assert ran.code == 1
     assert ran.err == (
-        "marketing-sync: nothing was published, there is no earlier copy either: the models were never built: run `marketing-sync sync`\n"
+        "marketing-sync: nothing was published, there is no earlier copy either: the models were never "
+        "built: run `marketing-sync sync`\n"
     )
     assert "published: nothing yet; run `marketing-sync publish`" in command("status").out
 
@@ -59,7 +63,10 @@ def test_a_bad_night_never_reaches_analysts(command: Command, warehouse: Path) -
     say_of_models(warehouse, "test of campaigns: key, broken by 2 rows")
     ran = command("publish")
     assert ran.code == 1
-    assert "UTC stays: test of campaigns: key, broken by 2 rows. Correct that and run `marketing-sync sync`" in ran.err
+    assert (
+        "UTC stays: test of campaigns: key, broken by 2 rows. Correct that and run `marketing-sync sync`"
+        in ran.err
+    )
     assert published_path(warehouse.parent).read_bytes() == before
 
 
@@ -74,7 +81,9 @@ def test_publishing_going_back_and_parquet(command: Command, warehouse: Path, tm
     assert "Personal data is left out." in (warehouse.parent / "report" / "index.html").read_text()
     ran = command("publish", "--rollback", MARKETING_PERSONAL_DATA="hash")
     assert ran.code == 1
-    assert "no earlier copy with personal data as `hash` asks for" in ran.err, "the one that shows names went with the first hashed one"
+    assert "no earlier copy with personal data as `hash` asks for" in ran.err, (
+        "the one that shows names went with the first hashed one"
+    )
 
 
 @pytest.mark.slow
@@ -92,8 +101,14 @@ def test_the_key_of_the_hashes_may_come_from_the_environment(command: Command, w
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"MARKETING_PERSONAL_DATA": "secret"}, "MARKETING_PERSONAL_DATA='secret' cannot be used: keep, hash, drop are the ways"),
-        ({"MARKETING_PERSONAL_KEY": "short"}, "MARKETING_PERSONAL_KEY is too short to be a key: 16 characters are the least"),
+        (
+            {"MARKETING_PERSONAL_DATA": "secret"},
+            "MARKETING_PERSONAL_DATA='secret' cannot be used: keep, hash, drop are the ways",
+        ),
+        (
+            {"MARKETING_PERSONAL_KEY": "short"},
+            "MARKETING_PERSONAL_KEY is too short to be a key: 16 characters are the least",
+        ),
     ],
 )
 def test_wrong_settings_are_named(command: Command, settings: dict[str, str], sentence: str) -> None:

@@ -1,4 +1,5 @@
-"""What is published holds the run that published it: of the command, the schedule and the UI, and of publishing alone."""
+"""What is published holds the run that published it: of the command, the schedule and the UI, and of
+publishing alone."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ Row = dict[str, Any]
 def rows(path: Path, sql: str) -> list[Row]:
     with duckdb.connect(str(path), read_only=True) as connection:
         result = connection.execute(sql)
-        return [dict(zip([column[0] for column in result.description or ()], row, strict=True)) for row in result.fetchall()]
+        return [
+            dict(zip([column[0] for column in result.description or ()], row, strict=True))
+            for row in result.fetchall()
+        ]
 
 
 def runs(path: Path) -> list[Row]:
@@ -37,7 +41,11 @@ def runs(path: Path) -> list[Row]:
 
 def of_the_run(path: Path, run: Row) -> tuple[list[str], set[str]]:
     """Operations that were asked since the run began, and the questions that it had planned."""
-    asked = rows(path, f"select operation from sync.requests where requested_at >= '{run['started_at']}' order by request_id")
+    asked = rows(
+        path,
+        f"select operation from sync.requests where requested_at >= '{run['started_at']}' order "
+        "by request_id",
+    )
     planned = rows(path, f"select distinct question from sync.plans where run_id = '{run['run_id']}'")
     return [row["operation"] for row in asked], {row["question"] for row in planned}
 
@@ -47,26 +55,37 @@ def run_job(settings: Settings, job: str) -> dg.ExecuteInProcessResult:
         warnings.simplefilter("ignore")
         found = build_definitions(settings).resolve_job_def(job)
         last = found.partitions_def.get_last_partition_key() if found.partitions_def else None
-        tags = {"dagster/asset_partition_range_start": last, "dagster/asset_partition_range_end": last} if last else {}
+        tags = (
+            {"dagster/asset_partition_range_start": last, "dagster/asset_partition_range_end": last}
+            if last
+            else {}
+        )
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         return found.execute_in_process(instance=instance, tags=tags, run_config=quiet, raise_on_error=False)
 
 
 def check_noted(warehouse: Path, published: Path, job: str) -> None:
-    """The copy has the run as one that goes on; the warehouse, how it ended; both have what it asked and planned."""
+    """The copy has the run as one that goes on; the warehouse, how it ended; both have what it asked and
+    planned."""
     *before, during = runs(published)
     *others, after = runs(warehouse)
     assert before == others, "earlier runs are shown as they ended"
     assert during["job"] == job
     assert (during["outcome"], during["ended_at"]) == ("publishing", None)
-    assert (after["outcome"], after["run_id"], after["request_count"]) == ("done", during["run_id"], during["request_count"])
+    assert (after["outcome"], after["run_id"], after["request_count"]) == (
+        "done",
+        during["run_id"],
+        during["request_count"],
+    )
     assert after["ended_at"] >= after["started_at"] == during["started_at"]
     assert of_the_run(published, during) == of_the_run(warehouse, after)
 
 
 @pytest.mark.deep
 @pytest.mark.slow
-def test_the_copy_holds_the_run_that_wrote_it_night_after_night(rough_night: Night, command: Command, home: Path) -> None:
+def test_the_copy_holds_the_run_that_wrote_it_night_after_night(
+    rough_night: Night, command: Command, home: Path
+) -> None:
     shutil.copytree(rough_night.home, home)
     warehouse, published = home / "warehouse.duckdb", published_path(home)
     check_noted(warehouse, published, "nightly_sync")
@@ -83,7 +102,10 @@ def test_the_copy_holds_the_run_that_wrote_it_night_after_night(rough_night: Nig
         assert rows(published, "select count(*) as n from sync.requests") == [{"n": first + again}]
         assert runs(published)[-1]["request_count"] == again > 10
 
-    for publish_alone in (lambda: command("publish").code == 0, lambda: run_job(Settings(home), "publish").success):
+    for publish_alone in (
+        lambda: command("publish").code == 0,
+        lambda: run_job(Settings(home), "publish").success,
+    ):
         assert publish_alone()
         check_noted(warehouse, published, "publish")
         assert runs(published)[-1]["request_count"] == 0

@@ -48,7 +48,9 @@ def sent(service: Sandbox, since: int = 0) -> list[str]:
 # -- the plan
 
 
-def test_a_plan_sends_nothing_and_ends_with_the_command_that_sends_it(command: Command, service: Sandbox, home: Path) -> None:
+def test_a_plan_sends_nothing_and_ends_with_the_command_that_sends_it(
+    command: Command, service: Sandbox, home: Path
+) -> None:
     ran = command(*TAGS, sandbox=service)
     assert ran.code == 0, ran.text
     assert re.search(r"new\s+12\b", ran.out)
@@ -62,10 +64,18 @@ def test_a_plan_sends_nothing_and_ends_with_the_command_that_sends_it(command: C
 def test_a_plan_shows_what_changes(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
     email, list_id, city = query(
         home,
-        "select email, list_id, custom_fields ->> (select field_id from source.list_fields f where label = 'City' and f.list_id = "
+        "select email, list_id, custom_fields ->> (select field_id from source.list_fields f where label = "
+        "'City' and f.list_id = "
         "c.list_id) from source.contacts c where status = 'active' order by 1, 2 limit 1",
     )[0]
-    name = write(folder, "people.csv", "email,list,city", f"{email},{list_id},{city}", f"new@example.com,{list_id},Rome", f"{email},9999,x")
+    name = write(
+        folder,
+        "people.csv",
+        "email,list,city",
+        f"{email},{list_id},{city}",
+        f"new@example.com,{list_id},Rome",
+        f"{email},9999,x",
+    )
     ran = command("push", "contacts", "--from", name, sandbox=service)
     assert ran.code == 1, ran.text  # a third of the rows is bad
     assert re.search(r"unchanged\s+1\b", ran.out)
@@ -73,7 +83,10 @@ def test_a_plan_shows_what_changes(command: Command, service: Sandbox, home: Pat
     assert "row 4: there is no list" in ran.out
     assert "nothing was sent: 33.3 % of the rows are not valid" in ran.out
     changed = write(folder, "people.csv", "email,list,city", f"{email},{list_id},{city}ville")
-    assert f"{email}  city: {city} → {city}ville" in command("push", "contacts", "--from", changed, sandbox=service).out
+    assert (
+        f"{email}  city: {city} → {city}ville"
+        in command("push", "contacts", "--from", changed, sandbox=service).out
+    )
 
 
 def test_a_file_with_usual_headers_needs_no_map_and_the_plan_says_what_it_took_them_for(
@@ -89,13 +102,22 @@ def test_a_file_with_usual_headers_needs_no_map_and_the_plan_says_what_it_took_t
     words = shlex.split(planned.out.rstrip().splitlines()[-1])[1:]
     assert words == ["push", "tags", "--from", name, "--apply"]
     assert "1 row not done" in command(*words, sandbox=service).out
-    assert query(home, "select row_numbers, state from sync.writebacks order by 1") == [([2], "applied"), ([3], "rejected")]
+    assert query(home, "select row_numbers, state from sync.writebacks order by 1") == [
+        ([2], "applied"),
+        ([3], "rejected"),
+    ]
 
 
 def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_know(
     command: Command, service: Sandbox, folder: Path
 ) -> None:
-    name = write(folder, "people.csv", "Email Address,Liste,Vorname", "ann@example.com,Newsletter,Ann", "bo@example.com,Newsletter,Bo")
+    name = write(
+        folder,
+        "people.csv",
+        "Email Address,Liste,Vorname",
+        "ann@example.com,Newsletter,Ann",
+        "bo@example.com,Newsletter,Bo",
+    )
     planned = command("push", "contacts", "--from", name, sandbox=service).out
     assert 'columns: email ← "Email Address", list ← "Liste", First Name ← "Vorname"\n' in planned
     assert "new\n  row 2  ann@example.com  list: (empty) → Newsletter; First Name: Ann\n" in planned
@@ -112,23 +134,35 @@ def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_k
         (["push", "tags", "--sql", "delete from source.contacts"], "has to be a SELECT"),
         (["push", "tags", "--sql", "select 1 as x"], "the input has no column"),
         (["push", "tags", "--sql", "select 1", "--map", "email"], "'email' is not OURS=THEIRS"),
-        (["push", "tags", "--sql", "select 1", "--map", "email=a", "email=b"], "--map names one of our columns twice"),
+        (
+            ["push", "tags", "--sql", "select 1", "--map", "email=a", "email=b"],
+            "--map names one of our columns twice",
+        ),
         (["push", "tags", "--sql", "select 1", "--reject-limit", "150%"], "'150%' is not a share"),
-        (["push", "tags", "--sql", "select 1", "--account", "other"], "say which account with --account: main"),
+        (
+            ["push", "tags", "--sql", "select 1", "--account", "other"],
+            "say which account with --account: main",
+        ),
         (["push", "tags", "--sql", ACTIVE, "--max-rows", "5"], "has 12 rows, more than the 5"),
         (["push", "status", "7"], "has no push 7"),
         (["push", "retry", "7"], "has no push 7"),
         (["push", "activations", "vip"], "no activation is named vip; there is no activations.toml here"),
     ],
 )
-def test_a_wrong_call_names_the_mistake_and_costs_no_request(command: Command, service: Sandbox, words: list[str], said: str) -> None:
+def test_a_wrong_call_names_the_mistake_and_costs_no_request(
+    command: Command, service: Sandbox, words: list[str], said: str
+) -> None:
     says(command(*words, sandbox=service), 2, said)
     assert service.count == 0
 
 
 def test_without_a_sync_it_says_what_to_read_first(command: Command, sandbox: Sandbox, folder: Path) -> None:
     name = write(folder, "tags.csv", "email,tag", "a@example.com,vip")
-    says(command("push", "tags", "--from", name, sandbox=sandbox), 2, "marketing-sync sync --only business lists contacts")
+    says(
+        command("push", "tags", "--from", name, sandbox=sandbox),
+        2,
+        "marketing-sync sync --only business lists contacts",
+    )
 
 
 # -- sending
@@ -139,9 +173,17 @@ def test_what_is_sent_is_sent_once_and_shown(command: Command, service: Sandbox,
     assert ran.code == 0, ran.text
     assert "done; 13 requests sent" in ran.out
     assert sent(service) == ["app/me", *["addtag"] * 12]
-    assert query(home, "select state, count(*), sum(attempts) from sync.writebacks group by 1") == [("applied", 12, 12)]
-    assert query(home, "select job, outcome, request_count from sync.runs order by started_at desc limit 1") == [("push_tags", "done", 13)]
-    of_requests = "select count(*) from sync.requests r join sync.writebacks w using (request_id) where r.operation = w.operation"
+    assert query(home, "select state, count(*), sum(attempts) from sync.writebacks group by 1") == [
+        ("applied", 12, 12)
+    ]
+    assert query(
+        home, "select job, outcome, request_count from sync.runs order by started_at desc limit 1"
+    ) == [("push_tags", "done", 13)]
+    of_requests = (
+        "select count(*) from sync.requests r join sync.writebacks w using (request_id) where "
+        "r.operation "
+        "= w.operation"
+    )
     assert query(home, of_requests) == [(12,)]
 
     assert command(*TAGS, sandbox=service).out.rstrip().endswith("nothing to send: 0 requests")
@@ -152,8 +194,25 @@ def test_what_is_sent_is_sent_once_and_shown(command: Command, service: Sandbox,
 
 
 def test_contacts_are_read_back(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
-    name = write(folder, "people.csv", "E-Mail,list,city", "ann@example.com,Newsletter,Rome", "bob@example.com,Newsletter,=1+1")
-    ran = command("push", "contacts", "--from", name, "--map", "email=E-Mail", "--verify", "all", "--apply", sandbox=service)
+    name = write(
+        folder,
+        "people.csv",
+        "E-Mail,list,city",
+        "ann@example.com,Newsletter,Rome",
+        "bob@example.com,Newsletter,=1+1",
+    )
+    ran = command(
+        "push",
+        "contacts",
+        "--from",
+        name,
+        "--map",
+        "email=E-Mail",
+        "--verify",
+        "all",
+        "--apply",
+        sandbox=service,
+    )
     assert ran.code == 0, ran.text
     assert query(home, "select state, params ->> 'email', drift from sync.writebacks order by 2") == [
         ("verified", "ann@example.com", "{}"),
@@ -163,9 +222,13 @@ def test_contacts_are_read_back(command: Command, service: Sandbox, home: Path, 
     assert sorted(value for each in written for value in each["values"].values() if value) == ["=1+1", "Rome"]
 
 
-def test_an_answer_that_a_push_read_is_no_answer_for_a_sync(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+def test_an_answer_that_a_push_read_is_no_answer_for_a_sync(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
     name = write(folder, "people.csv", "email,list", "ann@example.com,Newsletter")
-    assert command("push", "contacts", "--from", name, "--verify", "all", "--apply", sandbox=service).code == 0
+    assert (
+        command("push", "contacts", "--from", name, "--verify", "all", "--apply", sandbox=service).code == 0
+    )
     read = query(home, "select bytes from sync.requests where operation = 'emailmarketing/getcontactbyemail'")
     assert read
     assert {size for (size,) in read} == {0}
@@ -174,7 +237,14 @@ def test_an_answer_that_a_push_read_is_no_answer_for_a_sync(command: Command, se
 def test_rejected_rows_are_counted_kept_as_they_came_and_not_sent_again(
     command: Command, service: Sandbox, home: Path, folder: Path
 ) -> None:
-    name = write(folder, "tags.csv", "email,tag,action", *_tag_lines(home, 30), "no address,=cmd(),add", "who@example.com,vip,remove")
+    name = write(
+        folder,
+        "tags.csv",
+        "email,tag,action",
+        *_tag_lines(home, 30),
+        "no address,=cmd(),add",
+        "who@example.com,vip,remove",
+    )
     ran = command("push", "tags", "--from", name, "--apply", "--map", "tag=tag", sandbox=service)
     assert ran.code == 1, ran.text
     assert "2 rows not done" in ran.out
@@ -194,17 +264,23 @@ def test_rejected_rows_are_counted_kept_as_they_came_and_not_sent_again(
     assert service.count > before
 
 
-def test_the_corrected_rejected_csv_can_be_pushed_as_it_is(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+def test_the_corrected_rejected_csv_can_be_pushed_as_it_is(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
     name = write(folder, "tags.csv", "email,tag", *_tag_lines(home, 1), "nobody at example.com,=vip")
     command("push", "tags", "--from", name, "--reject-limit", "60%", "--apply", sandbox=service)
     path = home / "pushes" / "1" / "rejected.csv"
     path.write_text(path.read_text(encoding="utf-8").replace("nobody at ", "nobody@"), encoding="utf-8")
     ran = command("push", "tags", "--from", str(path), "--apply", sandbox=service)
-    assert query(home, "select params ->> 'tagname' from sync.writebacks where push_id = 2") == [("=vip",)], ran.text
+    assert query(home, "select params ->> 'tagname' from sync.writebacks where push_id = 2") == [("=vip",)], (
+        ran.text
+    )
 
 
 def _tag_lines(home: Path, count: int) -> list[str]:
-    people = query(home, f"select distinct email from source.contacts where status = 'active' order by 1 limit {count}")
+    people = query(
+        home, f"select distinct email from source.contacts where status = 'active' order by 1 limit {count}"
+    )
     return [f"{email},vip,add" if count > 1 else f"{email},vip" for (email,) in people]
 
 
@@ -213,7 +289,9 @@ def _rejected(path: Path) -> list[tuple[list[str], str]]:
     return [(row, row[1]) for row in rows]
 
 
-def test_more_bad_rows_than_allowed_send_nothing(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+def test_more_bad_rows_than_allowed_send_nothing(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
     name = write(folder, "tags.csv", "email,tag", *_tag_lines(home, 1), "nobody,vip")
     ran = command("push", "tags", "--from", name, "--apply", sandbox=service)
     assert ran.code == 1
@@ -222,9 +300,10 @@ def test_more_bad_rows_than_allowed_send_nothing(command: Command, service: Sand
     other = write(folder, "other.csv", "email,tag", "somebody,vip")
     command("push", "tags", "--from", other, sandbox=service)
     kept = [path.read_text() for path in (home / "pushes" / "plan").glob("rejected-tags-*.csv")]
-    assert sorted(("nobody" in text, "somebody" in text) for text in kept) == [(False, True), (True, False)], (
-        "one plan took the other's place"
-    )
+    assert sorted(("nobody" in text, "somebody" in text) for text in kept) == [
+        (False, True),
+        (True, False),
+    ], "one plan took the other's place"
 
 
 @pytest.mark.slow
@@ -235,7 +314,10 @@ def test_a_push_that_was_stopped_is_gone_on_with(command: Command, service: Sand
     assert "still open: the same command again resumes" in stopped.out
     service.control("faults", off=1)
     planned = command(*TAGS, sandbox=service).out
-    assert "12 requests of push 1 (tags of query); `marketing-sync push cancel 1` drops what is not sent" in planned
+    assert (
+        "12 requests of push 1 (tags of query); `marketing-sync push cancel 1` drops what is not sent"
+        in planned
+    )
     assert "13 requests (12 of them of earlier pushes), about a second" in planned
     fewer = [*TAGS[:-1], f"{TAGS[-1]} where email > (select min(email) from source.contacts) limit 9"]
     planned = command(*fewer, sandbox=service).out
@@ -257,7 +339,9 @@ def test_what_is_planned_can_be_cancelled(command: Command, service: Sandbox, ho
     before = service.count
     assert command("push", "retry", sandbox=service).code == 0
     assert service.count == before
-    assert query(home, "select distinct state from sync.writebacks") == [("planned",)]  # until the next push or sync
+    assert query(home, "select distinct state from sync.writebacks") == [
+        ("planned",)
+    ]  # until the next push or sync
     assert command("sync", "--only", "business", sandbox=service).code == 0
     assert query(home, "select distinct state from sync.writebacks") == [("skipped",)]
     (home / "warehouse.duckdb").unlink()
@@ -325,14 +409,24 @@ def test_ctrl_c_says_what_is_open_and_the_same_command_goes_on(service: Sandbox,
     assert re.search(r"push 1: 12 rows of query .*\n\n  sent +12\n", ran.out), ran.out
     assert int(count) > 0
     tags = [each for each in service.asked() if each["operation"].endswith("addtag")]
-    assert [each["outcome"] for each in tags].count("ok") == 12, "what was refused for the rate limit is sent again"
+    assert [each["outcome"] for each in tags].count("ok") == 12, (
+        "what was refused for the rate limit is sent again"
+    )
 
 
 # -- deletions
 
 
-def test_deletions_have_to_be_agreed_to(command: Command, service: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("push", "deletions", "--sql", "select contact_id, list_id from source.contacts order by 1 limit 3", "--apply")
+def test_deletions_have_to_be_agreed_to(
+    command: Command, service: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = (
+        "push",
+        "deletions",
+        "--sql",
+        "select contact_id, list_id from source.contacts order by 1 limit 3",
+        "--apply",
+    )
     monkeypatch.setattr(sys, "stdin", io.StringIO("3\n"))
     says_no_terminal = command(*words, sandbox=service)
     assert says_no_terminal.code == 2
@@ -349,12 +443,21 @@ def test_deletions_have_to_be_agreed_to(command: Command, service: Sandbox, monk
 
 
 @pytest.mark.slow
-def test_what_a_push_took_away_is_no_listing_that_shrinks(command: Command, service: Sandbox, home: Path) -> None:
+def test_what_a_push_took_away_is_no_listing_that_shrinks(
+    command: Command, service: Sandbox, home: Path
+) -> None:
     largest = "(select list_id from source.contacts group by 1 order by count(*) desc, 1 limit 1)"
     there = f"from source.contacts where list_id = {largest} and _deleted_at is null"
     ((before,),) = query(home, f"select count(*) {there}")
     taken = before * 2 // 3
-    words = ("push", "deletions", "--sql", f"select contact_id, list_id {there} order by 1 limit {taken}", "--apply", "--yes")
+    words = (
+        "push",
+        "deletions",
+        "--sql",
+        f"select contact_id, list_id {there} order by 1 limit {taken}",
+        "--apply",
+        "--yes",
+    )
     assert command(*words, sandbox=service).code == 0
     ran = command("sync", "--only", "contacts", sandbox=service)
     assert ran.code == 0, ran.text
@@ -365,7 +468,9 @@ def test_what_a_push_took_away_is_no_listing_that_shrinks(command: Command, serv
 
 
 @pytest.mark.slow
-def test_without_a_key_it_goes_to_the_embedded_sandbox(command: Command, service: Sandbox, tmp_path: Path) -> None:
+def test_without_a_key_it_goes_to_the_embedded_sandbox(
+    command: Command, service: Sandbox, tmp_path: Path
+) -> None:
     home = tmp_path / "another"
     without = {"MARKETING_SANDBOX_CONTACTS": "100", "MARKETING_HOME": str(home)}
     assert command("sync", "--reads-only", "--only", "business", "lists", "contacts", **without).code == 0
@@ -376,9 +481,13 @@ def test_without_a_key_it_goes_to_the_embedded_sandbox(command: Command, service
     assert (home / "sandbox.jsonl").read_text().count("addtag") == 12
 
 
-def test_rows_come_from_standard_input_too(command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_come_from_standard_input_too(
+    command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Piped:
-        buffer = io.BytesIO("\n".join(["email,tag", *(line.removesuffix(",add") for line in _tag_lines(home, 3))]).encode())
+        buffer = io.BytesIO(
+            "\n".join(["email,tag", *(line.removesuffix(",add") for line in _tag_lines(home, 3))]).encode()
+        )
 
     monkeypatch.setattr(sys, "stdin", Piped())
     ran = command("push", "tags", "--from", "-", sandbox=service)
@@ -386,15 +495,21 @@ def test_rows_come_from_standard_input_too(command: Command, service: Sandbox, h
     assert ran.out.rstrip().endswith("… | marketing-sync push tags --from - --apply")
 
 
-def test_the_key_stands_nowhere_in_what_a_push_leaves_behind(command: Command, service: Sandbox, home: Path) -> None:
+def test_the_key_stands_nowhere_in_what_a_push_leaves_behind(
+    command: Command, service: Sandbox, home: Path
+) -> None:
     with serve(replace(STANDING, key=UNMISTAKABLE)) as url:
-        ran = command(*TAGS, "--apply", sandbox=Sandbox(url), MARKETING_API_KEY=UNMISTAKABLE, MARKETING_LOG="DEBUG")
+        ran = command(
+            *TAGS, "--apply", sandbox=Sandbox(url), MARKETING_API_KEY=UNMISTAKABLE, MARKETING_LOG="DEBUG"
+        )
     assert ran.code == 0, ran.text
     assert UNMISTAKABLE not in ran.text
     assert [where for where, content in contents(home) if UNMISTAKABLE.encode() in content] == []
 
 
-def test_nothing_personal_is_logged_at_info(command: Command, service: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_personal_is_logged_at_info(
+    command: Command, service: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level("INFO"):
         ran: Ran = command(*TAGS, "--apply", sandbox=service, MARKETING_LOG="INFO")
     assert "@" not in ran.err
@@ -410,9 +525,13 @@ def test_a_home_is_not_needed_to_ask_for_help(command: Command, home: Path) -> N
 def test_a_push_whose_rows_cannot_be_kept_is_not_begun(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is refused later is shown as it stood in the input, so nothing is sent of an input that is not kept."""
+    """What is refused later is shown as it stood in the input, so nothing is sent of an input that is not
+    kept."""
     with monkeypatch.context() as patch:
-        patch.setattr("pipelines.write_back.push_service.keep_rows", Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))))
+        patch.setattr(
+            "pipelines.write_back.push_service.keep_rows",
+            Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))),
+        )
         ran = command(*TAGS, "--apply", sandbox=service)
     assert (ran.code, service.count) == (1, 0), ran.text
     assert "No space left" in ran.err

@@ -18,7 +18,9 @@ from tests.pipelines.tables import query
 @pytest.fixture(autouse=True)
 def _nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading back does not wait for a queue that is not there."""
-    monkeypatch.setattr(push_service, "verify", functools.partial(verify, policy=RetryPolicy(verify_wait_s=0.0)))
+    monkeypatch.setattr(
+        push_service, "verify", functools.partial(verify, policy=RetryPolicy(verify_wait_s=0.0))
+    )
 
 
 def people(folder: Path, home: Path, count: int, lists: int) -> tuple[str, ...]:
@@ -34,17 +36,23 @@ def members(service: Sandbox) -> int:
     return len(service.control("written")["contacts"])
 
 
-def test_what_is_missing_in_a_list_is_not_done(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+def test_what_is_missing_in_a_list_is_not_done(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
     """One of the sample shows it; then all of that form are looked at."""
     service.control("switches", **{"sync-lists": "first"})
     ran = command(*people(folder, home, 12, 2), sandbox=service)
     assert ran.code == 1, ran.text
     assert "contact: 12 requests" in ran.out
     assert members(service) == 12
-    assert query(home, "select state, count(*) from sync.writebacks where drift <> '{}' group by 1") == [("applied", 12)]
+    assert query(home, "select state, count(*) from sync.writebacks where drift <> '{}' group by 1") == [
+        ("applied", 12)
+    ]
 
 
-def test_drift_is_not_done_until_it_is_retried(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+def test_drift_is_not_done_until_it_is_retried(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
     service.control("switches", **{"sync-delay": "100000"})
     words = people(folder, home, 3, 1)
     ran = command(*words, "--verify", "all", sandbox=service)
@@ -57,9 +65,11 @@ def test_drift_is_not_done_until_it_is_retried(command: Command, service: Sandbo
     assert (again.code, service.count) == (1, before), again.text
     assert "this was sent before, with a mismatch on read-back" in again.out
     assert "`marketing-sync push retry` sends once more" in again.out
-    assert query(home, "select state, drift ->> '$.contact[1]', count(*) from sync.writebacks where push_id = 1 group by all") == [
-        ("applied", "not there", 3)
-    ]
+    assert query(
+        home,
+        "select state, drift ->> '$.contact[1]', count(*) from sync.writebacks where push_id = 1 "
+        "group by all",
+    ) == [("applied", "not there", 3)]
 
     service.control("switches", **{"sync-delay": "0"})
     retried = command("push", "retry", sandbox=service)

@@ -1,4 +1,5 @@
-"""The report: every text is a text, nothing comes from elsewhere, what is not there is said, and every query fits the models."""
+"""The report: every text is a text, nothing comes from elsewhere, what is not there is said, and every query
+fits the models."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ from warehouse.sql import records
 
 TODAY = dt.date(2026, 3, 20)
 NOW = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)
-HOSTILE = "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u202egnirts \x00 javascript:alert(3)"
+HOSTILE = (
+    "</p><script>alert(1)</script><img src=x onerror=alert(2)>\"'&amp; \u202egnirts \x00 javascript:alert(3)"
+)
 
 
 COUNTS = re.findall(r"counted: (\w+)", QUERIES["changes"])
@@ -37,15 +40,24 @@ def counted_in_sql(days: list[dict[str, Any]], redeemed: int = 0) -> dict[str, l
     with duckdb.connect() as connection:
         connection.execute("create schema marts")
         connection.execute("create schema source")
-        connection.execute(f"create table marts.account_daily (account text, day_on date, {' bigint, '.join(COUNTS)} bigint)")
-        connection.execute("create table source.coupons (account text, coupon_id bigint, redeemed_on date, _deleted_at timestamptz)")
+        connection.execute(
+            f"create table marts.account_daily (account text, day_on date, {' bigint, '.join(COUNTS)} bigint)"
+        )
+        connection.execute(
+            "create table source.coupons (account text, coupon_id bigint, redeemed_on date, _deleted_at "
+            "timestamptz)"
+        )
         if days:
             marks = ", ".join("?" for _ in range(len(COUNTS) + 2))
             rows = [["main", row["day_on"], *(row.get(name) for name in COUNTS)] for row in days]
             connection.executemany(f"insert into marts.account_daily values ({marks})", rows)
-        connection.execute(f"insert into source.coupons select 'main', range, '{TODAY}', null from range({redeemed})")
+        connection.execute(
+            f"insert into source.coupons select 'main', range, '{TODAY}', null from range({redeemed})"
+        )
         connection.execute(f"set variable today = date '{TODAY}'")
-        return {name: records(connection, QUERIES[name], {"account": "main"}) for name in ("changes", "weeks")}
+        return {
+            name: records(connection, QUERIES[name], {"account": "main"}) for name in ("changes", "weeks")
+        }
 
 
 def account(name: str = "main", *, has_texts: bool = True, **rows: list[dict[str, Any]]) -> AccountData:
@@ -78,12 +90,22 @@ def campaign(subject: str, **values: Any) -> dict[str, Any]:
 
 
 def review(words_: str, username: str | None = None) -> dict[str, Any]:
-    return {"reviewed_at": NOW, "channel": "Yelp", "rating": "4.0 of 5", "username": username, "inquiry": words_}
+    return {
+        "reviewed_at": NOW,
+        "channel": "Yelp",
+        "rating": "4.0 of 5",
+        "username": username,
+        "inquiry": words_,
+    }
 
 
 FULL = {
     "business": [{"business_name": "Harbor & Sons", "timezone": "Europe/Berlin"}],
-    "campaigns": [campaign("Spring <b>menu</b>"), campaign("No rate", open_rate=None, open_rate_over_median=None), campaign("Third")],
+    "campaigns": [
+        campaign("Spring <b>menu</b>"),
+        campaign("No rate", open_rate=None, open_rate_over_median=None),
+        campaign("Third"),
+    ],
     "days": [
         dict.fromkeys(
             (
@@ -106,15 +128,30 @@ FULL = {
         | {"day_on": TODAY - dt.timedelta(days=back), "member_count": 500 - back}
         for back in range(20)
     ],
-    "lifecycle_weeks": [{"begins_on": TODAY - dt.timedelta(days=7 * back + 6), "gained": 21, "lost": 7} for back in (2, 1, 0)],
+    "lifecycle_weeks": [
+        {"begins_on": TODAY - dt.timedelta(days=7 * back + 6), "gained": 21, "lost": 7} for back in (2, 1, 0)
+    ],
     "lifecycle_messages": [{"message": "Spring menu", "at_risk": 3, "unsubscribed": 1, "bounced": 0}],
     "lifecycle_regained": [{"message": "Spring menu", "won_back": 2}],
     "waiting": [
-        {"reviewed_at": NOW, "days_since_review": 0, "email": "ann@example.com", "phone": None, "inquiry": "Cold soup."}
+        {
+            "reviewed_at": NOW,
+            "days_since_review": 0,
+            "email": "ann@example.com",
+            "phone": None,
+            "inquiry": "Cold soup.",
+        }
         | {"engagement_tier": None, "message_count": 0, "waiting": 1}
     ],
     "months": [
-        {"begins_on": TODAY.replace(day=1), "is_over": False, "sent_count": 12, "open_rate": 0.5, "click_rate": None, "joined_count": 4}
+        {
+            "begins_on": TODAY.replace(day=1),
+            "is_over": False,
+            "sent_count": 12,
+            "open_rate": 0.5,
+            "click_rate": None,
+            "joined_count": 4,
+        }
         | {"online_review_count": 2, "average_rating": 2.5, "redeemed_count": 1}
     ],
     "lists": [{"name": "News", "size": 500, "joined_7d": 1, "left_7d": None, "moved_7d": None, "net_7d": 1}],
@@ -138,7 +175,15 @@ FULL = {
     "reviews": [review("Fine.", "Ann L.")],
     "networks": [{"network": "linkedin", "mention_count": None, "post_count": 1}],
     "posts": [{"network": "facebook", "published_at": NOW, "message": "Look!", "click_count": None}],
-    "coupons": [{"issued_month": "2026-03", "issued_count": 4, "redeemed_count": 1, "redemption_rate": 0.25, "median_days_to_redeem": 2.0}],
+    "coupons": [
+        {
+            "issued_month": "2026-03",
+            "issued_count": 4,
+            "redeemed_count": 1,
+            "redemption_rate": 0.25,
+            "median_days_to_redeem": 2.0,
+        }
+    ],
     "freshness": [
         {
             "subject": "contact timelines",
@@ -207,7 +252,9 @@ def test_the_page_needs_nothing_from_elsewhere_and_every_element_is_closed() -> 
     assert elements.open == []
     assert "url(" not in html
     assert "@import" not in html
-    addresses = [value for _, attributes in elements.found for key in ("src", "href") if (value := attributes.get(key))]
+    addresses = [
+        value for _, attributes in elements.found for key in ("src", "href") if (value := attributes.get(key))
+    ]
     assert addresses
     assert all(address.startswith("#") for address in addresses)
     anchors = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
@@ -227,24 +274,32 @@ def test_a_share_that_the_service_contradicts_is_marked_beside_what_it_states() 
 
 
 def test_a_campaign_whose_name_is_not_its_subject_has_both() -> None:
-    said = "".join(Elements(page(account(campaigns=[campaign("News", name="News of May <1>"), campaign("Else")]))).texts)
+    said = "".join(
+        Elements(page(account(campaigns=[campaign("News", name="News of May <1>"), campaign("Else")]))).texts
+    )
     assert said.count("News of May <1>, sent ") == 1
 
 
 def test_messages_whose_opening_cannot_be_known_are_not_below_the_line() -> None:
     texts = campaign("Text message", opened_count=None, open_rate=None, delivered_count=900)
-    assert key_figures(account(campaigns=[campaign("Mail"), texts])) == key_figures(account(campaigns=[campaign("Mail")]))
+    assert key_figures(account(campaigns=[campaign("Mail"), texts])) == key_figures(
+        account(campaigns=[campaign("Mail")])
+    )
 
 
 def test_charts_say_what_they_show() -> None:
     pictures = [
-        attributes for name, attributes in Elements(page(account(**FULL))).found if name == "svg" and "aria-hidden" not in attributes
+        attributes
+        for name, attributes in Elements(page(account(**FULL))).found
+        if name == "svg" and "aria-hidden" not in attributes
     ]
     assert len(pictures) >= 7
     assert all(len(picture["aria-label"] or "") > 20 and picture["role"] == "img" for picture in pictures)
 
 
-@pytest.mark.parametrize("accounts", [(), (account(),), (account(), account("hill"))], ids=["nobody", "one", "two"])
+@pytest.mark.parametrize(
+    "accounts", [(), (account(),), (account(), account("hill"))], ids=["nobody", "one", "two"]
+)
 def test_an_account_without_data_gets_a_page_that_says_so(accounts: tuple[AccountData, ...]) -> None:
     html = page(*accounts)
     assert Elements(html).open == []
@@ -255,7 +310,9 @@ def test_an_account_without_data_gets_a_page_that_says_so(accounts: tuple[Accoun
 
 @pytest.mark.parametrize(("coverage", "is_said"), [(1.0, True), (0.5, False), (None, False)])
 def test_that_there_is_none_is_only_said_of_what_was_read(coverage: float | None, is_said: bool) -> None:
-    html = page(account(freshness=[FULL["freshness"][0] | {"subject": "campaigns", "coverage_rate": coverage}]))
+    html = page(
+        account(freshness=[FULL["freshness"][0] | {"subject": "campaigns", "coverage_rate": coverage}])
+    )
     assert ("No campaign has been sent yet." in html) is is_said
     assert "There are no reviews yet." not in html
 
@@ -281,14 +338,23 @@ def test_the_preview_holds_numbers_only() -> None:
 
 
 def test_a_week_ends_yesterday_and_is_unknown_until_it_was_seen_whole() -> None:
-    rows = [{"day_on": TODAY - dt.timedelta(days=back), "good_count": 1, "opened_change": 10} for back in range(10)]
+    rows = [
+        {"day_on": TODAY - dt.timedelta(days=back), "good_count": 1, "opened_change": 10}
+        for back in range(10)
+    ]
     assert counted(rows, "Good reviews") == (1, 7, None)
     assert counted(rows, "Messages opened") == (10, 70, None)
-    assert counted([*rows, {"day_on": TODAY - dt.timedelta(days=30), "good_count": 5}], "Good reviews") == (1, 7, 2)
+    assert counted([*rows, {"day_on": TODAY - dt.timedelta(days=30), "good_count": 5}], "Good reviews") == (
+        1,
+        7,
+        2,
+    )
     assert counted(rows[:1], "Good reviews") == (None, None, None), "today is not over"
     rows[4]["opened_change"] = rows[4]["good_count"] = None
     assert counted(rows, "Good reviews") == (1, None, None)
-    assert counted(rows, "Messages opened") == (10, 60, None), "the night after shows what a missing one would"
+    assert counted(rows, "Messages opened") == (10, 60, None), (
+        "the night after shows what a missing one would"
+    )
 
 
 def counted(days: list[dict[str, Any]], name: str) -> tuple[float | None, float | None, float | None]:
@@ -309,7 +375,10 @@ def counted(days: list[dict[str, Any]], name: str) -> tuple[float | None, float 
         (formatting.day(TODAY), "20 Mar 2026"),
         (formatting.plural(1, "address", "addresses"), "1 address"),
         (formatting.cut("a" * 9, 5), "aaaa…"),
-        (environment().from_string('<b title="{{ title }}">{{ text }}</b>').render(title='"', text="<"), '<b title="&#34;">&lt;</b>'),
+        (
+            environment().from_string('<b title="{{ title }}">{{ text }}</b>').render(title='"', text="<"),
+            '<b title="&#34;">&lt;</b>',
+        ),
         (readable("a\x07\u2066b"), "ab"),
     ],
 )
@@ -317,7 +386,9 @@ def test_a_value_in_words(shown: str, expected: str) -> None:
     assert shown == expected
 
 
-@pytest.mark.parametrize("values", [(0, 0), (5, 5), (-1, 1), (0.001, 0.002), (0, 1_000_000), (999_999, 1_000_000)])
+@pytest.mark.parametrize(
+    "values", [(0, 0), (5, 5), (-1, 1), (0.001, 0.002), (0, 1_000_000), (999_999, 1_000_000)]
+)
 def test_ticks_hold_the_values_between_them(values: tuple[float, float]) -> None:
     ticks = charts._ticks(*values)
     assert ticks[0] <= values[0] <= values[1] <= ticks[-1]
@@ -370,7 +441,10 @@ def test_what_a_killed_report_left_goes_with_the_next(tmp_path: Path) -> None:
 def weeks(*counts: int) -> list[dict[str, Any]]:
     """A row a day with the reviews of these weeks, oldest first, the last of which ends yesterday."""
     days = [count if day == 0 else 0 for count in counts for day in range(7)]
-    return [{"day_on": TODAY - dt.timedelta(days=len(days) - place), "good_count": count} for place, count in enumerate(days)]
+    return [
+        {"day_on": TODAY - dt.timedelta(days=len(days) - place), "good_count": count}
+        for place, count in enumerate(days)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -384,7 +458,9 @@ def weeks(*counts: int) -> list[dict[str, Any]]:
         ((5, 5, 5, 90), None, False),  # too few weeks
     ],
 )
-def test_what_is_usual_is_told_by_earlier_weeks(counts: tuple[int, ...], usual: tuple[int, int] | None, is_surprise: bool) -> None:
+def test_what_is_usual_is_told_by_earlier_weeks(
+    counts: tuple[int, ...], usual: tuple[int, int] | None, is_surprise: bool
+) -> None:
     (found,) = [row for row in counted_in_sql(weeks(*counts))["changes"] if row["name"] == "Good reviews"]
     assert found["week"] == counts[-1]
     assert (found["usual_least"], found["usual_most"]) == (usual or (None, None))
@@ -393,14 +469,21 @@ def test_what_is_usual_is_told_by_earlier_weeks(counts: tuple[int, ...], usual: 
 
 def test_the_headline_says_what_moved_most_and_the_newest_campaign() -> None:
     unknown: dict[str, Any] = dict.fromkeys(FULL["days"][0])
-    sent = {**FULL["campaigns"][0], "sent_at": dt.datetime.combine(TODAY, dt.time(), dt.UTC), "open_rate_over_median": 0.034}
+    sent = {
+        **FULL["campaigns"][0],
+        "sent_at": dt.datetime.combine(TODAY, dt.time(), dt.UTC),
+        "open_rate_over_median": 0.034,
+    }
     rows = {
         "days": [{**unknown, **row} for row in weeks(50, 52, 48, 50, 51, 49, 50, 50, 90)],
         "campaigns": [{**sent, "open_rate": 0.4, "subject": "<b>Sale</b>"}],
     }
     told = headline(account(**FULL | rows))
     assert told[0] == "Good reviews: 90 in 7 days, where 35 to 65 are usual."
-    assert told[-1] == f"“<b>Sale</b>”, sent {TODAY.day} {TODAY:%b %Y}, was opened by 40.0 %: 3.4 points more than usual."
+    assert (
+        told[-1]
+        == f"“<b>Sale</b>”, sent {TODAY.day} {TODAY:%b %Y}, was opened by 40.0 %: 3.4 points more than usual."
+    )
     assert len(told) <= 3
     assert "“&lt;b&gt;Sale" in page(account(**FULL | rows))
 

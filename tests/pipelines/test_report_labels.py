@@ -1,4 +1,5 @@
-"""Every label of the report against its number: the rendered page is parsed, however it was drawn, and held against the marts' rows."""
+"""Every label of the report against its number: the rendered page is parsed, however it was drawn, and held
+against the marts' rows."""
 
 from __future__ import annotations
 
@@ -90,7 +91,10 @@ def tables(html: str) -> list[list[dict[str, str]]]:
     for table in re.findall(r"<table.*?</table>", html, re.DOTALL):
         head, body = table.split("<tbody", 1)
         names = [plain(cell) for cell in re.findall(r"<th[^>]*>(.*?)</th>", head, re.DOTALL)]
-        cells = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL)]
+        cells = [
+            re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)
+            for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL)
+        ]
         found.append([dict(zip(names, map(plain, row), strict=True)) for row in cells])
     return found
 
@@ -105,7 +109,11 @@ def made(seed: int, rows: int, size: int, *, gaps: float = 0.0) -> AccountData:
         return None if draw.random() < gaps else draw.randint(0, size)
 
     def share() -> float | None:
-        return None if draw.random() < gaps else draw.choice([0.0, 1.0, 0.003, draw.random(), draw.random() / 10])
+        return (
+            None
+            if draw.random() < gaps
+            else draw.choice([0.0, 1.0, 0.003, draw.random(), draw.random() / 10])
+        )
 
     names = [name for name in FULL["days"][0] if name not in ("day_on", "member_count")]
     channels = [
@@ -116,7 +124,11 @@ def made(seed: int, rows: int, size: int, *, gaps: float = 0.0) -> AccountData:
                 "average_rating": draw.choice([None, 5.0, 1.04, 5 * draw.random()]),
                 "review_count": draw.randint(0, 9),
             },
-            **{"review_count_28d": draw.randint(0, 9), "good_rate_28d": share(), "positive_rate_28d": share()},
+            **{
+                "review_count_28d": draw.randint(0, 9),
+                "good_rate_28d": share(),
+                "positive_rate_28d": share(),
+            },
         }
         for place in range(rows)
     ]
@@ -124,10 +136,20 @@ def made(seed: int, rows: int, size: int, *, gaps: float = 0.0) -> AccountData:
     for place in range(rows):
         issued = draw.randint(1, max(size, 1))
         redeemed = draw.randint(0, issued)
-        month = {"issued_month": f"2026-{place % 12 + 1:02}", "issued_count": issued, "redeemed_count": redeemed}
-        coupons.append({**month, "redemption_rate": redeemed / issued, "median_days_to_redeem": draw.choice([None, 2.5])})
+        month = {
+            "issued_month": f"2026-{place % 12 + 1:02}",
+            "issued_count": issued,
+            "redeemed_count": redeemed,
+        }
+        coupons.append(
+            {**month, "redemption_rate": redeemed / issued, "median_days_to_redeem": draw.choice([None, 2.5])}
+        )
     days = [
-        {"day_on": TODAY - dt.timedelta(days=back), "member_count": draw.randint(0, size), **{name: count() for name in names}}
+        {
+            "day_on": TODAY - dt.timedelta(days=back),
+            "member_count": draw.randint(0, size),
+            **{name: count() for name in names},
+        }
         for back in reversed(range(rows * 5))
     ]
     mails = [
@@ -143,15 +165,37 @@ def made(seed: int, rows: int, size: int, *, gaps: float = 0.0) -> AccountData:
         for place in range(rows)
     ]
     tiers = [
-        {"engagement_tier": tier, "addresses": draw.randint(0, size) + 1, "without_timeline": 0} for tier in ("engaged", "quiet")[:rows]
+        {"engagement_tier": tier, "addresses": draw.randint(0, size) + 1, "without_timeline": 0}
+        for tier in ("engaged", "quiet")[:rows]
     ]
     lists = [
-        {"name": f"L{at}", "size": draw.randint(1, size + 1), "joined_7d": count(), "left_7d": count(), "moved_7d": count(), "net_7d": None}
+        {
+            "name": f"L{at}",
+            "size": draw.randint(1, size + 1),
+            "joined_7d": count(),
+            "left_7d": count(),
+            "moved_7d": count(),
+            "net_7d": None,
+        }
         for at in range(rows)
     ]
     months = [
-        {"begins_on": dt.date(2026 - at // 12, 12 - at % 12, 1), "is_over": at > 0, "open_rate": share(), "click_rate": share()}
-        | {name: count() for name in ("sent_count", "joined_count", "online_review_count", "average_rating", "redeemed_count")}
+        {
+            "begins_on": dt.date(2026 - at // 12, 12 - at % 12, 1),
+            "is_over": at > 0,
+            "open_rate": share(),
+            "click_rate": share(),
+        }
+        | {
+            name: count()
+            for name in (
+                "sent_count",
+                "joined_count",
+                "online_review_count",
+                "average_rating",
+                "redeemed_count",
+            )
+        }
         for at in range(rows)
     ]
     networks = [{"network": f"n{at}", "mention_count": count(), "post_count": count()} for at in range(rows)]
@@ -181,18 +225,26 @@ EVERY = pytest.mark.parametrize("data", ACCOUNTS.values(), ids=ACCOUNTS)
 def test_every_tick_stands_where_its_label_says(data: AccountData) -> None:
     for picture in pictures(page(data)):
         if len(picture.ticks) < 2:
-            assert not picture.title, f"{picture.title} has no scale"  # but the one bar of shares, whose table is below it
+            assert not picture.title, (
+                f"{picture.title} has no scale"
+            )  # but the one bar of shares, whose table is below it
             continue
         across = len({y for _, y, _ in picture.ticks}) == 1
         places = [x if across else -y for x, y, _ in picture.ticks]
         values = [number(text)[0] for *_, text in picture.ticks]
         if not across:  # below the axis counts go down, and are counts all the same
-            zero = next(place for place, value in zip(places, values, strict=True) if value == 0) if 0 in values else min(places)
+            zero = (
+                next(place for place, value in zip(places, values, strict=True) if value == 0)
+                if 0 in values
+                else min(places)
+            )
             values = [value if place >= zero else -value for place, value in zip(places, values, strict=True)]
         (low, first), *_, (high, last) = sorted(zip(places, values, strict=True))
         assert last > first
         for place, value in zip(places, values, strict=True):
-            assert abs(low + (value - first) / (last - first) * (high - low) - place) < 0.2, f"{picture.title}: {values} at {places}"
+            assert abs(low + (value - first) / (last - first) * (high - low) - place) < 0.2, (
+                f"{picture.title}: {values} at {places}"
+            )
         assert len(set(values)) == len(values)
 
 
@@ -230,13 +282,20 @@ def test_every_week_is_as_high_as_its_days_and_missing_where_one_is_not_known(da
             continue
         up, down = chosen[picture.title]
         days = {row["day_on"]: row for row in data.rows["days"]}
-        weeks = [[days.get(TODAY - dt.timedelta(days=7 * back + number)) for number in range(7)] for back in reversed(range(13))]
+        weeks = [
+            [days.get(TODAY - dt.timedelta(days=7 * back + number)) for number in range(7)]
+            for back in reversed(range(13))
+        ]
         heights = [y for _, y, _ in picture.ticks]
         span = max(number(text)[0] for *_, text in picture.ticks if text) if picture.ticks else 0
         zero = next(y for _, y, text in picture.ticks if number(text)[0] == 0)
         scale = max(abs(y - zero) for y in heights) / span
         for look, name in (("accent", up), ("second", down)):
-            whole = [[day[name] for day in week if day] for week in weeks if all(day and day[name] is not None for day in week)]
+            whole = [
+                [day[name] for day in week if day]
+                for week in weeks
+                if all(day and day[name] is not None for day in week)
+            ]
             drawn = [height / scale for *_, height in picture.boxes(look)]
             assert drawn == pytest.approx([sum(week) for week in whole if sum(week)], abs=0.2 / scale)
 
@@ -248,11 +307,15 @@ def test_a_heading_counts_what_is_below_it(data: AccountData) -> None:
     if found := re.search(r"The (\d+) newest campaigns", plain(part)):
         assert [len(table) for table in tables(part)] == [int(found[1])]
         for picture in pictures(part):
-            assert len([1 for x, *_ in picture.texts("ink") if x == 0]) == int(found[1]), "drawn and listed are the same"
+            assert len([1 for x, *_ in picture.texts("ink") if x == 0]) == int(found[1]), (
+                "drawn and listed are the same"
+            )
     part = section(html, "data")
     if found := re.search(r"(\d+) of (\d+) kinds?", plain(part)):
         assert int(found[2]) == len(data.rows["freshness"])
-        assert int(found[2]) - int(found[1]) == sum(row["coverage_rate"] < 1 for row in data.rows["freshness"])
+        assert int(found[2]) - int(found[1]) == sum(
+            row["coverage_rate"] < 1 for row in data.rows["freshness"]
+        )
 
 
 def _columns(data: AccountData) -> Iterator[tuple[str, int, list[dict[str, Any]], dict[str, str]]]:
@@ -281,8 +344,18 @@ def _columns(data: AccountData) -> Iterator[tuple[str, int, list[dict[str, Any]]
             "Net, 7 days": "net_7d",
         },
     )
-    yield "social", 0, list(data.rows["networks"]), {"Mentions, 28 days": "mention_count", "Posts, 28 days": "post_count"}
-    yield "coupons", 0, list(data.rows["coupons"][:6]), {"Issued": "issued_count", "Redeemed": "redeemed_count", "Share": "redemption_rate"}
+    yield (
+        "social",
+        0,
+        list(data.rows["networks"]),
+        {"Mentions, 28 days": "mention_count", "Posts, 28 days": "post_count"},
+    )
+    yield (
+        "coupons",
+        0,
+        list(data.rows["coupons"][:6]),
+        {"Issued": "issued_count", "Redeemed": "redeemed_count", "Share": "redemption_rate"},
+    )
     lacking = [row for row in data.rows["freshness"] if row["coverage_rate"] < 1]
     yield "data", 0, lacking, {"Read": "coverage_rate", "Not readable": "rejected_count"}
 
@@ -296,17 +369,25 @@ def test_every_cell_is_the_mart_s_number_and_a_dash_is_null(data: AccountData) -
             continue
         for shown, row in zip(found[place], rows, strict=True):
             for heading, column in columns.items():
-                assert is_shown(shown[heading], row[column]), f"{name}: {heading} shows {shown[heading]} for {row[column]}"
+                assert is_shown(shown[heading], row[column]), (
+                    f"{name}: {heading} shows {shown[heading]} for {row[column]}"
+                )
 
 
 @EVERY
 def test_what_is_shown_twice_is_shown_equally(data: AccountData) -> None:
     html = page(data)
     drawn = {
-        picture.title: [text for x, _, text in sorted(picture.texts("ink"), key=lambda text: text[1]) if x == picture.width]
+        picture.title: [
+            text
+            for x, _, text in sorted(picture.texts("ink"), key=lambda text: text[1])
+            if x == picture.width
+        ]
         for picture in pictures(html)
     }
-    listed = {name: (tables(section(html, name)) or [[]])[0] for name in ("campaigns", "reputation", "changes")}
+    listed = {
+        name: (tables(section(html, name)) or [[]])[0] for name in ("campaigns", "reputation", "changes")
+    }
     for title, name, heading in (
         ("Opened, share of delivered messages", "campaigns", "Opened"),
         ("Clicked, share of delivered messages", "campaigns", "Clicked"),
@@ -318,15 +399,23 @@ def test_what_is_shown_twice_is_shown_equally(data: AccountData) -> None:
     assert figures
     if "Coupons of all time" in drawn:
         assert drawn["Coupons of all time"][1].split(", ")[-1] == figures[1]
-    shares = [row["Share"] for table in tables(section(html, "engagement")) for row in table if "Share" in row]
+    shares = [
+        row["Share"] for table in tables(section(html, "engagement")) for row in table if "Share" in row
+    ]
     total = sum(row["addresses"] for row in data.rows["tiers"])
     for shown, tier in zip(shares, ("engaged", "new", "cooling", "quiet"), strict=False):
-        assert is_shown(shown, sum(row["addresses"] for row in data.rows["tiers"] if row["engagement_tier"] == tier) / total)
+        assert is_shown(
+            shown,
+            sum(row["addresses"] for row in data.rows["tiers"] if row["engagement_tier"] == tier) / total,
+        )
 
 
 def test_a_day_that_is_not_known_is_no_zero() -> None:
     known = {"day_on": TODAY, "good_count": 1}
-    days = [{**FULL["days"][0], **known, "day_on": TODAY - dt.timedelta(days=back), "member_count": 1} for back in range(20)]
+    days = [
+        {**FULL["days"][0], **known, "day_on": TODAY - dt.timedelta(days=back), "member_count": 1}
+        for back in range(20)
+    ]
     days[1]["good_count"] = None
     (changed,) = tables(section(page(account(**FULL | {"days": days})), "changes"))
     (good,) = [row for row in changed if row["What"] == "Good reviews"]
@@ -336,6 +425,8 @@ def test_a_day_that_is_not_known_is_no_zero() -> None:
 @pytest.mark.parametrize(("hours", "is_said"), [(1, False), (29.9, False), (30.1, True), (24 * 40, True)])
 def test_a_report_of_a_pipeline_that_stands_still_says_so_first(hours: float, is_said: bool) -> None:
     data = account(**FULL)
-    late = AccountData(data.name, data.as_of, data.today, data.zone, data.rows, NOW + dt.timedelta(hours=hours))
+    late = AccountData(
+        data.name, data.as_of, data.today, data.zone, data.rows, NOW + dt.timedelta(hours=hours)
+    )
     assert ("Syncing has stopped." in plain(page(late)).split("Reachable people")[0]) is is_said
     assert "current until 21 Mar, 09:30" in plain(page(late)), "who opens it later can tell"

@@ -8,11 +8,17 @@ from tests.pipelines.test_report import FULL, TODAY, account, page
 
 def test_labels_leave_room_for_the_value_and_axes_for_their_numbers() -> None:
     drawn = charts.bars(
-        "Opened", [charts.Bar("W" * 90, 0.5, "41.0 %"), charts.Bar("Spring menu", 0.4, "40.0 %")], axis=formatting.whole_share, unit=0.01
+        "Opened",
+        [charts.Bar("W" * 90, 0.5, "41.0 %"), charts.Bar("Spring menu", 0.4, "40.0 %")],
+        axis=formatting.whole_share,
+        unit=0.01,
     )
     assert f">{'W' * 23}…</text>" in drawn
     assert ">Spring menu<" in drawn
-    few, many = (charts.line("Contacts", [(TODAY, size), (TODAY, size * 2)], shown=formatting.number) for size in (10, 10_000_000))
+    few, many = (
+        charts.line("Contacts", [(TODAY, size), (TODAY, size * 2)], shown=formatting.number)
+        for size in (10, 10_000_000)
+    )
     assert 'x1="44"' in few
     assert 'x1="76"' in many
 

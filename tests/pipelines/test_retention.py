@@ -1,4 +1,5 @@
-"""Behind a run a home lets go of what MARKETING_KEEP says: runs of the UI, logs; what goes wrong is no failure."""
+"""Behind a run a home lets go of what MARKETING_KEEP says: runs of the UI, logs; what goes wrong is no
+failure."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def fits() -> dg.AssetCheckResult:
 
 
 def run(home: Path, *, ours: bool = True) -> str:
-    definitions = dg.Definitions([made], asset_checks=[fits], jobs=[dg.define_asset_job("all")], executor=dg.in_process_executor)
+    definitions = dg.Definitions(
+        [made], asset_checks=[fits], jobs=[dg.define_asset_job("all")], executor=dg.in_process_executor
+    )
     with warnings.catch_warnings(), instance_of_the_ui(home) as instance:
         warnings.simplefilter("ignore")
         if not ours:
@@ -52,7 +55,12 @@ def left(home: Path) -> tuple[set[str], set[str], set[str]]:
     with closing(sqlite3.connect(history / "runs.db")) as db:
         runs = {run_id for (run_id,) in db.execute("select run_id from runs")}
     with closing(sqlite3.connect(history / "runs" / "index.db")) as db:
-        checked = {run_id for (run_id,) in db.execute("select run_id from asset_check_executions union select run_id from event_logs")}
+        checked = {
+            run_id
+            for (run_id,) in db.execute(
+                "select run_id from asset_check_executions union select run_id from event_logs"
+            )
+        }
     return runs, {path.stem for path in (history / "runs").glob("*.db")} - {"index"}, checked
 
 
@@ -99,7 +107,9 @@ def test_what_is_not_named_is_kept_as_by_default(tmp_path: Path) -> None:
     assert Kept.of(str(settings.kept)) == settings.kept
 
 
-@pytest.mark.parametrize("text", ["bodies", "bodies=", "bodies=0", "bodies=-1", "bodys=3", "bodies=3,", "400"])
+@pytest.mark.parametrize(
+    "text", ["bodies", "bodies=", "bodies=0", "bodies=-1", "bodys=3", "bodies=3,", "400"]
+)
 def test_days_that_cannot_be_read_name_what_there_is(tmp_path: Path, text: str) -> None:
     with pytest.raises(SettingsError, match=r"MARKETING_KEEP=.*days are needed.*timelines=ever"):
         load_settings(tmp_path, {"MARKETING_KEEP": text})

@@ -1,4 +1,5 @@
-"""The key is nowhere but on the wire, at any log level; people's addresses are in no log and not in Dagster's storage."""
+"""The key is nowhere but on the wire, at any log level; people's addresses are in no log and not in Dagster's
+storage."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def test_the_key_is_in_nothing_that_a_night_leaves_behind(rough_night: Night) ->
         ".jsonl",
         ".log",
     }
-    assert b"@example" in b"".join(content for where, content in found.items() if where.endswith(": bodies")), "bodies were not opened"
+    assert b"@example" in b"".join(
+        content for where, content in found.items() if where.endswith(": bodies")
+    ), "bodies were not opened"
     assert [where for where, content in found.items() if UNMISTAKABLE.encode() in content] == []
 
 
@@ -52,15 +55,20 @@ def test_the_key_is_in_no_journal_of_a_killed_run(start_sandbox: StartSandbox, h
 
 
 def test_nothing_personal_is_in_a_log_or_in_dagsters_storage(rough_night: Night) -> None:
-    """Other texts than addresses that stand in other columns as well (the business's name as a sender) say nothing about anybody."""
+    """Other texts than addresses that stand in other columns as well (the business's name as a sender) say
+    nothing about anybody."""
     people = people_of(rough_night.home)
     assert len({text for text in people if "@" in text}) > 50
     assert len({text for text in people if "@" not in text}) > 100
     people |= {json.dumps(text)[1:-1] for text in people}
     kept = {
-        where: content.decode(errors="replace") for where, content in contents(rough_night.home) if where.startswith(("dagster/", "logs/"))
+        where: content.decode(errors="replace")
+        for where, content in contents(rough_night.home)
+        if where.startswith(("dagster/", "logs/"))
     }
-    assert "assets.account_session: emailmarketing/getcoupon" in "".join(kept.values()), "nothing was logged: this proves nothing"
+    assert "assets.account_session: emailmarketing/getcoupon" in "".join(kept.values()), (
+        "nothing was logged: this proves nothing"
+    )
     assert json.dumps("•••")[1:-1] in "".join(kept.values()), "no preview was kept: this proves nothing"
     assert [text for text in people if text in rough_night.ran.text] == []
     assert [(where, text) for where, content in kept.items() for text in people if text in content] == []
@@ -90,14 +98,18 @@ def test_a_call_shows_neither_key_nor_password(start_sandbox: StartSandbox, home
     assert ("Check whether it took effect" in ran.err) == (fault != "none")
     assert PASSWORD not in ran.text
     assert UNMISTAKABLE not in ran.text
-    assert [entry["operation"] for entry in service.asked()] == ["app/me", "register/createaccount"], "a write is never sent again"
+    assert [entry["operation"] for entry in service.asked()] == ["app/me", "register/createaccount"], (
+        "a write is never sent again"
+    )
 
 
 def test_a_write_is_shown_without_its_password_before_it_is_agreed_to(
     command: Command, start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("builtins.input", lambda prompt: "n")
-    words = [f"{name}=x" for name in ("contact_name", "business_name", "business_phone", "business_service_name")]
+    words = [
+        f"{name}=x" for name in ("contact_name", "business_name", "business_phone", "business_service_name")
+    ]
     given = [*words, "business_email=ann@example.com", "plan_id=3", f"business_password={PASSWORD}"]
     ran = command("call", "register/createaccount", *given, sandbox=start_sandbox())
     assert "business_password=***" in ran.err

@@ -19,7 +19,9 @@ def test_what_the_plan_counted_was_sent_and_contacts_were_read_back(told: Callab
     """That its commands run, and print what it shows, is tests/pipelines/test_docs.py's."""
     page = told(NAME)
     assert page.printed("sql")[0] == f"applied {page.printed('sh')[0].split()[0]}"
-    assert query(page.home, "select distinct state from sync.writebacks where push_id = 2 and operation is not null") == [("verified",)]
+    assert query(
+        page.home, "select distinct state from sync.writebacks where push_id = 2 and operation is not null"
+    ) == [("verified",)]
 
 
 def test_the_example_of_activations_is_what_the_program_reads() -> None:
@@ -27,6 +29,8 @@ def test_the_example_of_activations_is_what_the_program_reads() -> None:
     assert set(tomllib.loads(example)["activations"]) == {"regulars", "caterers"}
 
 
-@pytest.mark.parametrize("state", ["planned", "sending", "applied", "verified", "rejected", "unknown", "skipped"])
+@pytest.mark.parametrize(
+    "state", ["planned", "sending", "applied", "verified", "rejected", "unknown", "skipped"]
+)
 def test_every_state_is_explained(state: str) -> None:
     assert f"| `{state}` |" in PAGE

@@ -29,7 +29,9 @@ def test_the_key_is_not_shown(tmp_path: Path) -> None:
 
 
 def test_every_account_has_the_redis_that_shares_its_limit_and_it_is_not_shown(tmp_path: Path) -> None:
-    settings = load_settings(tmp_path, LIVE | {"MARKETING_BUDGET_URL": "rediss://:pass-word@cache.example:6380/1"})
+    settings = load_settings(
+        tmp_path, LIVE | {"MARKETING_BUDGET_URL": "rediss://:pass-word@cache.example:6380/1"}
+    )
     (connection,) = settings.accounts
     assert connection.budget_url is not None
     assert connection.budget_url.reveal() == "rediss://:pass-word@cache.example:6380/1"
@@ -50,7 +52,8 @@ def test_the_environment_wins_over_dotenv(tmp_path: Path) -> None:
 
 def test_accounts_come_from_accounts_toml(tmp_path: Path) -> None:
     (tmp_path / "accounts.toml").write_text(
-        '[accounts.north]\nurl = "https://n.example/1"\nkey_env = "NORTH"\nmax_rate = 5\ntimezone = "Europe/Berlin"\n'
+        '[accounts.north]\nurl = "https://n.example/1"\nkey_env = "NORTH"\nmax_rate = 5\ntimezone = '
+        '"Europe/Berlin"\n'
         '[accounts.south]\nurl = "https://s.example/1/"\nkey_env = "SOUTH"\n'
     )
     north, south = load_settings(tmp_path, {"NORTH": "n-key", "SOUTH": "s-key"}).accounts
@@ -107,9 +110,12 @@ def test_a_malformed_dotenv_names_the_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [".env", "accounts.toml"])
 @pytest.mark.parametrize(
-    ("content", "said"), [(b"NAME=\xff", "is not text in UTF-8: save it as that"), (None, "cannot be read: Is a directory")]
+    ("content", "said"),
+    [(b"NAME=\xff", "is not text in UTF-8: save it as that"), (None, "cannot be read: Is a directory")],
 )
-def test_a_file_that_is_no_text_is_explained(tmp_path: Path, name: str, content: bytes | None, said: str) -> None:
+def test_a_file_that_is_no_text_is_explained(
+    tmp_path: Path, name: str, content: bytes | None, said: str
+) -> None:
     if content is None:
         (tmp_path / name).mkdir()
     else:
@@ -123,8 +129,12 @@ def test_a_home_whose_name_is_no_text_is_explained(tmp_path: Path) -> None:
         load_settings(tmp_path, {"MARKETING_HOME": "n\udcc3\udcbc"})
 
 
-@pytest.mark.parametrize(("name", "is_refused"), [("a%2Fb", True), ("q?x", True), ("50%", False), ("h#y z", False)])
-def test_a_home_whose_name_not_every_part_can_open_is_refused_before_anything_is_read(tmp_path: Path, name: str, is_refused: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "is_refused"), [("a%2Fb", True), ("q?x", True), ("50%", False), ("h#y z", False)]
+)
+def test_a_home_whose_name_not_every_part_can_open_is_refused_before_anything_is_read(
+    tmp_path: Path, name: str, is_refused: bool
+) -> None:
     if is_refused:
         with pytest.raises(SettingsError, match="MARKETING_HOME"):
             load_settings(tmp_path, {"MARKETING_HOME": name})
@@ -133,12 +143,19 @@ def test_a_home_whose_name_not_every_part_can_open_is_refused_before_anything_is
 
 
 def test_history_starts_in_2015_by_default(tmp_path: Path) -> None:
-    assert load_settings(tmp_path, {}).history_start == Settings(tmp_path).history_start == dt.date(2015, 1, 1)
+    assert (
+        load_settings(tmp_path, {}).history_start == Settings(tmp_path).history_start == dt.date(2015, 1, 1)
+    )
 
 
 def test_what_a_person_says_goes_before_the_settings(tmp_path: Path) -> None:
     settings = load_settings(
-        tmp_path, {"MARKETING_MAX_REQUESTS": "500", "MARKETING_UNTIL": "06:00", "MARKETING_SCHEDULE_TIMEZONE": "Asia/Tokyo"}
+        tmp_path,
+        {
+            "MARKETING_MAX_REQUESTS": "500",
+            "MARKETING_UNTIL": "06:00",
+            "MARKETING_SCHEDULE_TIMEZONE": "Asia/Tokyo",
+        },
     )
     configured, said = budget_of(settings), budget_of(settings, max_requests=20)
     assert configured is not None
@@ -181,7 +198,9 @@ def test_a_home_that_other_machines_may_have_too_is_refused(folder: str, kind: s
     if kind:
         with pytest.raises(SettingsError, match=rf"network file system \({kind}\).*set MARKETING_HOME"):
             load_settings(tmp_path, {"MARKETING_HOME": folder}, mounts)
-        assert load_settings(tmp_path, {"MARKETING_HOME": folder, "MARKETING_NETWORK_HOME": "on"}, mounts).network_home
+        assert load_settings(
+            tmp_path, {"MARKETING_HOME": folder, "MARKETING_NETWORK_HOME": "on"}, mounts
+        ).network_home
     else:
         assert load_settings(tmp_path, {"MARKETING_HOME": folder}, mounts).home == Path(folder)
 
@@ -192,11 +211,23 @@ def test_where_the_system_does_not_tell_nothing_is_refused(tmp_path: Path) -> No
 
 def test_a_folder_of_own_models_is_looked_for_beside_the_settings(tmp_path: Path) -> None:
     assert load_settings(tmp_path, {}).own_models == tmp_path / "data" / "sandbox" / "models"
-    assert load_settings(tmp_path, {"MARKETING_MODELS": "team/models"}).own_models == tmp_path / "team" / "models"
+    assert (
+        load_settings(tmp_path, {"MARKETING_MODELS": "team/models"}).own_models
+        == tmp_path / "team" / "models"
+    )
 
 
 @pytest.mark.parametrize(
-    "url", ["data", "data/live", "data/live/backup", "file://{}/data", "{}/data/other/../live/x", "link", "~/data/live"]
+    "url",
+    [
+        "data",
+        "data/live",
+        "data/live/backup",
+        "file://{}/data",
+        "{}/data/other/../live/x",
+        "link",
+        "~/data/live",
+    ],
 )
 @pytest.mark.parametrize("variable", ["MARKETING_BACKUP_URL", "MARKETING_LAKE_URL"])
 def test_what_is_kept_elsewhere_and_the_home_are_not_one_in_the_other(
@@ -212,7 +243,9 @@ def test_what_is_kept_elsewhere_and_the_home_are_not_one_in_the_other(
         load_settings(tmp_path, LIVE | {variable: beside})
 
 
-def test_a_backup_beside_the_homes_of_shards_is_none_of_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backup_beside_the_homes_of_shards_is_none_of_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     text = "[accounts.{0}]\nurl = 'https://n.example/1'\nkey_env = '{0}'\nshard = '{0}'\n"
     (tmp_path / "accounts.toml").write_text(text.format("NORTH") + text.format("SOUTH"))
@@ -231,7 +264,10 @@ def test_a_backup_beside_the_homes_of_shards_is_none_of_theirs(tmp_path: Path, m
     ],
 )
 def test_one_key_is_one_account(tmp_path: Path, north: str, south: str, is_one: bool) -> None:
-    text = "[accounts.north]\nurl = 'https://n.example/1'\n{}\n[accounts.south]\nurl = 'https://N.example/1'\n{}\n"
+    text = (
+        "[accounts.north]\nurl = 'https://n.example/1'\n{}\n[accounts.south]\nurl = "
+        "'https://N.example/1'\n{}\n"
+    )
     (tmp_path / "accounts.toml").write_text(text.format(north, south))
     keys = {"A": "one-key", "SAME": "one-key", "OTHER": "another-key"}
     if not is_one:
@@ -252,7 +288,9 @@ def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
 
 
 def test_variables_that_do_nothing_are_named_with_the_nearest_one(tmp_path: Path) -> None:
-    (tmp_path / "accounts.toml").write_text("[accounts.north]\nurl = 'https://n.example/1'\nkey_env = 'MARKETING_NORTH'\n")
+    (tmp_path / "accounts.toml").write_text(
+        "[accounts.north]\nurl = 'https://n.example/1'\nkey_env = 'MARKETING_NORTH'\n"
+    )
     values = {"MARKETING_NORTH": "k", "MARKETING_BACKUP_URI": "x", "MARKETING_Q": "", "OTHER": "x"}
     values |= {"MARKETING_HOME": "h", "MARKETING_LOG": "INFO", "MARKETING_KEEP": "logs=9"}
     one, other = load_settings(tmp_path, values).unknown

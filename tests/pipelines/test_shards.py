@@ -1,4 +1,5 @@
-"""Shards of accounts.toml: which accounts and home a process works on, what a run needs, what a night tells of all of them."""
+"""Shards of accounts.toml: which accounts and home a process works on, what a run needs, what a night tells
+of all of them."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ def declared(folder: Path) -> Path:
 
 def test_a_shard_has_its_accounts_and_a_home_of_its_own(declared: Path) -> None:
     settings = load_settings(declared, BOTH | {"MARKETING_SHARD": "south", "MARKETING_HOME": "homes"})
-    assert [(account.account, account.key.reveal()) for account in settings.accounts] == [("meadow", "meadow-key")]
+    assert [(account.account, account.key.reveal()) for account in settings.accounts] == [
+        ("meadow", "meadow-key")
+    ]
     assert (settings.home, settings.shards) == ((declared / "homes" / "south").resolve(), ())
 
 
@@ -61,8 +64,16 @@ def test_without_a_picked_shard_no_key_is_read(declared: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "shard", "word"),
     [
-        (ACCOUNTS, "east", "MARKETING_SHARD='east': no account of accounts.toml has this shard; there are north, south"),
-        (ACCOUNTS.replace('shard = "south"', ""), "north", r"\[accounts.meadow\]: shard is .* for all accounts or for none"),
+        (
+            ACCOUNTS,
+            "east",
+            "MARKETING_SHARD='east': no account of accounts.toml has this shard; there are north, south",
+        ),
+        (
+            ACCOUNTS.replace('shard = "south"', ""),
+            "north",
+            r"\[accounts.meadow\]: shard is .* for all accounts or for none",
+        ),
         (ACCOUNTS.replace('"south"', '"dagster"'), "north", r"\[accounts.meadow\]: shard is"),
         (ACCOUNTS.replace('"south"', '"../south"'), "north", r"\[accounts.meadow\]: shard is"),
         (ACCOUNTS.replace("key_env", 'key_file = "x"\nkey_env'), "north", "either key_env"),
@@ -80,14 +91,20 @@ def test_a_shard_without_a_file_of_accounts_is_refused(folder: Path) -> None:
         load_settings(folder, {"MARKETING_SHARD": "north"})
 
 
-@pytest.mark.parametrize("words", [["sync"], ["push", "contacts", "--from", "x.csv"], ["status"], ["models", "build"]])
+@pytest.mark.parametrize(
+    "words", [["sync"], ["push", "contacts", "--from", "x.csv"], ["status"], ["models", "build"]]
+)
 def test_a_command_of_one_home_asks_for_the_shard(command: Command, declared: Path, words: list[str]) -> None:
     ran = command(*words)
     assert (ran.code, "set MARKETING_SHARD to one of north, south" in ran.err) == (2, True)
 
 
 def test_hashes_of_several_shards_in_a_lake_need_one_key(declared: Path) -> None:
-    lake = BOTH | {"MARKETING_SHARD": "north", "MARKETING_LAKE_URL": "somewhere", "MARKETING_PERSONAL_DATA": "hash"}
+    lake = BOTH | {
+        "MARKETING_SHARD": "north",
+        "MARKETING_LAKE_URL": "somewhere",
+        "MARKETING_PERSONAL_DATA": "hash",
+    }
     with pytest.raises(SettingsError, match="MARKETING_PERSONAL_KEY is missing"):
         load_settings(declared, lake)
     assert load_settings(declared, lake | {"MARKETING_PERSONAL_KEY": "0123456789abcdef0123456789abcdef"})
@@ -109,13 +126,19 @@ def live(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.slow
-def test_a_run_fills_the_home_of_the_shard_that_its_tag_names(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_fills_the_home_of_the_shard_that_its_tag_names(
+    live: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = load_settings(live)
     monkeypatch.setenv("DAGSTER_HOME", str(prepare_home(settings.home) / "dagster"))
     job = build_definitions(settings).resolve_job_def("nightly_sync")
     with dg.DagsterInstance.get() as instance:
-        ran = job.execute_in_process(instance=instance, asset_selection=[dg.AssetKey(["source", "lists"])], tags={SHARD_TAG: "south"})
-        missing = job.execute_in_process(instance=instance, asset_selection=[dg.AssetKey(["source", "lists"])], raise_on_error=False)
+        ran = job.execute_in_process(
+            instance=instance, asset_selection=[dg.AssetKey(["source", "lists"])], tags={SHARD_TAG: "south"}
+        )
+        missing = job.execute_in_process(
+            instance=instance, asset_selection=[dg.AssetKey(["source", "lists"])], raise_on_error=False
+        )
     assert ran.success
     assert query(live / "homes" / "south", "select distinct account from source.lists") == [("meadow",)]
     assert not (live / "homes" / "north").exists()
@@ -128,10 +151,21 @@ def test_the_schedule_requests_one_run_a_shard(declared: Path) -> None:
     schedule = nightly(settings)
     moment = dt.datetime(2026, 11, 23, 2, tzinfo=dt.UTC)
     with dg.DagsterInstance.ephemeral() as instance:
-        requests = schedule.evaluate_tick(dg.build_schedule_context(instance, scheduled_execution_time=moment)).run_requests or []
-    assert [each.run_key for each in requests] == [f"{moment.isoformat()} north", f"{moment.isoformat()} south"]
+        requests = (
+            schedule.evaluate_tick(
+                dg.build_schedule_context(instance, scheduled_execution_time=moment)
+            ).run_requests
+            or []
+        )
+    assert [each.run_key for each in requests] == [
+        f"{moment.isoformat()} north",
+        f"{moment.isoformat()} south",
+    ]
     assert [each.tags[SHARD_TAG] for each in requests] == ["north", "south"]
-    assert [json.loads(each.tags["dagster-k8s/config"])["volume"] for each in requests] == ["marketing-north", "marketing-south"]
+    assert [json.loads(each.tags["dagster-k8s/config"])["volume"] for each in requests] == [
+        "marketing-north",
+        "marketing-south",
+    ]
     assert {each.tags["team"] for each in requests} == {"data"}
 
 
@@ -165,11 +199,17 @@ def working() -> None:
     rest()
 
 
-def ended(instance: dg.DagsterInstance, job: dg.JobDefinition, shard: str, night: str = NIGHT, **tags: str) -> None:
-    job.execute_in_process(instance=instance, raise_on_error=False, tags={SHARD_TAG: shard, NIGHT_TAG: night, **tags})
+def ended(
+    instance: dg.DagsterInstance, job: dg.JobDefinition, shard: str, night: str = NIGHT, **tags: str
+) -> None:
+    job.execute_in_process(
+        instance=instance, raise_on_error=False, tags={SHARD_TAG: shard, NIGHT_TAG: night, **tags}
+    )
 
 
-def told(instance: dg.DagsterInstance, alerts: type[Alerts], cursor: str | None = None) -> tuple[list[dict[str, object]], str | None]:
+def told(
+    instance: dg.DagsterInstance, alerts: type[Alerts], cursor: str | None = None
+) -> tuple[list[dict[str, object]], str | None]:
     """What the sensor posted, and its cursor afterwards."""
     settings = Settings(Path(), shards=("north", "south", "west"), alert_url=alerts.url)
     [_, sensor] = failure_alerts(settings)
@@ -186,7 +226,9 @@ def test_failures_of_a_night_are_told_together_once(alerts: type[Alerts]) -> Non
         ended(instance, failing, "south")
         ended(instance, working, "west")
         bodies, cursor = told(instance, alerts)
-        assert [body["failed"] for body in bodies] == [dict.fromkeys(("north", "south"), "read_lists: the service refused the key")]
+        assert [body["failed"] for body in bodies] == [
+            dict.fromkeys(("north", "south"), "read_lists: the service refused the key")
+        ]
         assert "2 of 3 shards failed" in str(bodies[0]["text"])
         assert told(instance, alerts, cursor) == ([], NIGHT)
 
@@ -195,7 +237,9 @@ def test_failures_of_a_night_are_told_together_once(alerts: type[Alerts]) -> Non
 def test_a_night_that_goes_on_is_waited_for_until_the_next_begins(alerts: type[Alerts]) -> None:
     with dg.DagsterInstance.ephemeral() as instance:
         ended(instance, failing, "north")
-        instance.create_run_for_job(working, tags={SHARD_TAG: "west", NIGHT_TAG: NIGHT}, status=dg.DagsterRunStatus.STARTED)
+        instance.create_run_for_job(
+            working, tags={SHARD_TAG: "west", NIGHT_TAG: NIGHT}, status=dg.DagsterRunStatus.STARTED
+        )
         assert told(instance, alerts) == ([], None)
         ended(instance, working, "north", "2026-11-24T02:00:00+00:00")
         bodies, cursor = told(instance, alerts)

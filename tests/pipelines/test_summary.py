@@ -35,14 +35,19 @@ def test_the_first_query_can_be_typed_whatever_the_home_is_called(monkeypatch: p
     assert (words[:3], len(words)) == (["duckdb", "-readonly", str(file)], 4)
 
 
-def test_the_first_query_needs_no_program_that_was_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_first_query_needs_no_program_that_was_not_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     file = tmp_path / "any one's ü.duckdb"
     with duckdb.connect(file) as connection:
         connection.execute("create schema source")
-        connection.execute("create table source.campaigns as select 'main' as account, 7 as campaign_id, 'Spring' as subject")
         connection.execute(
-            "create table source.campaign_stats as select 'main' as account, 7 as campaign_id, 5 as opened_count, "
+            "create table source.campaigns as select 'main' as account, 7 as campaign_id, 'Spring' as subject"
+        )
+        connection.execute(
+            "create table source.campaign_stats as select 'main' as account, 7 as campaign_id, 5 as "
+            "opened_count, "
             "50.0 as opened_percent, date '2026-01-01' as observed_on"
         )
     shown = subprocess.run(shlex.split(first_query(file)), capture_output=True, text=True, check=True)
@@ -68,8 +73,10 @@ def test_the_days_read_are_told_once_for_all_tables_and_accounts_that_agree() ->
     }
     assert list(days_read(found)) == [
         "days read of direct_reviews, sentiment_mentions, sentiment_totals: 2026-03-01 to 2026-03-08",
-        "days read of review_stats, social_media_stats, feedback_views: account north: 2026-03-01 to 2026-03-08; "
-        "account south: 2026-03-02 to 2026-03-03, 2026-03-07 to 2026-03-09; incomplete: 2026-03-04 to 2026-03-06",
+        "days read of review_stats, social_media_stats, feedback_views: account north: 2026-03-01 to "
+        "2026-03-08; "
+        "account south: 2026-03-02 to 2026-03-03, 2026-03-07 to 2026-03-09; incomplete: 2026-03-04 "
+        "to 2026-03-06",
     ]
 
 

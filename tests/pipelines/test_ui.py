@@ -66,11 +66,20 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = start(tmp_path_factory.mktemp("ui") / "home", None, "ui", "--port", str(port), MARKETING_SANDBOX_CONTACTS="10")
+    process = start(
+        tmp_path_factory.mktemp("ui") / "home",
+        None,
+        "ui",
+        "--port",
+        str(port),
+        MARKETING_SANDBOX_CONTACTS="10",
+    )
     try:
         while "Dagster UI" not in process.stdout.readline():
             assert process.poll() is None
-        assert requests.get(f"http://127.0.0.1:{port}/server_info", timeout=180).ok, "whoever comes early waits"
+        assert requests.get(f"http://127.0.0.1:{port}/server_info", timeout=180).ok, (
+            "whoever comes early waits"
+        )
         yield Ui(port)
     finally:
         process.terminate()
@@ -137,7 +146,10 @@ def raw(ui: Ui, *lines: str, body: str = "") -> str:
 def test_a_program_of_this_machine_may_do_what_the_ui_may(ui: Ui) -> None:
     before = ui.launched()
     assert (
-        requests.post(ui.api, json={"query": launch("program")}, timeout=60).json()["data"]["launchRun"]["__typename"] == "LaunchRunSuccess"
+        requests.post(ui.api, json={"query": launch("program")}, timeout=60).json()["data"]["launchRun"][
+            "__typename"
+        ]
+        == "LaunchRunSuccess"
     )
     assert ui.launched() == sorted([*before, "program"])
     for origin in (None, Origin(ui.url)):
@@ -169,18 +181,27 @@ def test_requests_out_of_the_ordinary_launch_nothing(ui: Ui) -> None:
         ("POST /report_asset_materialization/source/contacts HTTP/1.1", host),
     ):
         assert " 40" in raw(ui, *lines, body="" if lines[0].startswith(("GET", "HEAD")) else body), lines
-    for origin, name in ((f"http://{EVIL}", "127.0.0.1"), ("null", "127.0.0.1"), (f"http://localhost:{ui.port}", "127.0.0.1")):
+    for origin, name in (
+        (f"http://{EVIL}", "127.0.0.1"),
+        ("null", "127.0.0.1"),
+        (f"http://localhost:{ui.port}", "127.0.0.1"),
+    ):
         with pytest.raises(InvalidStatus, match="403"):
             connect(f"ws://{name}:{ui.port}/graphql", origin=Origin(origin), subprotocols=[GRAPHQL_WS])
     assert ui.launched() == before
 
 
-@pytest.mark.parametrize("path", ["/", "/graphql", "/server_info", "/favicon.png", "/logs/a/b.err", "/graphql?query={version}"])
+@pytest.mark.parametrize(
+    "path", ["/", "/graphql", "/server_info", "/favicon.png", "/logs/a/b.err", "/graphql?query={version}"]
+)
 def test_no_response_may_be_framed_or_read_by_other_pages(ui: Ui, path: str) -> None:
     told = requests.get(ui.url + path, headers={"Accept": "text/html"}, timeout=60).headers
     assert "frame-ancestors 'none'" in told["Content-Security-Policy"]
     assert (told["X-Frame-Options"], told["X-Content-Type-Options"]) == ("DENY", "nosniff")
-    assert (told["Cross-Origin-Resource-Policy"], told["Cross-Origin-Opener-Policy"]) == ("same-origin", "same-origin")
+    assert (told["Cross-Origin-Resource-Policy"], told["Cross-Origin-Opener-Policy"]) == (
+        "same-origin",
+        "same-origin",
+    )
     assert "Access-Control-Allow-Origin" not in told
 
 
@@ -189,11 +210,14 @@ def test_no_response_may_be_framed_or_read_by_other_pages(ui: Ui, path: str) -> 
 
 @needs_browser
 def test_the_attacks_reach_a_server_that_is_not_guarded(tab: Browser, elsewhere: Elsewhere) -> None:
-    """All but JSON, which a browser sends to another address only with permission: else the next test would show nothing."""
+    """All but JSON, which a browser sends to another address only with permission: else the next test would
+    show nothing."""
     tab.open(f"http://localhost:{elsewhere.port}/")
     ways = attack(tab, f"http://127.0.0.1:{elsewhere.port}", "control").keys()
     for _ in range(100):  # a beacon leaves when the browser has time for it
-        if (reached := {way for way in ways if any(f"control {way}" in each for each in elsewhere.received)}) == ways - {"fetch json"}:
+        if (
+            reached := {way for way in ways if any(f"control {way}" in each for each in elsewhere.received)}
+        ) == ways - {"fetch json"}:
             break
         time.sleep(0.1)
     assert reached == ways - {"fetch json"}
@@ -201,7 +225,9 @@ def test_the_attacks_reach_a_server_that_is_not_guarded(tab: Browser, elsewhere:
 
 @needs_browser
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", EVIL])
-def test_no_page_of_another_address_launches_or_reads_anything(tab: Browser, ui: Ui, elsewhere: Elsewhere, host: str) -> None:
+def test_no_page_of_another_address_launches_or_reads_anything(
+    tab: Browser, ui: Ui, elsewhere: Elsewhere, host: str
+) -> None:
     before = ui.launched()
     tab.open(f"http://{host}:{elsewhere.port}/")
     seen = attack(tab, ui.url, host)
@@ -211,7 +237,9 @@ def test_no_page_of_another_address_launches_or_reads_anything(tab: Browser, ui:
 
 
 @needs_browser
-def test_a_page_whose_address_was_pointed_here_launches_nothing(tab: Browser, ui: Ui, elsewhere: Elsewhere) -> None:
+def test_a_page_whose_address_was_pointed_here_launches_nothing(
+    tab: Browser, ui: Ui, elsewhere: Elsewhere
+) -> None:
     """DNS rebinding: for the browser the UI is then the page's own server."""
     before = ui.launched()
     tab.open(f"http://{EVIL}:{ui.port}/")
@@ -222,7 +250,9 @@ def test_a_page_whose_address_was_pointed_here_launches_nothing(tab: Browser, ui
 
 
 @needs_browser
-def test_a_link_from_elsewhere_opens_the_ui_but_fills_in_nothing(tab: Browser, ui: Ui, elsewhere: Elsewhere) -> None:
+def test_a_link_from_elsewhere_opens_the_ui_but_fills_in_nothing(
+    tab: Browser, ui: Ui, elsewhere: Elsewhere
+) -> None:
     before = ui.launched()
     tab.open(f"http://localhost:{elsewhere.port}/")
     tab.run(f"location.href = '{ui.url}/runs', 0")
@@ -240,13 +270,22 @@ def test_the_ui_itself_works(tab: Browser, ui: Ui, host: str) -> None:
     tab.open(f"http://{host}:{ui.port}/assets")
     tab.wait_for("document.body.innerText.includes('Never materialized')")
     before = ui.launched()
-    options = "{method: 'POST', headers: {'content-type': 'application/json'}, body: JSON.stringify({query: (" + LAUNCH + ")('own')})}"
+    options = (
+        "{method: 'POST', headers: {'content-type': 'application/json'}, body: JSON.stringify({query: ("
+        + LAUNCH
+        + ")('own')})}"
+    )
     assert (
         tab.run(f"fetch('/graphql', {options}).then((answer) => answer.text())")
         == '{"data":{"launchRun":{"__typename":"LaunchRunSuccess"}}}'
     )
     assert ui.launched() == sorted([*before, "own"])
-    opening = f"new Promise((done) => {{ const it = new WebSocket('ws://{host}:{ui.port}/graphql', 'graphql-ws'); it.onerror = done;"
-    assert tab.run(opening + 'it.onopen = () => it.send(\'{"type": "connection_init"}\'); it.onmessage = (told) => done(told.data) })') == (
-        '{"type":"connection_ack"}'
+    opening = (
+        f"new Promise((done) => {{ const it = new WebSocket('ws://{host}:{ui.port}/graphql', "
+        "'graphql-ws'); "
+        "it.onerror = done;"
     )
+    assert tab.run(
+        opening + 'it.onopen = () => it.send(\'{"type": "connection_init"}\'); it.onmessage = (told) => '
+        "done(told.data) })"
+    ) == ('{"type":"connection_ack"}')

@@ -1,4 +1,5 @@
-"""A home of an earlier version is completed, once and in whole transactions; one of a newer version is refused and left alone."""
+"""A home of an earlier version is completed, once and in whole transactions; one of a newer version is
+refused and left alone."""
 
 from __future__ import annotations
 
@@ -70,8 +71,14 @@ def migrate_by(monkeypatch: pytest.MonkeyPatch, *statements: str) -> int:
 
 def files(home: Path) -> dict[str, bytes]:
     """Every file but the log of the command itself, and what says that a process uses the home."""
-    found = {path.relative_to(home).as_posix(): path.read_bytes() for path in home.rglob("*") if path.is_file()}
-    return {name: content for name, content in found.items() if not name.startswith(("logs/", ".machine", ".in-use"))}
+    found = {
+        path.relative_to(home).as_posix(): path.read_bytes() for path in home.rglob("*") if path.is_file()
+    }
+    return {
+        name: content
+        for name, content in found.items()
+        if not name.startswith(("logs/", ".machine", ".in-use"))
+    }
 
 
 def test_a_migration_is_carried_out_once(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +100,11 @@ def test_what_cannot_be_completed_is_as_it_was_and_says_to_rebuild(
             note_fact(connection, "tables", "of then")
         (made / "version").unlink()
     else:
-        migrate_by(monkeypatch, "delete from source.lists", "alter table source.lists alter column name set data type integer using 'x'")
+        migrate_by(
+            monkeypatch,
+            "delete from source.lists",
+            "alter table source.lists alter column name set data type integer using 'x'",
+        )
     version = version_of(made)
     for words in (("push", "status"), ("sync",)):
         ran = command(*words)
@@ -128,7 +139,9 @@ def columns(home: Path) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("part", [*VERSIONS, "shelf"])
-def test_a_newer_home_is_refused_and_left_alone(command: Command, made: Path, sandbox: Sandbox, part: str) -> None:
+def test_a_newer_home_is_refused_and_left_alone(
+    command: Command, made: Path, sandbox: Sandbox, part: str
+) -> None:
     (made / "version").write_text(json.dumps(VERSIONS | {part: VERSIONS.get(part, 0) + 1}))
     before, asked = files(made), sandbox.count
     for words in COMMANDS:
@@ -140,7 +153,9 @@ def test_a_newer_home_is_refused_and_left_alone(command: Command, made: Path, sa
     assert sandbox.count == asked
 
 
-def test_a_newer_file_in_a_home_that_does_not_say_so_is_refused(command: Command, made: Path, sandbox: Sandbox) -> None:
+def test_a_newer_file_in_a_home_that_does_not_say_so_is_refused(
+    command: Command, made: Path, sandbox: Sandbox
+) -> None:
     (made / "version").unlink()
     with connect(made / "warehouse.duckdb") as connection:
         stamp_version(connection, SCHEMA_VERSION + 1)

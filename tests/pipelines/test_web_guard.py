@@ -22,18 +22,32 @@ ORIGINS = ("", "null", "file://", "https://127.0.0.1:3000", "http://127.0.0.1", 
 SITES = ("same-origin", "none", "same-site", "cross-site", "", "unheard-of")
 MODES = ("navigate", "cors", "no-cors", "same-origin", "websocket", "")
 DESTINATIONS = ("document", "iframe", "image", "script", "empty", "websocket", "")
-#: What a page may send to another origin without asking beforehand (the Fetch standard: "CORS-safelisted"), some of it made to
-#: look like JSON to whoever searches for the word.
+#: What a page may send to another origin without asking beforehand (the Fetch standard: "CORS-safelisted"),
+#: some of it made to look like JSON to whoever searches for the word.
 SIMPLE = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain; application/json",
-          "text/plain;charset=application/json", "multipart/form-data; boundary=application/json")  # fmt: skip
-PATHS = ("/", "/graphql", "/graphql/", "/runs", "/logs/a/b.err", "/notebook", "/download_debug/1", "/report_asset_materialization/a")
+          "text/plain;charset=application/json", "multipart/form-data; "
+              "boundary=application/json")  # fmt: skip
+PATHS = (
+    "/",
+    "/graphql",
+    "/graphql/",
+    "/runs",
+    "/logs/a/b.err",
+    "/notebook",
+    "/download_debug/1",
+    "/report_asset_materialization/a",
+)
 
 Headers = list[tuple[str, str]]
 
 
-def scope(headers: Headers, method: str = "GET", path: str = "/", query: str = "", kind: str = "http") -> dict[str, Any]:
+def scope(
+    headers: Headers, method: str = "GET", path: str = "/", query: str = "", kind: str = "http"
+) -> dict[str, Any]:
     lines = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-    return {"type": kind, "headers": lines, "path": path, "query_string": query.encode()} | ({"method": method} if kind == "http" else {})
+    return {"type": kind, "headers": lines, "path": path, "query_string": query.encode()} | (
+        {"method": method} if kind == "http" else {}
+    )
 
 
 def refused(headers: Headers, **request: str) -> bool:
@@ -41,7 +55,12 @@ def refused(headers: Headers, **request: str) -> bool:
 
 
 def browser(site: str, mode: str, destination: str, origin: str | None = None) -> Headers:
-    sent = [("Host", OURS[0]), ("Sec-Fetch-Site", site), ("Sec-Fetch-Mode", mode), ("Sec-Fetch-Dest", destination)]
+    sent = [
+        ("Host", OURS[0]),
+        ("Sec-Fetch-Site", site),
+        ("Sec-Fetch-Mode", mode),
+        ("Sec-Fetch-Dest", destination),
+    ]
     return [*sent, ("Origin", origin)] if origin else sent
 
 
@@ -69,22 +88,38 @@ others = st.lists(
 OWN: dict[str, tuple[Headers, dict[str, str]]] = {
     "typed or bookmarked": (browser("none", "navigate", "document"), {}),
     "followed from elsewhere": (browser("cross-site", "navigate", "document"), {"path": "/runs/1"}),
-    "reloaded with a filter": (browser("same-origin", "navigate", "document"), {"path": "/runs", "query": "q=status"}),
+    "reloaded with a filter": (
+        browser("same-origin", "navigate", "document"),
+        {"path": "/runs", "query": "q=status"},
+    ),
     "script": (browser("same-origin", "no-cors", "script"), {"path": "/_next/a.js"}),
     "worker": (browser("same-origin", "same-origin", "worker"), {"path": "/_next/a.js"}),
     "manifest": (browser("same-origin", "cors", "manifest", f"http://{OURS[0]}"), {"path": "/manifest.json"}),
     "query": (
-        [*browser("same-origin", "cors", "empty", f"http://{OURS[0]}"), ("Content-Type", "application/json; charset=utf-8")],
+        [
+            *browser("same-origin", "cors", "empty", f"http://{OURS[0]}"),
+            ("Content-Type", "application/json; charset=utf-8"),
+        ],
         {"method": "POST", "path": "/graphql"},
     ),
     "query by name": (
-        [("Host", "LocalHost:3000"), ("Origin", "http://localhost:3000"), ("Content-Type", "Application/JSON")],
+        [
+            ("Host", "LocalHost:3000"),
+            ("Origin", "http://localhost:3000"),
+            ("Content-Type", "Application/JSON"),
+        ],
         {"method": "POST", "path": "/graphql"},
     ),
-    "subscription": ([("Host", OURS[0]), ("Origin", f"http://{OURS[0]}")], {"kind": "websocket", "path": "/graphql"}),
+    "subscription": (
+        [("Host", OURS[0]), ("Origin", f"http://{OURS[0]}")],
+        {"kind": "websocket", "path": "/graphql"},
+    ),
     "GraphiQL": (browser("none", "navigate", "document"), {"path": "/graphql"}),
     "download of a log": (browser("same-origin", "navigate", "document"), {"path": "/logs/a/b.err"}),
-    "curl": ([("Host", OURS[2]), ("Content-Type", "application/json")], {"method": "POST", "path": "/graphql"}),
+    "curl": (
+        [("Host", OURS[2]), ("Content-Type", "application/json")],
+        {"method": "POST", "path": "/graphql"},
+    ),
     "program's subscription": ([("Host", OURS[1])], {"kind": "websocket", "path": "/graphql"}),
 }
 
@@ -97,37 +132,61 @@ def test_the_ui_and_programs_of_this_machine_are_answered(name: str) -> None:
 
 @given(st.sampled_from(HOSTS) | st.text(st.characters(max_codepoint=255)), requests, others)
 def test_another_host_is_refused(host: str, request: dict[str, str], more: Headers) -> None:
-    """Whatever else is right: after its address was pointed here, a page's requests are those of its own origin."""
+    """Whatever else is right: after its address was pointed here, a page's requests are those of its own
+    origin."""
     assume(host.strip().lower() not in OURS)
     assert refused([("Host", host), ("Origin", f"http://{host}"), *more], **request)
     assert refused([("Host", host), *more], **request)
     assert refused(more, **request), "HTTP/1.0 may name none"
 
 
-@given(st.sampled_from(ORIGINS) | st.text(st.characters(max_codepoint=255)), st.sampled_from(OURS), requests, others)
+@given(
+    st.sampled_from(ORIGINS) | st.text(st.characters(max_codepoint=255)),
+    st.sampled_from(OURS),
+    requests,
+    others,
+)
 def test_another_origin_is_refused(origin: str, host: str, request: dict[str, str], more: Headers) -> None:
-    """Our other name included: what is served there may be somebody else's (`localhost` has two addresses)."""
+    """Our other name included: what is served there may be somebody else's (`localhost` has two
+    addresses)."""
     assume(origin.strip().lower() != f"http://{host}")
     assert refused([("Host", host), ("Origin", origin), *more], **request)
     other = next(name for name in OURS if name != host)
     assert refused([("Host", host), ("Origin", f"http://{other}"), *more], **request)
 
 
-@example("cross-site", "navigate", "document", {"kind": "http", "method": "HEAD", "path": "/", "query": ""}, "text/plain")
+@example(
+    "cross-site",
+    "navigate",
+    "document",
+    {"kind": "http", "method": "HEAD", "path": "/", "query": ""},
+    "text/plain",
+)
 @given(
-    st.sampled_from(["cross-site", "same-site"]), st.sampled_from(MODES), st.sampled_from(DESTINATIONS), requests, st.sampled_from(SIMPLE)
+    st.sampled_from(["cross-site", "same-site"]),
+    st.sampled_from(MODES),
+    st.sampled_from(DESTINATIONS),
+    requests,
+    st.sampled_from(SIMPLE),
 )
 def test_a_page_of_another_address_brings_about_nothing(
     site: str, mode: str, destination: str, request: dict[str, str], content_type: str
 ) -> None:
     """Only a link to a page is followed, without a query that could fill in a form of the UI."""
     headers = [*browser(site, mode, destination), ("Content-Type", content_type)]
-    is_link = (request["kind"], request["method"], mode, destination) == ("http", "GET", "navigate", "document")
+    is_link = (request["kind"], request["method"], mode, destination) == (
+        "http",
+        "GET",
+        "navigate",
+        "document",
+    )
     assert refused(headers, **request) is not (is_link and not request["query"])
 
 
 @given(st.sampled_from(SIMPLE) | st.none(), requests)
-def test_no_request_of_an_old_browser_changes_anything(content_type: str | None, request: dict[str, str]) -> None:
+def test_no_request_of_an_old_browser_changes_anything(
+    content_type: str | None, request: dict[str, str]
+) -> None:
     """Without Sec-Fetch headers, and without an Origin where only newer ones send it."""
     request |= {"kind": "http"}
     headers = [("Host", OURS[0]), *([("Content-Type", content_type)] if content_type else [])]
@@ -152,7 +211,9 @@ def test_other_methods_are_refused(method: str) -> None:
 
 def test_a_subscription_of_a_browser_names_its_page() -> None:
     assert refused(browser("same-origin", "websocket", "websocket"), kind="websocket")
-    assert not refused(browser("same-origin", "websocket", "websocket", f"http://{OURS[0]}"), kind="websocket")
+    assert not refused(
+        browser("same-origin", "websocket", "websocket", f"http://{OURS[0]}"), kind="websocket"
+    )
 
 
 def test_port_80_is_left_out_by_browsers() -> None:
@@ -166,7 +227,11 @@ def test_port_80_is_left_out_by_browsers() -> None:
         ([("Host", "evil.example")], {}, "open http://127.0.0.1:3000"),
         (browser("cross-site", "navigate", "document"), {"query": "a=b"}, "press Enter in the address bar"),
         ([("Host", OURS[0])], {"method": "POST"}, "with the header content-type: application/json"),
-        ([("Host", OURS[0])], {"path": "/graphql", "query": "query={version}"}, "POST them as application/json"),
+        (
+            [("Host", OURS[0])],
+            {"path": "/graphql", "query": "query={version}"},
+            "POST them as application/json",
+        ),
         ([("Host", OURS[0]), ("host", OURS[0])], {}, "send it once"),
     ],
 )

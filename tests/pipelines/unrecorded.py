@@ -1,4 +1,5 @@
-"""The command line whose syncs are not recorded in Dagster, which is most of a small one: for what is requested, loaded and displayed."""
+"""The command line whose syncs are not recorded in Dagster, which is most of a small one: for what is
+requested, loaded and displayed."""
 
 from __future__ import annotations
 

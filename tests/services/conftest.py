@@ -1,4 +1,5 @@
-"""PostgreSQL and Redis of this machine, and an object storage that is simulated; `make test-services` runs what needs them."""
+"""PostgreSQL and Redis of this machine, and an object storage that is simulated; `make test-services` runs
+what needs them."""
 
 from __future__ import annotations
 
@@ -38,7 +39,19 @@ class Redis:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}/0"
-        self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(folder)]
+        self._command = [
+            program,
+            "--port",
+            str(self.port),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--dir",
+            str(folder),
+        ]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -78,7 +91,9 @@ def postgres() -> str:
     try:
         _wait_for(*_POSTGRES, seconds=2)
     except TimeoutError:
-        pytest.fail("PostgreSQL does not run on 127.0.0.1:5432: start it (on Debian: pg_ctlcluster 15 main start)")
+        pytest.fail(
+            "PostgreSQL does not run on 127.0.0.1:5432: start it (on Debian: pg_ctlcluster 15 main start)"
+        )
     return ":".join(map(str, _POSTGRES))
 
 
@@ -99,7 +114,11 @@ def bucket(_object_storage: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of an empty folder of object storage, which the environment has the credentials for."""
     import fsspec
 
-    for name, value in {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}.items():
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", _object_storage)
     name = f"bucket-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,5 @@
-"""A process that requests as much as the limit allows, through a Redis that it shares with others; and what the sandbox counted.
+"""A process that requests as much as the limit allows, through a Redis that it shares with others; and what
+the sandbox counted.
 
     python -m tests.services.shared_budget SERVICE REDIS SECONDS WORKERS
 
@@ -33,11 +34,24 @@ class Asker:
 
     def __init__(self, folder: Path, service: str, redis: str, seconds: float, workers: int = 32) -> None:
         folder.mkdir()
-        words = [sys.executable, "-m", "tests.services.shared_budget", service, redis, str(seconds), str(workers)]
+        words = [
+            sys.executable,
+            "-m",
+            "tests.services.shared_budget",
+            service,
+            redis,
+            str(seconds),
+            str(workers),
+        ]
         self.log = folder / "log"
         with self.log.open("w") as log:
             self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=os.environ | {"TMPDIR": str(folder)}
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=os.environ | {"TMPDIR": str(folder)},
             )
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n", self.log.read_text()
@@ -100,7 +114,9 @@ def ask(service: str, redis: str, seconds: float, workers: int) -> int:
     limiter = RateLimiter.shared(connection)
     with (
         tempfile.TemporaryDirectory() as spool,
-        Client(connection, limiter, record=lambda exchange: None, spool=Path(spool), workers=workers) as client,
+        Client(
+            connection, limiter, record=lambda exchange: None, spool=Path(spool), workers=workers
+        ) as client,
     ):
         print("ready", flush=True)
         sys.stdin.readline()

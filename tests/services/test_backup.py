@@ -1,4 +1,5 @@
-"""A machine is lost in the middle of a night: its home comes back, and nothing that was backed up is requested again."""
+"""A machine is lost in the middle of a night: its home comes back, and nothing that was backed up is
+requested again."""
 
 from __future__ import annotations
 
@@ -28,11 +29,16 @@ def archived(home: Path) -> int:
 
 
 @pytest.mark.timeout(300)
-def test_a_machine_lost_in_the_middle_of_a_sync_costs_what_was_not_backed_up(bucket: str, tmp_path: Path) -> None:
+def test_a_machine_lost_in_the_middle_of_a_sync_costs_what_was_not_backed_up(
+    bucket: str, tmp_path: Path
+) -> None:
     lost, undisturbed = tmp_path / "lost" / "home", tmp_path / "undisturbed" / "home"
     for home in (lost, undisturbed):
         home.parent.mkdir()
-    with spawned("--contacts", "100", "--now", NOW, "--rate-limit", "60") as url, spawned("--contacts", "100", "--now", NOW) as other:
+    with (
+        spawned("--contacts", "100", "--now", NOW, "--rate-limit", "60") as url,
+        spawned("--contacts", "100", "--now", NOW) as other,
+    ):
         service = Sandbox(url)
         process = start(lost, service, "sync", "--reads-only")
         while service.count < 150:
@@ -53,7 +59,9 @@ def test_a_machine_lost_in_the_middle_of_a_sync_costs_what_was_not_backed_up(buc
         whole = finish(start(undisturbed, Sandbox(other), "sync", "--reads-only"))
         assert whole.code == 0, whole.text
         needed = Sandbox(other).count
-        assert service.count - before <= needed - known + _GREETINGS, Counter(entry["operation"] for entry in service.asked(before))
+        assert service.count - before <= needed - known + _GREETINGS, Counter(
+            entry["operation"] for entry in service.asked(before)
+        )
 
         found, wanted = source(lost), source(undisturbed)
         for tables in (found, wanted):
@@ -65,5 +73,8 @@ def test_a_machine_lost_in_the_middle_of_a_sync_costs_what_was_not_backed_up(buc
         shutil.rmtree(lost)
         count = service.count
         assert finish(start(lost, service, "restore", MARKETING_BACKUP_URL=bucket)).code == 0
-        assert differing(rows(lost, "source") | rows(lost, "sync", "applied_at"), tables) <= {"contact_coverage", "meta"}
+        assert differing(rows(lost, "source") | rows(lost, "sync", "applied_at"), tables) <= {
+            "contact_coverage",
+            "meta",
+        }
         assert service.count == count

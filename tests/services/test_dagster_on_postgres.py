@@ -1,4 +1,5 @@
-"""Code server, daemon and web server on PostgreSQL: the schedule fires a run per shard, and one that is killed is made up for."""
+"""Code server, daemon and web server on PostgreSQL: the schedule fires a run per shard, and one that is
+killed is made up for."""
 
 from __future__ import annotations
 
@@ -43,16 +44,31 @@ def database(postgres: str) -> Iterator[str]:
 
 @pytest.fixture
 def accounts(tmp_path: Path) -> Iterator[dict[str, list[Sandbox]]]:
-    """Three accounts in each of two shards; those of the shards are alike, so that one tells how the other should have ended."""
+    """Three accounts in each of two shards; those of the shards are alike, so that one tells how the other
+    should have ended."""
     tables = []
     with ExitStack() as stack:
         found: dict[str, list[Sandbox]] = {}
         for shard in SHARDS:
             for number in range(3):
-                options = ("--contacts", "60", "--rate-limit", "0", "--seed", str(number), "--now", NOW, "--key", f"key-{shard}")
+                options = (
+                    "--contacts",
+                    "60",
+                    "--rate-limit",
+                    "0",
+                    "--seed",
+                    str(number),
+                    "--now",
+                    NOW,
+                    "--key",
+                    f"key-{shard}",
+                )
                 url = stack.enter_context(spawned(*options))
                 found.setdefault(shard, []).append(Sandbox(url))
-                tables.append(f'[accounts.{shard}{number}]\nurl = "{url}"\nkey_env = "{shard.upper()}_KEY"\nshard = "{shard}"\n')
+                tables.append(
+                    f'[accounts.{shard}{number}]\nurl = "{url}"\nkey_env = "{shard.upper()}_KEY"\nshard '
+                    f'= "{shard}"\n'
+                )
         (tmp_path / "accounts.toml").write_text("\n".join(tables))
         yield found
 
@@ -67,7 +83,10 @@ class Deployment:
         own.mkdir()
         shutil.copy(ROOT / "deploy" / "dagster.yaml", own)
         code, self._web = _free_port(), _free_port()
-        workspace = f"load_from: [{{grpc_server: {{host: 127.0.0.1, port: {code}, location_name: pipelines.definitions}}}}]\n"
+        workspace = (
+            f"load_from: [{{grpc_server: {{host: 127.0.0.1, port: {code}, location_name: "
+            f"pipelines.definitions}}}}]\n"
+        )
         (folder / "workspace.yaml").write_text(workspace)
         live = {
             "PYTHONPATH": str(ROOT),
@@ -80,18 +99,38 @@ class Deployment:
             "MARKETING_SCHEDULE_CRON": "* * * * *",
             **{f"{shard.upper()}_KEY": f"key-{shard}" for shard in SHARDS},
         }
-        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")} | live
-        where = ("--module-name=pipelines.definitions", f"--working-directory={ROOT}", "--host=127.0.0.1", f"--port={code}")
+        self._environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")
+        } | live
+        where = (
+            "--module-name=pipelines.definitions",
+            f"--working-directory={ROOT}",
+            "--host=127.0.0.1",
+            f"--port={code}",
+        )
         self._start("code", "dagster", "code-server", "start", *where)
         self._start("daemon", "dagster._daemon", "run", f"--workspace={folder}/workspace.yaml")
-        self._start("web", "dagster_webserver", "-h", "127.0.0.1", "-p", str(self._web), f"--workspace={folder}/workspace.yaml")
+        self._start(
+            "web",
+            "dagster_webserver",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(self._web),
+            f"--workspace={folder}/workspace.yaml",
+        )
 
     def _start(self, name: str, module: str, *words: str) -> None:
         with (self.folder / f"{name}.log").open("wb") as log:
             command = [sys.executable, "-m", module, *words]
             self._programs.append(
                 subprocess.Popen(
-                    command, cwd=self.folder, env=self._environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                    command,
+                    cwd=self.folder,
+                    env=self._environment,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
                 )
             )
 
@@ -106,14 +145,27 @@ class Deployment:
 
     def runs(self) -> list[dict[str, Any]]:
         """Newest first, each with its shard."""
-        found = self.ask("{runsOrError {... on Runs {results {runId status tags {key value}}}}}")["runsOrError"]["results"]
+        found = self.ask("{runsOrError {... on Runs {results {runId status tags {key value}}}}}")[
+            "runsOrError"
+        ]["results"]
         return [run | {"tags": {tag["key"]: tag["value"] for tag in run["tags"]}} for run in found]
 
     def stop_schedule(self) -> None:
-        where = 'repositoryName: "__repository__", repositoryLocationName: "pipelines.definitions", scheduleName: "nightly"'
-        [state] = [self.ask(f"{{scheduleOrError(scheduleSelector: {{{where}}}) {{... on Schedule {{scheduleState {{id}}}}}}}}")]
+        where = (
+            'repositoryName: "__repository__", repositoryLocationName: "pipelines.definitions", '
+            'scheduleName: "nightly"'
+        )
+        [state] = [
+            self.ask(
+                f"{{scheduleOrError(scheduleSelector: {{{where}}}) {{... on Schedule {{scheduleState "
+                f"{{id}}}}}}}}"
+            )
+        ]
         number = state["scheduleOrError"]["scheduleState"]["id"]
-        stopped = self.ask(f'mutation {{stopRunningSchedule(id: "{number}") {{... on ScheduleStateResult {{scheduleState {{status}}}}}}}}')
+        stopped = self.ask(
+            f'mutation {{stopRunningSchedule(id: "{number}") {{... on ScheduleStateResult {{scheduleState '
+            f"{{status}}}}}}}}"
+        )
         assert stopped["stopRunningSchedule"]["scheduleState"]["status"] == "STOPPED"
 
 
@@ -143,15 +195,25 @@ def _until(look: Callable[[], Any], seconds: float = 300) -> Any:
 
 
 @pytest.mark.timeout(1500)
-def test_every_shard_is_synced_although_the_process_of_one_is_killed(deployment: Deployment, accounts: dict[str, list[Sandbox]]) -> None:
+def test_every_shard_is_synced_although_the_process_of_one_is_killed(
+    deployment: Deployment, accounts: dict[str, list[Sandbox]]
+) -> None:
     _until(lambda: {run["tags"]["marketing-sync/shard"] for run in deployment.runs()} == set(SHARDS))
     deployment.stop_schedule()
-    [killed] = _until(lambda: [run["runId"] for run in deployment.runs() if run["status"] == "STARTED" and _is_north(run)][-1:])
+    [killed] = _until(
+        lambda: [run["runId"] for run in deployment.runs() if run["status"] == "STARTED" and _is_north(run)][
+            -1:
+        ]
+    )
     _until(lambda: accounts["north"][0].count > 30)
     for process in _until(lambda: _processes_in(deployment.homes / "north")):
         os.kill(process, signal.SIGKILL)
-    _until(lambda: [run for run in deployment.runs() if run["tags"].get("dagster/parent_run_id") == killed], 200)
-    ended = _until(lambda: all(run["status"] in ENDED for run in deployment.runs()) and deployment.runs(), 600)
+    _until(
+        lambda: [run for run in deployment.runs() if run["tags"].get("dagster/parent_run_id") == killed], 200
+    )
+    ended = _until(
+        lambda: all(run["status"] in ENDED for run in deployment.runs()) and deployment.runs(), 600
+    )
 
     assert {run["status"] for run in ended if run["runId"] != killed} == {"SUCCESS"}
     assert {run["status"] for run in ended if run["runId"] == killed} == {"FAILURE"}
@@ -159,9 +221,18 @@ def test_every_shard_is_synced_although_the_process_of_one_is_killed(deployment:
     assert north.keys() == south.keys()
     for table, content in north.items():
         assert content == south[table], table
-    assert {row[0] for row in query(deployment.homes / "north", "select account from source.contacts")} == {"north0", "north1", "north2"}
+    assert {row[0] for row in query(deployment.homes / "north", "select account from source.contacts")} == {
+        "north0",
+        "north1",
+        "north2",
+    }
     asked = {shard: sum(sandbox.count for sandbox in accounts[shard]) for shard in SHARDS}
-    nights = {shard: sum(run["status"] == "SUCCESS" for run in ended if run["tags"]["marketing-sync/shard"] == shard) for shard in SHARDS}
+    nights = {
+        shard: sum(
+            run["status"] == "SUCCESS" for run in ended if run["tags"]["marketing-sync/shard"] == shard
+        )
+        for shard in SHARDS
+    }
     if nights["north"] == nights["south"]:
         assert asked["north"] <= 1.05 * asked["south"], asked
 

@@ -31,7 +31,9 @@ def database(postgres: str) -> Iterator[dict[str, str]]:
 
 
 @pytest.fixture
-def instance(database: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+def instance(
+    database: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dg.DagsterInstance]:
     for name, value in database.items():
         monkeypatch.setenv(f"DAGSTER_POSTGRES_{name}", value)
     shutil.copy(DEPLOY / "dagster.yaml", tmp_path)
@@ -46,9 +48,13 @@ def test_runs_are_kept_in_the_database(instance: dg.DagsterInstance) -> None:
 def test_a_shard_has_one_run_at_a_time(instance: dg.DagsterInstance) -> None:
     queue = instance.get_concurrency_config().run_queue_config
     assert queue is not None
-    assert queue.tag_concurrency_limits == [{"key": SHARD_TAG, "value": {"applyLimitPerUniqueValue": True}, "limit": 1}]
+    assert queue.tag_concurrency_limits == [
+        {"key": SHARD_TAG, "value": {"applyLimitPerUniqueValue": True}, "limit": 1}
+    ]
 
 
-def test_a_run_that_died_is_noticed_and_what_a_step_refused_is_not_retried(instance: dg.DagsterInstance) -> None:
+def test_a_run_that_died_is_noticed_and_what_a_step_refused_is_not_retried(
+    instance: dg.DagsterInstance,
+) -> None:
     assert (instance.run_monitoring_enabled, instance.run_monitoring_start_timeout_seconds) == (True, 900)
     assert (instance.run_retries_max_retries, instance.run_retries_retry_on_asset_or_op_failure) == (1, False)

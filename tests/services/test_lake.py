@@ -19,8 +19,13 @@ def test_shards_are_queried_where_they_stand_and_old_versions_go(bucket: str, tm
             current = lake.export(publish(tmp_path / shard, moment, contacts=n + 2), storage, shard, moment)
     assert len(folders(storage, "NORTH")) == 2
     assert current.version in folders(storage, "SOUTH")
-    assert all_of(storage, "select shard, count(*) from source.contacts group by all order by all") == [("NORTH", 4), ("SOUTH", 4)]
-    assert [row["account"] for row in lake.fleet(storage, filter(None, lake.manifests(storage).values()))] == ["a", "a"]
+    assert all_of(storage, "select shard, count(*) from source.contacts group by all order by all") == [
+        ("NORTH", 4),
+        ("SOUTH", 4),
+    ]
+    assert [
+        row["account"] for row in lake.fleet(storage, filter(None, lake.manifests(storage).values()))
+    ] == ["a", "a"]
 
 
 def test_a_file_of_views_names_addresses_of_the_object_storage(bucket: str, tmp_path: Path) -> None:
@@ -28,7 +33,9 @@ def test_a_file_of_views_names_addresses_of_the_object_storage(bucket: str, tmp_
     lake.export(publish(tmp_path / "home"), storage, "NORTH", NOW)
     lake.write_views(file, storage, filter(None, lake.manifests(storage).values()))
     with duckdb.connect(str(file), read_only=True) as connection:
-        ((sql,),) = connection.execute("select sql from duckdb_views() where schema_name = 'source' and view_name = 'contacts'").fetchall()
+        ((sql,),) = connection.execute(
+            "select sql from duckdb_views() where schema_name = 'source' and view_name = 'contacts'"
+        ).fetchall()
         assert f"{bucket}/shards/NORTH/" in sql
         storage.register(connection)
         assert connection.execute("select count(*) from source.contacts").fetchall() == [(3,)]

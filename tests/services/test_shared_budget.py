@@ -1,4 +1,5 @@
-"""The rate limit that several machines share in Redis: the same rules as in a file, what is used of the limit, and a Redis that fails.
+"""The rate limit that several machines share in Redis: the same rules as in a file, what is used of the
+limit, and a Redis that fails.
 
 The service is the sandbox over HTTP: fifteen requests in each second, with delays as measured.
 """
@@ -46,7 +47,9 @@ def opening(request: pytest.FixtureRequest, path: Path) -> Opening:
 
 @pytest.fixture
 def service() -> Iterator[str]:
-    with spawn("--contacts", "10", "--rate-limit", str(LIMIT), "--latency-ms", "120,600", "--jitter-ms", "20,60") as url:
+    with spawn(
+        "--contacts", "10", "--rate-limit", str(LIMIT), "--latency-ms", "120,600", "--jitter-ms", "20,60"
+    ) as url:
         yield url
 
 
@@ -133,7 +136,9 @@ def test_a_key_of_another_kind_counts_as_empty(redis_server: Redis, path: Path) 
     assert (state.apply(one_more), state.apply(one_more)) == (1, 2)
 
 
-def test_a_value_that_is_lost_is_begun_anew_with_what_is_learnt_and_a_hold(redis_server: Redis, path: Path) -> None:
+def test_a_value_that_is_lost_is_begun_anew_with_what_is_learnt_and_a_hold(
+    redis_server: Redis, path: Path
+) -> None:
     state = RedisState(redis_server.url, path)
     limiter = RateLimiter(state)
     limiter.learn(limiter.wait(), RateReport(limit=40, requests=1, remaining=39), refused=False)
@@ -192,7 +197,10 @@ def test_without_redis_the_processes_of_a_machine_share_a_quarter(
         time.sleep(0.05)
     assert limiters[0].rate > 30
     where = f"Redis at 127.0.0.1:{redis_server.port}"
-    assert [record.message.partition(",")[0].partition(" is back")[0] for record in caplog.records] == [where, where]
+    assert [record.message.partition(",")[0].partition(" is back")[0] for record in caplog.records] == [
+        where,
+        where,
+    ]
 
 
 def test_a_redis_that_does_not_respond_costs_one_time_out(redis_server: Redis, path: Path) -> None:
@@ -208,7 +216,10 @@ def test_a_redis_that_does_not_respond_costs_one_time_out(redis_server: Redis, p
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [pytest.param("maxmemory", "1", id="out of memory"), pytest.param("min-replicas-to-write", "1", id="takes no writes")],
+    [
+        pytest.param("maxmemory", "1", id="out of memory"),
+        pytest.param("min-replicas-to-write", "1", id="takes no writes"),
+    ],
 )
 def test_a_redis_that_takes_no_writes_counts_as_gone(
     redis_server: Redis, path: Path, caplog: pytest.LogCaptureFixture, name: str, value: str
@@ -240,20 +251,30 @@ def test_after_its_clock_was_set_nobody_waits_for_the_old_time(redis_server: Red
 # ---- the limit of a service
 
 
-def test_three_machines_use_the_whole_limit_in_equal_shares(redis_server: Redis, service: str, tmp_path: Path) -> None:
-    askers = [Asker(tmp_path / str(number), service, redis_server.url, 60, workers) for number, workers in enumerate((32, 16, 8))]
+def test_three_machines_use_the_whole_limit_in_equal_shares(
+    redis_server: Redis, service: str, tmp_path: Path
+) -> None:
+    askers = [
+        Asker(tmp_path / str(number), service, redis_server.url, 60, workers)
+        for number, workers in enumerate((32, 16, 8))
+    ]
     for asker in askers:
         asker.begin()
     responses = [asker.finish() for asker in askers]
     total = counted(service)
     rate = total.rate(*total.whole_seconds)
-    print(f"\n{rate:.2f}/s = {rate / LIMIT:.1%} of the limit, {total.refused_share:.2%} refused, responses {responses}")
+    print(
+        f"\n{rate:.2f}/s = {rate / LIMIT:.1%} of the limit, {total.refused_share:.2%} refused, "
+        f"responses {responses}"
+    )
     assert rate >= 0.95 * LIMIT
     assert total.refused_share < 0.005
     assert all(abs(3 * each / sum(responses) - 1) < 0.2 for each in responses)
 
 
-def test_a_redis_that_is_killed_and_comes_back_empty_costs_no_more_than_a_window(redis_server: Redis, service: str, tmp_path: Path) -> None:
+def test_a_redis_that_is_killed_and_comes_back_empty_costs_no_more_than_a_window(
+    redis_server: Redis, service: str, tmp_path: Path
+) -> None:
     askers = [Asker(tmp_path / str(number), service, redis_server.url, 50) for number in range(3)]
     for asker in askers:
         asker.begin()
@@ -267,7 +288,10 @@ def test_a_redis_that_is_killed_and_comes_back_empty_costs_no_more_than_a_window
     total = counted(service)
     whole = back + int(AGAIN + HOLD) + 2
     alone, after = total.rate(killed + 3, back), total.rate(whole, total.whole_seconds[1])
-    print(f"\nalone {alone:.2f}/s, afterwards {after:.2f}/s = {after / LIMIT:.1%}, refused {dict(total.refused)}, responses {responses}")
+    print(
+        f"\nalone {alone:.2f}/s, afterwards {after:.2f}/s = {after / LIMIT:.1%}, refused "
+        f"{dict(total.refused)}, responses {responses}"
+    )
     print({second - killed: count for second, count in sorted(total.accepted.items())})
     assert 0.5 * LIMIT < alone < LIMIT
     assert after >= 0.95 * LIMIT
@@ -279,7 +303,9 @@ def test_a_redis_that_is_killed_and_comes_back_empty_costs_no_more_than_a_window
         assert "is back" in is_back
 
 
-def test_many_threads_of_one_process_are_not_refused(redis_server: Redis, service: str, tmp_path: Path) -> None:
+def test_many_threads_of_one_process_are_not_refused(
+    redis_server: Redis, service: str, tmp_path: Path
+) -> None:
     asker = Asker(tmp_path / "one", service, redis_server.url, 20, 32)
     asker.begin()
     asker.finish()
@@ -294,10 +320,22 @@ def test_many_threads_of_one_process_are_not_refused(redis_server: Redis, servic
 
 def run(words: list[str], service: str, url: str, folder: Path, python_path: str = "") -> tuple[int, str]:
     """Exit code, and what was printed."""
-    settings = {"MARKETING_SANDBOX_URL": service, "MARKETING_BUDGET_URL": url, "MARKETING_HOME": str(folder / "home")}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")} | settings
+    settings = {
+        "MARKETING_SANDBOX_URL": service,
+        "MARKETING_BUDGET_URL": url,
+        "MARKETING_HOME": str(folder / "home"),
+    }
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")
+    } | settings
     environment["PYTHONPATH"] = os.pathsep.join([python_path, str(Path(__file__).parents[2])])
-    done = subprocess.run([sys.executable, "-m", "pipelines.cli", *words], cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     return done.returncode, done.stdout + done.stderr
 
 
@@ -312,13 +350,27 @@ def missing_package(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        pytest.param("http://:s3cret@host:1", "the address of a Redis server is needed, like redis://HOST:6379/0", id="no address"),
+        pytest.param(
+            "http://:s3cret@host:1",
+            "the address of a Redis server is needed, like redis://HOST:6379/0",
+            id="no address",
+        ),
         pytest.param("redis://:s3cret/x@host:s3cret", "not an address like redis://", id="not to be read"),
-        pytest.param("redis://127.0.0.1:1?s3cret=1", "the Redis at 127.0.0.1:1 cannot be used", id="an option that there is not"),
-        pytest.param("redis://:s3cret@127.0.0.1:1/0", "the Redis at 127.0.0.1:1 cannot be used (Error 111", id="refused"),
+        pytest.param(
+            "redis://127.0.0.1:1?s3cret=1",
+            "the Redis at 127.0.0.1:1 cannot be used",
+            id="an option that there is not",
+        ),
+        pytest.param(
+            "redis://:s3cret@127.0.0.1:1/0",
+            "the Redis at 127.0.0.1:1 cannot be used (Error 111",
+            id="refused",
+        ),
     ],
 )
-def test_a_wrong_address_is_a_sentence_before_any_request(service: str, tmp_path: Path, url: str, sentence: str) -> None:
+def test_a_wrong_address_is_a_sentence_before_any_request(
+    service: str, tmp_path: Path, url: str, sentence: str
+) -> None:
     code, text = run(["call", "app/me"], service, url, tmp_path)
     print(text)
     assert (code, text.count("\n")) == (2, 1)
@@ -328,7 +380,9 @@ def test_a_wrong_address_is_a_sentence_before_any_request(service: str, tmp_path
     assert not counted(service).accepted
 
 
-def test_a_redis_that_does_not_respond_is_a_sentence_after_the_time_out(redis_server: Redis, service: str, tmp_path: Path) -> None:
+def test_a_redis_that_does_not_respond_is_a_sentence_after_the_time_out(
+    redis_server: Redis, service: str, tmp_path: Path
+) -> None:
     redis_server.stop()
     code, text = run(["call", "app/me"], service, redis_server.url, tmp_path)
     redis_server.go_on()
@@ -339,7 +393,9 @@ def test_a_redis_that_does_not_respond_is_a_sentence_after_the_time_out(redis_se
 
 
 def test_a_server_that_is_no_redis_is_a_sentence(service: str, tmp_path: Path) -> None:
-    code, text = run(["call", "app/me"], service, service.removesuffix("1").replace("http", "redis"), tmp_path)
+    code, text = run(
+        ["call", "app/me"], service, service.removesuffix("1").replace("http", "redis"), tmp_path
+    )
     print(text)
     assert (code, text.count("\n")) == (2, 1)
 
@@ -350,7 +406,15 @@ def test_a_wrong_password_ends_every_command_before_any_request(
 ) -> None:
     redis.Redis.from_url(redis_server.url).config_set("requirepass", "right")
     if words == ["plan"]:
-        assert run(["sync", "--only", "lists", "--quiet"], service, f"redis://:right@127.0.0.1:{redis_server.port}/0", tmp_path)[0] == 0
+        assert (
+            run(
+                ["sync", "--only", "lists", "--quiet"],
+                service,
+                f"redis://:right@127.0.0.1:{redis_server.port}/0",
+                tmp_path,
+            )[0]
+            == 0
+        )
     before = counted(service).accepted.total()
     code, text = run(words, service, f"redis://:s3cret@127.0.0.1:{redis_server.port}/0", tmp_path)
     print(text)
@@ -362,7 +426,15 @@ def test_a_wrong_password_ends_every_command_before_any_request(
 
 
 def test_a_push_ends_before_any_request(redis_server: Redis, service: str, tmp_path: Path) -> None:
-    assert run(["sync", "--only", "business", "lists", "contacts", "--quiet"], service, redis_server.url, tmp_path)[0] == 0
+    assert (
+        run(
+            ["sync", "--only", "business", "lists", "contacts", "--quiet"],
+            service,
+            redis_server.url,
+            tmp_path,
+        )[0]
+        == 0
+    )
     before = counted(service).accepted.total()
     (tmp_path / "rows.csv").write_text("email,list_id\nann@example.com,1801\n")
     words = ["push", "contacts", "--from", "rows.csv", "--apply"]
@@ -376,7 +448,10 @@ def test_a_push_ends_before_any_request(redis_server: Redis, service: str, tmp_p
 def test_a_missing_package_is_named(service: str, tmp_path: Path, missing_package: str) -> None:
     code, text = run(["call", "app/me"], service, "redis://127.0.0.1:6379/0", tmp_path, missing_package)
     print(text)
-    assert (code, text) == (2, "marketing-sync: MARKETING_BUDGET_URL needs a package: pip install 'marketing-sync[redis]'\n")
+    assert (code, text) == (
+        2,
+        "marketing-sync: MARKETING_BUDGET_URL needs a package: pip install 'marketing-sync[redis]'\n",
+    )
 
 
 def test_a_redis_that_is_gone_ends_what_begins_then(redis_server: Redis, path: Path) -> None:

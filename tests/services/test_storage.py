@@ -12,7 +12,9 @@ from warehouse.storage import Storage
 
 @pytest.fixture(params=["folder", "bucket"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path / "place") if request.param == "folder" else request.getfixturevalue("bucket"))
+    return Storage(
+        str(tmp_path / "place") if request.param == "folder" else request.getfixturevalue("bucket")
+    )
 
 
 def test_what_is_written_is_read(storage: Storage, tmp_path: Path) -> None:

@@ -37,15 +37,24 @@ class Home:
         self.archive.close()
 
     def answer(
-        self, operation: Operation, data: Any, minutes: float = 0, account: str = "main", clock_ahead: float = 0, **params: Any
+        self,
+        operation: Operation,
+        data: Any,
+        minutes: float = 0,
+        account: str = "main",
+        clock_ahead: float = 0,
+        **params: Any,
     ) -> Response:
-        """An archived answer whose payload is `data`, asked `minutes` after START, with the clock so many minutes ahead."""
+        """An archived answer whose payload is `data`, asked `minutes` after START, with the clock so many
+        minutes ahead."""
         body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
         question: Call = operation.bind(**params)
         asked_at = START + dt.timedelta(minutes=minutes)
         request_id = id_at(asked_at) + next(self._ids)
         asked_at += dt.timedelta(minutes=clock_ahead)
-        self.archive.record(Exchange(request_id, account, question, asked_at, 0, 1, 200, Outcome.OK, None, body))
+        self.archive.record(
+            Exchange(request_id, account, question, asked_at, 0, 1, 200, Outcome.OK, None, body)
+        )
         return Response(request_id, account, question, asked_at, body)
 
     def load(self, answers: Iterable[Response], *tables: Table, **options: Any) -> LoadReport:
@@ -57,12 +66,20 @@ class Home:
         many = list(answers)
         account = many[0].account if many else "main"
         options = {"zone": self.zone, "logged_at": START + dt.timedelta(days=1), **options}
-        return Load(account, "test", tuple(table.name for table in tables), tuple(answer.request_id for answer in many), **options)
+        return Load(
+            account,
+            "test",
+            tuple(table.name for table in tables),
+            tuple(answer.request_id for answer in many),
+            **options,
+        )
 
     def rows(self, table: Table | str, columns: str = "*", where: str = "true") -> list[dict[str, Any]]:
         """The table's rows, sorted by every column."""
         name = table if isinstance(table, str) else table.qualified
-        found: list[dict[str, Any]] = self.warehouse.read(f"select {columns} from {name} where {where} order by all").to_pylist()
+        found: list[dict[str, Any]] = self.warehouse.read(
+            f"select {columns} from {name} where {where} order by all"
+        ).to_pylist()
         return found
 
     def values(self, table: Table | str, column: str, where: str = "true") -> list[Any]:
@@ -78,6 +95,14 @@ class Home:
 def contents(connection: duckdb.DuckDBPyConnection) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables that follow from log and archive."""
     names = [table.qualified for table in TABLES.values()]
-    kept = ("coverage", "readings", "contact_coverage", "rejected_records", "schema_changes", "known_shapes", "loads")
+    kept = (
+        "coverage",
+        "readings",
+        "contact_coverage",
+        "rejected_records",
+        "schema_changes",
+        "known_shapes",
+        "loads",
+    )
     names += [f"sync.{name}" for name in kept]
     return {name: rows(connection, f"from {name} order by all") for name in names}

@@ -1,4 +1,5 @@
-"""Tables in memory, for properties of any sequence of loads: each example is a transaction that the next one rolls back."""
+"""Tables in memory, for properties of any sequence of loads: each example is a transaction that the next one
+rolls back."""
 
 from __future__ import annotations
 
@@ -46,11 +47,21 @@ class Tables:
         return self
 
     def load(
-        self, responses: Sequence[Response], *filled: Table, zone: str = "UTC", said: Mapping[int, LastLoaded] = NOTHING, **options: Any
+        self,
+        responses: Sequence[Response],
+        *filled: Table,
+        zone: str = "UTC",
+        said: Mapping[int, LastLoaded] = NOTHING,
+        **options: Any,
     ) -> None:
         """What `Warehouse.apply` does; `said` was compared with before."""
         load = Load(
-            "main", "test", tuple(table.name for table in filled), tuple(response.request_id for response in responses), zone, **options
+            "main",
+            "test",
+            tuple(table.name for table in filled),
+            tuple(response.request_id for response in responses),
+            zone,
+            **options,
         )
 
         def staging(said: Mapping[int, LastLoaded]) -> Staged:

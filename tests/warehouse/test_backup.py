@@ -37,7 +37,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fill(made, 1)
     made.archive.seal()
     with made.warehouse.writing() as connection:
-        connection.execute("create table history.contacts as select 1 as contact_id, '{\"a\": 1}'::json as fields")
+        connection.execute(
+            "create table history.contacts as select 1 as contact_id, '{\"a\": 1}'::json as fields"
+        )
         connection.execute("insert into sync.runs by name select 'r1' as run_id, now() as started_at")
     made.close()
     (folder / "personal.key").write_text("k" * 64)
@@ -62,7 +64,9 @@ def storage(tmp_path: Path) -> CountingStorage:
 
 def all_of(home: Path) -> dict[str, list[tuple[object, ...]]]:
     with connect(home / "warehouse.duckdb", read_only=True) as connection:
-        kept = {name: connection.execute(f"from {name}").fetchall() for name in ("history.contacts", "sync.runs")}
+        kept = {
+            name: connection.execute(f"from {name}").fetchall() for name in ("history.contacts", "sync.runs")
+        }
         return contents(connection) | kept
 
 
@@ -75,7 +79,10 @@ def brought_back(storage: Storage, home: Path) -> None:
 def more(home: Path, night: int = 1) -> None:
     """Another night, sealed."""
     grown = Home(home)
-    grown.load([grown.answer(lists.GETLISTS, {"lists": {"items": [{"id": 9, "name": "new"}]}}, 9000 * night)], tables.LISTS)
+    grown.load(
+        [grown.answer(lists.GETLISTS, {"lists": {"items": [{"id": 9, "name": "new"}]}}, 9000 * night)],
+        tables.LISTS,
+    )
     grown.close()
 
 
@@ -101,7 +108,9 @@ def test_only_what_is_new_is_sent(home: Path, storage: CountingStorage) -> None:
     assert sorted(name.split("/")[1].split(".")[0] for name in storage.sent) == ["loads", "requests"]
 
 
-def test_the_load_log_goes_in_pieces_and_anew_when_it_was_mended(home: Path, storage: Storage, tmp_path: Path) -> None:
+def test_the_load_log_goes_in_pieces_and_anew_when_it_was_mended(
+    home: Path, storage: Storage, tmp_path: Path
+) -> None:
     for night in (1, 2):
         back_up(home, storage)
         more(home, night)
@@ -114,7 +123,9 @@ def test_the_load_log_goes_in_pieces_and_anew_when_it_was_mended(home: Path, sto
 
 
 @pytest.mark.slow
-def test_responses_that_are_not_sealed_yet_are_backed_up(home: Path, storage: Storage, tmp_path: Path) -> None:
+def test_responses_that_are_not_sealed_yet_are_backed_up(
+    home: Path, storage: Storage, tmp_path: Path
+) -> None:
     running = Home(home)
     response = running.answer(lists.GETLISTS, {"lists": {"items": []}}, 9000)
     running.load([response], tables.LISTS)
@@ -122,11 +133,15 @@ def test_responses_that_are_not_sealed_yet_are_backed_up(home: Path, storage: St
     running.close()
     brought_back(storage, tmp_path / "new")
     again = Home(tmp_path / "new")
-    assert [each.request_id for each in again.archive.responses([response.request_id])] == [response.request_id]
+    assert [each.request_id for each in again.archive.responses([response.request_id])] == [
+        response.request_id
+    ]
     again.close()
 
 
-def test_a_backup_that_failed_resumes_and_the_one_before_holds(home: Path, storage: CountingStorage, tmp_path: Path) -> None:
+def test_a_backup_that_failed_resumes_and_the_one_before_holds(
+    home: Path, storage: CountingStorage, tmp_path: Path
+) -> None:
     back_up(home, storage)
     before = read_manifest(storage)
     more(home)
@@ -162,7 +177,9 @@ def bad(storage: Storage) -> list[str]:
     return names[:2]
 
 
-def test_damaged_and_missing_files_are_named_and_the_rest_is_restored(home: Path, storage: Storage, tmp_path: Path) -> None:
+def test_damaged_and_missing_files_are_named_and_the_rest_is_restored(
+    home: Path, storage: Storage, tmp_path: Path
+) -> None:
     manifest = back_up(home, storage).manifest
     names = bad(storage)
     with pytest.raises(WarehouseError, match="2 files of") as said:
@@ -181,7 +198,9 @@ def test_damage_is_found_and_mended_from_the_home(home: Path, storage: Storage) 
     assert (report.mended, report.lost, report.sent) == ([], [], [])
 
 
-def test_a_home_that_was_begun_anew_does_not_replace_what_was_lost(home: Path, storage: Storage, tmp_path: Path) -> None:
+def test_a_home_that_was_begun_anew_does_not_replace_what_was_lost(
+    home: Path, storage: Storage, tmp_path: Path
+) -> None:
     back_up(home, storage)
     before = read_manifest(storage)
     other = tmp_path / "other"
@@ -192,7 +211,9 @@ def test_a_home_that_was_begun_anew_does_not_replace_what_was_lost(home: Path, s
     assert read_manifest(storage) == before
 
 
-def test_two_homes_do_not_share_a_place_even_when_one_is_a_copy_of_the_other(home: Path, storage: Storage) -> None:
+def test_two_homes_do_not_share_a_place_even_when_one_is_a_copy_of_the_other(
+    home: Path, storage: Storage
+) -> None:
     back_up(home, storage)
     back_up(home, storage, home_id="one")
     with pytest.raises(ForeignFolder, match="backup of another home"):
@@ -213,7 +234,10 @@ def test_without_a_backup_nothing_is_restored(storage: Storage, tmp_path: Path) 
 
 
 _NAMES = st.lists(
-    st.sampled_from(["..", ".", "", "/", "models", "archive", "personal.key", "link", "dev", "warehouse.duckdb", "\0"]), min_size=1
+    st.sampled_from(
+        ["..", ".", "", "/", "models", "archive", "personal.key", "link", "dev", "warehouse.duckdb", "\0"]
+    ),
+    min_size=1,
 )
 
 
@@ -230,7 +254,11 @@ def test_no_name_of_a_manifest_is_believed(tmp_path: Path, names: list[str]) -> 
     content = b"secret"
     for path in (tmp_path / "secret", place / "mine.sql", tmp_path / "place" / "warehouse.duckdb"):
         path.write_bytes(content)
-    for link, target in ((new / "link", outside), (place / "link", tmp_path), (place / "device", Path("/dev/zero"))):
+    for link, target in (
+        (new / "link", outside),
+        (place / "link", tmp_path),
+        (place / "device", Path("/dev/zero")),
+    ):
         if not link.is_symlink():
             link.symlink_to(target)
     (new.parent / RESTORING).touch()
@@ -254,7 +282,13 @@ def test_a_manifest_that_names_nothing_is_no_backup(storage: Storage, tmp_path: 
 def test_what_sweeps_a_backup_leaves_what_it_did_not_write(home: Path, storage: Storage) -> None:
     back_up(home, storage)
     (home / "personal.key").write_text("other" * 20)
-    theirs = ["warehouse.duckdb", "personal.key", "notes.txt", "live/archive/requests/x/y.parquet", "published/marketing.duckdb"]
+    theirs = [
+        "warehouse.duckdb",
+        "personal.key",
+        "notes.txt",
+        "live/archive/requests/x/y.parquet",
+        "published/marketing.duckdb",
+    ]
     old = [name for name in storage.names() if name.startswith("personal.key.")]
     for name in theirs:
         storage.write(name, b"of others")
@@ -289,12 +323,16 @@ do(Path(sys.argv[2]), Killing(sys.argv[3]))
 
 
 def killed(what: str, home: Path, storage: Storage, after: int) -> int:
-    return subprocess.run([sys.executable, "-c", _KILLED, what, str(home), storage.url, str(after)], check=False).returncode
+    return subprocess.run(
+        [sys.executable, "-c", _KILLED, what, str(home), storage.url, str(after)], check=False
+    ).returncode
 
 
 @pytest.mark.parametrize("after", [1, 3, 5])
 @pytest.mark.slow
-def test_a_kill_in_the_middle_of_either_is_made_good_by_the_next(home: Path, storage: Storage, tmp_path: Path, after: int) -> None:
+def test_a_kill_in_the_middle_of_either_is_made_good_by_the_next(
+    home: Path, storage: Storage, tmp_path: Path, after: int
+) -> None:
     before = all_of(home)
     assert killed("backup", home, storage, after) == -9
     assert read_manifest(storage) is None
@@ -312,4 +350,6 @@ def test_the_manifest_names_what_is_there(home: Path, storage: Storage) -> None:
     assert all(storage.digest(file.stored) == file.sha256 for file in manifest.files)
     with duckdb.connect() as connection:
         kept = next(file.stored for file in manifest.files if file.path == "kept/history.contacts.parquet")
-        assert connection.execute(f"select contact_id from read_parquet('{storage.url}/{kept}')").fetchall() == [(1,)]
+        assert connection.execute(
+            f"select contact_id from read_parquet('{storage.url}/{kept}')"
+        ).fetchall() == [(1,)]

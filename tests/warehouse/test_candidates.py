@@ -17,12 +17,28 @@ from warehouse.bookkeeping import Planned, write_plan
 
 
 def people(home: Home) -> dict[int, dict[str, Any]]:
-    return {row["contact_id"]: row for row in home.warehouse.timeline_candidates("main", dt.datetime.now(dt.UTC)).to_pylist()}
+    return {
+        row["contact_id"]: row
+        for row in home.warehouse.timeline_candidates("main", dt.datetime.now(dt.UTC)).to_pylist()
+    }
 
 
-def stats(home: Home, campaign_id: int, opened: int, unopened: int, *clickers: str, minutes: float = 0) -> None:
-    clicks = [{"url": "https://x.example/a", "message": "A", "clickers": [f"{email}(2 clicks)" for email in clickers]}]
-    numbers = {"open": f"{opened} (1%)", "unopened": f"{unopened} (1%)", "bounced": "0 (0%)", "unsubscribed": "0 (0%)"}
+def stats(
+    home: Home, campaign_id: int, opened: int, unopened: int, *clickers: str, minutes: float = 0
+) -> None:
+    clicks = [
+        {
+            "url": "https://x.example/a",
+            "message": "A",
+            "clickers": [f"{email}(2 clicks)" for email in clickers],
+        }
+    ]
+    numbers = {
+        "open": f"{opened} (1%)",
+        "unopened": f"{unopened} (1%)",
+        "bounced": "0 (0%)",
+        "unsubscribed": "0 (0%)",
+    }
     data = {"campaign": {"stats": numbers, "clicks": clicks}}
     answer = home.answer(campaigns.STATS, data, minutes, id=campaign_id, type="standard")
     home.load([answer], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
@@ -35,7 +51,9 @@ def test_everybody_is_a_candidate_once_and_who_was_never_asked_has_no_history(ho
     found = people(home)
     assert {id_: row["times_asked"] for id_, row in found.items()} == {1: 1, 2: None}
     assert found[1]["segment"] != found[2]["segment"], "other lists, another segment"
-    assert home.warehouse.coupon_candidates("main")["email"].to_pylist() == ["Bob@x.com", "ann@x.com"], "as the service shows them"
+    assert home.warehouse.coupon_candidates("main")["email"].to_pylist() == ["Bob@x.com", "ann@x.com"], (
+        "as the service shows them"
+    )
 
 
 def test_active_and_new_contacts_come_first(home: Home) -> None:
@@ -59,13 +77,29 @@ def test_what_was_noticed_about_a_contact_is_dated(home: Home) -> None:
     assert found[1]["row_at"] == START - dt.timedelta(hours=1)
 
 
-def test_messages_of_campaigns_are_counted_apart_from_the_days_on_which_the_contact_or_an_automation_did_something(home: Home) -> None:
+def test_messages_of_campaigns_are_counted_apart_from_the_days_on_which_the_contact_or_an_automation_did_something(
+    home: Home,
+) -> None:
     add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"))
     today = int(dt.datetime.now(dt.UTC).timestamp()) // 86_400 * 86_400
     lately = today - 1_700_000_000 - 2 * 86_400 + 7_200
-    automated = {"name": "Welcome", "type": "email", "timestamp": 1_700_000_000 + lately - 86_400, "datetime": "-", "details": []}
-    own = [event(lately, kind="form-filled"), event(lately + 1, kind="form-filled"), event(lately - 70 * 86_400, kind="form-filled")]
-    load(home, timeline(home, 1, event(lately), event(lately + 9), event(5), *own, automated={"data": [automated]}), timeline(home, 2))
+    automated = {
+        "name": "Welcome",
+        "type": "email",
+        "timestamp": 1_700_000_000 + lately - 86_400,
+        "datetime": "-",
+        "details": [],
+    }
+    own = [
+        event(lately, kind="form-filled"),
+        event(lately + 1, kind="form-filled"),
+        event(lately - 70 * 86_400, kind="form-filled"),
+    ]
+    load(
+        home,
+        timeline(home, 1, event(lately), event(lately + 9), event(5), *own, automated={"data": [automated]}),
+        timeline(home, 2),
+    )
     found = people(home)
     assert [found[1][name] for name in (*ACTIVE, "messages")] == [1 << 2 | 1 << 3, 1 << 72 - 64, 2]
     assert [found[2][name] for name in (*ACTIVE, "messages")] == [None, None, None]
@@ -75,14 +109,23 @@ def test_our_own_pushes_are_noticed_by_contact_and_by_address(home: Home) -> Non
     add_contacts(home, (1, "ann@x.com"), (2, "bob@x.com"), (3, "cid@x.com"))
     assert {row["pushed_at"] for row in people(home).values()} == {None}
     with home.warehouse.writing() as connection:
-        connection.execute("insert into sync.writebacks (account, contact_id, done_at) values ('main', 1, ?)", [START])
         connection.execute(
-            "insert into sync.writebacks (account, email, email_normalized, done_at) values ('main', 'BOB@x.com', 'bob@x.com', ?)", [START]
+            "insert into sync.writebacks (account, contact_id, done_at) values ('main', 1, ?)", [START]
         )
         connection.execute(
-            "insert into sync.writebacks (account, email, email_normalized, done_at) values ('other', 'cid@x.com', 'cid@x.com', ?)", [START]
+            "insert into sync.writebacks (account, email, email_normalized, done_at) values ('main', "
+            "'BOB@x.com', 'bob@x.com', ?)",
+            [START],
         )
-        refused = "insert into sync.writebacks (account, contact_id, done_at, state) values ('main', 3, ?, 'rejected')"
+        connection.execute(
+            "insert into sync.writebacks (account, email, email_normalized, done_at) values ('other', "
+            "'cid@x.com', 'cid@x.com', ?)",
+            [START],
+        )
+        refused = (
+            "insert into sync.writebacks (account, contact_id, done_at, state) values ('main', 3, "
+            "?, 'rejected')"
+        )
         connection.execute(refused, [START])
     assert {id_: row["pushed_at"] for id_, row in people(home).items()} == {1: START, 2: START, 3: None}
 
@@ -96,7 +139,10 @@ def test_waves_are_sendings_and_what_was_opened_since(home: Home) -> None:
     stats(home, 5, 19, 81, minutes=shift + 2 * day)
     stats(home, 5, 19, 81, minutes=shift + 3 * day)
     found = home.warehouse.found("campaign_waves", "main", days=60).to_pylist()
-    assert [(row["campaign_id"], round(float(row["share"]), 2), row["reached"]) for row in found] == [(5, 1.0, 100), (5, 0.1, 100)]
+    assert [(row["campaign_id"], round(float(row["share"]), 2), row["reached"]) for row in found] == [
+        (5, 1.0, 100),
+        (5, 0.1, 100),
+    ]
 
 
 def test_a_segments_clickers_are_counted_by_campaign(home: Home) -> None:
@@ -112,14 +158,20 @@ def test_a_plan_is_written_with_what_came_of_it(home: Home) -> None:
     load(home, timeline(home, 1, event(1), minutes=60), timeline(home, 2, event(1), event(2), minutes=60))
     coupons(home, "ann@x.com", 7, minutes=60)
     lines = {
-        "timelines": pa.table({"key": [1, 2, 3], "reason": ["turn", "clicked", "new"], "expected": [0.25, 0.5, 0.0]}),
-        "coupons": pa.table({"key": ["ann@x.com", "bob@x.com"], "reason": ["new", "new"], "expected": [0.0, 0.0]}),
+        "timelines": pa.table(
+            {"key": [1, 2, 3], "reason": ["turn", "clicked", "new"], "expected": [0.25, 0.5, 0.0]}
+        ),
+        "coupons": pa.table(
+            {"key": ["ann@x.com", "bob@x.com"], "reason": ["new", "new"], "expected": [0.0, 0.0]}
+        ),
     }
     planned = Planned("main", START + dt.timedelta(minutes=30), lines)
     with home.warehouse.writing() as connection:
         write_plan(connection, "r1", planned)
         write_plan(connection, "r1", planned)
-    rows = home.rows("sync.plans", "question, reason, planned_count, asked_count, changed_count, expected_count")
+    rows = home.rows(
+        "sync.plans", "question, reason, planned_count, asked_count, changed_count, expected_count"
+    )
     assert [tuple(row.values()) for row in rows] == [
         ("coupons", "new", 2, 1, 1, 0),
         ("timelines", "clicked", 1, 1, 1, 0.5),

@@ -42,18 +42,29 @@ def test_scopes_that_are_not_complete_are_named(home: Home) -> None:
 
 def test_a_range_that_a_later_one_holds_is_not_named(home: Home) -> None:
     def reviews(first: int, last: int, minutes: float, is_complete: bool) -> None:
-        answer = home.answer(reputation.DIRECT, {"reviews": {"items": []}}, minutes, filter="date", from_="2026-03-01", to="2026-03-09")
+        answer = home.answer(
+            reputation.DIRECT,
+            {"reviews": {"items": []}},
+            minutes,
+            filter="date",
+            from_="2026-03-01",
+            to="2026-03-09",
+        )
         scope = {"from_on": f"2026-03-0{first}", "to_on": f"2026-03-0{last}"}
         home.load([answer], tables.DIRECT_REVIEWS, scope=scope, is_complete=is_complete)
 
     reviews(2, 3, 0, is_complete=False)
     reviews(4, 9, 1, is_complete=False)
     reviews(1, 5, 2, is_complete=True)
-    assert home.warehouse.incomplete(tables.DIRECT_REVIEWS) == ["main, 2026-03-06..2026-03-09: not every page could be had"]
+    assert home.warehouse.incomplete(tables.DIRECT_REVIEWS) == [
+        "main, 2026-03-06..2026-03-09: not every page could be had"
+    ]
 
 
 def test_a_preview_is_a_markdown_table(home: Home) -> None:
-    home.load([home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 12, "name": "A|B\nC"}]}})], tables.LISTS)
+    home.load(
+        [home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 12, "name": "A|B\nC"}]}})], tables.LISTS
+    )
     head, rule, row = home.warehouse.preview(tables.LISTS).splitlines()
     assert head.startswith("| account | list_id | name |")
     assert set(rule) <= set("|- ")
@@ -98,19 +109,35 @@ def test_columns_that_name_or_reach_people_are_declared_as_personal(table: table
 
 def test_look_ups_of_an_empty_warehouse_are_empty(home: Home) -> None:
     warehouse = home.warehouse
-    assert warehouse.list_ids("main") == warehouse.domain_ids("main") == warehouse.vanished_list_ids("main") == []
+    assert (
+        warehouse.list_ids("main")
+        == warehouse.domain_ids("main")
+        == warehouse.vanished_list_ids("main")
+        == []
+    )
     candidates = (
         warehouse.timeline_candidates("main", START),
         warehouse.coupon_candidates("main"),
         warehouse.found("campaign_candidates", "main"),
     )
     assert [rows.num_rows for rows in candidates] == [0, 0, 0]
-    assert warehouse.found("campaign_waves", "main", days=60).num_rows == warehouse.found("campaign_reach", "main").num_rows == 0
+    assert (
+        warehouse.found("campaign_waves", "main", days=60).num_rows
+        == warehouse.found("campaign_reach", "main").num_rows
+        == 0
+    )
     assert warehouse.listing_hashes(tables.LISTS, "main") == {}
 
 
 def test_lists_that_exist_and_contacts_of_those_that_do_not(home: Home) -> None:
-    home.load([home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 12, "name": "A"}, {"id": 9, "name": "B"}]}})], tables.LISTS)
+    home.load(
+        [
+            home.answer(
+                lists.GETLISTS, {"lists": {"items": [{"id": 12, "name": "A"}, {"id": 9, "name": "B"}]}}
+            )
+        ],
+        tables.LISTS,
+    )
     home.load([page(home, 1), page(home, 1, list_id=77)], tables.CONTACTS)
     assert home.warehouse.list_ids("main") == [9, 12]
     assert home.warehouse.vanished_list_ids("main") == [77]

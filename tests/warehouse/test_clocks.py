@@ -52,7 +52,10 @@ def test_the_last_asking_of_a_contact_is_that_of_its_last_request(home: Home, ah
 def test_a_daily_row_of_a_day_to_come_does_not_stand_for_what_is_current(home: Home) -> None:
     def stats(opened: int, minutes: float, clock_ahead: float = 0) -> None:
         data = {"campaign": {"stats": {"open": f"{opened} (10%)", "unopened": "1 (1%)"}, "clicks": []}}
-        home.load([home.answer(campaigns.STATS, data, minutes, clock_ahead=clock_ahead, id=1, type="standard")], tables.CAMPAIGN_STATS)
+        home.load(
+            [home.answer(campaigns.STATS, data, minutes, clock_ahead=clock_ahead, id=1, type="standard")],
+            tables.CAMPAIGN_STATS,
+        )
 
     def days() -> list[tuple[str, int]]:
         rows = home.rows(tables.CAMPAIGN_STATS, "observed_on::varchar as day, opened_count")
@@ -67,7 +70,9 @@ def test_a_daily_row_of_a_day_to_come_does_not_stand_for_what_is_current(home: H
     assert days() == [("2026-03-02", 4), ("2026-03-04", 7)]
     before = home.contents()
     with home.warehouse.writing() as connection:
-        connection.execute("delete from sync.loads; delete from source.campaign_stats; delete from sync.coverage")
+        connection.execute(
+            "delete from sync.loads; delete from source.campaign_stats; delete from sync.coverage"
+        )
         loads = map(Load.from_event, home.archive.load_log.read())
         assert len([report for report in home.warehouse.replay(connection, loads) if report]) == 4
     assert home.contents()["source.campaign_stats"] == before["source.campaign_stats"]
@@ -76,14 +81,21 @@ def test_a_daily_row_of_a_day_to_come_does_not_stand_for_what_is_current(home: H
 def test_days_are_read_at_the_latest_when_something_else_was_read_after_them(home: Home) -> None:
     def reviews(first: str, last: str, minutes: float, clock_ahead: float = 0) -> None:
         answer = home.answer(
-            reputation.DIRECT, {"reviews": []}, minutes, clock_ahead=clock_ahead, filter="date", **{"from": first, "to": last}
+            reputation.DIRECT,
+            {"reviews": []},
+            minutes,
+            clock_ahead=clock_ahead,
+            filter="date",
+            **{"from": first, "to": last},
         )
         home.load([answer], tables.DIRECT_REVIEWS, scope={"from_on": first, "to_on": last})
 
     reviews("2026-02-01", "2026-03-12", 0, clock_ahead=AHEAD)
     reviews("2026-03-01", "2026-03-03", DAY)
     covered = home.warehouse.covered_days(tables.DIRECT_REVIEWS, "main")
-    assert max(last for _, last in covered) == dt.date(2026, 3, 2), "the 3rd is not over, and nothing after it was ever read"
+    assert max(last for _, last in covered) == dt.date(2026, 3, 2), (
+        "the 3rd is not over, and nothing after it was ever read"
+    )
 
 
 def test_the_ids_of_a_process_are_larger_than_those_of_the_archive_that_it_opens(tmp_path: Path) -> None:

@@ -36,7 +36,9 @@ def path(tmp_path: Path) -> Path:
 
 
 @contextlib.contextmanager
-def somebody(path: Path, folder: Path, read_only: bool = False, name: str = "night-job", words: tuple[str, ...] = ()) -> Iterator[int]:
+def somebody(
+    path: Path, folder: Path, read_only: bool = False, name: str = "night-job", words: tuple[str, ...] = ()
+) -> Iterator[int]:
     """Another process that has the file open, and lets go when the block ends; its process id."""
     script = folder / name
     script.write_text(
@@ -48,7 +50,9 @@ def somebody(path: Path, folder: Path, read_only: bool = False, name: str = "nig
         connection.close()
         """)
     )
-    process = subprocess.Popen([sys.executable, str(script), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, str(script), *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     with process.stdin, process.stdout:
@@ -85,15 +89,21 @@ def test_a_new_file_is_for_the_owner_only(tmp_path: Path) -> None:
 
 def test_large_queries_spill_inside_the_home(path: Path) -> None:
     with connect(path, memory_limit="40MB", threads=1) as connection:
-        rows = connection.execute("select current_setting('temp_directory'), current_setting('threads')").fetchall()
+        rows = connection.execute(
+            "select current_setting('temp_directory'), current_setting('threads')"
+        ).fetchall()
         assert rows == [(f"{path}.tmp", 1)]
-        connection.execute("create table source.large as select n from range(2_000_000) t(n) order by hash(n)")
+        connection.execute(
+            "create table source.large as select n from range(2_000_000) t(n) order by hash(n)"
+        )
     assert read(path, "select count(*) as n from source.large").to_pylist() == [{"n": 2_000_000}]
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
 def test_nothing_is_downloaded_because_of_a_file(path: Path) -> None:
-    assert read(path, "select current_setting('autoinstall_known_extensions') as may").to_pydict() == {"may": [False]}
+    assert read(path, "select current_setting('autoinstall_known_extensions') as may").to_pydict() == {
+        "may": [False]
+    }
 
 
 def test_read_takes_parameters_and_returns_arrow(path: Path) -> None:
@@ -141,7 +151,9 @@ def test_a_sealed_connection_is_shared_with_nobody_and_leaves_nothing_behind(pat
 
 def test_a_sealed_connection_may_spill_inside_the_home(path: Path) -> None:
     with connect(path, is_sealed=True, memory_limit="40MB", threads=1) as connection:
-        assert connection.execute("select count(*) from (from range(2_000_000) t(n) order by hash(n) limit 1_900_000)").fetchall()
+        assert connection.execute(
+            "select count(*) from (from range(2_000_000) t(n) order by hash(n) limit 1_900_000)"
+        ).fetchall()
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
@@ -154,7 +166,10 @@ def test_who_holds_the_file_is_named(path: Path, tmp_path: Path, read_only: bool
     told: list[Holder] = []
     with somebody(path, tmp_path) as pid:
         began = time.monotonic()
-        with pytest.raises(WarehouseLocked) as refusal, connect(path, deadline_s=1.5, read_only=read_only, on_wait=told.append):
+        with (
+            pytest.raises(WarehouseLocked) as refusal,
+            connect(path, deadline_s=1.5, read_only=read_only, on_wait=told.append),
+        ):
             pass
         assert 1.5 <= time.monotonic() - began < 4
     assert refusal.value.holder == Holder(pid, "night-job")
@@ -164,7 +179,10 @@ def test_who_holds_the_file_is_named(path: Path, tmp_path: Path, read_only: bool
 
 def test_the_holders_arguments_are_not_shown_they_may_be_secret(path: Path, tmp_path: Path) -> None:
     words = ("call", "register/createaccount", "password=hunter2")
-    with somebody(path, tmp_path, name="marketing-sync", words=words) as pid, pytest.raises(WarehouseLocked) as refusal:
+    with (
+        somebody(path, tmp_path, name="marketing-sync", words=words) as pid,
+        pytest.raises(WarehouseLocked) as refusal,
+    ):
         read(path, "select 1", deadline_s=0)
     assert str(refusal.value.holder) == f"marketing-sync call (process {pid})"
     assert "hunter2" not in str(refusal.value)
@@ -185,7 +203,9 @@ def test_a_writer_waits_until_the_holder_lets_go(path: Path, tmp_path: Path) -> 
     assert read(path, "select sum(n) as sum from source.numbers").to_pydict() == {"sum": [3]}
 
 
-def test_readers_of_several_processes_do_not_wait_but_writers_wait_for_them(path: Path, tmp_path: Path) -> None:
+def test_readers_of_several_processes_do_not_wait_but_writers_wait_for_them(
+    path: Path, tmp_path: Path
+) -> None:
     with somebody(path, tmp_path, read_only=True) as pid:
         assert read(path, "select n from source.numbers", deadline_s=0).num_rows == 1
         with pytest.raises(WarehouseLocked) as refusal, connect(path, deadline_s=0):
@@ -316,7 +336,12 @@ def test_a_file_of_a_newer_schema_is_refused_and_closed_again(path: Path) -> Non
 @pytest.mark.parametrize("damage", ["garbage", "empty", "cut", "header", "sqlite"])
 def test_a_damaged_or_foreign_file_is_refused_and_left_as_it_is(path: Path, damage: str) -> None:
     whole = path.read_bytes()
-    damaged = {"garbage": b"no database" * 1_000, "empty": b"", "cut": whole[:9_000], "header": whole[:20] + b"xxxx" + whole[24:]}
+    damaged = {
+        "garbage": b"no database" * 1_000,
+        "empty": b"",
+        "cut": whole[:9_000],
+        "header": whole[:20] + b"xxxx" + whole[24:],
+    }
     path.write_bytes(damaged.get(damage, b""))
     if damage == "sqlite":
         with contextlib.closing(sqlite3.connect(path)) as db:

@@ -30,13 +30,22 @@ def test_every_model_stands_behind_what_it_is_made_from_and_every_test_behind_wh
 
 def test_only_a_view_looks_at_the_clock() -> None:
     """What is a table would be as old as its last building, which may be skipped."""
-    clocked = {node.relation for node in ModelSettings().nodes() if re.search(r"now\(\)|current_(date|time)", node.sql + node.later_sql)}
+    clocked = {
+        node.relation
+        for node in ModelSettings().nodes()
+        if re.search(r"now\(\)|current_(date|time)", node.sql + node.later_sql)
+    }
     assert clocked == {"marts.data_freshness"}
-    assert next(node.kind for node in ModelSettings().nodes() if node.relation == "marts.data_freshness") == "view"
+    assert (
+        next(node.kind for node in ModelSettings().nodes() if node.relation == "marts.data_freshness")
+        == "view"
+    )
 
 
 @pytest.mark.parametrize("kept", [b"", b'[{"name": "cut off', None])
-def test_what_was_kept_and_is_damaged_is_compiled_again(kept: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_kept_and_is_damaged_is_compiled_again(
+    kept: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made: list[Path] = []
 
     def compile_into(path: Path, settings: object) -> None:
@@ -53,7 +62,12 @@ def test_what_was_kept_and_is_damaged_is_compiled_again(kept: bytes | None, tmp_
 
 
 def test_values_of_settings_are_filled_into_what_was_compiled() -> None:
-    sql = "".join(node.sql for node in ModelSettings(attribution_hours=77, timezone="Asia/Tokyo", zones={"o'neill": "UTC"}).nodes())
+    sql = "".join(
+        node.sql
+        for node in ModelSettings(
+            attribution_hours=77, timezone="Asia/Tokyo", zones={"o'neill": "UTC"}
+        ).nodes()
+    )
     assert "string_split('77', ',')" in sql
     assert "'Asia/Tokyo'" in sql
     assert """'{"o''neill": "UTC"}'::json""" in sql

@@ -1,4 +1,5 @@
-"""DuckDB's error texts are read in one module, for a version that is named here: a new one has to be looked at before it is used."""
+"""DuckDB's error texts are read in one module, for a version that is named here: a new one has to be looked
+at before it is used."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
 from warehouse.errors import WarehouseDamaged
 
-#: The version whose texts `duckdb_errors` knows. When this fails: run `tests/warehouse/test_connection.py`, `test_publish.py` and
-#: `tests/attack/test_damage.py`, which make each case happen, mend the texts, and write the new version here.
+#: The version whose texts `duckdb_errors` knows. When this fails: run `tests/warehouse/test_connection.py`,
+#: `test_publish.py` and `tests/attack/test_damage.py`, which make each case happen, mend the texts, and write
+#: the new version here.
 KNOWN = "2.0."
 
 
@@ -40,6 +42,11 @@ def test_a_file_that_is_none_of_duckdbs_is_damaged(tmp_path: Path) -> None:
 
 def test_no_other_module_of_the_package_reads_the_texts() -> None:
     """What else catches DuckDB's errors goes by their types."""
-    reading = re.compile(r"(?<![\"'])[\"'](Could not set lock|No space left|Corrupt|not a valid DuckDB|newer version of DuckDB)")
+    reading = re.compile(
+        r"(?<![\"'])[\"'](Could not set lock|No space left|Corrupt|not a valid DuckDB|newer "
+        r"version of DuckDB)"
+    )
     package = Path(duckdb_errors.__file__).parent
-    assert [path.name for path in package.rglob("*.py") if reading.search(path.read_text())] == ["duckdb_errors.py"]
+    assert [path.name for path in package.rglob("*.py") if reading.search(path.read_text())] == [
+        "duckdb_errors.py"
+    ]

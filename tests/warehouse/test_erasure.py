@@ -1,4 +1,5 @@
-"""Rows about forgotten people have pseudonyms, texts of others lose whole occurrences of what is theirs, and nobody else's row changes."""
+"""Rows about forgotten people have pseudonyms, texts of others lose whole occurrences of what is theirs, and
+nobody else's row changes."""
 
 from __future__ import annotations
 
@@ -50,55 +51,107 @@ def forgotten(
 def test_rows_about_them_have_pseudonyms_however_the_address_is_spelled(
     warehouse: duckdb.DuckDBPyConnection, tmp_path: Path, spelling: str
 ) -> None:
-    add(warehouse, "source.contacts", account="main", contact_id=7, list_id=1, email=spelling, custom_fields='{"1": "Archive"}')
-    add(warehouse, "source.direct_reviews", account="main", review_id=1, email=spelling, inquiry="I am Ann", rating="Good")
+    add(
+        warehouse,
+        "source.contacts",
+        account="main",
+        contact_id=7,
+        list_id=1,
+        email=spelling,
+        custom_fields='{"1": "Archive"}',
+    )
+    add(
+        warehouse,
+        "source.direct_reviews",
+        account="main",
+        review_id=1,
+        email=spelling,
+        inquiry="I am Ann",
+        rating="Good",
+    )
     assert find_person(warehouse, None, f"{ANN}\r", None) == PERSON == people_in(warehouse, WHO)
     counts, after = forgotten(warehouse, tmp_path)
     assert counts == {"source.contacts": 1, "source.direct_reviews": 1}
     with after:
         pseudonyms = (WHO.contact("main", 7), WHO.address(ANN), None)
-        assert after.execute("select contact_id, email, custom_fields from source.contacts").fetchall() == [pseudonyms]
-        assert after.execute("select email, inquiry, rating from source.direct_reviews").fetchall() == [(WHO.address(ANN), None, "Good")]
+        assert after.execute("select contact_id, email, custom_fields from source.contacts").fetchall() == [
+            pseudonyms
+        ]
+        assert after.execute("select email, inquiry, rating from source.direct_reviews").fetchall() == [
+            (WHO.address(ANN), None, "Good")
+        ]
         assert forget_in_database(after, WHO, None) == {}
 
 
-def test_rows_of_others_are_as_they_were_but_for_whole_occurrences(warehouse: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+def test_rows_of_others_are_as_they_were_but_for_whole_occurrences(
+    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
     """Whatever words she has, and whosever address contains hers."""
-    add(warehouse, "source.contacts", account="main", contact_id=7, list_id=1, email=ANN, custom_fields='{"1": "Archive", "2": "wine"}')
+    add(
+        warehouse,
+        "source.contacts",
+        account="main",
+        contact_id=7,
+        list_id=1,
+        email=ANN,
+        custom_fields='{"1": "Archive", "2": "wine"}',
+    )
     texts = [f"jo{ANN}", f"{ANN}.org", f"{ANN}-x", "Archive of wine", "contact 70, 7 and 17", f"o'{ANN}"]
     for number, text in enumerate([*texts, f"wine for {ANN}, contact 7"], 1):
         add(warehouse, "source.direct_reviews", account="main", review_id=number, email=BOB, inquiry=text)
     counts, after = forgotten(warehouse, tmp_path)
     with after:
-        left = [text for (text,) in after.execute("select inquiry from source.direct_reviews order by review_id").fetchall()]
+        left = [
+            text
+            for (text,) in after.execute(
+                "select inquiry from source.direct_reviews order by review_id"
+            ).fetchall()
+        ]
     assert left == [*texts, f"wine for {WHO.address(ANN)}, contact {WHO.contact('main', 7)}"]
     assert counts["source.direct_reviews"] == 1
 
 
-def test_any_column_that_is_declared_personal_is_theirs(warehouse: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+def test_any_column_that_is_declared_personal_is_theirs(
+    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
     """Also one that an own model, or a later version, adds; and one that nobody declares is personal."""
     warehouse.execute("create schema custom")
-    warehouse.execute("create table custom.people as select 'main' as account, 7::bigint as contact_id, ? as email_normalized", [ANN])
+    warehouse.execute(
+        "create table custom.people as select 'main' as account, 7::bigint as contact_id, ? as "
+        "email_normalized",
+        [ANN],
+    )
     counts, after = forgotten(warehouse, tmp_path)
     assert counts == {"custom.people": 1}
     with after:
-        assert after.execute("select * from custom.people").fetchall() == [("main", WHO.contact("main", 7), WHO.address(ANN))]
+        assert after.execute("select * from custom.people").fetchall() == [
+            ("main", WHO.contact("main", 7), WHO.address(ANN))
+        ]
 
 
-def test_the_new_file_has_all_that_the_old_one_had(warehouse: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+def test_the_new_file_has_all_that_the_old_one_had(
+    warehouse: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
     warehouse.execute("create view marts.people as select contact_id from source.contacts")
     add(warehouse, "source.contacts", account="main", contact_id=8, list_id=1, email=BOB)
-    shown = "select table_name, column_name, data_type, comment from duckdb_columns() where not internal order by all"
+    shown = (
+        "select table_name, column_name, data_type, comment from duckdb_columns() where not internal "
+        "order by all"
+    )
     before = warehouse.execute(shown).fetchall(), warehouse.execute("from marts.people").fetchall()
     _, after = forgotten(warehouse, tmp_path)
     with after:
         assert (after.execute(shown).fetchall(), after.execute("from marts.people").fetchall()) == before
 
 
-def test_a_telephone_number_is_looked_for_unless_others_have_it_too(warehouse: duckdb.DuckDBPyConnection) -> None:
+def test_a_telephone_number_is_looked_for_unless_others_have_it_too(
+    warehouse: duckdb.DuckDBPyConnection,
+) -> None:
     add(warehouse, "source.list_fields", account="main", list_id=1, field_id=1, label="Mobile phone")
     fields = '{"1": "079 555 01 02", "2": "+41 79 555 01 03", "3": "2026-01-02", "4": "5550104"}'
-    add(warehouse, "source.contacts", account="main", contact_id=7, list_id=1, email=ANN, custom_fields=fields)
+    add(
+        warehouse, "source.contacts", account="main", contact_id=7, list_id=1, email=ANN, custom_fields=fields
+    )
     assert numbers_of(warehouse, PERSON) == {"0795550102", "41795550103"}
     add(warehouse, "source.direct_reviews", account="main", review_id=1, email=BOB, phone="0041 79 555 0103")
     assert numbers_of(warehouse, PERSON) == {"0795550102"}
@@ -108,4 +161,6 @@ def test_a_telephone_number_is_looked_for_unless_others_have_it_too(warehouse: d
 def test_sql_and_python_have_one_normal_form(text: str) -> None:
     with duckdb.connect() as connection:
         add_normal_form(connection)
-        assert connection.execute(f"select {NORMAL_FORM.format('$1::varchar')}", [text]).fetchall() == [(normal_form(text),)]
+        assert connection.execute(f"select {NORMAL_FORM.format('$1::varchar')}", [text]).fetchall() == [
+            (normal_form(text),)
+        ]

@@ -1,4 +1,5 @@
-"""The most that JSON can say, in every place of every answer: judged by an error of the tree, or read and staged, entry by entry."""
+"""The most that JSON can say, in every place of every answer: judged by an error of the tree, or read and
+staged, entry by entry."""
 
 from __future__ import annotations
 
@@ -71,9 +72,15 @@ EXTREMES = {
 def _placed(value: Any, names: bool = True) -> Iterator[Any]:
     """The value with the place in each of its parts, one after the other, and in the place of each name."""
     yield _PLACE
-    for name, part in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for name, part in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
         for inner in _placed(part):
-            yield {**value, name: inner} if isinstance(value, dict) else [*value[:name], inner, *value[name + 1 :]]
+            yield (
+                {**value, name: inner}
+                if isinstance(value, dict)
+                else [*value[:name], inner, *value[name + 1 :]]
+            )
 
 
 def _answers(name: str) -> Iterator[tuple[str, Response]]:
@@ -83,12 +90,17 @@ def _answers(name: str) -> Iterator[tuple[str, Response]]:
     for number, placed in enumerate(_placed(sample)):
         body = enveloped(placed)
         for extreme, text in list(EXTREMES.items())[number % step :: step]:
-            yield extreme, of_body(ALL[name], body.replace(json.dumps(_PLACE).encode(), text.encode()), **params)
+            yield (
+                extreme,
+                of_body(ALL[name], body.replace(json.dumps(_PLACE).encode(), text.encode()), **params),
+            )
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", SAMPLES)
-def test_an_extreme_value_costs_no_more_than_its_entry(name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_extreme_value_costs_no_more_than_its_entry(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """The net in `parse_rows` is for what nobody thought of: here it must not be needed."""
     caplog.set_level(logging.ERROR)
     tables = [table for table in TABLES.values() if table.record in ALL[name].records]
@@ -102,5 +114,12 @@ def test_an_extreme_value_costs_no_more_than_its_entry(name: str, tmp_path: Path
         parsing.service_count(answer)
         parsing.timeline_extent(answer)
         list(parsing.parse_rows(answer, ZONE, DAY))
-        stage(heads_of([answer], tables), lambda _, answer=answer: [answer], tables, ZONE, parsing.parse_rows, tmp_path.joinpath)
+        stage(
+            heads_of([answer], tables),
+            lambda _, answer=answer: [answer],
+            tables,
+            ZONE,
+            parsing.parse_rows,
+            tmp_path.joinpath,
+        )
         assert not caplog.records, f"{extreme}: {caplog.records[0].exc_text}"

@@ -1,4 +1,5 @@
-"""People who asked to be forgotten are in no text, call or response, however they are named; everybody else stays as they are."""
+"""People who asked to be forgotten are in no text, call or response, however they are named; everybody else
+stays as they are."""
 
 from __future__ import annotations
 
@@ -32,11 +33,20 @@ PSEUDONYM, NUMBER = FORGOTTEN.address(ANN), FORGOTTEN.contact("main", 7)
 
 words = st.text(st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="@\\%"), max_size=12)
 addresses = st.from_regex(
-    r"[a-z0-9äé'!#][a-z0-9.+äé'_-]{0,14}[a-z0-9ä]@[a-z0-9ü][a-z0-9ü-]{0,8}[a-z0-9](\.[a-z]{2,4}){1,2}", fullmatch=True
+    r"[a-z0-9äé'!#][a-z0-9.+äé'_-]{0,14}[a-z0-9ä]@[a-z0-9ü][a-z0-9ü-]{0,8}[a-z0-9](\.[a-z]{2,4}){1,2}",
+    fullmatch=True,
 )
 #: How an address comes to stand in a text, each with what it is done by.
 escapes = st.lists(
-    st.sampled_from([lambda text: text, quote, lambda text: quote(text, safe=""), json.dumps, lambda text: json.dumps(text)[1:-1]]),
+    st.sampled_from(
+        [
+            lambda text: text,
+            quote,
+            lambda text: quote(text, safe=""),
+            json.dumps,
+            lambda text: json.dumps(text)[1:-1],
+        ]
+    ),
     max_size=3,
 )
 
@@ -50,7 +60,9 @@ def escaped(text: str, ways: list[Any]) -> str:
 
 
 @given(addresses, words, words, escapes)
-def test_an_address_goes_however_it_is_escaped(address: str, before: str, behind: str, ways: list[Any]) -> None:
+def test_an_address_goes_however_it_is_escaped(
+    address: str, before: str, behind: str, ways: list[Any]
+) -> None:
     who = Forgotten(b"k").including([address], [])
     after = who.text(escaped(f"{before} {address.upper()} {behind}", ways))
     assert who.address(address) in after
@@ -111,7 +123,10 @@ def test_an_address_goes_from_the_middle_of_a_text(form: str) -> None:
     assert FORGOTTEN.text(form.format(ANN)) == form.format(PSEUDONYM)
 
 
-@pytest.mark.parametrize("at", ["&#64;", "&#x40;", "&commat;", "&amp;#64;", "&#064;", "%40", "%2540", "%252540", "\\u0040", "\\\\u0040"])
+@pytest.mark.parametrize(
+    "at",
+    ["&#64;", "&#x40;", "&commat;", "&amp;#64;", "&#064;", "%40", "%2540", "%252540", "\\u0040", "\\\\u0040"],
+)
 def test_an_address_goes_in_the_spellings_of_pages_links_and_json(at: str) -> None:
     text = f"<a href='mailto:{ANN.replace('@', at)}'>&lt;{ANN.replace('@', at)}&gt;</a>"
     assert FORGOTTEN.text(text) == f"<a href='mailto:{PSEUDONYM}'>&lt;{PSEUDONYM}&gt;</a>"
@@ -119,7 +134,9 @@ def test_an_address_goes_in_the_spellings_of_pages_links_and_json(at: str) -> No
 
 
 @given(
-    addresses, st.sampled_from(["{}", "{}\t", "\u200b{}", " {} "]), st.sampled_from([str, str.upper, partial(unicodedata.normalize, "NFD")])
+    addresses,
+    st.sampled_from(["{}", "{}\t", "\u200b{}", " {} "]),
+    st.sampled_from([str, str.upper, partial(unicodedata.normalize, "NFD")]),
 )
 def test_every_spelling_of_an_address_is_theirs(address: str, form: str, spelled: Any) -> None:
     who = Forgotten(b"k").including([address], [])
@@ -151,13 +168,24 @@ def test_a_telephone_number_goes_however_it_is_written(number: str) -> None:
         assert pc.match_substring_regex(pa.scalar(form.format(number).encode()), NUMBERS.likely).as_py()
 
 
-@pytest.mark.parametrize("text", ["417912345678", "1 417912345670", "a41791234567", "2026-01-02 79 123 45 67", "order 441791234567x"])
+@pytest.mark.parametrize(
+    "text",
+    ["417912345678", "1 417912345670", "a41791234567", "2026-01-02 79 123 45 67", "order 441791234567x"],
+)
 def test_what_only_contains_a_telephone_number_is_another(text: str) -> None:
     assert NUMBERS.text(text) == text
 
 
 @pytest.mark.parametrize(
-    "form", ["contact {}", "contact_id={}&x", "contactid%3D{}", '{{"contact_id": "{}"}}', '{{\\"contactid\\":\\"{}\\"}}', "contact: {}."]
+    "form",
+    [
+        "contact {}",
+        "contact_id={}&x",
+        "contactid%3D{}",
+        '{{"contact_id": "{}"}}',
+        '{{\\"contactid\\":\\"{}\\"}}',
+        "contact: {}.",
+    ],
 )
 def test_an_id_goes_where_a_text_says_that_it_is_a_contacts(form: str) -> None:
     assert FORGOTTEN.text(form.format(7), "main") == form.format(NUMBER)
@@ -173,12 +201,21 @@ def test_pseudonyms_are_their_own_and_nobody_is_told_from_them(address: str, con
     assert is_pseudonym(pseudonym)
     assert is_pseudonym(str(number), is_id=True)
     assert not is_pseudonym(address)
-    assert pseudonym == FORGOTTEN.address(f" {address.upper()} ") != Forgotten(b"another key").address(address)
+    assert (
+        pseudonym == FORGOTTEN.address(f" {address.upper()} ") != Forgotten(b"another key").address(address)
+    )
 
 
 def contact(number: int, email: str, **more: Any) -> dict[str, Any]:
     fields = {"12": f"name of {email}", "13": "+41 79 123 45 67"}
-    return {"id": number, "email": email, "status": "Active", "registration_date": "2026-01-02 03:04:05", "fields": fields, **more}
+    return {
+        "id": number,
+        "email": email,
+        "status": "Active",
+        "registration_date": "2026-01-02 03:04:05",
+        "fields": fields,
+        **more,
+    }
 
 
 def listing(*entries: Any) -> bytes:
@@ -189,7 +226,11 @@ def data(body: bytes) -> Any:
     return json.loads(body)["response"]["data"]
 
 
-@given(st.lists(st.tuples(st.integers(1, 30), st.sampled_from([ANN, ANN.upper(), BOB, "cy@example.com"])), max_size=8))
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 30), st.sampled_from([ANN, ANN.upper(), BOB, "cy@example.com"])), max_size=8
+    )
+)
 def test_a_listing_keeps_its_places_dates_and_counts(people: list[tuple[int, str]]) -> None:
     before = listing(*(contact(number, email) for number, email in people))
     after = FORGOTTEN.body("main", contacts.GETCONTACTS, {"listid": "3"}, before)
@@ -209,7 +250,9 @@ def test_a_listing_keeps_its_places_dates_and_counts(people: list[tuple[int, str
     assert FORGOTTEN.body("main", contacts.GETCONTACTS, {"listid": "3"}, after) is after
 
 
-@pytest.mark.parametrize("spoil", [lambda text: text.replace("{", '{"x":NaN,', 1), lambda text: text + " "], ids=["NaN", "blank"])
+@pytest.mark.parametrize(
+    "spoil", [lambda text: text.replace("{", '{"x":NaN,', 1), lambda text: text + " "], ids=["NaN", "blank"]
+)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
 def test_a_body_that_has_to_be_mended_loses_nobody_else(spoil: Any, encoding: str) -> None:
     before = spoil(listing(contact(7, ANN), contact(8, BOB)).decode()).encode(encoding)
@@ -236,14 +279,21 @@ def test_an_id_among_other_ids_is_no_contact() -> None:
 
 
 def test_somebody_who_comes_back_under_another_id_is_forgotten_too() -> None:
-    (entry,) = data(FORGOTTEN.body("main", contacts.GETCONTACTS, {"listid": "3"}, listing(contact(99, ANN))))["contacts"]["items"]
+    (entry,) = data(FORGOTTEN.body("main", contacts.GETCONTACTS, {"listid": "3"}, listing(contact(99, ANN))))[
+        "contacts"
+    ]["items"]
     assert entry["id"] == FORGOTTEN.contact("main", 99)
 
 
 def test_a_pseudonym_is_of_the_type_that_the_id_was_of() -> None:
     """Another one would be listed as a change of the service."""
     given = [contact(7, ANN), contact(7, ANN) | {"id": "7"}]
-    ids = [entry["id"] for entry in data(FORGOTTEN.body("main", contacts.GETCONTACTS, {}, listing(*given)))["contacts"]["items"]]
+    ids = [
+        entry["id"]
+        for entry in data(FORGOTTEN.body("main", contacts.GETCONTACTS, {}, listing(*given)))["contacts"][
+            "items"
+        ]
+    ]
     assert ids == [NUMBER, str(NUMBER)]
 
 
@@ -281,7 +331,13 @@ TIMELINE = {
     },
     "utm": {
         "count": 1,
-        "data": [{"link": "https://ann:x@shop.example/p?e=1#a", "utm": {"source": "mail"}, "datetime": "2026-01-02 03:04:05"}],
+        "data": [
+            {
+                "link": "https://ann:x@shop.example/p?e=1#a",
+                "utm": {"source": "mail"},
+                "datetime": "2026-01-02 03:04:05",
+            }
+        ],
     },
 }
 
@@ -294,7 +350,9 @@ def test_a_timeline_keeps_when_and_what_was_sent_to_many() -> None:
     assert sent["snippet"] == "Summer sale"
     assert [detail["key"] for detail in sent["details"]] == ["subject", "open-date"]
     assert note == {"key": "note", "datetime": "2026-01-02 03:04:05", "details": {}}
-    assert data(after)["utm"]["data"] == [{"link": "https://shop.example/p", "utm": {"source": "mail"}, "datetime": "2026-01-02 03:04:05"}]
+    assert data(after)["utm"]["data"] == [
+        {"link": "https://shop.example/p", "utm": {"source": "mail"}, "datetime": "2026-01-02 03:04:05"}
+    ]
     assert data(after)["id"] == NUMBER
     assert not any(trace in after.lower() for trace in (b"ann", b"123 45"))
     kept = who.params("main", contacts.TIMELINE.name, params)
@@ -319,14 +377,27 @@ def exchange_of(body: bytes, operation: str, params: dict[str, str]) -> Response
         ),
         (contacts.GETCONTACT, {"id": "7"}, {"contact": contact(7, "an.older@example.com")}),
         (find("emailmarketing/getcontacttimelinebyemailaddress"), {"email": ANN, "include": "utm"}, TIMELINE),
-        (contacts.GETCOUPON, {"email": ANN}, {"coupons": [{"id": 7, "couponcode": "SUMMER", "couponredeemed": False}]}),
+        (
+            contacts.GETCOUPON,
+            {"email": ANN},
+            {"coupons": [{"id": 7, "couponcode": "SUMMER", "couponredeemed": False}]},
+        ),
         (
             find("emailmarketing/addcontact"),
             {"email": ANN, "listid": "3", "status": "1", "fields[12]": "Ann"},
             {"id": 7, "item": f"{ANN} was added"},
         ),
         (contacts.ADDTAG, {"email": ANN, "tagname": "called Ann"}, {"item": "tagged Ann"}),
-        (reputation.DIRECT, {}, {"reviews": {"count": 1, "items": [{"id": 5, "email": ANN, "phone": "1234567", "inquiry": "I am Ann"}]}}),
+        (
+            reputation.DIRECT,
+            {},
+            {
+                "reviews": {
+                    "count": 1,
+                    "items": [{"id": 5, "email": ANN, "phone": "1234567", "inquiry": "I am Ann"}],
+                }
+            },
+        ),
     ],
     ids=lambda value: getattr(value, "name", None),
 )
@@ -354,9 +425,16 @@ def test_no_response_names_them(operation: Any, params: dict[str, str], payload:
 )
 def test_clicks_are_still_counted(clickers: Any) -> None:
 
-    stats = {"campaign": {"stats": {"open": "2 (10%)"}, "clicks": [{"url": "https://shop.example", "clickers": clickers}]}}
+    stats = {
+        "campaign": {
+            "stats": {"open": "2 (10%)"},
+            "clicks": [{"url": "https://shop.example", "clickers": clickers}],
+        }
+    }
     after = FORGOTTEN.body("main", STATS, {"id": "4", "type": "standard"}, envelope(stats))
-    found = [raw for record, raw in pairs(exchange_of(after, STATS.name, {"id": "4"})) if record is CampaignClicker]
+    found = [
+        raw for record, raw in pairs(exchange_of(after, STATS.name, {"id": "4"})) if record is CampaignClicker
+    ]
     assert {raw["email"]: raw["click_count"] for raw in found} == {PSEUDONYM: 2, BOB: 1}
 
 
@@ -368,7 +446,9 @@ def test_a_body_in_a_file_is_written_anew_in_its_place(tmp_path: Path) -> None:
     path.write_bytes(listing(contact(7, ANN), contact(8, BOB)))
     kept = FORGOTTEN.exchange(one)
     assert kept.body == path
-    assert path.read_bytes() == FORGOTTEN.body("main", contacts.GETCONTACTS, {"listid": "3"}, listing(contact(7, ANN), contact(8, BOB)))
+    assert path.read_bytes() == FORGOTTEN.body(
+        "main", contacts.GETCONTACTS, {"listid": "3"}, listing(contact(7, ANN), contact(8, BOB))
+    )
     path.write_bytes(b"")
     assert FORGOTTEN.exchange(one) is one
     assert [each.name for each in tmp_path.iterdir()] == ["7.json"]
@@ -376,10 +456,17 @@ def test_a_body_in_a_file_is_written_anew_in_its_place(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_in_a_large_body_they_are_found_where_they_are_likely_to_be() -> None:
-    people = [contact(number, ANN if number in (7, 4000) else f"contact{number}@example.com") for number in range(1, 9000)]
+    people = [
+        contact(number, ANN if number in (7, 4000) else f"contact{number}@example.com")
+        for number in range(1, 9000)
+    ]
     for name, who in {"by name": FORGOTTEN, "by list": replace(FORGOTTEN, likely=None)}.items():
         after = who.body("main", contacts.GETCONTACTS, {"listid": "3"}, listing(*people))
-        changed = [one["id"] for one, entry in zip(people, data(after)["contacts"]["items"], strict=True) if entry != one]
+        changed = [
+            one["id"]
+            for one, entry in zip(people, data(after)["contacts"]["items"], strict=True)
+            if entry != one
+        ]
         assert changed == [7, 4000], name
 
 
@@ -400,4 +487,6 @@ def test_what_names_somebody_is_likely_to(address: str, before: str, behind: str
 @given(st.binary(max_size=200), st.sampled_from([b"", b"\\", b"%5C", b"&#"]))
 def test_bytes_that_are_no_text_are_searched_too(noise: bytes, before: bytes) -> None:
     raw = before + noise + b" ann.lee+news@example.com "
-    assert [raw[begin:end] for begin, end, _ in FORGOTTEN.found(raw) if end > len(before + noise)] == [ANN.encode()]
+    assert [raw[begin:end] for begin, end, _ in FORGOTTEN.found(raw) if end > len(before + noise)] == [
+        ANN.encode()
+    ]

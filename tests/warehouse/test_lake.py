@@ -1,4 +1,5 @@
-"""The lake: every shard's published tables in one place, versions that replace one another without disturbing anybody."""
+"""The lake: every shard's published tables in one place, versions that replace one another without disturbing
+anybody."""
 
 from __future__ import annotations
 
@@ -39,7 +40,14 @@ _TABLES = """
 """
 
 
-def publish(home: Path, at: dt.datetime = NOW, *, contacts: int = 3, personal: PersonalData = PersonalData.KEEP, more: str = "") -> Path:
+def publish(
+    home: Path,
+    at: dt.datetime = NOW,
+    *,
+    contacts: int = 3,
+    personal: PersonalData = PersonalData.KEEP,
+    more: str = "",
+) -> Path:
     path = published_path(home)
     path.parent.mkdir(parents=True, exist_ok=True)
     made = path.with_suffix(".new")
@@ -71,7 +79,9 @@ def folders(storage: Storage, shard: str) -> set[str]:
 def test_one_query_sees_every_shard(storage: Storage, tmp_path: Path) -> None:
     for shard, contacts in {"NORTH": 3, "SOUTH": 4}.items():
         lake.export(publish(tmp_path / shard, contacts=contacts), storage, shard, NOW)
-    assert all_of(storage, "select shard, account, count(*) from source.contacts group by all order by all") == [
+    assert all_of(
+        storage, "select shard, account, count(*) from source.contacts group by all order by all"
+    ) == [
         ("NORTH", "a", 3),
         ("SOUTH", "a", 4),
     ]
@@ -82,10 +92,20 @@ def test_one_query_sees_every_shard(storage: Storage, tmp_path: Path) -> None:
 
 
 def test_shards_may_lack_columns_and_tables_that_others_have(storage: Storage, tmp_path: Path) -> None:
-    newer = "alter table source.contacts add column score double; create table source.lists as select 'a' as account"
+    newer = (
+        "alter table source.contacts add column score double; create table source.lists as select "
+        "'a' as account"
+    )
     lake.export(publish(tmp_path / "new", more=newer), storage, "NEW", NOW)
-    lake.export(publish(tmp_path / "old", more="alter table source.contacts alter list_id type varchar"), storage, "OLD", NOW)
-    assert all_of(storage, "select shard, count(*), count(score) from source.contacts group by all order by all") == [
+    lake.export(
+        publish(tmp_path / "old", more="alter table source.contacts alter list_id type varchar"),
+        storage,
+        "OLD",
+        NOW,
+    )
+    assert all_of(
+        storage, "select shard, count(*), count(score) from source.contacts group by all order by all"
+    ) == [
         ("NEW", 3, 0),
         ("OLD", 3, 0),
     ]
@@ -96,31 +116,43 @@ def test_the_fleet_has_a_row_per_account(storage: Storage, tmp_path: Path) -> No
     lake.export(publish(tmp_path / "home"), storage, "NORTH", NOW)
     (found,) = all_of(
         storage,
-        "select account, shard, contacts, contacts_7_days, events, campaigns, failed_runs_7_days, rejected_records, incomplete_parts, "
-        "requests_last_night, requests_30_days, data_as_of, published_at = (select published_at from fleet.shards) from fleet.accounts",
+        "select account, shard, contacts, contacts_7_days, events, campaigns, failed_runs_7_days, "
+        "rejected_records, incomplete_parts, "
+        "requests_last_night, requests_30_days, data_as_of, published_at = (select published_at from "
+        "fleet.shards) from fleet.accounts",
     )
     assert found == ("a", "NORTH", 3, 3, 1, 1, 1, 0, 0, 1, 3, NOW - 2 * HOUR, True)
 
 
 def test_a_version_stays_for_its_readers_until_the_grace_is_over(storage: Storage, tmp_path: Path) -> None:
     first, second, third = NOW, NOW + HOUR, NOW + HOUR + lake.GRACE
-    versions = [lake.export(publish(tmp_path / "home", at), storage, "N", at).version for at in (first, second)]
+    versions = [
+        lake.export(publish(tmp_path / "home", at), storage, "N", at).version for at in (first, second)
+    ]
     assert folders(storage, "N") == set(versions)
     versions.append(lake.export(publish(tmp_path / "home", third), storage, "N", third).version)
     assert folders(storage, "N") == set(versions[1:])
 
 
-@pytest.mark.parametrize(("before", "after"), [(PersonalData.KEEP, PersonalData.HASH), (PersonalData.HASH, PersonalData.DROP)])
-def test_what_shows_more_of_people_goes_at_once(storage: Storage, tmp_path: Path, before: PersonalData, after: PersonalData) -> None:
+@pytest.mark.parametrize(
+    ("before", "after"), [(PersonalData.KEEP, PersonalData.HASH), (PersonalData.HASH, PersonalData.DROP)]
+)
+def test_what_shows_more_of_people_goes_at_once(
+    storage: Storage, tmp_path: Path, before: PersonalData, after: PersonalData
+) -> None:
     lake.export(publish(tmp_path / "home", personal=before), storage, "N", NOW)
     current = lake.export(publish(tmp_path / "home", NOW + HOUR, personal=after), storage, "N", NOW + HOUR)
     assert folders(storage, "N") == {current.version}
 
 
-def test_what_showed_less_stays_and_what_showed_more_in_between_goes(storage: Storage, tmp_path: Path) -> None:
+def test_what_showed_less_stays_and_what_showed_more_in_between_goes(
+    storage: Storage, tmp_path: Path
+) -> None:
     modes = (PersonalData.DROP, PersonalData.KEEP, PersonalData.HASH)
     made = [
-        lake.export(publish(tmp_path / "home", NOW + n * HOUR, personal=mode), storage, "N", NOW + n * HOUR).version
+        lake.export(
+            publish(tmp_path / "home", NOW + n * HOUR, personal=mode), storage, "N", NOW + n * HOUR
+        ).version
         for n, mode in enumerate(modes)
     ]
     assert folders(storage, "N") == {made[0], made[2]}
@@ -182,7 +214,12 @@ def damage(storage: Storage) -> None:
 
 @pytest.mark.parametrize(
     ("change", "days", "said"),
-    [(late, 0, None), (late, 3, "not been exported since"), (lose, 0, "1 files are missing"), (damage, 0, "no manifest that can be read")],
+    [
+        (late, 0, None),
+        (late, 3, "not been exported since"),
+        (lose, 0, "1 files are missing"),
+        (damage, 0, "no manifest that can be read"),
+    ],
 )
 def test_what_is_the_matter_with_a_shard_is_said(
     storage: Storage, tmp_path: Path, change: Callable[[Storage], None], days: int, said: str | None
@@ -197,7 +234,9 @@ def test_what_is_the_matter_with_a_shard_is_said(
 def test_different_treatment_of_personal_data_is_said(storage: Storage, tmp_path: Path) -> None:
     for mode in (PersonalData.KEEP, PersonalData.DROP):
         lake.export(publish(tmp_path / mode, personal=mode), storage, mode.value, NOW)
-    assert "differ in what they show of people (drop, keep)" in "".join(lake.problems(lake.manifests(storage), NOW))
+    assert "differ in what they show of people (drop, keep)" in "".join(
+        lake.problems(lake.manifests(storage), NOW)
+    )
 
 
 _READER = """
@@ -219,7 +258,9 @@ def test_a_reader_of_an_old_view_file_is_never_disturbed(storage: Storage, tmp_p
     lake.export(home, storage, "N", NOW)
     file = tmp_path / "all.duckdb"
     lake.write_views(file, storage, [each for each in lake.manifests(storage).values() if each])
-    with subprocess.Popen([sys.executable, "-c", _READER, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+    with subprocess.Popen(
+        [sys.executable, "-c", _READER, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as reader:
         assert reader.stdout is not None
         assert reader.stdout.readline() == "reading\n"
         for n in range(1, 51):

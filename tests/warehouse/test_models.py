@@ -1,4 +1,5 @@
-"""Building the models: what is kept and what is made anew, what is said when something is wrong. What the marts say: `marts/`."""
+"""Building the models: what is kept and what is made anew, what is said when something is wrong. What the
+marts say: `marts/`."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def tables(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of what the models made, in order."""
     relations = sorted(table_sizes(path))
     with duckdb.connect(str(path)) as connection:
-        return {relation: connection.execute(f"from {relation} order by all").fetchall() for relation in relations}
+        return {
+            relation: connection.execute(f"from {relation} order by all").fetchall() for relation in relations
+        }
 
 
 #: A view: it ages between two queries.
@@ -73,9 +76,14 @@ def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -
     query(path, "update marts.contact_campaign set automation = 'kept'")
     a_night_later(path)
     assert not build(path, select=selected("+contact_campaign")).problem
-    written = query(path, "select distinct contact_id from marts.contact_campaign where automation is distinct from 'kept' order by 1")
+    written = query(
+        path,
+        "select distinct contact_id from marts.contact_campaign where automation is distinct from "
+        "'kept' order by 1",
+    )
     changed = (
-        "select distinct contact_id from source.timeline_events where _changed_at = (select max(_changed_at) from source.timeline_events)"
+        "select distinct contact_id from source.timeline_events where _changed_at = (select "
+        "max(_changed_at) from source.timeline_events)"
     )
     assert written == query(path, f"{changed} order by 1") != []
 
@@ -89,19 +97,36 @@ def test_other_settings_make_everything_anew_but_history(path: Path) -> None:
 
 
 def test_a_campaign_that_is_known_later_than_its_messages_is_found(path: Path) -> None:
-    query(path, "update source.campaigns set subject = 'Told later', _changed_at = _changed_at + interval 1 day where campaign_id = 7")
-    query(path, "insert into source.campaigns by name select * replace (7777 as campaign_id, 'Subject 7' as subject) from source.campaigns "
+    query(
+        path,
+        "update source.campaigns set subject = 'Told later', _changed_at = _changed_at + interval 1 day "
+        "where campaign_id = 7",
+    )
+    query(path, "insert into source.campaigns by name select * replace (7777 as campaign_id, 'Subject 7' as "
+        "subject) from source.campaigns "
                 "where campaign_id = 8")  # fmt: skip
     assert not build(path, select=selected("+contact_campaign")).problem
-    found = query(path, "select campaign_id, count(*) from marts.contact_campaign where subject = 'Subject 7' group by all")
-    assert len(found) == 1, "the subject that a campaign once had still counts, and one campaign stands for each moment"
+    found = query(
+        path,
+        "select campaign_id, count(*) from marts.contact_campaign where subject = 'Subject 7' group by all",
+    )
+    assert len(found) == 1, (
+        "the subject that a campaign once had still counts, and one campaign stands for each moment"
+    )
 
 
 def _copies_of_campaigns(path: Path, created_at: str) -> None:
     """Every campaign once more under the same subject, with its links; ids above 10,000."""
     anew = "campaign_id + 10000 as campaign_id"
-    query(path, f"insert into source.campaigns by name select * replace ({anew}, {created_at} as created_at) from source.campaigns")
-    query(path, f"insert into source.campaign_links by name select * replace ({anew}) from source.campaign_links")
+    query(
+        path,
+        f"insert into source.campaigns by name select * replace ({anew}, {created_at} as created_at) from "
+        "source.campaigns",
+    )
+    query(
+        path,
+        f"insert into source.campaign_links by name select * replace ({anew}) from source.campaign_links",
+    )
 
 
 @pytest.mark.slow
@@ -109,20 +134,31 @@ def test_a_click_moves_with_its_message_to_another_campaign(path: Path) -> None:
     """To the newer one of its subject, once the older is known to have been sent before that was created."""
     a_night_later(path)
     clicks = (
-        "select contact_id, touched_at, campaign_id from marts.attribution_last_touch where touched_at > timestamptz '2026-11-20 15:00+00'"
+        "select contact_id, touched_at, campaign_id from marts.attribution_last_touch where "
+        "touched_at > "
+        "timestamptz '2026-11-20 15:00+00'"
     )
     for wanted in (239, 10239):
         assert not build(path, select=selected("+attribution_last_touch")).problem
         found = query(path, clicks)
         assert {campaign_id for *_, campaign_id in found} == {wanted}
-        assert query(path, f"{clicks} except select contact_id, clicked_at, campaign_id from marts.contact_campaign") == []
+        assert (
+            query(
+                path,
+                f"{clicks} except select contact_id, clicked_at, campaign_id from marts.contact_campaign",
+            )
+            == []
+        )
         if wanted == 239:
             _copies_of_campaigns(path, "timestamptz '2026-11-20 12:00+00'")
 
 
 def test_a_message_that_two_campaigns_may_have_sent_is_credited_to_neither(path: Path) -> None:
     """Also when the second one becomes known after the message was matched."""
-    counts = "select count(campaign_id), count(*) filter (where is_ambiguous), count(*) from marts.contact_campaign where kind = 'standard'"
+    counts = (
+        "select count(campaign_id), count(*) filter (where is_ambiguous), count(*) from "
+        "marts.contact_campaign where kind = 'standard'"
+    )
     ((matched, _, every),) = query(path, counts)
     assert matched > 0.9 * every
     _copies_of_campaigns(path, "created_at + interval 1 minute")
@@ -147,13 +183,18 @@ def versions(path: Path) -> list[tuple[Any, ...]]:
     """Of list 1: its versions by age."""
     return query(
         path,
-        "select name, valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by from history.lists "
+        "select name, valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by from "
+        "history.lists "
         "where account = 'main' and list_id = 1 order by valid_from",
     )
 
 
 def change(path: Path, day: str, what: str) -> None:
-    query(path, f"update source.lists set {what}, _changed_at = '{day} 02:00+00' where account = 'main' and list_id = 1")
+    query(
+        path,
+        f"update source.lists set {what}, _changed_at = '{day} 02:00+00' where account = 'main' "
+        "and list_id = 1",
+    )
     assert not build(path, select=["history_lists"]).problem
 
 
@@ -176,16 +217,22 @@ def test_history_keeps_changes_deletions_and_returns(path: Path) -> None:
 def test_history_of_an_earlier_version_gains_the_new_columns(path: Path) -> None:
     query(path, "alter table history.lists drop column name")
     change(path, "2026-12-01", "name = 'Second'")
-    assert versions(path) == [(None, "2026-11-19", "2026-12-01", False, "changed"), ("Second", "2026-12-01", None, True, None)]
+    assert versions(path) == [
+        (None, "2026-11-19", "2026-12-01", False, "changed"),
+        ("Second", "2026-12-01", None, True, None),
+    ]
 
 
 def test_history_has_what_was_deleted_before_it_began(path: Path) -> None:
-    query(path, "insert into source.lists by name select * replace (99 as list_id, timestamptz '2026-11-25 02:00+00' as _deleted_at) "
+    query(path, "insert into source.lists by name select * replace (99 as list_id, timestamptz '2026-11-25 "
+        "02:00+00' as _deleted_at) "
                 "from source.lists where account = 'main' and list_id = 1")  # fmt: skip
     for _ in range(2):
         assert not build(path, select=["history_lists"]).problem
         found = query(
-            path, "select valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by from history.lists where list_id = 99"
+            path,
+            "select valid_from::date::varchar, valid_to::date::varchar, is_current, ended_by from "
+            "history.lists where list_id = 99",
         )
         assert found == [("2026-11-19", "2026-11-25", False, "deleted")]
 
@@ -196,7 +243,10 @@ def test_history_has_what_was_deleted_before_it_began(path: Path) -> None:
 def test_a_test_that_fails_is_named_with_its_model_and_the_rows_that_break_it(path: Path) -> None:
     query(path, "insert into history.lists by name from history.lists where account = 'main' and list_id = 1")
     report = build(path, select=["history_lists"])
-    assert "test of history_lists: A version is identified by its row and its beginning, broken by 1 rows" in report.problem
+    assert (
+        "test of history_lists: A version is identified by its row and its beginning, broken by 1 rows"
+        in report.problem
+    )
 
 
 def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> None:
@@ -204,13 +254,20 @@ def test_a_model_that_fails_is_named_without_what_it_choked_on(path: Path) -> No
     query(path, "update source.coupons set redeemed_on = 'someone@private.example' where is_redeemed")
     report = build(path, select=selected("stg_coupons", "+attribution+"))
     assert "model attribution" in report.problem
-    assert "not built because of that: attribution_first_touch; attribution_last_touch; goal_conversions" in report.problem
+    assert (
+        "not built because of that: attribution_first_touch; attribution_last_touch; goal_conversions"
+        in report.problem
+    )
     assert "someone" not in report.problem
     assert [outcome.name for outcome in report.of(Status.FAILED)] == ["attribution"]
 
 
 def test_messages_are_shortened_to_what_is_no_data() -> None:
-    told = discreet(duckdb.ConversionException("Conversion Error: Could not convert string 'a@b.example' to INT32 in a.b@c.example\nLINE"))
+    told = discreet(
+        duckdb.ConversionException(
+            "Conversion Error: Could not convert string 'a@b.example' to INT32 in a.b@c.example\nLINE"
+        )
+    )
     assert told == "Conversion Error: Could not convert string ••• to INT32 in •••"
 
 
@@ -257,7 +314,8 @@ def test_every_model_and_column_is_described_in_the_file(first_night: Path) -> N
     missing = query(
         first_night,
         "select schema_name || '.' || table_name || '.' || column_name from duckdb_columns() "
-        "where database_name = current_database() and schema_name in ('history', 'marts') and coalesce(comment, '') = ''"
+        "where database_name = current_database() and schema_name in ('history', 'marts') and "
+        "coalesce(comment, '') = ''"
         "union all select schema_name || '.' || table_name from duckdb_tables() "
         "where schema_name in ('history', 'marts') and coalesce(comment, '') = ''",
     )
@@ -266,7 +324,8 @@ def test_every_model_and_column_is_described_in_the_file(first_night: Path) -> N
 
 @pytest.mark.slow
 def test_calculations_with_judgement_hold_on_worked_examples(path: Path) -> None:
-    """dbt's unit tests: rates without a denominator, windows, tiers, missing nights. They stand beside the models."""
+    """dbt's unit tests: rates without a denominator, windows, tiers, missing nights. They stand beside the
+    models."""
     assert len(_dbt(path, "test", "--select", "test_type:unit")) > 10
 
 
@@ -280,7 +339,9 @@ def test_dbt_itself_builds_the_same(path: Path) -> None:
     assert not build(path).problem
     assert len(_dbt(other, "build")) > 180
     ours, theirs = tables(path), tables(other)
-    assert {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)} <= _BY_THE_CLOCK
+    assert {
+        name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)
+    } <= _BY_THE_CLOCK
     for comments in ("duckdb_tables", "duckdb_views", "duckdb_columns"):
         names = "columns('^(schema|table|view|column)_name$|^data_type$|^comment$')"
         sql = f"select {names} from {comments}() where database_name = current_database() order by all"
@@ -292,7 +353,13 @@ def _dbt(path: Path, *words: str) -> list[Any]:
     from dbt.cli.main import dbtRunner
 
     project = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT))
-    folders = (*project, "--target-path", str(path.with_name("dbt")), "--log-path", str(path.with_name("dbt")))
+    folders = (
+        *project,
+        "--target-path",
+        str(path.with_name("dbt")),
+        "--log-path",
+        str(path.with_name("dbt")),
+    )
     with warnings.catch_warnings(action="ignore"), pytest.MonkeyPatch.context() as patched:
         patched.setenv("MARKETING_HOME", str(path.parent))
         results: Any = dbtRunner().invoke([*words, *QUIET, *folders]).result
@@ -332,18 +399,32 @@ def test_nights_that_build_what_changed_are_as_nights_that_build_everything(path
 
 
 def _changes(path: Path, random: Random, night: int) -> Iterator[str]:
-    """What loads may do to a few tables, at random: rows change, go and come back, and are found as they were."""
+    """What loads may do to a few tables, at random: rows change, go and come back, and are found as they
+    were."""
     moment = f"timestamptz '2026-11-20 02:00+00' + interval {night} day"
-    tables_of = "select table_name from duckdb_columns() where schema_name = 'source' and column_name = '{}' order by 1"
-    changing, leaving = ([name for (name,) in query(path, tables_of.format(column))] for column in ("_changed_at", "_deleted_at"))
+    tables_of = (
+        "select table_name from duckdb_columns() where schema_name = 'source' and column_name = "
+        "'{}' order by 1"
+    )
+    changing, leaving = (
+        [name for (name,) in query(path, tables_of.format(column))]
+        for column in ("_changed_at", "_deleted_at")
+    )
     for table in random.sample(changing, 3):
         yield f"update source.{table} set _changed_at = {moment} where rowid % {random.choice((2, 90))} = 0"
     for table in random.sample(leaving, 2):
         going = f"case when _deleted_at is null then {moment} end"
-        yield f"update source.{table} set _deleted_at = {going}, _changed_at = {moment} where rowid % {random.choice((5, 90))} = 1"
+        yield (
+            f"update source.{table} set _deleted_at = {going}, _changed_at = {moment} where rowid % "
+            f"{random.choice((5, 90))} = 1"
+        )
     if random.random() < 0.5:
         yield f"update sync.coverage set as_of = as_of + interval {random.randint(1, 30)} hour"
-        yield "update sync.contact_coverage set timeline_asked_at = timeline_asked_at + interval 1 day where rowid % 7 = 0"
+        yield (
+            "update sync.contact_coverage set timeline_asked_at = timeline_asked_at + interval "
+            "1 day where "
+            "rowid % 7 = 0"
+        )
 
 
 @pytest.mark.slow
@@ -360,7 +441,10 @@ def test_what_somebody_changed_or_removed_in_the_file_is_built_again(path: Path)
 
 @pytest.mark.slow
 def test_what_warns_or_fails_says_so_every_night(path: Path) -> None:
-    query(path, "delete from source.contacts where contact_id = (select min(contact_id) from marts.contact_campaign)")
+    query(
+        path,
+        "delete from source.contacts where contact_id = (select min(contact_id) from marts.contact_campaign)",
+    )
     first, second = build(path), build(path)
     assert first.warnings == second.warnings != []
     query(path, "insert into history.lists by name from history.lists where account = 'main' and list_id = 1")

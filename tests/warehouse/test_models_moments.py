@@ -1,4 +1,5 @@
-"""The models read moments in details exactly as the loading reads them elsewhere, in every form of api-observed row 21."""
+"""The models read moments in details exactly as the loading reads them elsewhere, in every form of
+api-observed row 21."""
 
 from __future__ import annotations
 
@@ -37,7 +38,10 @@ FORMS = (
 
 @cache
 def _reader() -> tuple[duckdb.DuckDBPyConnection, str]:
-    text = "".join((PROJECT / "macros" / name).read_text(encoding="utf-8") for name in ("local_time.sql", "timeline_details.sql"))
+    text = "".join(
+        (PROJECT / "macros" / name).read_text(encoding="utf-8")
+        for name in ("local_time.sql", "timeline_details.sql")
+    )
     macros = Environment().from_string(text).module  # as dbt has them: all in one place
     connection = duckdb.connect()
     connection.execute("set timezone = 'UTC'")
@@ -46,7 +50,9 @@ def _reader() -> tuple[duckdb.DuckDBPyConnection, str]:
 
 def in_sql(text: str, zone: str) -> dt.datetime | None:
     connection, expression = _reader()
-    ((found,),) = connection.execute(f"select {expression} from (select ? as word, ? as zone)", [text, zone]).fetchall()
+    ((found,),) = connection.execute(
+        f"select {expression} from (select ? as word, ? as zone)", [text, zone]
+    ).fetchall()
     return found.astimezone(dt.UTC) if found else None
 
 
@@ -58,7 +64,11 @@ def in_python(text: str, zone: str) -> dt.datetime | None:
 
 
 @settings(max_examples=examples(150))
-@given(st.datetimes(dt.datetime(2001, 9, 10), dt.datetime(2037, 1, 1)), st.sampled_from(FORMS), st.sampled_from(ZONES))
+@given(
+    st.datetimes(dt.datetime(2001, 9, 10), dt.datetime(2037, 1, 1)),
+    st.sampled_from(FORMS),
+    st.sampled_from(ZONES),
+)
 def test_every_form_is_read_as_the_loading_reads_it(local: dt.datetime, form: str, zone: str) -> None:
     text = local.strftime(form)
     assert in_sql(text, zone) == in_python(text, zone) is not None
@@ -67,7 +77,18 @@ def test_every_form_is_read_as_the_loading_reads_it(local: dt.datetime, form: st
 @pytest.mark.parametrize(
     "text",
     [
-        *("1415119980", "1415119980.5", "N/A", "-", "", "0000-00-00 00:00:00", "13/45/2020 10:00", "soon", "12", " "),
+        *(
+            "1415119980",
+            "1415119980.5",
+            "N/A",
+            "-",
+            "",
+            "0000-00-00 00:00:00",
+            "13/45/2020 10:00",
+            "soon",
+            "12",
+            " ",
+        ),
         *("14151199800", "02/26/2021 24:00", "02/26/2021 10:30:60", "02/26/21 10:30"),
     ],
 )
@@ -79,12 +100,17 @@ def test_near_misses_are_refused_as_the_loading_refuses_them() -> None:
     rng = random.Random(10)
     texts = [READERS["moment"].twist(rng) for _ in range(2_000)]
     connection, expression = _reader()
-    read = connection.execute(f"select word, {expression} as at from (select unnest(?) as word, 'America/New_York' as zone)", [texts])
+    read = connection.execute(
+        f"select word, {expression} as at from (select unnest(?) as word, 'America/New_York' as zone)",
+        [texts],
+    )
     assert [word for word, at in read.fetchall() if at is not None] == []
     assert [text for text in texts if in_python(text, "America/New_York") is not None] == []
 
 
-@pytest.mark.parametrize("text", ["2026-10-25 02:30 AM", "2026-03-29 02:30 AM", "2026-11-01 01:30 AM", "2026-03-08 02:30 AM"])
+@pytest.mark.parametrize(
+    "text", ["2026-10-25 02:30 AM", "2026-03-29 02:30 AM", "2026-11-01 01:30 AM", "2026-03-08 02:30 AM"]
+)
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
 def test_hours_that_clocks_show_twice_or_never(text: str, zone: str) -> None:
     assert in_sql(text, zone) == in_python(text, zone)

@@ -28,11 +28,16 @@ def home(first_night: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def made(home: Path, *, select: tuple[str, ...] = (), full: bool = False, seconds: float = 600, **files: str) -> OwnReport:
-    """What comes of building with these models: name → SQL, name_yml → description; `folder/name` for what is no model."""
+def made(
+    home: Path, *, select: tuple[str, ...] = (), full: bool = False, seconds: float = 600, **files: str
+) -> OwnReport:
+    """What comes of building with these models: name → SQL, name_yml → description; `folder/name` for what is
+    no model."""
     folder = home / "models"
     for name, text in files.items():
-        path = folder / (name if "." in name else f"{name[:-4]}.yml" if name.endswith("_yml") else f"{name}.sql")
+        path = folder / (
+            name if "." in name else f"{name[:-4]}.yml" if name.endswith("_yml") else f"{name}.sql"
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return build_own(home / "warehouse.duckdb", OwnSettings(folder, seconds), select=select, full=full)
@@ -56,7 +61,9 @@ def test_a_new_model_runs_as_it_is_and_is_published_with_its_comments(home: Path
     assert {outcome.status for outcome in report.outcomes} == {Status.OK}
     assert len(report.outcomes) == 3
     file = published(home)
-    assert asked(file, "select count(*) > 0 and bool_and(clicker_count <= member_count) from custom.clickers_by_list") == [(True,)]
+    assert asked(
+        file, "select count(*) > 0 and bool_and(clicker_count <= member_count) from custom.clickers_by_list"
+    ) == [(True,)]
     comments = "select comment is not null from duckdb_columns() where schema_name = 'custom'"
     assert set(asked(file, comments)) == {(True,)}
 
@@ -65,12 +72,15 @@ def test_a_new_model_runs_as_it_is_and_is_published_with_its_comments(home: Path
 def test_what_is_personal_follows_from_the_sql(home: Path) -> None:
     made(
         home,
-        people="select account, upper(email) as shouted, engagement_tier, 'fixed' as word from {{ ref('contact_engagement') }}",
+        people="select account, upper(email) as shouted, engagement_tier, 'fixed' as word from {{ "
+        "ref('contact_engagement') }}",
         of_people="select account, left(shouted, 3) as beginning from {{ ref('people') }}",
         of_staging="select account, email, status from {{ ref('stg_contacts') }}",
     )
     file = published(home, PersonalData.DROP)
-    assert asked(file, "select count(shouted), count(engagement_tier) > 0, count(word) > 0 from custom.people") == [(0, True, True)]
+    assert asked(
+        file, "select count(shouted), count(engagement_tier) > 0, count(word) > 0 from custom.people"
+    ) == [(0, True, True)]
     assert asked(file, "select count(beginning) from custom.of_people") == [(0,)]
     assert asked(file, "select count(email), count(status) > 0 from custom.of_staging") == [(0, True)]
 
@@ -78,23 +88,35 @@ def test_what_is_personal_follows_from_the_sql(home: Path) -> None:
 @pytest.mark.slow
 def test_a_column_that_failed_to_be_made_anew_stays_as_personal_as_it_was(home: Path) -> None:
     made(home, people="select account, email as name from {{ ref('contact_engagement') }}")
-    report = made(home, people="select account, 'nobody' as name, no_such_column from {{ ref('contact_engagement') }}")
+    report = made(
+        home, people="select account, 'nobody' as name, no_such_column from {{ ref('contact_engagement') }}"
+    )
     assert any("people" in problem for problem in report.problems)
-    assert asked(published(home, PersonalData.DROP), "select count(name), count(*) > 0 from custom.people") == [(0, True)]
+    assert asked(
+        published(home, PersonalData.DROP), "select count(name), count(*) > 0 from custom.people"
+    ) == [(0, True)]
 
 
 @pytest.mark.slow
 def test_what_its_sql_does_not_show_counts_as_personal(home: Path) -> None:
-    """Hooks, and queries while it is compiled, can bring anything into a table; so can rows of earlier SQL."""
+    """Hooks, and queries while it is compiled, can bring anything into a table; so can rows of earlier
+    SQL."""
     anybody = "select max(email) from {{ ref('contact_engagement') }}"
     files = {
         "hooked": "{{ config(post_hook=\"update {{ this }} set word = '(nobody)'\") }} select 'x' as word",
         "compiled": f"select '{{{{ run_query(\"{anybody}\").columns[0].values()[0] if execute }}}}' as word",
         "grown": f"{{{{ config(materialized='incremental') }}}} select ({anybody}) as word",
     }
-    files["compiled"] = files["compiled"].replace("{{ ref('contact_engagement') }}", "marts.contact_engagement")
+    files["compiled"] = files["compiled"].replace(
+        "{{ ref('contact_engagement') }}", "marts.contact_engagement"
+    )
     assert made(home, **files).problems == []
-    assert made(home, grown="{{ config(materialized='incremental') }} select 'x' as word", select=("grown",)).problems == []
+    assert (
+        made(
+            home, grown="{{ config(materialized='incremental') }} select 'x' as word", select=("grown",)
+        ).problems
+        == []
+    )
     counts = "select count(word), count(*) > 0 from custom.{}"
     file = published(home, PersonalData.DROP)
     assert {name: asked(file, counts.format(name)) for name in files} == {name: [(0, True)] for name in files}
@@ -105,7 +127,9 @@ def test_what_its_sql_does_not_show_counts_as_personal(home: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)  # dbt reads the project once for each
-def test_a_file_that_dbt_cannot_read_costs_itself_and_what_needs_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_dbt_cannot_read_costs_itself_and_what_needs_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MARKETING_API_KEY", "a-key-of-nobody")
     made(home, kept="{{ config(materialized='incremental') }} select 1 as x")
     wrong = {
@@ -118,7 +142,10 @@ def test_a_file_that_dbt_cannot_read_costs_itself_and_what_needs_it(home: Path, 
         "macros/overriding.sql": "{% macro duckdb__create_table_as(a, b, c, d) %}select 1{% endmacro %}",
     }
     report = made(
-        home, fine="select {{ doubled(2) }} as x", **{"macros/mine.sql": "{% macro doubled(n) %}{{ n * 2 }}{% endmacro %}"}, **wrong
+        home,
+        fine="select {{ doubled(2) }} as x",
+        **{"macros/mine.sql": "{% macro doubled(n) %}{{ n * 2 }}{% endmacro %}"},
+        **wrong,
     )
     assert [node.name for node in report.made] == ["fine"]
     assert len(report.left_out) == len(wrong)
@@ -131,18 +158,26 @@ def test_a_file_that_dbt_cannot_read_costs_itself_and_what_needs_it(home: Path, 
         "kept.yml",
         "macros/overriding.sql",
     ):
-        assert [line for line in report.left_out if line.startswith(f"{home / 'models' / name} is left out")], (name, report.left_out)
+        assert [
+            line for line in report.left_out if line.startswith(f"{home / 'models' / name} is left out")
+        ], (name, report.left_out)
     assert any("Env var required but not provided: 'MARKETING_API_KEY'" in line for line in report.left_out)
     assert "a-key-of-nobody" not in str(report)
     file = published(home)
     assert asked(file, "select x from custom.fine") == [(4,)]
-    assert asked(file, "select count(*) from custom.kept") == [(1,)], "what a broken description is about is not built without it"
+    assert asked(file, "select count(*) from custom.kept") == [(1,)], (
+        "what a broken description is about is not built without it"
+    )
 
 
 #: It takes time, and nothing else.
-ENDLESS = "select count(*) as n from range(100000) a, range(100000) b, range(100000) c where a.range + b.range <> c.range"
+ENDLESS = (
+    "select count(*) as n from range(100000) a, range(100000) b, range(100000) c where a.range + "
+    "b.range <> c.range"
+)
 
-#: Name of the model → its SQL, and a part of what is said of it. {home}: where nothing may be read or written.
+#: Name of the model → its SQL, and a part of what is said of it. {home}: where nothing may be read or
+#: written.
 _OUTSIDE = {
     "csv": ("select * from read_csv('/etc/passwd')", "file system operations are disabled"),
     "text": ("select * from read_text('/etc/passwd')", "file system operations are disabled"),
@@ -152,30 +187,66 @@ _OUTSIDE = {
     "secrets": ("select * from duckdb_secrets()", "file system operations are disabled"),
     "getenv": ("select getenv('MARKETING_API_KEY') as x", "does not exist"),
     "variable": ("select * from os", "does not exist"),
-    "attached": ("{{{{ config(pre_hook=\"attach '{home}/out/x.duckdb' as x\") }}}} select 1 as x", "file system operations are disabled"),
-    "copied": ("{{{{ config(pre_hook=\"copy (select 1) to '{home}/out/x.csv'\") }}}} select 1 as x", "file system operations are disabled"),
+    "attached": (
+        "{{{{ config(pre_hook=\"attach '{home}/out/x.duckdb' as x\") }}}} select 1 as x",
+        "file system operations are disabled",
+    ),
+    "copied": (
+        "{{{{ config(pre_hook=\"copy (select 1) to '{home}/out/x.csv'\") }}}} select 1 as x",
+        "file system operations are disabled",
+    ),
     "exported": ("{{{{ config(pre_hook=\"export database '{home}/out/x'\") }}}} select 1 as x", "disabled"),
     "installed": ('{{{{ config(pre_hook="install httpfs") }}}} select 1 as x', "disabled"),
     "loaded": ('{{{{ config(pre_hook="load httpfs") }}}} select 1 as x', "disabled"),
-    "opened": ('{{{{ config(pre_hook="set enable_external_access = true") }}}} select 1 as x', "configuration has been locked"),
-    "unlocked": ('{{{{ config(pre_hook="reset lock_configuration") }}}} select 1 as x', "configuration has been locked"),
-    "roomy": ("{{{{ config(pre_hook=\"set memory_limit = '900GB'\") }}}} select 1 as x", "configuration has been locked"),
-    "pragmatic": ("{{{{ config(pre_hook=\"pragma temp_directory='{home}/out'\") }}}} select 1 as x", "configuration has been locked"),
-    "external_": ("{{{{ config(materialized='external', location='{home}/out/x.parquet') }}}} select 1 as x", "disabled"),
+    "opened": (
+        '{{{{ config(pre_hook="set enable_external_access = true") }}}} select 1 as x',
+        "configuration has been locked",
+    ),
+    "unlocked": (
+        '{{{{ config(pre_hook="reset lock_configuration") }}}} select 1 as x',
+        "configuration has been locked",
+    ),
+    "roomy": (
+        "{{{{ config(pre_hook=\"set memory_limit = '900GB'\") }}}} select 1 as x",
+        "configuration has been locked",
+    ),
+    "pragmatic": (
+        "{{{{ config(pre_hook=\"pragma temp_directory='{home}/out'\") }}}} select 1 as x",
+        "configuration has been locked",
+    ),
+    "external_": (
+        "{{{{ config(materialized='external', location='{home}/out/x.parquet') }}}} select 1 as x",
+        "disabled",
+    ),
     "plugged": ("{{{{ config(materialized='external', plugin='excel') }}}} select 1 as x", "disabled"),
-    "compiled": ("select {{{{ run_query(\"from read_text('/etc/passwd')\") }}}} as x", "file system operations are disabled"),
-    "adapted": ("{{{{ adapter.execute(\"copy (select 1) to '{home}/out/x.csv'\") }}}} select 1 as x", "disabled"),
+    "compiled": (
+        "select {{{{ run_query(\"from read_text('/etc/passwd')\") }}}} as x",
+        "file system operations are disabled",
+    ),
+    "adapted": (
+        "{{{{ adapter.execute(\"copy (select 1) to '{home}/out/x.csv'\") }}}} select 1 as x",
+        "disabled",
+    ),
     "twice": ("select 1 as x; copy (select 1) to '{home}/out/x.csv'", "syntax error"),
-    "two.py": ("def model(dbt, session):\n    open('{home}/out/x', 'w')\n    return session.sql('select 1')\n", "Python are not run"),
+    "two.py": (
+        "def model(dbt, session):\n    open('{home}/out/x', 'w')\n    return session.sql('select 1')\n",
+        "Python are not run",
+    ),
 }
 
 
 @pytest.mark.slow
 def test_no_model_reaches_files_settings_or_the_network(home: Path) -> None:
     (home / "out").mkdir()
-    report = made(home, fine="select 1 as x", **{name: sql.format(home=home) for name, (sql, _) in _OUTSIDE.items()})
+    report = made(
+        home, fine="select 1 as x", **{name: sql.format(home=home) for name, (sql, _) in _OUTSIDE.items()}
+    )
     said = {outcome.node.name: outcome.message for outcome in report.of(Status.FAILED)}
-    assert {name for name, (_, part) in _OUTSIDE.items() if part not in said.get(name.partition(".")[0], "it was built")} == set(), said
+    assert {
+        name
+        for name, (_, part) in _OUTSIDE.items()
+        if part not in said.get(name.partition(".")[0], "it was built")
+    } == set(), said
     assert [node.name for node in report.made] == ["fine"]
     assert list((home / "out").iterdir()) == []
     tables = "select schema_name || '.' || table_name from duckdb_tables() where schema_name = 'custom'"
@@ -232,7 +303,11 @@ def _building_processes() -> list[int]:
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             status = (path / "stat").read_text().rpartition(")")[2].split()
-            if int(status[1]) == os.getpid() and status[0] != "Z" and b"own_build" in (path / "cmdline").read_bytes():
+            if (
+                int(status[1]) == os.getpid()
+                and status[0] != "Z"
+                and b"own_build" in (path / "cmdline").read_bytes()
+            ):
                 found.append(int(path.name))
     return found
 
@@ -259,7 +334,11 @@ def test_a_model_cannot_leave_its_schema_nor_replace_ours(home: Path) -> None:
 @pytest.mark.slow
 def test_incremental_models_grow_until_a_person_has_them_begin_anew(home: Path) -> None:
     """Whatever changes beside them: an account, a setting, what ours are made of."""
-    grown = "{{ config(materialized='incremental', on_schema_change='append_new_columns') }} select count(*) as n from {{ ref('lists') }}"
+    grown = (
+        "{{ config(materialized='incremental', on_schema_change='append_new_columns') }} select "
+        "count(*) as "
+        "n from {{ ref('lists') }}"
+    )
     grown = grown.replace("{{ ref('lists') }}", "{{ source('source', 'lists') }}")
     counted = "select count(*) from custom.grown"
     made(home, grown=grown)
@@ -278,14 +357,16 @@ def test_contracts_hooks_snapshots_seeds_and_own_tests_are_dbts(home: Path) -> N
     columns = "[{ name: x, data_type: integer, constraints: [{ type: not_null }] }]"
     contract = f"{{ name: firm, config: {{ contract: {{ enforced: true }} }}, columns: {columns} }}"
     files = {
-        "firm": "{{ config(materialized='incremental', on_schema_change='fail', post_hook='insert into {{ this }} values (7)') }} "
+        "firm": "{{ config(materialized='incremental', on_schema_change='fail', post_hook='insert into {{ "
+        "this }} values (7)') }} "
         "select 1 as x",
         "firm_yml": f"models: [{contract}]",
         "loose": "select 'text' as x",
         "loose_yml": f"models: [{contract.replace('firm', 'loose')}]",
         "seeds/colours.csv": "id,name\n1,red\n",
         "of_seed": "select name from {{ ref('colours') }}",
-        "snapshots/kept.sql": "{% snapshot kept %}{{ config(unique_key='x', strategy='check', check_cols='all') }} "
+        "snapshots/kept.sql": "{% snapshot kept %}{{ config(unique_key='x', strategy='check', "
+        "check_cols='all') }} "
         "select 1 as x{% endsnapshot %}",
         "tests/alone.sql": "select * from {{ ref('firm') }} where x = 7",
     }
@@ -295,7 +376,9 @@ def test_contracts_hooks_snapshots_seeds_and_own_tests_are_dbts(home: Path) -> N
     assert asked(file, "select x from custom.firm order by 1") == [(1,), (7,)]
     assert asked(file, "select name, (select count(*) from custom.kept) from custom.of_seed") == [("red", 1)]
     made(home, firm=files["firm"].replace("select 1 as x", "select null::integer as x"))
-    assert asked(home / "warehouse.duckdb", "select count(*) from custom.firm") == [(2,)], "the constraint is kept with the table"
+    assert asked(home / "warehouse.duckdb", "select count(*) from custom.firm") == [(2,)], (
+        "the constraint is kept with the table"
+    )
 
 
 @pytest.mark.slow
@@ -303,7 +386,9 @@ def test_what_a_deleted_model_made_goes(home: Path) -> None:
     made(home, one="select 1 as x", two="{{ config(materialized='view') }} select * from {{ ref('one') }}")
     (home / "models" / "two.sql").unlink()
     made(home)
-    assert asked(home / "warehouse.duckdb", "select table_name from duckdb_columns() where schema_name = 'custom'") == [("one",)]
+    assert asked(
+        home / "warehouse.duckdb", "select table_name from duckdb_columns() where schema_name = 'custom'"
+    ) == [("one",)]
 
 
 @pytest.mark.parametrize("name", ["Vip", "a-b", "../x", "1st", "", "héros"])
@@ -322,7 +407,9 @@ def test_what_the_last_deleted_model_made_goes_too(home: Path) -> None:
     made(home, one="select 1 as x")
     (home / "models" / "one.sql").unlink()
     made(home)
-    assert asked(home / "warehouse.duckdb", "select count(*) from duckdb_columns() where schema_name = 'custom'") == [(0,)]
+    assert asked(
+        home / "warehouse.duckdb", "select count(*) from duckdb_columns() where schema_name = 'custom'"
+    ) == [(0,)]
 
 
 def test_a_new_model_does_not_take_the_name_of_ours(tmp_path: Path) -> None:
@@ -365,4 +452,6 @@ def test_what_they_made_is_added_to_the_current_copy(home: Path) -> None:
     (home / "models" / "people.sql").unlink()
     assert made(home).removed == ("custom.people",)
     assert publish(home, masking, check=publish_blockers, only_own=True).row_count == first.row_count + 1
-    assert asked(published_path(home), "select change from sync.schema_changes where table_name = 'custom.people'") == [("table dropped",)]
+    assert asked(
+        published_path(home), "select change from sync.schema_changes where table_name = 'custom.people'"
+    ) == [("table dropped",)]

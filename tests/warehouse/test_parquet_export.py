@@ -21,10 +21,15 @@ def published(tmp_path_factory: pytest.TempPathFactory, empty_tables: Path) -> P
     (home / "warehouse.duckdb").write_bytes(empty_tables.read_bytes())
     with connect(home / "warehouse.duckdb") as connection:
         connection.execute(
-            "insert into source.timeline_events by name select a as account, n contact_id, 'k' || n event_key, "
-            "timestamptz '2026-01-30 00:00+00' + interval (n) day occurred_at from (values ('main'), ('har/bor')) as v(a), range(4) as t(n)"
+            "insert into source.timeline_events by name select a as account, n contact_id, 'k' || "
+            "n event_key, "
+            "timestamptz '2026-01-30 00:00+00' + interval (n) day occurred_at from (values ('main'), "
+            "('har/bor')) as v(a), range(4) as t(n)"
         )
-        connection.execute("insert into source.timeline_events by name select 'main' account, 9 contact_id, 'undated' event_key")
+        connection.execute(
+            "insert into source.timeline_events by name select 'main' account, 9 contact_id, "
+            "'undated' event_key"
+        )
     publish(home)
     return published_path(home)
 
@@ -38,7 +43,10 @@ def rows(sql: str) -> list[tuple[Any, ...]]:
 def test_rows_come_back_with_the_account_as_partition(published: Path, tmp_path: Path) -> None:
     export = export_parquet(published, tmp_path / "out")
     events = tmp_path / "out" / "source" / "timeline_events"
-    found = rows(f"select account, count(*) from read_parquet('{events}/*/*.parquet', hive_partitioning = true) group by all order by all")
+    found = rows(
+        f"select account, count(*) from read_parquet('{events}/*/*.parquet', hive_partitioning = true) "
+        "group by all order by all"
+    )
     assert found == [("har/bor", 4), ("main", 5)]
     with duckdb.connect(str(published), read_only=True) as connection:
         assert (export.tables,) == connection.execute("select count(*) from duckdb_tables()").fetchall()[0]
@@ -57,10 +65,17 @@ def test_a_rerun_replaces(published: Path, tmp_path: Path) -> None:
     export_parquet(published, other)
     seen = [folder.resolve() for _ in range(3) if export_parquet(published, folder)]
     assert [path.exists() for path in seen] == [False, False, True]
-    assert {path.name for path in tmp_path.iterdir()} == {folder.name, other.name, seen[2].name, other.resolve().name}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        folder.name,
+        other.name,
+        seen[2].name,
+        other.resolve().name,
+    }
 
 
-def test_a_failure_leaves_the_old_export(published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_leaves_the_old_export(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     export_parquet(published, tmp_path / "out")
     before = (tmp_path / "out").resolve()
     monkeypatch.setattr("warehouse.lake._show", lambda *_: (_ for _ in ()).throw(OSError("gone")))
@@ -99,7 +114,11 @@ def test_what_is_beside_an_export_and_only_called_alike_stays(published: Path, t
     folder = tmp_path / "out"
     theirs = [
         tmp_path / name
-        for name in (".out-20260101T1Z-mine", ".out-20260101T000000000000Z-notes", ".out-20260101T000000000000Z-1a2b3c4d.txt")
+        for name in (
+            ".out-20260101T1Z-mine",
+            ".out-20260101T000000000000Z-notes",
+            ".out-20260101T000000000000Z-1a2b3c4d.txt",
+        )
     ]
     for path in theirs:
         path.mkdir()

@@ -13,7 +13,10 @@ from warehouse.model_files import lineage_json
 from warehouse.tables import SYNC_TABLES, TABLES
 
 #: Types of the tables that the queries below read.
-TYPES = {table.qualified: {column.name: column.sql_type for column in table.columns} for table in (*TABLES.values(), *SYNC_TABLES)}
+TYPES = {
+    table.qualified: {column.name: column.sql_type for column in table.columns}
+    for table in (*TABLES.values(), *SYNC_TABLES)
+}
 
 
 def model(relation: str, sql: str, declared: dict[str, bool]) -> Node:
@@ -37,7 +40,8 @@ def made_of(sql: str, **declared: bool) -> Sources:
         "with c as (select * from source.contacts), d as (select c.email as y from c) select y as x from d",
         "select 'a' as x union all select email from source.contacts",
         "select 'a' as x union all by name select email as x from source.contacts",
-        "select (select max(c.email) from source.contacts as c where c.list_id = l.list_id) as x from source.lists as l",
+        "select (select max(c.email) from source.contacts as c where c.list_id = l.list_id) as x from "
+        "source.lists as l",
         "select list(email) as x from source.contacts group by list_id",
         "select arg_max(email, registered_at) as x from source.contacts",
         "select lag(email) over (partition by list_id order by contact_id) as x from source.contacts",
@@ -114,21 +118,32 @@ def test_it_goes_on_from_model_to_model_and_stops_where_it_is_declared() -> None
             model("staging.a", "select email as y from source.contacts", {}),
         ]
 
-    everywhere = {"marts.c": {"x": {"contacts.email"}}, "marts.b": {"x": {"contacts.email"}}, "staging.a": {"y": {"contacts.email"}}}
+    everywhere = {
+        "marts.c": {"x": {"contacts.email"}},
+        "marts.b": {"x": {"contacts.email"}},
+        "staging.a": {"y": {"contacts.email"}},
+    }
     assert follow(models(), types) == everywhere
-    assert follow(models(x=False), types) == everywhere | {"marts.c": {"x": frozenset()}, "marts.b": {"x": frozenset()}}
+    assert follow(models(x=False), types) == everywhere | {
+        "marts.c": {"x": frozenset()},
+        "marts.b": {"x": frozenset()},
+    }
     assert made_of("select status as x from source.contacts", x=True) == {"declared"}
 
 
 @pytest.mark.slow
 def test_the_noted_lineage_is_up_to_date(tmp_path: Path) -> None:
-    assert LINEAGE.read_text(encoding="utf-8") == lineage_json(tmp_path / "warehouse.duckdb"), "run `python -m warehouse.model_files`"
+    assert LINEAGE.read_text(encoding="utf-8") == lineage_json(tmp_path / "warehouse.duckdb"), (
+        "run `python -m warehouse.model_files`"
+    )
 
 
 def test_source_and_sync_are_as_declared_and_strangers_are_personal() -> None:
     for table in (*TABLES.values(), *SYNC_TABLES):
         schema, name = table.qualified.split(".")
-        assert [is_personal(schema, name, column.name) for column in table.columns] == [column.is_personal for column in table.columns]
+        assert [is_personal(schema, name, column.name) for column in table.columns] == [
+            column.is_personal for column in table.columns
+        ]
     assert is_personal("source", "contacts", "a_column_no_longer_declared")
     assert is_personal("sync", "somebodys_table", "n")
     assert is_personal("marts", "somebodys_table", "status")
@@ -137,7 +152,10 @@ def test_source_and_sync_are_as_declared_and_strangers_are_personal() -> None:
 
 def test_every_column_of_every_model_is_followed() -> None:
     unknown = [
-        f"{table}.{name}" for table, columns in lineage()["columns"].items() for name, found in columns.items() if "not known" in found
+        f"{table}.{name}"
+        for table, columns in lineage()["columns"].items()
+        for name, found in columns.items()
+        if "not known" in found
     ]
     assert unknown == [], "write that SQL in a simpler way, or declare the column as personal"
     assert is_personal("marts", "contact_campaign", "message_text")

@@ -1,4 +1,5 @@
-"""The published file: what is in it, that it is whole or not there, that nobody waits for anybody, and going back."""
+"""The published file: what is in it, that it is whole or not there, that nobody waits for anybody, and going
+back."""
 
 from __future__ import annotations
 
@@ -49,13 +50,16 @@ def filled(tmp_path: Path, empty_tables: Path) -> Path:
 
 
 _FILL = (
-    "insert into source.lists by name select 'main' account, 7 list_id, 'News' as name, 'boss@example.com' reply_to, 'x' _listing_hash",
-    "insert into source.contacts by name select 'main' account, 7 list_id, n contact_id, 'ann' || n || '@example.com' email, "
+    "insert into source.lists by name select 'main' account, 7 list_id, 'News' as name, 'boss@example.com' "
+    "reply_to, 'x' _listing_hash",
+    "insert into source.contacts by name select 'main' account, 7 list_id, n contact_id, 'ann' || n || "
+    "'@example.com' email, "
     "timestamptz '2026-01-01 10:00+00' registered_at from range(3) as t(n)",
     "insert into sync.coverage by name select 'main' account, 'contacts' table_name, 'list_id=7' scope, "
     "timestamptz '2026-03-02 08:00+00' as_of, true is_complete, 3 as rows",
     "create schema if not exists marts",
-    "create table marts.sizes as select account, list_id, count(*) as contact_count, 1 as _stamp from source.contacts group by all",
+    "create table marts.sizes as select account, list_id, count(*) as contact_count, 1 as _stamp from "
+    "source.contacts group by all",
     "comment on table marts.sizes is 'One row per list; it''s small.'",
     "comment on column marts.sizes.contact_count is 'Contacts.'",
     "create view marts.sizes_again as from marts.sizes",
@@ -88,14 +92,23 @@ def name_in(path: Path) -> str:
 def test_all_that_analysts_may_see_is_published_with_its_comments(filled: Path) -> None:
     published = publish(filled)
     path = published_path(filled)
-    names = {f"{schema}.{name}" for schema, name in ask(path, "select schema_name, table_name from duckdb_tables()")}
+    names = {
+        f"{schema}.{name}"
+        for schema, name in ask(path, "select schema_name, table_name from duckdb_tables()")
+    }
     expected = {table.qualified for table in (*TABLES.values(), *SYNC_TABLES)} - INTERNAL_TABLES
     assert names == expected | {"marts.sizes", "marts.sizes_again", "sync.published"}
     assert ask(path, "select contact_count from marts.sizes_again") == [(3,)]
-    comments = dict(ask(path, "select column_name, comment from duckdb_columns() where table_name = 'contacts'"))
+    comments = dict(
+        ask(path, "select column_name, comment from duckdb_columns() where table_name = 'contacts'")
+    )
     assert comments == {column.name: column.comment for column in TABLES["contacts"].columns}
-    assert ask(path, "select comment from duckdb_tables() where table_name = 'sizes'") == [("One row per list; it's small.",)]
-    assert ask(path, "select count(*) from duckdb_tables() where comment is null and table_name <> 'sizes_again'") == [(0,)]
+    assert ask(path, "select comment from duckdb_tables() where table_name = 'sizes'") == [
+        ("One row per list; it's small.",)
+    ]
+    assert ask(
+        path, "select count(*) from duckdb_tables() where comment is null and table_name <> 'sizes_again'"
+    ) == [(0,)]
     assert (published.table_count, published.row_count) == (len(names) - 1, 1 + 3 + 1 + 1 + 1)
     assert published.data_as_of == dt.datetime(2026, 3, 2, 8, tzinfo=dt.UTC)
 
@@ -105,14 +118,18 @@ def test_rows_and_types_are_those_of_the_warehouse(filled: Path) -> None:
     sql = "from source.contacts order by all"
     assert ask(published_path(filled), sql) == ask(filled / "warehouse.duckdb", sql)
     types = (
-        "select table_name, column_name, data_type from duckdb_columns() where schema_name = 'source' and column_name <> '_listing_hash'"
+        "select table_name, column_name, data_type from duckdb_columns() where schema_name = "
+        "'source' and "
+        "column_name <> '_listing_hash'"
     )
     assert sorted(ask(published_path(filled), types)) == sorted(ask(filled / "warehouse.duckdb", types))
 
 
 def test_what_only_the_loading_needs_is_not_published(filled: Path) -> None:
     publish(filled)
-    found = ask(published_path(filled), "select schema_name || '.' || table_name, column_name from duckdb_columns()")
+    found = ask(
+        published_path(filled), "select schema_name || '.' || table_name, column_name from duckdb_columns()"
+    )
     assert {"sync.meta", "sync.archive_files"} <= INTERNAL_TABLES
     assert {("sync.requests", "question_key"), ("source.lists", "_listing_hash")} <= INTERNAL_COLUMNS
     assert not INTERNAL_COLUMNS & set(found)
@@ -121,16 +138,22 @@ def test_what_only_the_loading_needs_is_not_published(filled: Path) -> None:
 
 def test_the_file_is_of_a_version_that_duckdb_1_5_reads(filled: Path) -> None:
     publish(filled)
-    assert ask(published_path(filled), "select tags['storage_version'] from duckdb_databases() where not internal") == [
-        (f"{STORAGE_VERSION}+",)
-    ]
+    assert ask(
+        published_path(filled), "select tags['storage_version'] from duckdb_databases() where not internal"
+    ) == [(f"{STORAGE_VERSION}+",)]
 
 
-def test_what_looks_at_the_clock_goes_on_ageing_whatever_the_file_is_called(filled: Path, tmp_path: Path) -> None:
+def test_what_looks_at_the_clock_goes_on_ageing_whatever_the_file_is_called(
+    filled: Path, tmp_path: Path
+) -> None:
     with connect(filled / "warehouse.duckdb") as connection:
-        connection.execute("create table marts.data_coverage as select account, as_of, 'ann@example.com' as email from sync.coverage")
         connection.execute(
-            "create view marts.ages as select account, as_of, email, epoch(now()) - epoch(as_of) as age_s from marts.data_coverage"
+            "create table marts.data_coverage as select account, as_of, 'ann@example.com' as email from "
+            "sync.coverage"
+        )
+        connection.execute(
+            "create view marts.ages as select account, as_of, email, epoch(now()) - epoch(as_of) as age_s "
+            "from marts.data_coverage"
         )
         connection.execute("comment on view marts.ages is 'Ages by the clock.'")
         connection.execute("comment on column marts.ages.age_s is 'Seconds.'")
@@ -141,11 +164,18 @@ def test_what_looks_at_the_clock_goes_on_ageing_whatever_the_file_is_called(fill
     time.sleep(0.05)
     assert first + 0.05 <= ask(copy, "select age_s from marts.ages")[0][0]
     assert email is None, "it shows what is published, not what the warehouse holds"
-    assert ask(copy, "select comment from duckdb_views() where view_name = 'ages'") == [("Ages by the clock.",)]
-    assert ask(copy, "select comment from duckdb_columns() where table_name = 'ages' and column_name = 'age_s'") == [("Seconds.",)]
+    assert ask(copy, "select comment from duckdb_views() where view_name = 'ages'") == [
+        ("Ages by the clock.",)
+    ]
+    assert ask(
+        copy, "select comment from duckdb_columns() where table_name = 'ages' and column_name = 'age_s'"
+    ) == [("Seconds.",)]
     assert (
         published.table_count
-        == ask(copy, "select count(distinct (schema_name, table_name)) from duckdb_columns() where not internal")[0][0] - 1
+        == ask(
+            copy, "select count(distinct (schema_name, table_name)) from duckdb_columns() where not internal"
+        )[0][0]
+        - 1
     )
     with duckdb.connect() as connection:
         connection.execute(f"attach '{copy}' as other (read_only)")
@@ -164,13 +194,22 @@ def test_the_file_is_its_owners_alone_and_nothing_else_is_left(filled: Path) -> 
 
 
 def test_a_doubt_publishes_nothing_and_says_what_stays(filled: Path) -> None:
-    with pytest.raises(NotPublished, match=r"^nothing was published, there is no earlier copy either: keys occur twice$"):
+    with pytest.raises(
+        NotPublished, match=r"^nothing was published, there is no earlier copy either: keys occur twice$"
+    ):
         publish(filled, check=lambda _: ["keys occur twice"])
     assert not published_path(filled).exists()
     publish(filled)
     change(filled, "Bad news")
-    with pytest.raises(NotPublished, match=r"^nothing was published, the copy of \d{4}-\d\d-\d\d \d\d:\d\d UTC stays: a; b$"):
-        publish(filled, check=lambda connection: [row[0] for row in connection.execute("from (values ('a'), ('b'))").fetchall()])
+    with pytest.raises(
+        NotPublished, match=r"^nothing was published, the copy of \d{4}-\d\d-\d\d \d\d:\d\d UTC stays: a; b$"
+    ):
+        publish(
+            filled,
+            check=lambda connection: [
+                row[0] for row in connection.execute("from (values ('a'), ('b'))").fetchall()
+            ],
+        )
     assert name_in(published_path(filled)) == "News"
 
 
@@ -180,14 +219,21 @@ def test_nothing_is_published_of_a_home_without_a_warehouse(tmp_path: Path) -> N
     assert not published_path(tmp_path).exists()
 
 
-def test_a_failure_while_writing_leaves_the_old_file_and_no_debris(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_while_writing_leaves_the_old_file_and_no_debris(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     publish(filled)
     change(filled, "Newer")
-    monkeypatch.setattr("warehouse.publish.utc_now", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    monkeypatch.setattr(
+        "warehouse.publish.utc_now", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
+    )
     with pytest.raises(OSError, match="No space left"):
         publish(filled)
     assert name_in(published_path(filled)) == "News"
-    assert sorted(path.name for path in published_path(filled).parent.iterdir()) == [".turn", "marketing.duckdb"]
+    assert sorted(path.name for path in published_path(filled).parent.iterdir()) == [
+        ".turn",
+        "marketing.duckdb",
+    ]
 
 
 @pytest.mark.slow
@@ -221,7 +267,9 @@ print(connection.execute("select name from source.lists").fetchall()[0][0], flus
 def test_who_opens_it_for_writing_keeps_nobody_from_publishing(filled: Path) -> None:
     publish(filled)
     path = published_path(filled)
-    with subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+    with subprocess.Popen(
+        [sys.executable, "-c", _WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline() == "open\n"
         with pytest.raises(PublishedLocked, match="open it read-only there"):
@@ -244,7 +292,9 @@ sys.stdin.readline()
 """
 
 
-def test_the_warehouse_is_not_held_while_the_copy_is_written(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_warehouse_is_not_held_while_the_copy_is_written(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def look(connection: duckdb.DuckDBPyConnection) -> list[str]:
         change(filled, "Written meanwhile")
         return []
@@ -342,14 +392,18 @@ def test_what_readers_can_no_longer_count_on_is_listed_once(filled: Path) -> Non
         "source.lists: column renamed name (name → title)",
     ]
     assert [words for _, _, words in schema_changes(published_path(filled), BREAKING)] == expected
-    assert len(ask(filled / "warehouse.duckdb", "from sync.schema_changes where origin = 'published'")) == len(expected)
+    assert len(
+        ask(filled / "warehouse.duckdb", "from sync.schema_changes where origin = 'published'")
+    ) == len(expected)
     publish(filled)
     assert schema_changes(published_path(filled), BREAKING) == []
     assert len(schema_changes(published_path(filled), "true")) == len(expected)
 
 
 @pytest.mark.slow
-def test_a_change_of_the_published_file_is_not_lost_when_the_warehouse_could_not_be_told(filled: Path) -> None:
+def test_a_change_of_the_published_file_is_not_lost_when_the_warehouse_could_not_be_told(
+    filled: Path,
+) -> None:
     publish(filled)
     with connect(filled / "warehouse.duckdb") as connection:
         connection.execute("drop view marts.sizes_again")

@@ -26,33 +26,72 @@ def fill(home: Home, nights: int) -> None:
         minutes = night * 24 * 60
         ids = range(night, 6 - night)
         items = [{"id": id_, "name": f"L{id_ * night}", "fields": {"1": "City"}, "odd": night} for id_ in ids]
-        home.load([home.answer(lists.GETLISTS, {"lists": {"items": items}}, minutes)], tables.LISTS, tables.LIST_FIELDS)
+        home.load(
+            [home.answer(lists.GETLISTS, {"lists": {"items": items}}, minutes)],
+            tables.LISTS,
+            tables.LIST_FIELDS,
+        )
         for list_id in (1, 2):
-            people = [{"id": id_, "email": f"c{id_}@x.com", "status": str(night)} for id_ in ids] + [{"id": "?", "n": night}]
-            page = home.answer(contacts.GETCONTACTS, {"contacts": {"items": people}}, minutes + 1, listid=list_id)
+            people = [{"id": id_, "email": f"c{id_}@x.com", "status": str(night)} for id_ in ids] + [
+                {"id": "?", "n": night}
+            ]
+            page = home.answer(
+                contacts.GETCONTACTS, {"contacts": {"items": people}}, minutes + 1, listid=list_id
+            )
             home.load([page], tables.CONTACTS, shrink_limit=0.5)
-        load(home, *(timeline(home, id_, *(event(n, str(night)) for n in ids), total=9, minutes=minutes + 2) for id_ in ids))
+        load(
+            home,
+            *(
+                timeline(home, id_, *(event(n, str(night)) for n in ids), total=9, minutes=minutes + 2)
+                for id_ in ids
+            ),
+        )
         coupon = home.answer(contacts.GETCOUPON, {"coupons": [{"id": night}]}, minutes + 3, email="c3@x.com")
         home.load([coupon], tables.COUPONS)
         reviews = [{"id": id_, "date": f"03/0{id_ + 1}/2026", "rating": str(night)} for id_ in ids]
         scope = {"from_on": "2026-03-02", "to_on": f"2026-03-0{6 - night}"}
         answer = home.answer(
-            reputation.DIRECT, {"reviews": {"items": reviews}}, minutes + 4, filter="date", from_="2026-03-02", to="2026-03-06"
+            reputation.DIRECT,
+            {"reviews": {"items": reviews}},
+            minutes + 4,
+            filter="date",
+            from_="2026-03-02",
+            to="2026-03-06",
         )
         home.load([answer], tables.DIRECT_REVIEWS, scope=scope)
         stats = home.answer(
-            campaigns.STATS, {"campaign": {"stats": {"open": f"{night} (1%)"}, "clicks": []}}, minutes, id=1, type="standard"
+            campaigns.STATS,
+            {"campaign": {"stats": {"open": f"{night} (1%)"}, "clicks": []}},
+            minutes,
+            id=1,
+            type="standard",
         )
         home.load([stats], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
-        listing = home.answer(goals.LISTS, {"goals": {"items": [{"id": id_, "name": "G"} for id_ in ids]}}, minutes)
-        home.load(
-            [listing, home.answer(goals.SHOW, {"goal": {"id": 3, "type": str(night)}}, minutes, id=3)], tables.GOALS, shrink_limit=0.5
+        listing = home.answer(
+            goals.LISTS, {"goals": {"items": [{"id": id_, "name": "G"} for id_ in ids]}}, minutes
         )
-        channel = {"network": "Facebook", "type": "pages", "id": "1", "name": "P", "date": "03/02/2026 10:00 AM"}
-        posts = {"2026-03-02": {str(id_): {"id": id_, "message": f"m{night}", "channel": channel} for id_ in ids}}
-        calendar = home.answer(social.CALENDAR, {"calendar": {"items": posts}}, minutes, from_="2026-03-02", to="2026-03-06")
+        home.load(
+            [listing, home.answer(goals.SHOW, {"goal": {"id": 3, "type": str(night)}}, minutes, id=3)],
+            tables.GOALS,
+            shrink_limit=0.5,
+        )
+        channel = {
+            "network": "Facebook",
+            "type": "pages",
+            "id": "1",
+            "name": "P",
+            "date": "03/02/2026 10:00 AM",
+        }
+        posts = {
+            "2026-03-02": {str(id_): {"id": id_, "message": f"m{night}", "channel": channel} for id_ in ids}
+        }
+        calendar = home.answer(
+            social.CALENDAR, {"calendar": {"items": posts}}, minutes, from_="2026-03-02", to="2026-03-06"
+        )
         home.load([calendar], tables.SOCIAL_POSTS, scope=scope)
-        post = home.answer(social.GETPOST, {"item": {"id": night, "title": "T"}}, minutes, id=night, channel="facebook")
+        post = home.answer(
+            social.GETPOST, {"item": {"id": night, "title": "T"}}, minutes, id=night, channel="facebook"
+        )
         home.load([post], tables.SOCIAL_POST_DETAILS)
     home.warehouse.finish_assets([("main", "contacts")])
 
@@ -97,7 +136,11 @@ def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None
     assert full_home.contents() == before
     assert (report.loads, report.failed) == (len(list(full_home.archive.load_log.read())), 0)
     assert report.rows == sum(len(found) for name, found in before.items() if name.startswith("source."))
-    assert {name for name, found in before.items() if found} > {"source.contacts", "source.timeline_events", "sync.rejected_records"}
+    assert {name for name, found in before.items() if found} > {
+        "source.contacts",
+        "source.timeline_events",
+        "sync.rejected_records",
+    }
 
 
 @pytest.mark.slow
@@ -109,10 +152,17 @@ def test_a_warehouse_that_is_lost_is_there_again(full_home: Home) -> None:
 
 
 def test_what_does_not_follow_from_the_archive_is_taken_over(home: Home) -> None:
-    home.load([home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A"}]}})], tables.AUDIENCES)
+    home.load(
+        [home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A"}]}})],
+        tables.AUDIENCES,
+    )
     with home.warehouse.writing() as connection:
         rows(connection, "insert into sync.runs by name select 'r1' as run_id, 'nightly_sync' as job")
-        rows(connection, "create table history.audiences as select *, now() as seen_at, {'a': 1} as more from source.audiences")
+        rows(
+            connection,
+            "create table history.audiences as select *, now() as seen_at, {'a': 1} as more from "
+            "source.audiences",
+        )
         rows(connection, "comment on table history.audiences is 'It''s history.'")
         rows(connection, "comment on column history.audiences.name is 'Name then.'")
         rows(connection, "create view marts.b as from source.audiences")
@@ -123,12 +173,18 @@ def test_what_does_not_follow_from_the_archive_is_taken_over(home: Home) -> None
         assert rows(connection, "from history.audiences") == history
         assert rows(connection, "select run_id, job from sync.runs") == [("r1", "nightly_sync")]
         assert rows(connection, "select name from marts.a") == [("A",)]
-        assert rows(connection, "select comment from duckdb_tables() where schema_name = 'history'") == [("It's history.",)]
-        assert ("Name then.",) in rows(connection, "select comment from duckdb_columns() where schema_name = 'history'")
+        assert rows(connection, "select comment from duckdb_tables() where schema_name = 'history'") == [
+            ("It's history.",)
+        ]
+        assert ("Name then.",) in rows(
+            connection, "select comment from duckdb_columns() where schema_name = 'history'"
+        )
 
 
 @pytest.mark.slow
-def test_the_old_warehouse_stays_when_a_rebuild_fails(small_home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_old_warehouse_stays_when_a_rebuild_fails(
+    small_home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = small_home.contents()
 
     def fail(*_: object) -> None:
@@ -158,13 +214,22 @@ def replace_by_a_folder(path: Path) -> None:
     path.mkdir()
 
 
-HARMS = [Path.unlink, truncate, flip, lambda path: path.write_bytes(b""), lambda path: path.write_bytes(b"xyz\n" * 99), replace_by_a_folder]
+HARMS = [
+    Path.unlink,
+    truncate,
+    flip,
+    lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(b"xyz\n" * 99),
+    replace_by_a_folder,
+]
 
 
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.parametrize("mend", ["load", "rebuild"])
 @pytest.mark.slow
-def test_a_damaged_log_of_loads_is_written_anew_from_the_warehouse(small_home: Home, harm: Callable[[Path], None], mend: str) -> None:
+def test_a_damaged_log_of_loads_is_written_anew_from_the_warehouse(
+    small_home: Home, harm: Callable[[Path], None], mend: str
+) -> None:
     log = small_home.path / "archive" / "loads.jsonl"
     logged, before = list(small_home.archive.load_log.read()), small_home.contents()
     harm(log)
@@ -193,7 +258,9 @@ def test_a_warehouse_of_an_earlier_version_takes_over_what_the_log_says(full_hom
 
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.slow
-def test_a_damaged_warehouse_is_set_aside_and_made_anew(small_home: Home, harm: Callable[[Path], None]) -> None:
+def test_a_damaged_warehouse_is_set_aside_and_made_anew(
+    small_home: Home, harm: Callable[[Path], None]
+) -> None:
     before = small_home.contents()
     with small_home.warehouse.writing() as connection:
         rows(connection, "checkpoint")
@@ -202,12 +269,19 @@ def test_a_damaged_warehouse_is_set_aside_and_made_anew(small_home: Home, harm: 
     assert small_home.contents() == before
 
 
-def test_history_out_of_an_earlier_version_gets_the_normal_forms_of_its_addresses(home: Home, tmp_path: Path) -> None:
+def test_history_out_of_an_earlier_version_gets_the_normal_forms_of_its_addresses(
+    home: Home, tmp_path: Path
+) -> None:
     with connect(tmp_path / "earlier.duckdb") as connection:
         rows(connection, "create schema history")
-        rows(connection, "create table history.contacts as select 1 as contact_id, 'ANN@x.com' || chr(9) as email")
+        rows(
+            connection,
+            "create table history.contacts as select 1 as contact_id, 'ANN@x.com' || chr(9) as email",
+        )
     salvage(home.warehouse, [tmp_path / "earlier.duckdb"])
-    assert home.rows("history.contacts") == [{"contact_id": 1, "email": "ANN@x.com\t", "email_normalized": "ann@x.com"}]
+    assert home.rows("history.contacts") == [
+        {"contact_id": 1, "email": "ANN@x.com\t", "email_normalized": "ann@x.com"}
+    ]
 
 
 def lose_a_file(home: Home) -> None:
@@ -220,7 +294,9 @@ def damage_a_file(home: Home) -> None:
 
 
 @pytest.mark.parametrize("harm", [lose_a_file, damage_a_file])
-def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(small_home: Home, harm: Callable[[Home], None]) -> None:
+def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(
+    small_home: Home, harm: Callable[[Home], None]
+) -> None:
     small_home.archive.seal()
     before = small_home.contents()
     harm(small_home)
@@ -233,16 +309,28 @@ def test_a_rebuild_that_would_lose_what_the_warehouse_has_leaves_it_alone(small_
 
 
 @pytest.mark.slow
-def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_counts_as_gone(home: Home) -> None:
-    home.load([home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": n, "name": "A"} for n in (1, 2)]}})], tables.AUDIENCES)
+def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_counts_as_gone(
+    home: Home,
+) -> None:
+    home.load(
+        [home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": n, "name": "A"} for n in (1, 2)]}})],
+        tables.AUDIENCES,
+    )
     home.archive.seal()
-    answers = [home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": n, "email": "a@x.com"}]}}, listid=1) for n in (3, 4)]
+    answers = [
+        home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": n, "email": "a@x.com"}]}}, listid=1)
+        for n in (3, 4)
+    ]
     home.load(answers[:1], tables.CONTACTS)
     home.archive.seal()
-    later = home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": 5, "email": "b@x.com"}]}}, 9, listid=1)
+    later = home.answer(
+        contacts.GETCONTACTS, {"contacts": {"items": [{"id": 5, "email": "b@x.com"}]}}, 9, listid=1
+    )
     home.load([*answers, later], tables.CONTACTS)
     home.archive.seal()
-    newest = max((home.path / "archive" / "requests").glob("*/*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    newest = max(
+        (home.path / "archive" / "requests").glob("*/*.parquet"), key=lambda path: path.stat().st_mtime_ns
+    )
     newest.write_bytes(b"garbage")
     home.close()
     again = Home(home.path)

@@ -1,4 +1,5 @@
-"""Loads are logged before they are applied, applied once, and not lost when the program is killed in between."""
+"""Loads are logged before they are applied, applied once, and not lost when the program is killed in
+between."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def kill_before_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warehouse.warehouse.write_load", die)
 
 
-def test_a_load_that_was_logged_and_not_applied_is_applied_by_the_next(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_load_that_was_logged_and_not_applied_is_applied_by_the_next(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         kill_before_commit(patch)
         with pytest.raises(Killed):
@@ -76,7 +79,9 @@ def test_pending_loads_are_applied_in_the_order_they_were_logged(home: Home) -> 
         answer = timeline(home, 1, event(1, opened))
         home.archive.load_log.append(home.event([answer], *TABLES).event())
     home.warehouse.finish_assets([("main", "timelines")])
-    assert home.values(tables.TIMELINE_EVENTS, "details") == ['[{"key":"open-date","label":"Opened","value":"c"}]']
+    assert home.values(tables.TIMELINE_EVENTS, "details") == [
+        '[{"key":"open-date","label":"Opened","value":"c"}]'
+    ]
 
 
 def test_the_same_load_is_applied_once(home: Home) -> None:
@@ -91,7 +96,9 @@ def test_the_same_load_is_applied_once(home: Home) -> None:
     assert len(list(home.archive.load_log.read())) == 2
 
 
-def test_a_retry_of_a_load_that_was_killed_applies_it_once(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retry_of_a_load_that_was_killed_applies_it_once(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     answers = [timeline(home, 1, event(1))]
     with monkeypatch.context() as patch:
         kill_before_commit(patch)
@@ -102,7 +109,9 @@ def test_a_retry_of_a_load_that_was_killed_applies_it_once(home: Home, monkeypat
     assert len(list(home.archive.load_log.read())) == 1
 
 
-def test_answers_that_cannot_be_interpreted_are_tried_again_by_a_rebuild_and_keep_nobody_out(home: Home) -> None:
+def test_answers_that_cannot_be_interpreted_are_tried_again_by_a_rebuild_and_keep_nobody_out(
+    home: Home,
+) -> None:
     def broken(*_: Any) -> Iterator[Any]:
         raise KeyError("a mistake in the parser")
 
@@ -172,13 +181,18 @@ def test_a_loads_id_does_not_depend_on_how_the_log_writes_its_request_ids() -> N
 
 def test_what_tells_loads_apart_is_what_they_change() -> None:
     load = Load("main", "a", ("lists",), (1,), "UTC")
-    assert replace(load, due_at=dt.datetime.now(dt.UTC), logged_at=dt.datetime.now(dt.UTC)).load_id == load.load_id
+    assert (
+        replace(load, due_at=dt.datetime.now(dt.UTC), logged_at=dt.datetime.now(dt.UTC)).load_id
+        == load.load_id
+    )
     assert replace(load, is_complete=False).load_id != load.load_id
     assert replace(load, request_ids=(2,)).load_id != load.load_id
 
 
 def test_nothing_is_half_applied_when_a_table_fails(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    listing = home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": "A", "fields": {"7": "City"}}]}})
+    listing = home.answer(
+        lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": "A", "fields": {"7": "City"}}]}}
+    )
 
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError

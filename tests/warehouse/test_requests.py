@@ -33,7 +33,12 @@ def test_sealed_requests_are_shown_without_bodies(home: Home) -> None:
     home.archive.seal()
     assert load(home) == 1
     (row,) = home.rows("sync.requests")
-    assert (row["operation"], row["outcome"], row["http_status"], row["account"]) == ("app/me", "ok", 200, "main")
+    assert (row["operation"], row["outcome"], row["http_status"], row["account"]) == (
+        "app/me",
+        "ok",
+        200,
+        "main",
+    )
     assert "body" not in row
 
 
@@ -65,14 +70,21 @@ def test_a_file_and_its_rows_come_together_or_not_at_all(home: Home, monkeypatch
 
 
 def refuse(home: Home, codes: list[int | None], answered: int, with_coupons: int) -> set[int]:
-    """What is learnt from these refusals of p0@…, p1@…, the first of whom have coupons, beside so many proper responses."""
+    """What is learnt from these refusals of p0@…, p1@…, the first of whom have coupons, beside so many proper
+    responses."""
     requests = [(f"p{number}@example.com", "refused", code) for number, code in enumerate(codes)]
     requests += [(f"q{number}@example.com", "ok", None) for number in range(answered)]
     with home.warehouse.writing() as connection:
         sql_rows(connection, "delete from sync.requests")
         sql_rows(connection, "delete from source.coupons")
         for email, outcome, code in requests:
-            error = None if outcome == "ok" else f"refused with errorCode {code}: no coupons" if code else "refused"
+            error = (
+                None
+                if outcome == "ok"
+                else f"refused with errorCode {code}: no coupons"
+                if code
+                else "refused"
+            )
             found = {
                 "account": "main",
                 "operation": GETCOUPON.name,
@@ -82,14 +94,21 @@ def refuse(home: Home, codes: list[int | None], answered: int, with_coupons: int
             }
             sql_rows(connection, "insert into sync.requests by name select unnest($row)", {"row": found})
         for number in range(with_coupons):
-            row = {"account": "main", "coupon_id": number, "email": f"P{number}@example.com", "email_normalized": f"p{number}@example.com"}
+            row = {
+                "account": "main",
+                "coupon_id": number,
+                "email": f"P{number}@example.com",
+                "email_normalized": f"p{number}@example.com",
+            }
             sql_rows(connection, "insert into source.coupons by name select unnest($row)", {"row": row})
     return home.warehouse.refused_as_nothing("main", GETCOUPON.name)
 
 
 def test_refusals_alike_are_learnt(home: Home) -> None:
     assert refuse(home, [1003] * 50 + [1004] * 3, 7, 0) == {1003}
-    assert refuse(home, [1003] * 50 + [1004] * 3, 0, 0) == set(), "nobody was answered: the operation may be broken"
+    assert refuse(home, [1003] * 50 + [1004] * 3, 0, 0) == set(), (
+        "nobody was answered: the operation may be broken"
+    )
     assert refuse(home, [1003] * 50 + [1004] * 3, 7, 2) == set(), "an address with coupons is refused alike"
     assert refuse(home, [None] * 50, 10, 0) == set()
 

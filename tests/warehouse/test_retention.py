@@ -38,8 +38,15 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Nights of everything in March, and one timeline in May that says what it said in March."""
     home = Home(tmp_path_factory.mktemp("filled"))
     fill(home, 2)
-    load(home, timeline(home, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=2 * MONTH))
-    page = home.answer(contacts.GETCONTACTS, {"contacts": {"items": [{"id": 9, "email": "c9@x.com"}]}}, 2 * MONTH, listid=2)
+    load(
+        home,
+        timeline(
+            home, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=2 * MONTH
+        ),
+    )
+    page = home.answer(
+        contacts.GETCONTACTS, {"contacts": {"items": [{"id": 9, "email": "c9@x.com"}]}}, 2 * MONTH, listid=2
+    )
     home.load([page], tables.CONTACTS)
     home.close()
     return home.path
@@ -59,7 +66,9 @@ def later(days: int) -> dt.datetime:
 
 
 def files(home: Path) -> list[str]:
-    return sorted(path.relative_to(home / "archive").as_posix() for path in home.glob("archive/requests/*/*.parquet"))
+    return sorted(
+        path.relative_to(home / "archive").as_posix() for path in home.glob("archive/requests/*/*.parquet")
+    )
 
 
 def ids(home: Home) -> list[int]:
@@ -73,7 +82,10 @@ def test_files_of_a_month_become_one_and_say_the_same(years: Home) -> None:
     before, asked = years.contents(), ids(years)
     bodies = [response.body for response in years.archive.responses(asked)]
     compact(years.path, replace(KEPT, bodies=None), later(100))
-    assert [name.rpartition("/")[0] for name in files(years.path)] == ["requests/date=2026-05-03", "requests/month=2026-03"]
+    assert [name.rpartition("/")[0] for name in files(years.path)] == [
+        "requests/date=2026-05-03",
+        "requests/month=2026-03",
+    ]
     with Archive(years.path / "archive") as archive:
         assert [response.body for response in archive.responses(asked)] == bodies
     assert ids(years) == asked, "requests of a merged file are not shown twice"
@@ -100,7 +112,9 @@ def test_bodies_go_by_whole_months_and_a_rebuild_from_the_checkpoint_is_the_same
 
 @pytest.mark.slow
 def test_a_body_that_a_later_response_refers_to_is_kept(years: Home) -> None:
-    newest = timeline(years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=3 * MONTH)
+    newest = timeline(
+        years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=3 * MONTH
+    )
     years.archive.seal()
     compact(years.path, KEPT, later(45 + 400))
     with Archive(years.path / "archive") as archive:
@@ -110,7 +124,9 @@ def test_a_body_that_a_later_response_refers_to_is_kept(years: Home) -> None:
 @pytest.mark.slow
 def test_what_is_said_again_after_its_body_went_is_kept_anew(years: Home) -> None:
     compact(years.path, KEPT, later(200 + 400))
-    again = timeline(years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60)
+    again = timeline(
+        years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60
+    )
     years.archive.seal()
     with Archive(years.path / "archive") as archive:
         assert [response.body for response in archive.responses([again.request_id])] == [again.body]
@@ -120,13 +136,17 @@ def test_what_is_said_again_after_its_body_went_is_kept_anew(years: Home) -> Non
 def test_an_index_made_anew_does_not_lead_to_bodies_that_are_gone(years: Home) -> None:
     compact(years.path, KEPT, later(200 + 400))
     (years.path / "archive" / "index.sqlite").unlink()
-    again = timeline(years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60)
+    again = timeline(
+        years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60
+    )
     years.archive.seal()
     with Archive(years.path / "archive") as archive:
         assert [response.body for response in archive.responses([again.request_id])] == [again.body]
 
 
-def test_bodies_stay_while_something_cannot_be_made_again(years: Home, caplog: pytest.LogCaptureFixture) -> None:
+def test_bodies_stay_while_something_cannot_be_made_again(
+    years: Home, caplog: pytest.LogCaptureFixture
+) -> None:
     asked, gone = ids(years), files(years.path)[0]
     (years.path / "archive" / gone).unlink()
     with Archive(years.path / "archive") as archive:
@@ -153,12 +173,16 @@ def test_old_requests_go_from_table_and_archive(years: Home) -> None:
 
 def test_entries_of_timelines_go(years: Home) -> None:
     with years.warehouse.writing() as connection:
-        moments = [moment for (moment,) in rows(connection, "select occurred_at from source.timeline_events order by 1")]
+        moments = [
+            moment
+            for (moment,) in rows(connection, "select occurred_at from source.timeline_events order by 1")
+        ]
         now = moments[2] + dt.timedelta(days=30)
         let_go(connection, replace(KEPT, timelines=30), now)
-        assert [moment for (moment,) in rows(connection, "select occurred_at from source.timeline_events order by 1")] == [
-            moment for moment in moments if moment >= now - dt.timedelta(days=30)
-        ]
+        assert [
+            moment
+            for (moment,) in rows(connection, "select occurred_at from source.timeline_events order by 1")
+        ] == [moment for moment in moments if moment >= now - dt.timedelta(days=30)]
 
 
 def test_contacts_that_are_gone_at_the_service_go_with_all_that_is_known_of_them(years: Home) -> None:
@@ -170,9 +194,20 @@ def test_contacts_that_are_gone_at_the_service_go_with_all_that_is_known_of_them
         few = {"contacts": {"items": [{"id": 1, "email": "c1@x.com"}]}}
         years.load([years.answer(contacts.GETCONTACTS, few, 3 * MONTH, listid=list_id)], tables.CONTACTS)
     with years.warehouse.writing() as connection:
-        rows(connection, "create table history.contacts as select account, contact_id, email from source.contacts")
-        gone = {id_ for (id_,) in rows(connection, "select contact_id from source.contacts where _deleted_at is not null")}
-        gone -= {id_ for (id_,) in rows(connection, "select contact_id from source.contacts where _deleted_at is null")}
+        rows(
+            connection,
+            "create table history.contacts as select account, contact_id, email from source.contacts",
+        )
+        gone = {
+            id_
+            for (id_,) in rows(
+                connection, "select contact_id from source.contacts where _deleted_at is not null"
+            )
+        }
+        gone -= {
+            id_
+            for (id_,) in rows(connection, "select contact_id from source.contacts where _deleted_at is null")
+        }
     before = people()
     assert gone
     assert all(gone & found for found in before.values())
@@ -185,9 +220,13 @@ def test_contacts_that_are_gone_at_the_service_go_with_all_that_is_known_of_them
     assert people() == left
 
 
-@pytest.mark.parametrize("moment", [0, 3, *(pytest.param(moment, marks=pytest.mark.attack) for moment in (1, 2, 4, 5, 6))])
+@pytest.mark.parametrize(
+    "moment", [0, 3, *(pytest.param(moment, marks=pytest.mark.attack) for moment in (1, 2, 4, 5, 6))]
+)
 @pytest.mark.slow
-def test_a_pass_that_is_cut_short_is_done_by_the_next(years: Home, monkeypatch: pytest.MonkeyPatch, moment: int) -> None:
+def test_a_pass_that_is_cut_short_is_done_by_the_next(
+    years: Home, monkeypatch: pytest.MonkeyPatch, moment: int
+) -> None:
     """Wherever it ends: whatever can be interrupted goes through these."""
     before, asked, steps = years.contents(), ids(years), iter(range(100))
 
@@ -256,7 +295,13 @@ def test_a_backup_of_files_that_were_all_merged_is_that_of_the_same_home(years: 
 
 
 def test_sizes_are_those_of_the_parts(tmp_path: Path) -> None:
-    for name in ("archive/requests/a.parquet", "archive/b", "warehouse.duckdb", "warehouse.duckdb.wal", ".machine"):
+    for name in (
+        "archive/requests/a.parquet",
+        "archive/b",
+        "warehouse.duckdb",
+        "warehouse.duckdb.wal",
+        ".machine",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"12345")
     assert sizes(tmp_path) == {"archive": 10, "warehouse": 10, "other": 5}
@@ -278,7 +323,9 @@ def test_large_bodies_go_with_their_files(tmp_path: Path) -> None:
         spool.write_text(json.dumps({"response": {"data": {"month": month // 2}}}))
         at = START + dt.timedelta(days=31 * month)
         request_id = id_at(at)
-        home.archive.record(Exchange(request_id, "main", contacts.TIMELINE.bind(id=1), at, 0, 1, 200, Outcome.OK, None, spool))
+        home.archive.record(
+            Exchange(request_id, "main", contacts.TIMELINE.bind(id=1), at, 0, 1, 200, Outcome.OK, None, spool)
+        )
         large.append(request_id)
     home.archive.seal()
     assert len(list(home.path.rglob("*.zst"))) == 2, "the second is that of the first"

@@ -62,12 +62,24 @@ def test_keys_are_the_first_columns_after_the_account() -> None:
 
 
 def test_types_follow_the_naming_rules() -> None:
-    wanted = {r".*_at": "TIMESTAMPTZ", r".*_on": "DATE", r".*_count": "BIGINT", r"(is|has)_.*": "BOOLEAN", "extra": "JSON"}
+    wanted = {
+        r".*_at": "TIMESTAMPTZ",
+        r".*_on": "DATE",
+        r".*_count": "BIGINT",
+        r"(is|has)_.*": "BOOLEAN",
+        "extra": "JSON",
+    }
     for table in TABLES.values():
         for column in table.columns:
             for pattern, sql_type in wanted.items():
-                assert not re.fullmatch(pattern, column.name) or column.sql_type == sql_type, f"{table.name}.{column.name}"
-            if re.fullmatch(r".*_id", column.name) and column.name not in ("profile_id", "field_id", "channel_id"):
+                assert not re.fullmatch(pattern, column.name) or column.sql_type == sql_type, (
+                    f"{table.name}.{column.name}"
+                )
+            if re.fullmatch(r".*_id", column.name) and column.name not in (
+                "profile_id",
+                "field_id",
+                "channel_id",
+            ):
                 assert column.sql_type == "BIGINT", f"{table.name}.{column.name}"
 
 

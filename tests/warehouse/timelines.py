@@ -15,12 +15,32 @@ TABLES = (tables.TIMELINE_EVENTS, tables.TIMELINE_VISITS, tables.TIMELINE_AUTOMA
 
 def event(second: int, opened: str = "N/A", kind: str = "email-campaign-sent") -> dict[str, Any]:
     details = [{"key": "open-date", "label": "Opened", "value": opened}]
-    return {"key": kind, "snippet": "Spring sale", "timestamp": 1_700_000_000 + second, "datetime": "-", "details": details}
+    return {
+        "key": kind,
+        "snippet": "Spring sale",
+        "timestamp": 1_700_000_000 + second,
+        "datetime": "-",
+        "details": details,
+    }
 
 
-def timeline(home: Home, contact_id: int, *events: dict[str, Any], total: int | None = None, minutes: float = 0, **more: Any) -> Response:
+def timeline(
+    home: Home,
+    contact_id: int,
+    *events: dict[str, Any],
+    total: int | None = None,
+    minutes: float = 0,
+    **more: Any,
+) -> Response:
     """The answer for one contact; `total` above the number of events means that it was cut."""
-    data = {"id": contact_id, "timeline": {"data": list(events), "count": len(events), "total": len(events) if total is None else total}}
+    data = {
+        "id": contact_id,
+        "timeline": {
+            "data": list(events),
+            "count": len(events),
+            "total": len(events) if total is None else total,
+        },
+    }
     return home.answer(contacts.TIMELINE, data | more, minutes, id=contact_id, include="utm,automated")
 
 

@@ -1,9 +1,9 @@
 """The archive as the rest of the program sees it: record, seal, read back.
 
-Sealing turns a journal into Parquet files: one per UTC day of its requests, with equal responses stored by reference. Whatever is
-interrupted is done again by whoever opens the archive next: files appear whole, under names that follow from the journal's, then the
-index takes them in, and only then the journal goes. Not here: how journals look (`journal`), how files do (`sealed`).
-"""
+Sealing turns a journal into Parquet files: one per UTC day of its requests, with equal responses stored by
+reference. Whatever is interrupted is done again by whoever opens the archive next: files appear whole, under
+names that follow from the journal's, then the index takes them in, and only then the journal goes. Not here:
+how journals look (`journal`), how files do (`sealed`)."""
 
 import contextlib
 import datetime as dt
@@ -33,20 +33,21 @@ from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, NotArchi
 
 log = logging.getLogger(__name__)
 
-#: Goes up when a program of the version before could not read journals, sealed files or the log of loads any more.
+#: Goes up when a program of the version before could not read journals, sealed files or the log of loads any
+#: more.
 ARCHIVE_VERSION = 1
 
 #: A journal of this many bytes or rows is sealed while recording goes on in a new one.
 _FULL_BYTES, _FULL_ROWS = 32 << 20, 20_000
-#: Seconds between two syncs: with the time that one takes, less than one second's requests can be lost with the power.
+#: Seconds between two syncs: with the time that one takes, less than one second's requests can be lost with
+#: the power.
 _SYNC_S = 0.5
 
 
 class Archive:
-    """All requests of all accounts of one home, in the folder `root`. Safe for several threads, and for several processes
-    that have it open at once. Opening seals what dead processes left. `load_log` is written only while holding the warehouse's lock;
-    `checkpoints` is their folder.
-    """
+    """All requests of all accounts of one home, in the folder `root`. Safe for several threads, and for
+    several processes that have it open at once. Opening seals what dead processes left. `load_log` is written
+    only while holding the warehouse's lock; `checkpoints` is their folder."""
 
     def __init__(self, root: Path, *, full_bytes: int = _FULL_BYTES, full_rows: int = _FULL_ROWS) -> None:
         self._root = disk.make_folder(root)
@@ -74,22 +75,28 @@ class Archive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def record(self, exchange: Exchange) -> Exchange:
-        """Keep one request for ever, without people who asked to be forgotten; returns it as it is kept. When this returns, killing the
-        process cannot lose it, and within a second nor can a power loss. A body in a spool file is compressed into a file of its own; the
-        spool file is only touched where it names forgotten people.
+        """Keep one request for ever, without people who asked to be forgotten; returns it as it is kept. When
+        this returns, killing the process cannot lose it, and within a second nor can a power loss. A body in
+        a spool file is compressed into a file of its own; the spool file is only touched where it names
+        forgotten people.
 
-        ArchiveFull when there is no room: then this request is not kept, and everything before is. ArchiveDamaged when the list of
-        forgotten people cannot be read.
-        """
+        ArchiveFull when there is no room: then this request is not kept, and everything before is.
+        ArchiveDamaged when the list of forgotten people cannot be read."""
         if forgotten := self._suppression.current():
             with disk.room_for(self._root):
                 exchange = forgotten.exchange(exchange)
         if isinstance(exchange.body, Path):
-            row = row_of(exchange, sealed.digests_of(exchange.body), sealed.name_of(exchange.request_id, exchange.requested_at))
+            row = row_of(
+                exchange,
+                sealed.digests_of(exchange.body),
+                sealed.name_of(exchange.request_id, exchange.requested_at),
+            )
             packed = self._root / str(row.body_file)
             sealed.pack(exchange.body, self._workspace.file(packed.name), packed)
             try:
@@ -112,13 +119,15 @@ class Archive:
             journal.sync()
 
     def seal(self) -> None:
-        """Put everything this process recorded into Parquet files. ArchiveFull: it stays in journals, readable."""
+        """Put everything this process recorded into Parquet files. ArchiveFull: it stays in journals,
+        readable."""
         with self._lock:
             self._retire_journal()
         self._seal_full()
 
     def close(self) -> None:
-        """Seal, and give up everything held. ArchiveFull when sealing failed: whoever opens the archive next does it."""
+        """Seal, and give up everything held. ArchiveFull when sealing failed: whoever opens the archive next
+        does it."""
         with self._lock:
             if self._closing.is_set():
                 return
@@ -136,11 +145,12 @@ class Archive:
             self._workspace.close()
 
     def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
-        """The responses in the order of `request_ids`, those in journals of running processes included, with flat memory.
+        """The responses in the order of `request_ids`, those in journals of running processes included, with
+        flat memory.
 
-        A body stored by reference is that of the earlier, equal response. A large body is a Path to a file that is gone once the next
-        response is taken. NotArchived for an unknown id, ArchiveDamaged when a body is missing.
-        """
+        A body stored by reference is that of the earlier, equal response. A large body is a Path to a file
+        that is gone once the next response is taken. NotArchived for an unknown id, ArchiveDamaged when a
+        body is missing."""
         return self._reader.responses(request_ids)
 
     def rows(self, request_ids: Sequence[int]) -> Iterator[Row]:
@@ -156,13 +166,16 @@ class Archive:
         return found
 
     def reusable(self, account: str, since: int, between: Between) -> Reusable:
-        """The latest whole response to each call by `Call.key`: of request `since` or a later one, requested `between` the two
-        moments. What this archive records later is added. A large body is a Path to a file that stays until `close`.
-        """
+        """The latest whole response to each call by `Call.key`: of request `since` or a later one, requested
+        `between` the two moments. What this archive records later is added. A large body is a Path to a file
+        that stays until `close`."""
         return Reusable(self._reader, account, self._reader.newest(account, since, between), self._recorded)
 
-    def compact(self, now: dt.datetime, *, bodies_before: int = 0, rows_before: int = 0, needed: Collection[int] = ()) -> None:
-        """See `Compaction`. The caller sees to it that no other process does it, nor reads the files one by one."""
+    def compact(
+        self, now: dt.datetime, *, bodies_before: int = 0, rows_before: int = 0, needed: Collection[int] = ()
+    ) -> None:
+        """See `Compaction`. The caller sees to it that no other process does it, nor reads the files one by
+        one."""
         Compaction(self._root, self._index, self._workspace, now, bodies_before, rows_before, needed).run()
         self._reader.forget_files()
 
@@ -172,9 +185,13 @@ class Archive:
         return month_of(next(iter(self._index.names()), ""))
 
     def exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
-        """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and rows without bodies."""
+        """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and rows
+        without bodies."""
         for name in self._index.names():
-            if name not in exclude and (table := sealed.columns_or_none(self._root / "requests" / name)) is not None:
+            if (
+                name not in exclude
+                and (table := sealed.columns_or_none(self._root / "requests" / name)) is not None
+            ):
                 yield name, table.cast(HEAD_SCHEMA)
 
     def _append(self, frame: bytes) -> None:
@@ -182,7 +199,9 @@ class Archive:
             if self._closing.is_set():
                 raise ArchiveError("the archive is closed")
             if self._failure:
-                raise ArchiveError(f"what was recorded cannot be made durable: {self._failure}") from self._failure
+                raise ArchiveError(
+                    f"what was recorded cannot be made durable: {self._failure}"
+                ) from self._failure
             if self._journal is None:
                 if not self._syncer.is_alive():
                     self._syncer.start()
@@ -237,7 +256,8 @@ class Archive:
                 os.close(descriptor)
 
     def _seal_journal(self, journal: Path) -> None:
-        """Turn the journal, on which the caller has the claim, into files and remove it. ArchiveFull: it stays as it is."""
+        """Turn the journal, on which the caller has the claim, into files and remove it. ArchiveFull: it
+        stays as it is."""
         view = JournalView(journal)
         view.refresh()
         if view.is_foreign:
@@ -245,8 +265,14 @@ class Archive:
             return
         if view.unread:
             log.warning("%s holds %d bytes of requests that were not recorded whole", journal, view.unread)
-        rows = sorted((entry.row for entry in view.entries.values()), key=lambda row: (row.requested_at.date(), row.request_id))
-        for day, own in ((day, list(group)) for day, group in itertools.groupby(rows, key=lambda row: row.requested_at.date())):
+        rows = sorted(
+            (entry.row for entry in view.entries.values()),
+            key=lambda row: (row.requested_at.date(), row.request_id),
+        )
+        for day, own in (
+            (day, list(group))
+            for day, group in itertools.groupby(rows, key=lambda row: row.requested_at.date())
+        ):
             name = f"date={day}/{journal.stem}.parquet"
             with disk.exclusive(disk.make_folder(self._root / "requests")):  # see Compaction
                 self._write(self._root / "requests" / name, own, view)
@@ -269,7 +295,10 @@ class Archive:
         temporary = self._workspace.file(target.name)
         with disk.room_for(target):
             try:
-                bodies = ((row, b"" if row.body_ref else view.body(view.entries[row.request_id])) for row in with_references(rows, last))
+                bodies = (
+                    (row, b"" if row.body_ref else view.body(view.entries[row.request_id]))
+                    for row in with_references(rows, last)
+                )
                 sealed.write(temporary, sealed.tables_of(bodies))
                 disk.move_into_place(temporary, target)
             finally:
@@ -277,10 +306,11 @@ class Archive:
 
 
 def with_references(rows: Iterable[Row], last: dict[AccountCall, Last]) -> Iterator[Row]:
-    """The rows in their order; a whole response with the payload of the last one to its call refers to that one's body.
+    """The rows in their order; a whole response with the payload of the last one to its call refers to that
+    one's body.
 
-    `last` are the responses before; it is kept up to date. A reference always leads to a row that has the body itself.
-    """
+    `last` are the responses before; it is kept up to date. A reference always leads to a row that has the
+    body itself."""
     for row in rows:
         if not row.is_whole:
             yield row

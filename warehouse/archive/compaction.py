@@ -1,8 +1,9 @@
-"""Writes sealed files of months that are over anew: as few files, and without bodies and rows that are kept no longer.
+"""Writes sealed files of months that are over anew: as few files, and without bodies and rows that are kept
+no longer.
 
-Whatever is interrupted is done again by the next pass: a new file appears whole, under a name of its own, before the old ones go. Rows
-that stand in both meanwhile are equal. Not here: what has to be kept (`warehouse.retention`).
-"""
+Whatever is interrupted is done again by the next pass: a new file appears whole, under a name of its own,
+before the old ones go. Rows that stand in both meanwhile are equal. Not here: what has to be kept
+(`warehouse.retention`)."""
 
 import contextlib
 import datetime as dt
@@ -25,7 +26,8 @@ from warehouse.errors import ArchiveDamaged
 
 log = logging.getLogger(__name__)
 
-#: Files are merged up to this size: one more reads no slower, and what has to be rewritten for one person stays small.
+#: Files are merged up to this size: one more reads no slower, and what has to be rewritten for one person
+#: stays small.
 _MERGED_BYTES = 256 << 20
 #: A run that began in a month may seal its requests so much later.
 _SETTLED = dt.timedelta(days=2)
@@ -35,8 +37,8 @@ _RETIRED = "retired.txt"
 
 @dataclass
 class Compaction:
-    """One pass. Of requests before `bodies_before` the bodies go, and of those before `rows_before` the rows: but for bodies that later
-    rows refer to, and those of the `needed` requests. Both are ids; 0: none goes.
+    """One pass. Of requests before `bodies_before` the bodies go, and of those before `rows_before` the rows:
+    but for bodies that later rows refer to, and those of the `needed` requests. Both are ids; 0: none goes.
     """
 
     root: Path
@@ -50,7 +52,9 @@ class Compaction:
 
     def run(self) -> None:
         if self.bodies_before:
-            with disk.exclusive(disk.make_folder(self.root / "requests")):  # from here on nothing sealed refers to a body that goes
+            with disk.exclusive(
+                disk.make_folder(self.root / "requests")
+            ):  # from here on nothing sealed refers to a body that goes
                 self._kept = self._find_kept()
                 self.index.forget_bodies(self.bodies_before, self._kept.to_pylist())
         for names in self._groups():
@@ -73,7 +77,9 @@ class Compaction:
     def _columns(self, names: list[str]) -> pa.Table:
         schema = pa.schema([(name, pa.int64()) for name in ("request_id", "bytes", "body_ref")])
         paths = (self.root / "requests" / name for name in names)
-        return pa.concat_tables([schema.empty_table(), *(sealed.read_columns(path, schema.names).cast(schema) for path in paths)])
+        return pa.concat_tables(
+            [schema.empty_table(), *(sealed.read_columns(path, schema.names).cast(schema) for path in paths)]
+        )
 
     def _groups(self) -> Iterator[list[str]]:
         """Files of months that are over, as they belong together: up to a size."""
@@ -88,12 +94,15 @@ class Compaction:
             yield group
 
     def _going(self, names: list[str]) -> npt.NDArray[np.int64]:
-        """The requests in these files of which something goes: the row, or a body that it has or refers to; sorted."""
+        """The requests in these files of which something goes: the row, or a body that it has or refers to;
+        sorted."""
         if not self.bodies_before:
             return np.array([], np.int64)
         rows = self._columns(names)
         source = pc.coalesce(rows["body_ref"], rows["request_id"])
-        is_gone = pc.and_(pc.less(rows["request_id"], self.bodies_before), pc.invert(pc.is_in(source, self._kept)))
+        is_gone = pc.and_(
+            pc.less(rows["request_id"], self.bodies_before), pc.invert(pc.is_in(source, self._kept))
+        )
         has_body = pc.and_(pc.greater(rows["bytes"], 0), pc.not_equal(source, DROPPED))
         going = pc.and_(is_gone, pc.or_(has_body, pc.less(rows["request_id"], self.rows_before)))
         return np.unique(rows["request_id"].filter(going).to_numpy())
@@ -101,7 +110,10 @@ class Compaction:
     def _merge(self, names: list[str], going: npt.NDArray[np.int64]) -> None:
         paths = [self.root / "requests" / name for name in names]
         left = (table for rows in sealed.merged(paths) if len(table := self._without(rows, going)))
-        name, temporary = f"month={month_of(names[0])}/{disk.new_name()}.parquet", self.workspace.file("merged.parquet")
+        name, temporary = (
+            f"month={month_of(names[0])}/{disk.new_name()}.parquet",
+            self.workspace.file("merged.parquet"),
+        )
         if (first := next(left, None)) is not None:
             with disk.room_for(temporary):
                 sealed.write(temporary, itertools.chain([first], left))
@@ -126,7 +138,9 @@ class Compaction:
         """Files of large bodies that no row refers to any more."""
         kept = set(self._kept.to_pylist())
         ids = {path: int(path.name.partition(".")[0]) for path in self.root.glob("bodies/*/*.json.zst")}
-        retire(self.root, *(path for path, id_ in ids.items() if id_ < self.bodies_before and id_ not in kept))
+        retire(
+            self.root, *(path for path, id_ in ids.items() if id_ < self.bodies_before and id_ not in kept)
+        )
 
 
 def retire(root: Path, *paths: Path) -> None:

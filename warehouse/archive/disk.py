@@ -1,8 +1,7 @@
 """Files as the archive needs them: for the owner only, durable, and claimed by one process at a time.
 
-A claim is a `flock` on the open file, which the system gives up with the process, however it ends: unlike a process id it
-cannot outlive its owner nor be taken over by a stranger.
-"""
+A claim is a `flock` on the open file, which the system gives up with the process, however it ends: unlike a
+process id it cannot outlive its owner nor be taken over by a stranger."""
 
 import contextlib
 import errno
@@ -132,7 +131,8 @@ def copy_locked(source: Path, target: Path) -> None:
 
 
 def set_aside(path: Path) -> Path:
-    """Give a file (or folder) that cannot be used another name beside its own, which is free then; nothing is deleted."""
+    """Give a file (or folder) that cannot be used another name beside its own, which is free then; nothing is
+    deleted."""
     aside = path.with_name(f"{path.name}.damaged-{new_name()}")
     path.rename(aside)
     return aside
@@ -157,7 +157,8 @@ def room_for(path: Path) -> Iterator[None]:
 
 
 class Workspace:
-    """A folder of this process for work in progress, made when first needed; those of dead processes can be swept."""
+    """A folder of this process for work in progress, made when first needed; those of dead processes can be
+    swept."""
 
     def __init__(self, parent: Path) -> None:
         self._parent = parent
@@ -175,7 +176,8 @@ class Workspace:
             return self._folder
 
     def file(self, name: str) -> Path:
-        """Where a temporary file of that name may be written; a file left there by an attempt that failed is removed."""
+        """Where a temporary file of that name may be written; a file left there by an attempt that failed is
+        removed."""
         path = self.folder() / name
         path.unlink(missing_ok=True)
         return path

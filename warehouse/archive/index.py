@@ -1,8 +1,9 @@
-"""A derived index over the sealed files: which ids stand in which file, and the last whole response to every call.
+"""A derived index over the sealed files: which ids stand in which file, and the last whole response to every
+call.
 
-It is made from the Parquet files alone, always by `_add`; missing, damaged or outdated it is built again. Every use opens it,
-under a lock file, for the moment that it takes: so nobody holds it open when it has to be replaced.
-"""
+It is made from the Parquet files alone, always by `_add`; missing, damaged or outdated it is built again.
+Every use opens it, under a lock file, for the moment that it takes: so nobody holds it open when it has to be
+replaced."""
 
 import contextlib
 import datetime as dt
@@ -27,7 +28,16 @@ T = TypeVar("T")
 
 _VERSION = 2
 _SQL = statements(Path(__file__).with_suffix(".sql"))
-_COLUMNS = ("request_id", "account", "question_key", "requested_at", "outcome", "bytes", "content_sha256", "body_ref")
+_COLUMNS = (
+    "request_id",
+    "account",
+    "question_key",
+    "requested_at",
+    "outcome",
+    "bytes",
+    "content_sha256",
+    "body_ref",
+)
 
 
 class AccountCall(NamedTuple):
@@ -64,11 +74,13 @@ class Index:
     def names(self) -> list[str]:
         """The sealed files that exist, month by month, oldest first."""
         return sorted(
-            (f"{path.parent.name}/{path.name}" for path in self._requests.glob("*=*/*.parquet")), key=lambda name: name.split("=")[1]
+            (f"{path.parent.name}/{path.name}" for path in self._requests.glob("*=*/*.parquet")),
+            key=lambda name: name.split("=")[1],
         )
 
     def catch_up(self) -> None:
-        """Take in the files that a process sealed and did not live to index; begin anew when indexed files are gone."""
+        """Take in the files that a process sealed and did not live to index; begin anew when indexed files
+        are gone."""
         self._run(self._catch_up)
 
     def add(self, name: str) -> None:
@@ -91,7 +103,10 @@ class Index:
         def work(db: sqlite3.Connection) -> None:
             db.execute("pragma secure_delete = on")  # the keys are made of addresses
             db.execute("delete from files where name = ?", [name])
-            db.execute("delete from answers where request_id in (select value from json_each(?))", [json.dumps(list(request_ids))])
+            db.execute(
+                "delete from answers where request_id in (select value from json_each(?))",
+                [json.dumps(list(request_ids))],
+            )
 
         self._run(work)
 
@@ -103,14 +118,21 @@ class Index:
 
     def files(self) -> list[Extent]:
         """All indexed files, in the order of their smallest ids."""
-        rows = self._run(lambda db: [_whole(*row) for row in db.execute("select * from files order by first_id")])
-        return [Extent(name, first, last, dt.datetime.fromtimestamp(at / 1e6, dt.UTC)) for name, first, last, at in rows]
+        rows = self._run(
+            lambda db: [_whole(*row) for row in db.execute("select * from files order by first_id")]
+        )
+        return [
+            Extent(name, first, last, dt.datetime.fromtimestamp(at / 1e6, dt.UTC))
+            for name, first, last, at in rows
+        ]
 
     def last(self, calls: Iterable[AccountCall]) -> dict[AccountCall, Last]:
         """The last whole responses among the sealed ones, of those calls that have any."""
         sql = "select * from answers where question_key = ? and account = ?"
         keys = {call: (bytes.fromhex(call.question_key), call.account) for call in calls}
-        rows = self._run(lambda db: {call: _whole(*row) for call, key in keys.items() for row in db.execute(sql, key)})
+        rows = self._run(
+            lambda db: {call: _whole(*row) for call, key in keys.items() for row in db.execute(sql, key)}
+        )
         return {call: Last(content.hex(), body_id) for call, (*_, content, body_id) in rows.items()}
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -121,7 +143,9 @@ class Index:
             except sqlite3.DatabaseError as problem:
                 if "full" in str(problem):
                     raise ArchiveFull(self._path, str(problem)) from problem
-                log.warning("the archive's index is not usable (%s): building it again from the files", problem)
+                log.warning(
+                    "the archive's index is not usable (%s): building it again from the files", problem
+                )
             for suffix in ("", "-wal", "-shm"):
                 Path(f"{self._path}{suffix}").unlink(missing_ok=True)
             try:
@@ -153,25 +177,46 @@ class Index:
         known = {name for (name,) in db.execute("select name from files")}
         present = self.names()
         if gone := known.difference(present):
-            log.warning("files are missing from the archive, the first is %s: building its index again", min(gone))
+            log.warning(
+                "files are missing from the archive, the first is %s: building its index again", min(gone)
+            )
             db.execute("delete from files")
             db.execute("delete from answers")
             known = set()
         for name in present:
             if name not in known:
                 self._add(db, name)
-        if gone:  # a reference needs its row: a response whose body went with a missing file is as good as never given
-            db.execute("delete from answers where not exists (select 1 from files where body_id between first_id and last_id)")
+        # a reference needs its row: a response whose body went with a missing file is as good as never given
+        if gone:
+            db.execute(
+                "delete from answers where not exists (select 1 from files where body_id between first_id "
+                "and last_id)"
+            )
 
     def _add(self, db: sqlite3.Connection, name: str) -> None:
         if (table := sealed.columns_or_none(self._requests / name, _COLUMNS)) is None:
             return
-        ids, times = pc.min_max(table["request_id"]).as_py(), pc.max(table["requested_at"]).cast(pa.int64()).as_py()
-        db.execute("insert or replace into files values (?, ?, ?, ?, ?)", _checked(name, ids["min"], ids["max"], times))
+        ids, times = (
+            pc.min_max(table["request_id"]).as_py(),
+            pc.max(table["requested_at"]).cast(pa.int64()).as_py(),
+        )
+        db.execute(
+            "insert or replace into files values (?, ?, ?, ?, ?)",
+            _checked(name, ids["min"], ids["max"], times),
+        )
         whole = table.filter(sealed.are_whole(table))
-        columns = (whole[name].to_pylist() for name in ("question_key", "account", "request_id", "content_sha256", "body_ref"))
+        columns = (
+            whole[name].to_pylist()
+            for name in ("question_key", "account", "request_id", "content_sha256", "body_ref")
+        )
         answers = (
-            _checked(bytes.fromhex(key), account, request_id, bytes.fromhex(content), request_id if ref is None else ref)
+            _checked(
+                bytes.fromhex(key),
+                account,
+                request_id,
+                bytes.fromhex(content),
+                request_id if ref is None else ref,
+            )
             for key, account, request_id, content, ref in zip(*columns, strict=True)
         )
         db.executemany(_SQL["upsert"], answers)

@@ -1,12 +1,14 @@
-"""The journal: what one process has recorded and not sealed yet, one checked frame per request, appended at once.
+"""The journal: what one process has recorded and not sealed yet, one checked frame per request, appended at
+once.
 
     file    HEADER frame*
-    frame   MARK crc32 head-length body-length body-size head body        (little-endian; the CRC covers all that follows it)
+    frame   MARK crc32 head-length body-length body-size head body
+            (little-endian; the CRC covers all that follows it)
     head    the Row as MessagePack          body    zstd, decompressing to body-size bytes
 
-A frame stands in the operating system's hands when `append` returns, so killing the process loses nothing. A torn frame (power
-loss, full disk) is recognised by its CRC and skipped. Not here: when journals are begun, synced and sealed (`archive`).
-"""
+A frame stands in the operating system's hands when `append` returns, so killing the process loses nothing. A
+torn frame (power loss, full disk) is recognised by its CRC and skipped. Not here: when journals are begun,
+synced and sealed (`archive`)."""
 
 import fcntl
 import os
@@ -38,7 +40,8 @@ _zstd = pa.Codec("zstd")
 
 
 def journals_in(root: Path) -> list[Path]:
-    """The journals of the archive at `root`, in order. What is no file is none: nothing can be read from it, and it is in nobody's way."""
+    """The journals of the archive at `root`, in order. What is no file is none: nothing can be read from it,
+    and it is in nobody's way."""
     return sorted(path for path in (root / "journals").glob(f"*{SUFFIX}") if path.is_file())
 
 
@@ -75,7 +78,8 @@ class Journal:
         disk.sync(folder)
 
     def append(self, frame: bytes) -> None:
-        """Hand one frame to the operating system whole; ArchiveFull, and the journal is as before, when it does not fit."""
+        """Hand one frame to the operating system whole; ArchiveFull, and the journal is as before, when it
+        does not fit."""
         with self._lock:
             self._write(frame)
             self.rows += 1
@@ -90,7 +94,8 @@ class Journal:
         self.size += len(data)
 
     def sync(self) -> None:
-        """Make everything appended so far survive a power loss. Of several who come at once the first to get through does it for all."""
+        """Make everything appended so far survive a power loss. Of several who come at once the first to get
+        through does it for all."""
         wanted = self.size
         with self._syncing:
             with self._lock:
@@ -122,7 +127,8 @@ class Entry(NamedTuple):
 
 
 class JournalView:
-    """A journal being read, its own process's or another's, while it grows; readable even after it was sealed and removed."""
+    """A journal being read, its own process's or another's, while it grows; readable even after it was sealed
+    and removed."""
 
     def __init__(self, path: Path) -> None:
         """FileNotFoundError when it was removed meanwhile."""
@@ -172,7 +178,8 @@ class JournalView:
 
 
 def _entries(data: bytes, base: int) -> Iterator[tuple[Entry, int, int]]:
-    """The whole frames in `data`, which stands at `base` of its file, each with its begin and end in `data`; others are stepped over."""
+    """The whole frames in `data`, which stands at `base` of its file, each with its begin and end in `data`;
+    others are stepped over."""
     position = 0
     while 0 <= (position := data.find(_MARK, position)) <= len(data) - _FIXED.size:
         _, crc, head, length, size = _FIXED.unpack_from(data, position)
@@ -181,5 +188,9 @@ def _entries(data: bytes, base: int) -> Iterator[tuple[Entry, int, int]]:
         if end > len(data) or zlib.crc32(memoryview(data)[position + _CRC_END : end]) != crc:
             position += 1
             continue
-        yield Entry(_decode(memoryview(data)[start : start + head]), base + start + head, length, size), position, end
+        yield (
+            Entry(_decode(memoryview(data)[start : start + head]), base + start + head, length, size),
+            position,
+            end,
+        )
         position = end

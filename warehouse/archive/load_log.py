@@ -1,8 +1,9 @@
-"""The log of loads: which responses were loaded into which tables, one JSON object per line, in the order it was done.
+"""The log of loads: which responses were loaded into which tables, one JSON object per line, in the order it
+was done.
 
-Every line ends with the CRC-32 of what it says, so that a damaged one is known for what it is; lines of earlier versions have
-none. Written only under the warehouse's lock, so by one process at a time; read by anybody.
-"""
+Every line ends with the CRC-32 of what it says, so that a damaged one is known for what it is; lines of
+earlier versions have none. Written only under the warehouse's lock, so by one process at a time; read by
+anybody."""
 
 import base64
 import datetime as dt
@@ -43,18 +44,23 @@ class _Unchecked(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class LoadLog:
-    """The log in the file at `path`, which need not exist. Damaged lines are passed over; `damaged` counts them."""
+    """The log in the file at `path`, which need not exist. Damaged lines are passed over; `damaged` counts
+    them."""
 
     def __init__(self, path: Path) -> None:
         self._path = disk.no_folder(path)
 
     def append(self, *events: Mapping[str, Any]) -> None:
-        """Durably add events (JSON values only); what a writer that died left of a line is removed. ArchiveFull."""
+        """Durably add events (JSON values only); what a writer that died left of a line is removed.
+        ArchiveFull."""
         lines = b"".join(map(_line, events))
         is_new = not self._path.exists()
         with self._mapped() as content:
             end = content.rfind(b"\n") + 1
-        with disk.room_for(self._path), os.fdopen(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600), "r+b", buffering=0) as file:
+        with (
+            disk.room_for(self._path),
+            os.fdopen(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600), "r+b", buffering=0) as file,
+        ):
             try:
                 file.truncate(end)
                 file.seek(end)
@@ -71,7 +77,8 @@ class LoadLog:
         return (event for line in self._lines() if (event := _event(line)) is not None)
 
     def read_backwards(self) -> Iterator[Event]:
-        """All whole events, newest first: what was logged last is found without reading the years before it."""
+        """All whole events, newest first: what was logged last is found without reading the years before
+        it."""
         with self._mapped() as content:
             end = content.rfind(b"\n") + 1
             while end:
@@ -85,14 +92,18 @@ class LoadLog:
         return sum(_event(line) is None for line in self._lines())
 
     def rewrite(
-        self, following: Callable[[Event | None], Iterable[Event]], change: Callable[[Event], Event] = lambda event: event
+        self,
+        following: Callable[[Event | None], Iterable[Event]],
+        change: Callable[[Event], Event] = lambda event: event,
     ) -> Path | None:
-        """Put a log in this one's place that has no damaged line, each event as `change` says, and behind it (None: in front of all) those
-        that `following` says. Damaged lines are kept in a file beside it, which is returned. ArchiveFull: it stays as it is.
-        """
+        """Put a log in this one's place that has no damaged line, each event as `change` says, and behind it
+        (None: in front of all) those that `following` says. Damaged lines are kept in a file beside it, which
+        is returned. ArchiveFull: it stays as it is."""
         for leftover in self._path.parent.glob(f"{self._path.name}.new-*"):
             leftover.unlink()
-        temporary, aside = (self._path.with_name(f"{self._path.name}.{kind}-{disk.new_name()}") for kind in ("new", "damaged"))
+        temporary, aside = (
+            self._path.with_name(f"{self._path.name}.{kind}-{disk.new_name()}") for kind in ("new", "damaged")
+        )
         with disk.room_for(self._path):
             try:
                 with os.fdopen(disk.create(temporary), "wb") as file:
@@ -112,7 +123,8 @@ class LoadLog:
 
     @contextmanager
     def _mapped(self) -> Iterator[bytes | mmap.mmap]:
-        """The file's content, of which no more is read than is looked at. Only while nobody shortens it: under the warehouse's lock."""
+        """The file's content, of which no more is read than is looked at. Only while nobody shortens it:
+        under the warehouse's lock."""
         if not self._path.exists() or not self._path.stat().st_size:
             yield b""
             return
@@ -126,7 +138,8 @@ class LoadLog:
                 yield from (line for line in file if line.endswith(b"\n"))
 
 
-#: Up to so many ids are logged as they are, for people; the log of a night with 400,000 would have 8 MB of digits.
+#: Up to so many ids are logged as they are, for people; the log of a night with 400,000 would have 8 MB of
+#: digits.
 _READABLE_IDS = 20
 
 

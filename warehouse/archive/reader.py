@@ -1,7 +1,7 @@
 """Reads rows back by request id, from journals and sealed files alike, following references.
 
-Memory stays flat: files are read a row group at a time, a few groups are kept, large bodies go from file to file.
-"""
+Memory stays flat: files are read a row group at a time, a few groups are kept, large bodies go from file to
+file."""
 
 import bisect
 import datetime as dt
@@ -27,7 +27,8 @@ log = logging.getLogger(__name__)
 #: The first and the last moment, both included.
 Between = tuple[dt.datetime, dt.datetime]
 
-#: Responses are read in slabs of at most so many rows and bytes, each in the order in which it stands on disk.
+#: Responses are read in slabs of at most so many rows and bytes, each in the order in which it stands on
+#: disk.
 _SLAB_ROWS, _SLAB_BYTES = 1_000, 32 << 20
 #: What was read last is kept: files, and of their groups (of 8 MB or a little more) rows and bodies.
 _KEPT_FILES, _KEPT_HEADS, _KEPT_BODIES = 16, 64, 8
@@ -54,7 +55,9 @@ class Reader:
         self._views: dict[Path, JournalView] = {}
         self._files: list[Extent] = []
         self._last_ids: list[int] = []  # the largest id in the files up to this one
-        self._open = functools.lru_cache(_KEPT_FILES)(lambda name: sealed.SealedFile(root / "requests" / name))
+        self._open = functools.lru_cache(_KEPT_FILES)(
+            lambda name: sealed.SealedFile(root / "requests" / name)
+        )
         self._heads = functools.lru_cache(_KEPT_HEADS)(lambda name, group: self._open(name).heads(group))
         self._bodies = functools.lru_cache(_KEPT_BODIES)(sealed.SealedFile.bodies)
         self._unpacked: dict[int, Path] = {}
@@ -66,7 +69,10 @@ class Reader:
             for slab in self._slabs(self._find(request_ids[start : start + _SLAB_ROWS])):
                 wanted = {source.row.request_id: source for _, source in slab if source.row.body_file is None}
                 with self._lock:
-                    small = {source.row.request_id: source.body() for source in sorted(wanted.values(), key=lambda found: found.place)}
+                    small = {
+                        source.row.request_id: source.body()
+                        for source in sorted(wanted.values(), key=lambda found: found.place)
+                    }
                 for found, source in slab:
                     if source.row.body_file is None:
                         yield response_of(found.row, small[source.row.request_id])
@@ -104,30 +110,42 @@ class Reader:
             return max([*recorded, *self._last_ids[-1:]], default=0)
 
     def newest(self, account: str, since: int, between: Between) -> dict[str, int]:
-        """The latest whole response to each call from request `since` on, of those requested `between` two moments: its request
-        id by call key."""
+        """The latest whole response to each call from request `since` on, of those requested `between` two
+        moments: its request id by call key."""
         first, last = between
         with self._lock:
             self._refresh()
             rows = [entry.row for view in self._views.values() for entry in view.entries.values()]
-            files = [extent.name for extent in self._files if extent.last_id >= since and extent.last_at >= first]
+            files = [
+                extent.name for extent in self._files if extent.last_id >= since and extent.last_at >= first
+            ]
         newest: dict[str, int] = {}
         for name in files:
             if (table := sealed.columns_or_none(self._root / "requests" / name, _CALL_COLUMNS)) is None:
                 continue
             at = table["requested_at"].type
             fits = (pc.field("account") == account) & (pc.field("request_id") >= since)
-            fits &= (pc.field("requested_at") >= pa.scalar(first, at)) & (pc.field("requested_at") <= pa.scalar(last, at))
+            fits &= (pc.field("requested_at") >= pa.scalar(first, at)) & (
+                pc.field("requested_at") <= pa.scalar(last, at)
+            )
             whole = table.filter(sealed.are_whole(table)).filter(fits)
-            for key, request_id in zip(whole["question_key"].to_pylist(), whole["request_id"].to_pylist(), strict=True):
+            for key, request_id in zip(
+                whole["question_key"].to_pylist(), whole["request_id"].to_pylist(), strict=True
+            ):
                 newest[key] = max(newest.get(key, 0), request_id)
         for row in rows:
-            if row.account == account and row.is_whole and row.request_id >= since and first <= row.requested_at <= last:
+            if (
+                row.account == account
+                and row.is_whole
+                and row.request_id >= since
+                and first <= row.requested_at <= last
+            ):
                 newest[row.question_key] = max(newest.get(row.question_key, 0), row.request_id)
         return newest
 
     def _find(self, request_ids: Sequence[int]) -> list[tuple[_Found, _Found]]:
-        """Each row with the row that has its body: itself, or the one that it refers to. NotArchived, ArchiveDamaged."""
+        """Each row with the row that has its body: itself, or the one that it refers to. NotArchived,
+        ArchiveDamaged."""
         with self._lock:
             rows = self._locate(request_ids)
             refs = [found.row.body_ref for found in rows.values() if found.row.body_ref is not None]
@@ -162,7 +180,8 @@ class Reader:
         return found
 
     def _refresh(self) -> None:
-        """Look at the disk again: journals first, since a row is in a file and indexed before it leaves its journal."""
+        """Look at the disk again: journals first, since a row is in a file and indexed before it leaves its
+        journal."""
         views = {}
         for path in journals_in(self._root):
             try:
@@ -178,21 +197,31 @@ class Reader:
     def _look_up(self, request_id: int) -> _Found | None:
         for view in self._views.values():
             if (entry := view.entries.get(request_id)) is not None:
-                return _Found(entry.row, (str(view.path), entry.offset, 0), functools.partial(view.body, entry))
+                return _Found(
+                    entry.row, (str(view.path), entry.offset, 0), functools.partial(view.body, entry)
+                )
         at = bisect.bisect_right(self._files, request_id, key=lambda extent: extent.first_id) - 1
         while at >= 0 and self._last_ids[at] >= request_id:  # files of processes that ran at once overlap
-            if self._files[at].last_id >= request_id and (found := self._look_into(self._files[at].name, request_id)):
+            if self._files[at].last_id >= request_id and (
+                found := self._look_into(self._files[at].name, request_id)
+            ):
                 return found
             at -= 1
         return None
 
     def _look_into(self, name: str, request_id: int) -> _Found | None:
-        file = self._open(name)  # stays open for the body: it may be merged into another, and removed, before that is read
+        file = self._open(
+            name
+        )  # stays open for the body: it may be merged into another, and removed, before that is read
         group = file.group_of(request_id)
         heads = self._heads(name, group) if group >= 0 else None
         if heads is None or (position := heads.position(request_id)) is None:
             return None
-        return _Found(heads[position], (name, group, position), lambda: self._bodies(file, group)[position].as_py() or b"")
+        return _Found(
+            heads[position],
+            (name, group, position),
+            lambda: self._bodies(file, group)[position].as_py() or b"",
+        )
 
     @staticmethod
     def _slabs(pairs: list[tuple[_Found, _Found]]) -> Iterator[list[tuple[_Found, _Found]]]:
@@ -218,18 +247,26 @@ class Reader:
                 sealed.unpack(self._root / source.row.body_file, path, source.row.body_sha256)
                 return path
             except FileNotFoundError:
-                with self._lock:  # its journal may have been sealed meanwhile, and the row refers to an earlier body now
+                with (
+                    self._lock
+                ):  # its journal may have been sealed meanwhile, and the row refers to an earlier body now
                     self._refresh()
                 ((_, source),) = self._find([source.row.request_id])
                 if source.row.body_file is None:
                     break
-        raise ArchiveDamaged(f"{self._root / str(source.row.body_file)}, the body of request {source.row.request_id}, is missing")
+        raise ArchiveDamaged(
+            f"{self._root / str(source.row.body_file)}, the body of request "
+            f"{source.row.request_id}, is missing"
+        )
 
 
 class Reusable:
-    """The latest whole responses of one account, as request ids by call key: the `newest` so far, and what is `recorded` from now on."""
+    """The latest whole responses of one account, as request ids by call key: the `newest` so far, and what is
+    `recorded` from now on."""
 
-    def __init__(self, reader: Reader, account: str, newest: Mapping[str, int], recorded: Mapping[AccountCall, int]) -> None:
+    def __init__(
+        self, reader: Reader, account: str, newest: Mapping[str, int], recorded: Mapping[AccountCall, int]
+    ) -> None:
         self._reader = reader
         self._account = account
         self._newest = newest

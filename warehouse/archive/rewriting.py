@@ -1,9 +1,9 @@
-"""Takes forgotten people out of what is archived already: rows and bodies of sealed files, bodies in files of their own, the log of loads.
+"""Takes forgotten people out of what is archived already: rows and bodies of sealed files, bodies in files of
+their own, the log of loads.
 
-Every file is written anew as a whole, under its name or, where rows refer to it by name, under a new one; whatever is interrupted, the
-next time ends the same. Nobody may record meanwhile. Not here: who is forgotten (`suppression`), what of a response goes
-(`warehouse.forgetting`).
-"""
+Every file is written anew as a whole, under its name or, where rows refer to it by name, under a new one;
+whatever is interrupted, the next time ends the same. Nobody may record meanwhile. Not here: who is forgotten
+(`suppression`), what of a response goes (`warehouse.forgetting`)."""
 
 import contextlib
 import functools
@@ -34,17 +34,20 @@ log = logging.getLogger(__name__)
 
 REQUESTS, BODIES, LOAD_LOG, UNREADABLE = "requests", "bodies", "load log", "unreadable files"
 _CHUNK, _OVERLAP = 4 << 20, 4096
-#: Rows whose body is that of a row that was written anew: the name of their file, their id, and what that body is now.
+#: Rows whose body is that of a row that was written anew: the name of their file, their id, and what that
+#: body is now.
 _STALE = """
     select r.filename, r.request_id, s.bytes, s.body_sha256, s.content_sha256
-    from read_parquet($files, filename = true) as r join read_parquet($files) as s on s.request_id = r.body_ref
+    from read_parquet($files, filename = true) as r
+    join read_parquet($files) as s on s.request_id = r.body_ref
     where r.content_sha256 <> s.content_sha256
 """
 
 
 def forget_in_archive(root: Path, forgotten: Forgotten, *, apply: bool) -> Mapping[str, int]:
-    """How many requests, bodies and lines of the log of loads name somebody, and how many files cannot be read, which stay as they are;
-    with `apply` nobody is named any more. People whom `forgotten` includes by name are found many times faster.
+    """How many requests, bodies and lines of the log of loads name somebody, and how many files cannot be
+    read, which stay as they are; with `apply` nobody is named any more. People whom `forgotten` includes by
+    name are found many times faster.
 
     ArchiveError while another process records; ArchiveFull: the next time goes on.
     """
@@ -64,7 +67,9 @@ class _Rewriting:
 
     def all(self, *, apply: bool) -> Mapping[str, int]:
         files, readable = sorted((self._root / "requests").glob("*=*/*.parquet")), list[Path]()
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # Arrow decompresses and searches without Python's lock
+        with ThreadPoolExecutor(
+            os.cpu_count()
+        ) as pool:  # Arrow decompresses and searches without Python's lock
             for path, search in [(path, pool.submit(self._likely, path)) for path in files]:
                 try:
                     if likely := search.result():
@@ -84,7 +89,11 @@ class _Rewriting:
         for group in range(file.groups):
             rows = file.read(group, ("request_id", "params", "error", "body_file", "body"))
             masks = [self._matches(rows[name]) for name in ("params", "error", "body")]
-            masks.append(pa.chunked_array([[name is not None and self._may_name(name) for name in rows["body_file"].to_pylist()]]))
+            masks.append(
+                pa.chunked_array(
+                    [[name is not None and self._may_name(name) for name in rows["body_file"].to_pylist()]]
+                )
+            )
             found.update(rows["request_id"].filter(functools.reduce(pc.or_, masks)).to_pylist())
         return found
 
@@ -94,7 +103,8 @@ class _Rewriting:
         return pc.fill_null(pc.match_substring_regex(column.cast(pa.binary()), self._forgotten.likely), False)
 
     def _may_name(self, body_file: str) -> bool:
-        """Whether a body in a file of its own may name somebody; read in parts that overlap by more than a name is long."""
+        """Whether a body in a file of its own may name somebody; read in parts that overlap by more than a
+        name is long."""
         before = b""
         try:
             with sealed.unpacked(self._root / body_file) as source:
@@ -107,10 +117,16 @@ class _Rewriting:
         return False
 
     def _forget(self, path: Path, likely: Collection[int], *, apply: bool) -> None:
-        rows = ((row, self._without(row, body, apply=apply)) for row, body in _rows(path) if row.request_id in likely)
+        rows = (
+            (row, self._without(row, body, apply=apply))
+            for row, body in _rows(path)
+            if row.request_id in likely
+        )
         changed = {row.request_id: (row, *after) for row, after in rows if after is not None}
         self._counts[REQUESTS] += len(changed)
-        self._counts[BODIES] += sum(after.body_sha256 != before.body_sha256 for before, after, _ in changed.values())
+        self._counts[BODIES] += sum(
+            after.body_sha256 != before.body_sha256 for before, after, _ in changed.values()
+        )
         if changed and apply:
             self._write(path, {request_id: (after, body) for request_id, (_, after, body) in changed.items()})
 
@@ -119,7 +135,15 @@ class _Rewriting:
         file = self._unpack(row)
         response = response_of(row, file or body)
         exchange = Exchange(
-            *(row.request_id, row.account, response.call, row.requested_at, row.waited_ms, row.took_ms, row.http_status),
+            *(
+                row.request_id,
+                row.account,
+                response.call,
+                row.requested_at,
+                row.waited_ms,
+                row.took_ms,
+                row.http_status,
+            ),
             *(Outcome(row.outcome), row.error, response.body),
         )
         if (kept := self._forgotten.exchange(exchange)) is exchange:
@@ -130,7 +154,9 @@ class _Rewriting:
         elif isinstance(kept.body, bytes) and kept.body is not body:
             digests, body = Digests.of(kept.body), kept.body
         name = row.body_file
-        if file and digests.body != row.body_sha256:  # rows may still refer to the old file when this is interrupted
+        if (
+            file and digests.body != row.body_sha256
+        ):  # rows may still refer to the old file when this is interrupted
             name = f"{str(row.body_file).partition('.')[0]}.{disk.new_name()}.json.zst"
             if apply:
                 sealed.pack(file, self._workspace.file(Path(name).name), self._root / name)
@@ -173,22 +199,38 @@ class _Rewriting:
 
     def _change(self, event: Event) -> Event:
         encoded = msgspec.json.encode(event).decode()
-        return event if (after := self._forgotten.text(encoded)) == encoded else dict(msgspec.json.decode(after))
+        return (
+            event if (after := self._forgotten.text(encoded)) == encoded else dict(msgspec.json.decode(after))
+        )
 
     def _mend_references(self, files: list[Path]) -> None:
         """Rows that refer to a body that was written anew have its size and hashes."""
         stale = defaultdict[str, dict[int, dict[str, Any]]](dict)
         with duckdb.connect() as db:
             db.execute("set enable_progress_bar = false")
-            for name, request_id, *digests in db.execute(_STALE, {"files": list(map(str, files))}).fetchall() if files else ():
-                stale[name][request_id] = dict(zip(("bytes", "body_sha256", "content_sha256"), digests, strict=True))
+            for name, request_id, *digests in (
+                db.execute(_STALE, {"files": list(map(str, files))}).fetchall() if files else ()
+            ):
+                stale[name][request_id] = dict(
+                    zip(("bytes", "body_sha256", "content_sha256"), digests, strict=True)
+                )
         for name, digests_of in stale.items():
             rows = (row for row, _ in _rows(Path(name)) if row.request_id in digests_of)
-            self._write(Path(name), {row.request_id: (msgspec.structs.replace(row, **digests_of[row.request_id]), b"") for row in rows})
+            self._write(
+                Path(name),
+                {
+                    row.request_id: (msgspec.structs.replace(row, **digests_of[row.request_id]), b"")
+                    for row in rows
+                },
+            )
 
     def _remove_orphans(self, files: list[Path], *, unknown: bool) -> None:
-        """Bodies in files of their own whose row has another one now; or has no row at all, which only counts when all files are known."""
-        names = {str(path.relative_to(self._root)): int(path.name.split(".")[0]) for path in (self._root / "bodies").glob("date=*/*.zst")}
+        """Bodies in files of their own whose row has another one now; or has no row at all, which only counts
+        when all files are known."""
+        names = {
+            str(path.relative_to(self._root)): int(path.name.split(".")[0])
+            for path in (self._root / "bodies").glob("date=*/*.zst")
+        }
         rows, named = pa.array(names.values(), pa.int64()), dict[int, str | None]()
         for path in files:
             table = sealed.read_columns(path, ("request_id", "body_file"))

@@ -1,4 +1,5 @@
-"""The archive's row, declared once: Parquet columns, their documentation and the journal's frames follow from `Row`.
+"""The archive's row, declared once: Parquet columns, their documentation and the journal's frames follow from
+`Row`.
 
 Belongs here: from an Exchange to a row, from a row to a Response. Not here: where rows stand.
 """
@@ -36,7 +37,9 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     account: Annotated[str, _doc("The account it was sent for, by its name in the settings.")]
     operation: Annotated[str, _doc("area/operation, as in its path.")]
     question_key: Annotated[str, _doc("Hash of operation and parameters: equal for equal calls.")]
-    params: Annotated[str, _doc("The wire parameters as a JSON object, without the key; secrets are shown as ***.")]
+    params: Annotated[
+        str, _doc("The wire parameters as a JSON object, without the key; secrets are shown as ***.")
+    ]
     requested_at: Annotated[dt.datetime, _doc("When it was sent, UTC.")]
     waited_ms: Annotated[int, _doc("Milliseconds it waited under the rate limit.")]
     took_ms: Annotated[int, _doc("Milliseconds from sending to the last byte.")]
@@ -45,11 +48,18 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     error: Annotated[str | None, _doc("What went wrong; NULL for ok.")]
     bytes: Annotated[int, _doc("Size of the body as received; 0 when none came or it holds a secret.")]
     body_sha256: Annotated[str, _doc("SHA-256 of the body as received.")]
-    content_sha256: Annotated[str, _doc("SHA-256 of the payload (response.data): envelopes always differ. Else as body_sha256.")]
-    body_file: Annotated[str | None, _doc("Where a large body stands, below the archive's folder; NULL otherwise.")]
+    content_sha256: Annotated[
+        str, _doc("SHA-256 of the payload (response.data): envelopes always differ. Else as body_sha256.")
+    ]
+    body_file: Annotated[
+        str | None, _doc("Where a large body stands, below the archive's folder; NULL otherwise.")
+    ]
     body_ref: Annotated[
         int | None,
-        _doc("The earlier response to the same call and with an equal payload that has the body; NULL: its own; -1: it is kept no longer."),
+        _doc(
+            "The earlier response to the same call and with an equal payload that has the body; NULL: its "
+            "own; -1: it is kept no longer."
+        ),
     ]
 
     @property
@@ -58,7 +68,8 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether this is a response that may be used in place of fetching (a secret's body is empty and never is)."""
+        """Whether this is a response that may be used in place of fetching (a secret's body is empty and
+        never is)."""
         return self.outcome == Outcome.OK and self.bytes > 0
 
 
@@ -68,13 +79,19 @@ _ARROW_TYPES = {int: pa.int64(), str: pa.string(), dt.datetime: pa.timestamp("us
 def _fields() -> Iterator[pa.Field]:
     for name, hint in get_type_hints(Row, include_extras=True).items():
         python_type, meta = get_args(hint)
-        plain = python_type if get_origin(python_type) is None and isinstance(python_type, type) else get_args(python_type)[0]
+        plain = (
+            python_type
+            if get_origin(python_type) is None and isinstance(python_type, type)
+            else get_args(python_type)[0]
+        )
         yield pa.field(name, _ARROW_TYPES[plain], metadata={"comment": meta.description})
 
 
 #: The columns without the body, each with its comment: what `sync.requests` shows.
 HEAD_SCHEMA = pa.schema(_fields())
-_BODY_COMMENT = "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or none came."
+_BODY_COMMENT = (
+    "The body as received, UTF-8 JSON unless broken; NULL when body_ref or body_file is set, or none came."
+)
 SCHEMA = HEAD_SCHEMA.append(pa.field("body", pa.binary(), metadata={"comment": _BODY_COMMENT}))
 
 
@@ -100,7 +117,8 @@ class Digests:
 
 
 def row_of(exchange: Exchange, digests: Digests, body_file: str | None) -> Row:
-    """The exchange as a row; parameters as they may be shown, so that neither they nor their hash give a secret away."""
+    """The exchange as a row; parameters as they may be shown, so that neither they nor their hash give a
+    secret away."""
     call = exchange.call
     shown = call.shown
     return Row(

@@ -1,8 +1,8 @@
 """What the archive keeps for ever: Parquet files of rows with their bodies, and files of large bodies.
 
-Row groups are small (a body is read by reading its group) and rows stand in the order of their ids, so that the statistics of
-`request_id` lead to the group. Not here: which rows go into which file (`archive`), finding the file (`index`).
-"""
+Row groups are small (a body is read by reading its group) and rows stand in the order of their ids, so that
+the statistics of `request_id` lead to the group. Not here: which rows go into which file (`archive`), finding
+the file (`index`)."""
 
 import bisect
 import contextlib
@@ -30,12 +30,14 @@ log = logging.getLogger(__name__)
 
 _GROUP_ROWS = 500
 _GROUP_BYTES = 8 << 20
-#: Columns with few values; the others (ids, times, hashes, bodies) would only fill a dictionary to throw it away.
+#: Columns with few values; the others (ids, times, hashes, bodies) would only fill a dictionary to throw it
+#: away.
 _REPETITIVE = ["account", "operation", "params", "http_status", "outcome", "error"]
 
 
 def write(path: Path, tables: Iterable[pa.Table]) -> None:
-    """A new file with the rows of the tables, in the order of their ids; of which no more than a group is in memory."""
+    """A new file with the rows of the tables, in the order of their ids; of which no more than a group is in
+    memory."""
     with os.fdopen(disk.create(path), "wb") as file:
         writer = pq.ParquetWriter(
             file,
@@ -66,8 +68,12 @@ def tables_of(rows: Iterable[tuple[Row, bytes]]) -> Iterator[pa.Table]:
     """The rows, each with the body that it has itself; every table small enough to be in memory."""
     rest = iter(rows)
     while table := list(_until_full(rest)):
-        columns = [pa.array([getattr(row, field.name) for row, _ in table], field.type) for field in HEAD_SCHEMA]
-        yield pa.Table.from_arrays([*columns, pa.array([body or None for _, body in table], pa.binary())], schema=SCHEMA)
+        columns = [
+            pa.array([getattr(row, field.name) for row, _ in table], field.type) for field in HEAD_SCHEMA
+        ]
+        yield pa.Table.from_arrays(
+            [*columns, pa.array([body or None for _, body in table], pa.binary())], schema=SCHEMA
+        )
 
 
 def _until_full(rows: Iterator[tuple[Row, bytes]]) -> Iterator[tuple[Row, bytes]]:
@@ -79,13 +85,17 @@ def _until_full(rows: Iterator[tuple[Row, bytes]]) -> Iterator[tuple[Row, bytes]
 
 
 def merged(paths: Iterable[Path]) -> Iterator[pa.Table]:
-    """All rows of the files in the order of their ids, each once, in small tables: only groups that overlap are in memory together.
-    ArchiveDamaged."""
+    """All rows of the files in the order of their ids, each once, in small tables: only groups that overlap
+    are in memory together. ArchiveDamaged."""
     files = [SealedFile(path) for path in paths]
-    groups = sorted((first, number, group) for number, file in enumerate(files) for group, first in enumerate(file.firsts))
+    groups = sorted(
+        (first, number, group) for number, file in enumerate(files) for group, first in enumerate(file.firsts)
+    )
     held = SCHEMA.empty_table()
     for (_, number, group), following in itertools.zip_longest(groups, groups[1:]):
-        held = pa.concat_tables([held, files[number].read(group, SCHEMA.names).cast(SCHEMA)]).sort_by("request_id")
+        held = pa.concat_tables([held, files[number].read(group, SCHEMA.names).cast(SCHEMA)]).sort_by(
+            "request_id"
+        )
         ids = held["request_id"].to_numpy()
         if end := int(np.searchsorted(ids, following[0])) if following else len(ids):
             yield held.slice(0, end).filter(pa.array(np.diff(ids[:end], prepend=0) != 0))
@@ -93,9 +103,12 @@ def merged(paths: Iterable[Path]) -> Iterator[pa.Table]:
 
 
 def read_columns(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names)) -> pa.Table:
-    """All rows of a file with the columns named, in the schema's order; by default all but the body. ArchiveDamaged."""
+    """All rows of a file with the columns named, in the schema's order; by default all but the body.
+    ArchiveDamaged."""
     with _readable(path):
-        return pq.ParquetFile(path, page_checksum_verification=True).read([name for name in HEAD_SCHEMA.names if name in names])
+        return pq.ParquetFile(path, page_checksum_verification=True).read(
+            [name for name in HEAD_SCHEMA.names if name in names]
+        )
 
 
 def columns_or_none(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names)) -> pa.Table | None:
@@ -110,7 +123,9 @@ def columns_or_none(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names
 def are_whole(rows: pa.Table) -> pa.Array:
     """`Row.is_whole` of each of the rows, of those whose bodies are there."""
     has_body = pc.not_equal(pc.coalesce(rows["body_ref"], rows["request_id"]), DROPPED)
-    return pc.and_(has_body, pc.and_(pc.equal(rows["outcome"], Outcome.OK.value), pc.greater(rows["bytes"], 0)))
+    return pc.and_(
+        has_body, pc.and_(pc.equal(rows["outcome"], Outcome.OK.value), pc.greater(rows["bytes"], 0))
+    )
 
 
 @contextlib.contextmanager
@@ -130,7 +145,10 @@ class SealedFile:
         with _readable(path):
             self._file = pq.ParquetFile(path, page_checksum_verification=True)
         metadata, column = self._file.metadata, self._file.schema_arrow.get_field_index("request_id")
-        self.firsts = [metadata.row_group(group).column(column).statistics.min for group in range(metadata.num_row_groups)]
+        self.firsts = [
+            metadata.row_group(group).column(column).statistics.min
+            for group in range(metadata.num_row_groups)
+        ]
 
     @property
     def groups(self) -> int:
@@ -153,7 +171,8 @@ class SealedFile:
 
 
 class Heads:
-    """The rows of a group in the order of their ids. Each is made when it is asked for: of many groups one alone may be wanted."""
+    """The rows of a group in the order of their ids. Each is made when it is asked for: of many groups one
+    alone may be wanted."""
 
     def __init__(self, table: pa.Table) -> None:
         self._columns = [column.chunk(0) for column in table.combine_chunks().columns]
@@ -180,7 +199,8 @@ def name_of(request_id: int, requested_at: dt.datetime) -> str:
 
 
 def digests_of(spool: Path) -> Digests:
-    """Reads through a memory map: the system may drop its pages at any time, so it does not count as memory used."""
+    """Reads through a memory map: the system may drop its pages at any time, so it does not count as memory
+    used."""
     if spool.stat().st_size == 0:
         return Digests.of(b"")
     with spool.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as body:
@@ -188,7 +208,8 @@ def digests_of(spool: Path) -> Digests:
 
 
 def pack(spool: Path, temporary: Path, target: Path) -> None:
-    """Compress `spool`, which stays its owner's, into `target`, durably, by way of `temporary`. ArchiveFull when there is no room."""
+    """Compress `spool`, which stays its owner's, into `target`, durably, by way of `temporary`. ArchiveFull
+    when there is no room."""
     with disk.room_for(target):
         try:
             with (
@@ -218,8 +239,8 @@ def unpacked(packed: Path) -> Iterator[Any]:
 
 
 def unpack(packed: Path, target: Path, sha256: str) -> None:
-    """Write the body as it was received to `target`. FileNotFoundError when it is not there, ArchiveDamaged when it is not what `sha256`
-    says, ArchiveFull when there is no room."""
+    """Write the body as it was received to `target`. FileNotFoundError when it is not there, ArchiveDamaged
+    when it is not what `sha256` says, ArchiveFull when there is no room."""
     digest = hashlib.sha256()
     with unpacked(packed) as source, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
         while chunk := source.read(_CHUNK):

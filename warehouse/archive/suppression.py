@@ -1,8 +1,8 @@
-"""The list of those who asked to be forgotten, in `archive/forgotten.json`: keyed fingerprints, and the key, for the owner only.
+"""The list of those who asked to be forgotten, in `archive/forgotten.json`: keyed fingerprints, and the key,
+for the owner only.
 
-Nobody's address or id is in it. It is written whole, durably, and never loses anybody: without its key nobody on it is recognised again.
-Not here: what is done with it (`warehouse.forgetting`).
-"""
+Nobody's address or id is in it. It is written whole, durably, and never loses anybody: without its key nobody
+on it is recognised again. Not here: what is done with it (`warehouse.forgetting`)."""
 
 import secrets
 from collections.abc import Iterable
@@ -29,7 +29,8 @@ _decode = msgspec.json.Decoder(_List).decode
 
 
 class Suppression:
-    """The list of the archive at `root` as it stands: read again when it has changed. Safe for several threads."""
+    """The list of the archive at `root` as it stands: read again when it has changed. Safe for several
+    threads."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -48,7 +49,8 @@ class Suppression:
 
 
 def load(root: Path) -> Forgotten:
-    """Who is forgotten in the archive at `root`; without a list nobody, with a key that counts once somebody is added.
+    """Who is forgotten in the archive at `root`; without a list nobody, with a key that counts once somebody
+    is added.
 
     ArchiveDamaged when there is a list that cannot be read: nothing may be archived past it.
     """
@@ -59,12 +61,19 @@ def load(root: Path) -> Forgotten:
     except FileNotFoundError:
         return Forgotten(secrets.token_bytes(_KEY_BYTES))
     except ValueError as problem:
-        raise ArchiveDamaged(f"{path}, the list of forgotten people, is damaged ({problem}): put it back from a backup") from None
+        raise ArchiveDamaged(
+            f"{path}, the list of forgotten people, is damaged ({problem}): put it back from a backup"
+        ) from None
 
 
-def add(root: Path, addresses: Iterable[str] = (), contacts: Iterable[tuple[str, int]] = (), fingerprints: Iterable[str] = ()) -> Forgotten:
-    """Add people for good: their addresses, contacts as (account, id), or fingerprints of them. Who is on the list then. ArchiveFull,
-    ArchiveDamaged."""
+def add(
+    root: Path,
+    addresses: Iterable[str] = (),
+    contacts: Iterable[tuple[str, int]] = (),
+    fingerprints: Iterable[str] = (),
+) -> Forgotten:
+    """Add people for good: their addresses, contacts as (account, id), or fingerprints of them. Who is on the
+    list then. ArchiveFull, ArchiveDamaged."""
     path = disk.make_folder(root) / NAME
     with disk.exclusive(root), disk.room_for(path):
         before = load(root).including(addresses, contacts)

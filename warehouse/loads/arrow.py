@@ -1,7 +1,7 @@
 """From records to Arrow: the columns of a table plus what loading needs to know about each row.
 
-Belongs here: values only. Not here: where the rows are kept until they are loaded (`staging`), what is done to them (`loads/`).
-"""
+Belongs here: values only. Not here: where the rows are kept until they are loaded (`staging`), what is done
+to them (`loads/`)."""
 
 import hashlib
 import json
@@ -16,8 +16,8 @@ from marketing_api.address import normal_form
 from marketing_api.records.fields import Record
 from warehouse.tables import EMAIL, EMAIL_NORMALIZED, EXTRA, Column, Table
 
-#: Beside the record's columns: which response of the load a row is from (its index), its place among all rows of the load,
-#: a bit for each column that its response knows, and the hash of a listing's entry.
+#: Beside the record's columns: which response of the load a row is from (its index), its place among all rows
+#: of the load, a bit for each column that its response knows, and the hash of a listing's entry.
 RESPONSE, PART, KNOWN, ENTRY_HASH = "_response", "_part", "_known", "_entry_hash"
 
 #: What is done to a value before Arrow takes it.
@@ -30,25 +30,33 @@ UNFIT = (pa.ArrowException, ArithmeticError, ValueError, TypeError)
 
 def schema(table: Table) -> pa.Schema:
     own = [(column.name, column.arrow_type) for column in (*table.record_columns, EXTRA)]
-    return pa.schema([*own, (RESPONSE, pa.int32()), (PART, pa.int64()), (KNOWN, pa.uint64()), (ENTRY_HASH, pa.string())])
+    return pa.schema(
+        [*own, (RESPONSE, pa.int32()), (PART, pa.int64()), (KNOWN, pa.uint64()), (ENTRY_HASH, pa.string())]
+    )
 
 
 _encoder = msgspec.json.Encoder(order="sorted")
 
 
 def json_text(value: Any) -> str:
-    """JSON with sorted keys, so that equal values are equal text. ValueError for what is nested too deeply."""
+    """JSON with sorted keys, so that equal values are equal text. ValueError for what is nested too
+    deeply."""
     try:
         try:
             return _encoder.encode(value).decode()
         except (ValueError, TypeError, OverflowError):  # lone surrogates, numbers beyond 64 bits
-            return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str).encode("utf-8", "replace").decode()
+            return (
+                json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+                .encode("utf-8", "replace")
+                .decode()
+            )
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
 def entry_hash(record: Record) -> str:
-    """Hash of everything that an entry says, for telling whether it changed since its detail was requested (32 hex digits)."""
+    """Hash of everything that an entry says, for telling whether it changed since its detail was requested
+    (32 hex digits)."""
     encoded = {name: getattr(record, name) for name in sorted(record.model_fields_set)}
     return hashlib.blake2b(json_text(encoded).encode(), digest_size=16).hexdigest()
 
@@ -68,7 +76,9 @@ class Converter:
 
     def __init__(self, table: Table) -> None:
         self.schema = schema(table)
-        self._columns = [(column.name, *_source(column), column.arrow_type) for column in table.record_columns]
+        self._columns = [
+            (column.name, *_source(column), column.arrow_type) for column in table.record_columns
+        ]
         self._fields = [field for _, field, *_ in self._columns]
         self._all_known = (1 << len(self._fields)) - 1
         self._names = frozenset(self._fields)
@@ -78,11 +88,15 @@ class Converter:
         self._is_partial = table.is_partial
 
     def batch(self, chunk: Sequence[tuple[Record, int]], first_part: int) -> pa.RecordBatch:
-        """Records, each with its response, as one batch. ValueError or an ArrowException when a value does not fit its column."""
+        """Records, each with its response, as one batch. ValueError or an ArrowException when a value does
+        not fit its column."""
         records, values = [record for record, _ in chunk], [record.__dict__ for record, _ in chunk]
         arrays = [self._array(values, *column) for column in self._columns]
         arrays += [
-            pa.array([json_text(extra) if (extra := record.__pydantic_extra__) else None for record in records], pa.string()),
+            pa.array(
+                [json_text(extra) if (extra := record.__pydantic_extra__) else None for record in records],
+                pa.string(),
+            ),
             pa.array([response for _, response in chunk], pa.int32()),
             pa.array(range(first_part, first_part + len(records)), pa.int64()),
             pa.array([self._mask(record) for record in records], pa.uint64()),
@@ -91,8 +105,8 @@ class Converter:
         return pa.record_batch(arrays, schema=self.schema)
 
     def fitted(self, record: Record) -> tuple[Record | None, str]:
-        """The record without the values that no column can hold, and why; None where one of them is part of the key. Slow: for batches
-        that failed."""
+        """The record without the values that no column can hold, and why; None where one of them is part of
+        the key. Slow: for batches that failed."""
         faults: dict[str, None] = {}
         for column in self._columns:
             try:
@@ -102,7 +116,14 @@ class Converter:
         reason = f"{', '.join(faults)}: missing, or too large for the column" if faults else ""
         return None if faults.keys() & set(self._key) else record.model_copy(update=faults), reason
 
-    def _array(self, values: list[dict[str, Any]], name: str, field: str, prepare: Prepare | None, arrow_type: pa.DataType) -> pa.Array:
+    def _array(
+        self,
+        values: list[dict[str, Any]],
+        name: str,
+        field: str,
+        prepare: Prepare | None,
+        arrow_type: pa.DataType,
+    ) -> pa.Array:
         column = [value[field] for value in values]
         if prepare is not None:
             column = [None if value is None else prepare(value) for value in column]
@@ -117,5 +138,7 @@ class Converter:
             return self._all_known
         known = frozenset(record.__pydantic_fields_set__ & self._names)
         if (mask := self._masks.get(known)) is None:
-            mask = self._masks[known] = sum(1 << index for index, field in enumerate(self._fields) if field in known)
+            mask = self._masks[known] = sum(
+                1 << index for index, field in enumerate(self._fields) if field in known
+            )
         return mask

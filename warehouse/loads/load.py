@@ -1,6 +1,6 @@
-"""What a load is, the report of what it did, and where both are recorded: the load log and `sync.loads`, of which one that is damaged is
-written anew from the other. Not here: applying (`warehouse`, `apply`), the log's file and its checksums (`archive.load_log`).
-"""
+"""What a load is, the report of what it did, and where both are recorded: the load log and `sync.loads`, of
+which one that is damaged is written anew from the other. Not here: applying (`warehouse`, `apply`), the log's
+file and its checksums (`archive.load_log`)."""
 
 import datetime as dt
 import hashlib
@@ -24,13 +24,14 @@ from warehouse.sql import rows, transaction, value
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Responses that are loaded together in one transaction. The log of loads and the archive are all a rebuild needs.
+    """Responses that are loaded together in one transaction. The log of loads and the archive are all a
+    rebuild needs.
 
-    `tables` are filled from the responses in `request_ids`, in that order. `scope` says what was requested, as far as the calls do not:
-    `{"from_on": …, "to_on": …}` (dates) for ranges, with the `reason` of one that is not complete; for a load without responses, the
-    scope that is gone (`{"list_id": [12, 13]}`). `is_complete`: all of it was read, so that missing rows are gone. `shrink_limit`: the
-    share of its rows that a listing may lose (None: all). `zone`: the account's time zone.
-    """
+    `tables` are filled from the responses in `request_ids`, in that order. `scope` says what was requested,
+    as far as the calls do not: `{"from_on": …, "to_on": …}` (dates) for ranges, with the `reason` of one that
+    is not complete; for a load without responses, the scope that is gone (`{"list_id": [12, 13]}`).
+    `is_complete`: all of it was read, so that missing rows are gone. `shrink_limit`: the share of its rows
+    that a listing may lose (None: all). `zone`: the account's time zone."""
 
     account: str
     asset: str
@@ -43,11 +44,14 @@ class Load:
     service_count: int | None = None
     due_at: dt.datetime | None = None
     logged_at: dt.datetime = field(default_factory=utc_now)
-    place: int | None = field(default_factory=new_request_id)  # among requests, of a load without any; None: not noted yet
+    place: int | None = field(
+        default_factory=new_request_id
+    )  # among requests, of a load without any; None: not noted yet
 
     @property
     def load_id(self) -> str:
-        """Equal for loads of the same responses into the same tables: such a load is applied once (32 hex digits)."""
+        """Equal for loads of the same responses into the same tables: such a load is applied once (32 hex
+        digits)."""
         event = self.event() | {"request_ids": list(self.request_ids)}  # however the log writes them
         for name in ("due_at", "service_count", "place", *(["logged_at"] if self.request_ids else [])):
             del event[name]
@@ -72,13 +76,25 @@ class Load:
     def from_event(cls, event: Mapping[str, Any]) -> Self:
         """The load that was logged; what later versions of this program added to it is left out."""
         known = {"place": None} | {name: event[name] for name in cls.__dataclass_fields__ if name in event}
-        moments = {name: dt.datetime.fromisoformat(known[name]) for name in ("logged_at", "due_at") if known.get(name)}
-        return cls(**{**known, **moments, "tables": tuple(event["tables"]), "request_ids": unpack_ids(event["request_ids"])})
+        moments = {
+            name: dt.datetime.fromisoformat(known[name])
+            for name in ("logged_at", "due_at")
+            if known.get(name)
+        }
+        return cls(
+            **{
+                **known,
+                **moments,
+                "tables": tuple(event["tables"]),
+                "request_ids": unpack_ids(event["request_ids"]),
+            }
+        )
 
 
 @dataclass
 class LoadReport:
-    """What a load did, by table name. `is_repeat`: the same load had been applied before, so nothing was done."""
+    """What a load did, by table name. `is_repeat`: the same load had been applied before, so nothing was
+    done."""
 
     load_id: str
     tables: dict[str, TableReport]
@@ -86,7 +102,8 @@ class LoadReport:
 
     @property
     def refused(self) -> dict[str, str]:
-        """What of the responses was not believed, and so not applied or only added: table name → a sentence that names the scopes."""
+        """What of the responses was not believed, and so not applied or only added: table name → a sentence
+        that names the scopes."""
         found = {name: [*report.refused, *report.unproven] for name, report in self.tables.items()}
         return {name: f"{name}: {'; '.join(reasons)}" for name, reasons in found.items() if reasons}
 
@@ -105,8 +122,11 @@ def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | Non
     return found
 
 
-def logged_last(connection: duckdb.DuckDBPyConnection, backwards: Iterable[Mapping[str, Any]]) -> dict[str, Load]:
-    """The last loads of the log in their order, by id: from the last one that has an outcome on, so that all without one are there."""
+def logged_last(
+    connection: duckdb.DuckDBPyConnection, backwards: Iterable[Mapping[str, Any]]
+) -> dict[str, Load]:
+    """The last loads of the log in their order, by id: from the last one that has an outcome on, so that all
+    without one are there."""
     loads: list[Load] = []
     for event in backwards:
         loads.append(Load.from_event(event))
@@ -136,7 +156,10 @@ def write_load(
         "last_request": max(load.request_ids, default=load.place),
         "outcome": FAILED if error else APPLIED,
         "error": error,
-        **{f"{what}_count": sum(getattr(report, what) for report in reports) for what in ("new", "changed", "deleted", "rejected")},
+        **{
+            f"{what}_count": sum(getattr(report, what) for report in reports)
+            for what in ("new", "changed", "deleted", "rejected")
+        },
         "event": msgspec.json.encode(event).decode(),
     }
     rows(connection, "delete from sync.loads where load_id = ?", [load.load_id])
@@ -146,23 +169,30 @@ def write_load(
 log = logging.getLogger(__name__)
 
 
-def is_log_whole(connection: duckdb.DuckDBPyConnection, archive: Archive, logged: Container[str], *, is_checked: bool) -> bool:
-    """Whether no line is damaged (not looked for again once `is_checked`), the log ends with the load that was applied last, as do the
-    `logged` at its end, and the warehouse has all events that it can have.
-    """
+def is_log_whole(
+    connection: duckdb.DuckDBPyConnection, archive: Archive, logged: Container[str], *, is_checked: bool
+) -> bool:
+    """Whether no line is damaged (not looked for again once `is_checked`), the log ends with the load that
+    was applied last, as do the `logged` at its end, and the warehouse has all events that it can have."""
     newest = value(connection, "select load_id from sync.loads order by rowid desc limit 1")
     if newest is not None and newest not in logged:
         return False
-    return is_checked or not (archive.load_log.damaged() or value(connection, "select 1 from sync.loads where event is null limit 1"))
+    return is_checked or not (
+        archive.load_log.damaged()
+        or value(connection, "select 1 from sync.loads where event is null limit 1")
+    )
 
 
 def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
-    """Write what the log lacks from the warehouse, in its place, and into the warehouse what that lacks; returns the damaged lines.
+    """Write what the log lacks from the warehouse, in its place, and into the warehouse what that lacks;
+    returns the damaged lines.
 
     What is damaged is kept beside the log. What neither has stays lost: a rebuild says so.
     """
     damaged = archive.load_log.damaged()
-    if lacking := {load_id for (load_id,) in rows(connection, "select load_id from sync.loads where event is null")}:  # of earlier versions
+    if lacking := {
+        load_id for (load_id,) in rows(connection, "select load_id from sync.loads where event is null")
+    }:  # of earlier versions
         with transaction(connection):
             for event in archive.load_log.read():
                 if (load_id := Load.from_event(event).load_id) in lacking:
@@ -171,14 +201,23 @@ def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
     logged = {Load.from_event(event).load_id for event in archive.load_log.read()}
     following: defaultdict[str | None, list[Event]] = defaultdict(list)
     before, missing = None, 0
-    for load_id, event in rows(connection, "select load_id, event from sync.loads where event is not null order by rowid"):
+    for load_id, event in rows(
+        connection, "select load_id, event from sync.loads where event is not null order by rowid"
+    ):
         if load_id in logged:
             before = load_id
         else:
             following[before].append(msgspec.json.decode(event))
             missing += 1
     if damaged or missing:
-        aside = archive.load_log.rewrite(lambda event: following.pop(Load.from_event(event).load_id if event else None, ()))
+        aside = archive.load_log.rewrite(
+            lambda event: following.pop(Load.from_event(event).load_id if event else None, ())
+        )
         kept = f"; what was damaged is in {aside.name}" if aside else ""
-        log.warning("the log of loads had %d damaged lines: %d loads were written anew from the warehouse%s", damaged, missing, kept)
+        log.warning(
+            "the log of loads had %d damaged lines: %d loads were written anew from the warehouse%s",
+            damaged,
+            missing,
+            kept,
+        )
     return damaged

@@ -19,7 +19,8 @@ from marketing_api.records.values import is_nothing
 from marketing_api.redaction import without_addresses
 from warehouse.tables import Table
 
-#: Kinds of facts about a field: a type that it came with, a word that it came with, an operation whose responses always have it.
+#: Kinds of facts about a field: a type that it came with, a word that it came with, an operation whose
+#: responses always have it.
 TYPE, WORD, ALWAYS = "type", "word", "always"
 #: More words than that are no enumeration.
 MOST_WORDS = 200
@@ -32,9 +33,9 @@ _SAMPLES = {"text": "text of {} characters", "list": "list of {}", "object": "ob
 
 @dataclass
 class Shapes:
-    """Of one table: each fact (field, kind, what) with the first request that showed it and a sample; and the names that every entry of
-    a batch had, and those that any had, by operation, with the first request of each.
-    """
+    """Of one table: each fact (field, kind, what) with the first request that showed it and a sample; and the
+    names that every entry of a batch had, and those that any had, by operation, with the first request of
+    each."""
 
     table: Table
     facts: dict[tuple[str, str, str], tuple[int, str]] = field(default_factory=dict)
@@ -42,7 +43,9 @@ class Shapes:
 
     def __post_init__(self) -> None:
         fields = self.table.record.model_fields.items()
-        self._words: dict[str, set[str]] = {name: set() for name, info in fields if is_word(info) and not is_personal(info)}
+        self._words: dict[str, set[str]] = {
+            name: set() for name, info in fields if is_word(info) and not is_personal(info)
+        }
 
     def look(self, operation: str, request_id: int, rows: Rows) -> None:
         """At some entries of a response."""
@@ -53,7 +56,8 @@ class Shapes:
             self.names.setdefault((operation, every, ever), request_id)
 
     def look_around(self, operation: str, request_id: int, parts: Mapping[str, Any]) -> None:
-        """At what stands around the entries of a response: its path in the body → the value, of which the type is looked at."""
+        """At what stands around the entries of a response: its path in the body → the value, of which the
+        type is looked at."""
         for path, kind in ((_named(path), type_of(value)) for path, value in parts.items()):
             self.facts.setdefault((path, TYPE, kind), (request_id, kind))
         if parts:

@@ -1,7 +1,6 @@
-"""Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing needs no lock. Responses that are
-unchanged since they were loaded last are passed over: of those in the archive not even the body is read. Not here: conversion (`arrow`),
-what becomes of the rows (`apply`).
-"""
+"""Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing needs no
+lock. Responses that are unchanged since they were loaded last are passed over: of those in the archive not
+even the body is read. Not here: conversion (`arrow`), what becomes of the rows (`apply`)."""
 
 import datetime as dt
 import functools
@@ -31,7 +30,8 @@ from warehouse.loads.arrow import UNFIT, Converter, json_text
 from warehouse.loads.shapes import Shapes
 from warehouse.tables import EXTRA, Table
 
-#: Records are converted as soon as so many wait: the fewer are alive, the less the garbage collector looks through.
+#: Records are converted as soon as so many wait: the fewer are alive, the less the garbage collector looks
+#: through.
 BATCH = 500
 #: Rows up to which a table waits in memory instead of a file, and rows in one part of that file.
 IN_MEMORY, ROW_GROUP = 60_000, 20_000
@@ -41,14 +41,15 @@ IN_MEMORY, ROW_GROUP = 60_000, 20_000
 ParseRows = Callable[[Response, ZoneInfo, dt.date], Iterable[Rows]]
 
 
-#: First digits of the digests of those responses about single contacts which are looked at for schema drift: a quarter of them, the same
-#: ones whether or not unchanged ones are read again.
+#: First digits of the digests of those responses about single contacts which are looked at for schema drift:
+#: a quarter of them, the same ones whether or not unchanged ones are read again.
 _LOOKED_AT = "0123"
 
 
 @dataclass(slots=True)
 class ResponseHead:
-    """One response of the load, without its body; `entries` counts what it held per table, readable or not."""
+    """One response of the load, without its body; `entries` counts what it held per table, readable or
+    not."""
 
     index: int
     request_id: int
@@ -63,7 +64,8 @@ class ResponseHead:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """An entry that could not be read, of the response with that index; or, where its row `is_loaded`, a value of it."""
+    """An entry that could not be read, of the response with that index; or, where its row `is_loaded`, a
+    value of it."""
 
     table: str
     response: int
@@ -80,16 +82,25 @@ class Staged:
     rows: dict[str, pa.Table | Path] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
-    left_open: list[tuple[str, int]] = field(default_factory=list)  # (table, response) for each collection that a response leaves open
+    left_open: list[tuple[str, int]] = field(
+        default_factory=list
+    )  # (table, response) for each collection that a response leaves open
     flaws: dict[int, str] = field(default_factory=dict)  # why a response, by index, is not whole after all
     shapes: dict[str, Shapes] = field(default_factory=dict)  # what the entries of each table are like
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
-    extents: dict[int, tuple[int, int]] = field(default_factory=dict)  # of responses about one contact, by index: (served, total) entries
-    digests: dict[int, str | None] = field(default_factory=dict)  # of the same, by contact; None: the next one has to be read
-    passed_over: set[int] = field(default_factory=set)  # contacts whose responses were not read: unchanged since they were loaded last
+    extents: dict[int, tuple[int, int]] = field(
+        default_factory=dict
+    )  # of responses about one contact, by index: (served, total) entries
+    digests: dict[int, str | None] = field(
+        default_factory=dict
+    )  # of the same, by contact; None: the next one has to be read
+    passed_over: set[int] = field(
+        default_factory=set
+    )  # contacts whose responses were not read: unchanged since they were loaded last
 
     def unreadable_of(self, table: str) -> Counter[int]:
-        """What each response leaves open about a table: entries of its own, and of those before it, which may be what its rows hang on."""
+        """What each response leaves open about a table: entries of its own, and of those before it, which may
+        be what its rows hang on."""
         before = list(self.rows)[: list(self.rows).index(table) + 1]
         entries = [(reject.table, reject.response) for reject in self.rejects if not reject.is_loaded]
         return Counter(response for name, response in entries + self.left_open if name in before)
@@ -135,14 +146,16 @@ def stage(
     file: Callable[[str], Path],
     last: Mapping[int, LastLoaded] = MappingProxyType({}),
 ) -> Staged:
-    """Read all responses once, but for those about a contact whose digest is that of the `last` one that was loaded. `read` has the
-    responses to requests, in that order; `file` makes a path for a table that needs one. Those that may prove rows to be gone are judged
-    again: an earlier version may have archived them as whole.
-    """
+    """Read all responses once, but for those about a contact whose digest is that of the `last` one that was
+    loaded. `read` has the responses to requests, in that order; `file` makes a path for a table that needs
+    one. Those that may prove rows to be gone are judged again: an earlier version may have archived them as
+    whole."""
     staged = Staged(list(heads))
     _pass_over_unchanged(staged, reading_key(tuple(tables), str(zone)), last)
     stages = [_TableStage(table, staged, file) for table in tables]
-    by_record = {table.record: [each for each in stages if each.table.record is table.record] for table in tables}
+    by_record = {
+        table.record: [each for each in stages if each.table.record is table.record] for table in tables
+    }
     may_remove = any(table.marks_deleted for table in tables)
     left = [head for head in heads if head.contact not in staged.passed_over]
     for head, response in zip(left, read([head.request_id for head in left]), strict=True):
@@ -154,7 +167,9 @@ def stage(
         if may_remove and (short := parsing.shortage(response)):
             staged.flaws[head.index] = short
         if head.is_looked_at and (parts := parsing.parts_served(response)):
-            filled = next(each for record in response.call.operation.records for each in by_record.get(record, ()))
+            filled = next(
+                each for record in response.call.operation.records for each in by_record.get(record, ())
+            )
             filled.shapes.look_around(head.operation, head.request_id, parts)
         for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
             for table_stage in by_record.get(rows.record, ()):
@@ -168,15 +183,24 @@ def stage(
 
 
 def _pass_over_unchanged(staged: Staged, key: bytes, last: Mapping[int, LastLoaded]) -> None:
-    """Note what responses say of their contacts, and of which contacts that is what was loaded of them last."""
+    """Note what responses say of their contacts, and of which contacts that is what was loaded of them
+    last."""
     about = [(head, head.contact) for head in staged.responses if head.contact is not None]
     for head, contact in about:
-        digest = None if head.payload is None else hashlib.blake2b(bytes.fromhex(head.payload), key=key, digest_size=16).hexdigest()
+        digest = (
+            None
+            if head.payload is None
+            else hashlib.blake2b(bytes.fromhex(head.payload), key=key, digest_size=16).hexdigest()
+        )
         head.is_looked_at = digest is None or digest[0] in _LOOKED_AT
         if staged.digests.setdefault(contact, digest) != digest:
             staged.digests[contact] = None
-    staged.passed_over = {contact for contact, before in last.items() if staged.digests.get(contact) == before.digest}
-    staged.extents = {head.index: last[contact].extent for head, contact in about if contact in staged.passed_over}
+    staged.passed_over = {
+        contact for contact, before in last.items() if staged.digests.get(contact) == before.digest
+    }
+    staged.extents = {
+        head.index: last[contact].extent for head, contact in about if contact in staged.passed_over
+    }
 
 
 def _kept(raw: Any) -> str:
@@ -213,7 +237,9 @@ class _TableStage:
 
     def _reject(self, response: int, unread: Iterable[Unread], *, is_loaded: bool = False) -> None:
         of = self.table.name
-        self._staged.rejects += [Reject(of, response, entry.reason, _kept(entry.raw), is_loaded) for entry in unread]
+        self._staged.rejects += [
+            Reject(of, response, entry.reason, _kept(entry.raw), is_loaded) for entry in unread
+        ]
 
     def finish(self) -> None:
         self._convert()
@@ -273,7 +299,11 @@ def heads_of(found: Iterable[Row | Response], tables: Sequence[Table]) -> list[R
         call = call_of(each) if isinstance(each, Row) else each.call
         contact = _contact_of(call, tables)
         payload = None if contact is None else _digests_of(each).payload
-        heads.append(ResponseHead(index, each.request_id, call.operation.name, call.params, each.requested_at, contact, payload))
+        heads.append(
+            ResponseHead(
+                index, each.request_id, call.operation.name, call.params, each.requested_at, contact, payload
+            )
+        )
     return heads
 
 
@@ -284,33 +314,55 @@ def _digests_of(found: Row | Response) -> Digests:
 
 
 def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:
-    """The one contact that a response to the call is about, where one of the tables that it fills declares how it is named."""
+    """The one contact that a response to the call is about, where one of the tables that it fills declares
+    how it is named."""
     for table in tables:
         if table.load.contact_parameter and table.record in call.operation.records:
             wanted = call.params.get(table.load.contact_parameter, "")
-            return int(wanted) if wanted.removeprefix("-").isdecimal() else None  # that of a forgotten contact is negative
+            return (
+                int(wanted) if wanted.removeprefix("-").isdecimal() else None
+            )  # that of a forgotten contact is negative
     return None
 
 
-def last_loaded(connection: duckdb.DuckDBPyConnection, account: str, contacts: Iterable[int]) -> dict[int, LastLoaded]:
+def last_loaded(
+    connection: duckdb.DuckDBPyConnection, account: str, contacts: Iterable[int]
+) -> dict[int, LastLoaded]:
     """What was loaded of these contacts last, where that is certain."""
     found = sql.rows(connection, sql.query("last_loaded"), {"account": account, "contacts": sorted(contacts)})
     return {contact: LastLoaded(digest, (served, total)) for contact, digest, served, total in found}
 
 
-def are_current(connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str | None]) -> bool:
-    """Whether these digests are what was loaded last: somebody else may have loaded since they were compared."""
-    return not assumed or {contact: last.digest for contact, last in last_loaded(connection, account, assumed).items()} == assumed
+def are_current(
+    connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str | None]
+) -> bool:
+    """Whether these digests are what was loaded last: somebody else may have loaded since they were
+    compared."""
+    return (
+        not assumed
+        or {contact: last.digest for contact, last in last_loaded(connection, account, assumed).items()}
+        == assumed
+    )
 
 
 @functools.cache
 def reading_key(tables: tuple[Table, ...], zone: str) -> bytes:
-    """Another one wherever the same payload may become other rows: in another time zone, other tables, or by other code."""
-    shapes = [(table.name, table.key, [(column.name, column.sql_type) for column in table.columns]) for table in tables]
+    """Another one wherever the same payload may become other rows: in another time zone, other tables, or by
+    other code."""
+    shapes = [
+        (table.name, table.key, [(column.name, column.sql_type) for column in table.columns])
+        for table in tables
+    ]
     return hashlib.blake2b(repr((zone, shapes, _code())).encode(), digest_size=32).digest()
 
 
 @functools.cache
 def _code() -> str:
-    files = [file for package in _CODE for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name)]
-    return hashlib.blake2b(b"".join(file.read_bytes() for file in files if file.name.endswith(".py")), digest_size=16).hexdigest()
+    files = [
+        file
+        for package in _CODE
+        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name)
+    ]
+    return hashlib.blake2b(
+        b"".join(file.read_bytes() for file in files if file.name.endswith(".py")), digest_size=16
+    ).hexdigest()

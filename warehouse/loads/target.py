@@ -1,4 +1,5 @@
-"""One table's part of a load, inside the transaction: its staged rows as an SQL relation, and the terms SQL is written in.
+"""One table's part of a load, inside the transaction: its staged rows as an SQL relation, and the terms SQL
+is written in.
 
 Not here: what the load modes do with them (`listing`, `apply`, `upsert`).
 """
@@ -39,10 +40,11 @@ class TableReport:
 
 
 class Target:
-    """A table that is being loaded. `staged` names the relation with one row per key once `merge_parts` has run.
+    """A table that is being loaded. `staged` names the relation with one row per key once `merge_parts` has
+    run.
 
-    `as_of` dates its rows, `last_request` (of a listing) tells which of two loads is the newer: clocks do not.
-    """
+    `as_of` dates its rows, `last_request` (of a listing) tells which of two loads is the newer: clocks do
+    not."""
 
     def __init__(
         self,
@@ -59,10 +61,14 @@ class Target:
         self.account = literal(account)
         self.as_of = f"timestamptz {literal(as_of.astimezone(dt.UTC).isoformat())}"
         self.responses = rows.responses
-        last_request = max((head.request_id for head in rows.responses if self.is_listing(head)), default=last_request)
+        last_request = max(
+            (head.request_id for head in rows.responses if self.is_listing(head)), default=last_request
+        )
         self.last_request = "null" if last_request is None else str(last_request)
         self.zone = zone
-        last = set({(head.operation, *sorted(head.params.items())): head.index for head in rows.responses}.values())
+        last = set(
+            {(head.operation, *sorted(head.params.items())): head.index for head in rows.responses}.values()
+        )
         #: Of a call that was made twice, what the later response has.
         self.rejects = [each for each in rows.rejects if each.table == table.name and each.response in last]
         self.unreadable = rows.unreadable_of(table.name)  # by response
@@ -86,10 +92,11 @@ class Target:
 
     @cached_property
     def is_first(self) -> bool:
-        """Whether the table held nothing of the account before this load (ask before writing): nothing to compare with, which costs
-        more than all else about a small load.
-        """
-        return self.value(f"select 1 from {self.table.qualified} where account = {self.account} limit 1") is None
+        """Whether the table held nothing of the account before this load (ask before writing): nothing to
+        compare with, which costs more than all else about a small load."""
+        return (
+            self.value(f"select 1 from {self.table.qualified} where account = {self.account} limit 1") is None
+        )
 
     # -- SQL terms
 
@@ -98,13 +105,22 @@ class Target:
         return [quoted(name) for name in self.table.key]
 
     def on(self, left: str, right: str, *, but_last: bool = False) -> str:
-        """The condition that two relations' rows have the same key, or agree in all of it but its last column."""
-        return " and ".join(f"{left}.{name} = {right}.{name}" for name in (self.key[:-1] if but_last else self.key)) or "true"
+        """The condition that two relations' rows have the same key, or agree in all of it but its last
+        column."""
+        return (
+            " and ".join(
+                f"{left}.{name} = {right}.{name}" for name in (self.key[:-1] if but_last else self.key)
+            )
+            or "true"
+        )
 
     @property
     def stored(self) -> str:
         """The account's rows that may have staged keys, with their rowid as `rid`."""
-        return self.held or f"(select rowid as rid, * from {self.table.qualified} where account = {self.account})"
+        return (
+            self.held
+            or f"(select rowid as rid, * from {self.table.qualified} where account = {self.account})"
+        )
 
     def temp(self, name: str) -> str:
         """A temporary relation of this table's own."""
@@ -131,8 +147,16 @@ class Target:
             source = f"arrow_{self.table.name}"
             self.connection.register(source, rows)
         detail = self.table.load.detail
-        listed = _among(head.index for head in self.responses if self.is_listing(head)) if self.table.is_composed else "true"
-        detailed = _among(head.index for head in self.responses if head.operation == detail.name) if detail else "false"
+        listed = (
+            _among(head.index for head in self.responses if self.is_listing(head))
+            if self.table.is_composed
+            else "true"
+        )
+        detailed = (
+            _among(head.index for head in self.responses if head.operation == detail.name)
+            if detail
+            else "false"
+        )
         query = f"select *, {listed} as _is_listed, {detailed} as _has_detail from {source}"
         if isinstance(rows, pa.Table):
             self.make("staged", query)
@@ -148,9 +172,16 @@ class Target:
         if self.value(repeated) is None:
             return
         names, extra = [quoted(column.name) for column in self.table.values], EXTRA.name
-        last = [f"arg_max_null({name}, {PART}) filter (where {KNOWN} & {self.bit(name)} <> 0) as {name}" for name in names]
+        last = [
+            f"arg_max_null({name}, {PART}) filter (where {KNOWN} & {self.bit(name)} <> 0) as {name}"
+            for name in names
+        ]
         if self.table.is_composed:
-            merged = f"list_reduce(list({extra} order by {PART}) filter (where {extra} is not null), lambda a, b: merged(a, b))"
+            merged = (
+                f"list_reduce(list({extra} order by {PART}) filter (where {extra} is not "
+                "null), lambda a, "
+                "b: merged(a, b))"
+            )
             extra = f"case when count({extra}) > 0 then {merged} end as {extra}"
         else:
             extra = f"arg_max_null({extra}, {PART}) as {extra}"
@@ -176,7 +207,8 @@ def _among(indexes: Iterable[int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScopeResult:
-    """One scope of one table after a load; `rows` is None when it should stay as it was, counted up by what is new."""
+    """One scope of one table after a load; `rows` is None when it should stay as it was, counted up by what
+    is new."""
 
     scope: str
     is_complete: bool

@@ -1,6 +1,6 @@
-"""The rows of one SELECT on the warehouse. It runs in a process of its own, which can neither write nor reach anything but the
-tables, and is ended at its limits of time and memory. Not here: files (`files`), what columns mean (`columns`).
-"""
+"""The rows of one SELECT on the warehouse. It runs in a process of its own, which can neither write nor reach
+anything but the tables, and is ended at its limits of time and memory. Not here: files (`files`), what
+columns mean (`columns`)."""
 
 import json
 import sys
@@ -29,12 +29,13 @@ _LIMITS = {
 
 
 def read_query(settings: Settings, sql: str) -> Rows:
-    """They take so many seconds, as many bytes as an input may have, and as much memory. Raises InputError, and what
-    `warehouse.connection.connect` raises.
-    """
+    """They take so many seconds, as many bytes as an input may have, and as much memory. Raises InputError,
+    and what `warehouse.connection.connect` raises."""
     path, limit = settings.warehouse_path, settings.input_limit
     with (
-        connect(path, is_sealed=True, deadline_s=settings.lock_seconds, on_wait=report_waiting),  # so that the process need not wait
+        connect(
+            path, is_sealed=True, deadline_s=settings.lock_seconds, on_wait=report_waiting
+        ),  # so that the process need not wait
         closing(Workspace(settings.home / "tmp" / "queries")) as workspace,
         Child(__name__, str(path), str(limit), folder=workspace.folder()) as child,
     ):
@@ -54,18 +55,28 @@ def read_query(settings: Settings, sql: str) -> Rows:
 
 def write_rows(path: Path, limit: int, sql: str, target: Path) -> str:
     """Why there are none; empty when they are in `target`."""
-    with connect(path, is_sealed=True, memory_limit=_memory(limit)) as connection, bounded_memory(_MORE_BYTES + limit):
+    with (
+        connect(path, is_sealed=True, memory_limit=_memory(limit)) as connection,
+        bounded_memory(_MORE_BYTES + limit),
+    ):
         try:
             if reason := not_one_select(connection, sql):
                 return f"the query {reason}"
             budget = InputBudget("the query's result", limit)
-            with connection.sql(sql).to_arrow_reader(BATCH) as batches, pa.ipc.new_stream(target, batches.schema) as file:
+            with (
+                connection.sql(sql).to_arrow_reader(BATCH) as batches,
+                pa.ipc.new_stream(target, batches.schema) as file,
+            ):
                 for batch in budget.batches(batches):
                     file.write(batch)
         except InputError as problem:
             return str(problem)
         except (duckdb.Error, pa.ArrowException, OSError, MemoryError) as problem:
-            reason = _LIMITS[Ended].format(memory=_memory(limit)) if is_out_of_memory(problem) else query_problem(problem)
+            reason = (
+                _LIMITS[Ended].format(memory=_memory(limit))
+                if is_out_of_memory(problem)
+                else query_problem(problem)
+            )
             return f"the query cannot be run: {reason}"
     return ""
 

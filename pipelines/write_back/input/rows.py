@@ -1,7 +1,8 @@
-"""The rows of a push: named columns, cells as text or date-times, and the numbers that a spreadsheet gives its rows.
+"""The rows of a push: named columns, cells as text or date-times, and the numbers that a spreadsheet gives
+its rows.
 
-Belongs here: what a cell's value becomes, and what makes an input unusable. Not here: reading it (`files`), what columns mean (`columns`).
-"""
+Belongs here: what a cell's value becomes, and what makes an input unusable. Not here: reading it (`files`),
+what columns mean (`columns`)."""
 
 import datetime as dt
 import hashlib
@@ -29,9 +30,8 @@ class InputError(Exception):
 class Rows:
     """The rows of an input, column by column; rows that are entirely empty are left out.
 
-    `numbers`: of each row, as a spreadsheet counts: the header is 1, the first row below it 2; of JSON lines, the line. `faults`: row
-    number → why the row cannot be read although the others can.
-    """
+    `numbers`: of each row, as a spreadsheet counts: the header is 1, the first row below it 2; of JSON lines,
+    the line. `faults`: row number → why the row cannot be read although the others can."""
 
     columns: tuple[str, ...]
     cells: Mapping[str, list[Cell]] = field(repr=False)
@@ -57,7 +57,9 @@ def cell_of(value: Any) -> Cell:
     """Any value of a file or query as a cell; TypeError for binary and nested values."""
     if type(value) is str:
         text = value.strip()
-        return (text[1:] if text[:1] == "'" and text[1:2] in FORMULA_SIGNS and len(text) > 1 else text) or None
+        return (
+            text[1:] if text[:1] == "'" and text[1:2] in FORMULA_SIGNS and len(text) > 1 else text
+        ) or None
     if value is None:
         return None
     return _typed(value)
@@ -92,7 +94,11 @@ def _typed(value: Any) -> Cell:
 
 
 def rows_of_records(
-    name: str, records: Iterable[Sequence[Any]], *, faults: Mapping[int, str] | None = None, warnings: Iterable[str] = ()
+    name: str,
+    records: Iterable[Sequence[Any]],
+    *,
+    faults: Mapping[int, str] | None = None,
+    warnings: Iterable[str] = (),
 ) -> Rows:
     """A grid from its records as they stand in a file; the first that is not empty has the columns' names.
 
@@ -110,7 +116,9 @@ def rows_of_records(
             header = cells or None
             continue
         if len(record) > len(header) and any(cell_of(value) is not None for value in record[len(header) :]):
-            wrong.setdefault(number, f"it has {len(record)} cells, but the header names {len(header)} columns")
+            wrong.setdefault(
+                number, f"it has {len(record)} cells, but the header names {len(header)} columns"
+            )
         numbers.append(number)
         kept.append(record[: len(header)] if len(record) > len(header) else record)
     if header is None:
@@ -129,17 +137,22 @@ def rows_of_columns(
     faults: Mapping[int, str] | None = None,
     warnings: Iterable[str] = (),
 ) -> Rows:
-    """A grid from its columns. Raises InputError when a column cannot be named or its values cannot be sent."""
+    """A grid from its columns. Raises InputError when a column cannot be named or its values cannot be
+    sent."""
     cells: dict[str, list[Cell]] = {}
     for position, (title, column) in enumerate(zip(header, columns, strict=True), 1):
         try:
             cleaned = [None if value is None else cell_of(value) for value in column]
         except TypeError as problem:
             word = shown(text_of(title) or f"number {position}")
-            raise InputError(f"{name}: column {word} holds values that cannot be sent ({problem}); turn them into text") from None
+            raise InputError(
+                f"{name}: column {word} holds values that cannot be sent ({problem}); turn them into text"
+            ) from None
         if title is None:
             if any(cell is not None for cell in cleaned):
-                raise InputError(f"{name}: column {position} has values but no name; name it in the first row")
+                raise InputError(
+                    f"{name}: column {position} has values but no name; name it in the first row"
+                )
             continue
         word = text_of(title) or ""
         if word in cells:
@@ -148,7 +161,9 @@ def rows_of_columns(
     return _without_empty_rows(name, cells, numbers, faults or {}, tuple(warnings))
 
 
-def _without_empty_rows(name: str, cells: dict[str, list[Cell]], numbers: list[int], faults: Mapping[int, str], warnings: Any) -> Rows:
+def _without_empty_rows(
+    name: str, cells: dict[str, list[Cell]], numbers: list[int], faults: Mapping[int, str], warnings: Any
+) -> Rows:
     width = len(cells)
     is_full = [row.count(None) < width for row in zip(*cells.values(), strict=True)]
     if faults:
@@ -165,7 +180,11 @@ def _hash(cells: Mapping[str, list[Cell]]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for title, column in cells.items():
         digest.update(f"\x1d{title}\x1e".encode("utf-8", "surrogatepass"))
-        digest.update("\x1e".join(["\x00" if cell is None else str(cell) for cell in column]).encode("utf-8", "surrogatepass"))
+        digest.update(
+            "\x1e".join(["\x00" if cell is None else str(cell) for cell in column]).encode(
+                "utf-8", "surrogatepass"
+            )
+        )
     return digest.hexdigest()
 
 

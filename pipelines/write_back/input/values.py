@@ -1,7 +1,8 @@
-"""What single cells mean: addresses, ids, statuses, tags, texts, times. Each function returns the value or raises BadValue.
+"""What single cells mean: addresses, ids, statuses, tags, texts, times. Each function returns the value or
+raises BadValue.
 
-Reasons are sentences for the person who made the row; they never repeat an address. Not here: what needs the warehouse.
-"""
+Reasons are sentences for the person who made the row; they never repeat an address. Not here: what needs the
+warehouse."""
 
 import datetime as dt
 import ipaddress
@@ -17,14 +18,19 @@ from pipelines.write_back.input.rows import Cell, shown, text_of
 
 #: RFC 5321: 254 characters on the wire, 64 before the @.
 MAX_ADDRESS, MAX_LOCAL_PART = 254, 64
-#: No limits are documented ("Maximum sizes …: not shown"): generous ones, so that a whole document in a cell is noticed.
+#: No limits are documented ("Maximum sizes …: not shown"): generous ones, so that a whole document in a cell
+#: is noticed.
 MAX_TAG, MAX_FIELD, MAX_DESCRIPTION = 255, 5_000, 10_000
 _MAX_ID = 2**63 - 1
 
 ACTIVE, UNSUBSCRIBED = 1, 2
 #: Codes as the service takes them: its own words where it has any.
 STATUS_WORDS = {0: "0", 1: "Active", 2: "Disactive", 3: "3"}
-_STATUS_CODES = {word: code for code, word in STATUSES.items()} | {str(code): code for code in STATUSES} | {"disactive": UNSUBSCRIBED}
+_STATUS_CODES = (
+    {word: code for code, word in STATUSES.items()}
+    | {str(code): code for code in STATUSES}
+    | {"disactive": UNSUBSCRIBED}
+)
 
 
 class BadValue(Exception):
@@ -32,7 +38,10 @@ class BadValue(Exception):
 
 
 _LOCAL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
-_PLAIN = re.compile(rf"{_LOCAL}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]", re.ASCII)
+_PLAIN = re.compile(
+    rf"{_LOCAL}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{{0,61}}[A-Za-z0-9])?\.)+[A-Za-z][A-Za-z0-9-]*[A-Za-z0-9]",
+    re.ASCII,
+)
 #: The same with letters of any script.
 _WIDE_LOCAL = re.compile(r"[^\x00-\x20\x7f\"(),.:;<>@\[\\\]]+(?:\.[^\x00-\x20\x7f\"(),.:;<>@\[\\\]]+)*")
 _WIDE_LABEL = re.compile(r"(?!-)[^\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]{1,63}(?<!-)")
@@ -47,7 +56,9 @@ def address(cell: Cell) -> str:
     if _PLAIN.fullmatch(text) is None:
         _check_wide(text)
     if len(text) > MAX_ADDRESS or text.index("@") > MAX_LOCAL_PART:
-        raise BadValue(f"the e-mail address is too long: at most {MAX_ADDRESS} characters, {MAX_LOCAL_PART} before the @")
+        raise BadValue(
+            f"the e-mail address is too long: at most {MAX_ADDRESS} characters, {MAX_LOCAL_PART} before the @"
+        )
     return text
 
 
@@ -58,7 +69,9 @@ def _check_wide(text: str) -> None:
         raise BadValue("the cell has more than one @: write one e-mail address per row")
     local, _, domain = text.partition("@")
     *labels, top = domain.split(".")
-    is_domain = labels and all(map(_WIDE_LABEL.fullmatch, [*labels, top])) and len(top) > 1 and not top[0].isdigit()
+    is_domain = (
+        labels and all(map(_WIDE_LABEL.fullmatch, [*labels, top])) and len(top) > 1 and not top[0].isdigit()
+    )
     if not is_domain or _WIDE_LOCAL.fullmatch(local) is None:
         raise BadValue("this is not an e-mail address: it looks like name@example.com")
 
@@ -126,22 +139,36 @@ def tags(text: str) -> tuple[str, ...]:
 
 _EARLIEST, _LATEST = 1970, 2100
 _HINT = "write it like 2026-01-31 14:05, 31.01.2026 14:05 or 2026-01-31T14:05:00+01:00"
-#: As people write dates and the service does not: `20.11.2026`, `20 Nov 2026`, `Nov 20, 2026`; a time may follow.
+#: As people write dates and the service does not: `20.11.2026`, `20 Nov 2026`, `Nov 20, 2026`; a time may
+#: follow.
 _WRITTEN = re.compile(
-    r"(?:(\d{1,2})\.(\d{1,2})\.|(\d{1,2})(?:\. ?|[ -])([A-Za-z]{3,9})(?:\. ?|[ -])|([A-Za-z]{3,9})\.? (\d{1,2})(?:, ?| ))"
+    r"(?:(\d{1,2})\.(\d{1,2})\.|(\d{1,2})(?:\. ?|[ -])([A-Za-z]{3,9})(?:\. ?|[ -])|([A-Za-z]{3,9})\.? "
+    r"(\d{1,2})(?:, ?| ))"
     r"(\d{4})(?!\d)(?:,| at)?",
     re.ASCII,
 )
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 #: Who writes 2:05 PM beside slashes writes the month first, as the service itself does.
 _HALF_DAY = re.compile(r"[ap]\.?m\.?$", re.ASCII | re.IGNORECASE)
 _SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)", re.ASCII)
 
 
 class Moment(NamedTuple):
-    """`wall`: what the clocks in the account's zone showed, to the second. `at`: unix seconds, of its first reading when the
-    clocks showed it twice (`is_twice`); `again`: of the second.
-    """
+    """`wall`: what the clocks in the account's zone showed, to the second. `at`: unix seconds, of its first
+    reading when the clocks showed it twice (`is_twice`); `again`: of the second."""
 
     wall: dt.datetime
     at: int
@@ -153,7 +180,8 @@ class Moment(NamedTuple):
 
 
 def _one_way(text: str) -> str:
-    """A date with slashes at the beginning is written so that it can be read in one way; BadValue when that is open."""
+    """A date with slashes at the beginning is written so that it can be read in one way; BadValue when that
+    is open."""
     if (match := _SLASHED.match(text)) is None:
         return text
     first, second = int(match[1]), int(match[2])
@@ -173,7 +201,9 @@ def moment(cell: Cell, zone: ZoneInfo) -> Moment:
 
 def _check_year(moment: dt.datetime) -> None:
     if not _EARLIEST <= moment.year <= _LATEST:
-        raise BadValue(f"the date-time has the year {moment.year}: it has to be between {_EARLIEST} and {_LATEST}")
+        raise BadValue(
+            f"the date-time has the year {moment.year}: it has to be between {_EARLIEST} and {_LATEST}"
+        )
 
 
 def _aware(text: str, zone: ZoneInfo) -> dt.datetime:
@@ -183,7 +213,9 @@ def _aware(text: str, zone: ZoneInfo) -> dt.datetime:
             _check_year(shown)
         found = read_moment(text, zone)
     except ValueError as problem:
-        if (iso := _iso(text)) is not None:  # what the service writes is tried first: it is what most files have
+        if (
+            iso := _iso(text)
+        ) is not None:  # what the service writes is tried first: it is what most files have
             return _aware(iso, zone)
         raise BadValue(f"the date-time cannot be read ({problem}): {_HINT}") from None
     if found is None or shown is None:

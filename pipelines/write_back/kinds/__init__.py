@@ -1,8 +1,8 @@
-"""The kinds of push, each with all of its knowledge in one file (moves and deletions share theirs); `kind.py` says what that is.
+"""The kinds of push, each with all of its knowledge in one file (moves and deletions share theirs); `kind.py`
+says what that is.
 
-A new one is a class in a file here, a line in the registry below, what can be typed (`pipelines.options`), and a test. Nothing else in
-the program names a kind.
-"""
+A new one is a class in a file here, a line in the registry below, what can be typed (`pipelines.options`),
+and a test. Nothing else in the program names a kind."""
 
 from __future__ import annotations
 
@@ -42,9 +42,13 @@ NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent
 
 
 def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Options) -> Plan:
-    """What a push of these rows would do, without doing any of it. No request. InputError when the input as a whole cannot be used."""
+    """What a push of these rows would do, without doing any of it. No request. InputError when the input as a
+    whole cannot be used."""
     if options.max_rows is not None and len(rows) > options.max_rows:
-        raise InputError(f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are allowed; nothing is sent")
+        raise InputError(
+            f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are "
+            "allowed; nothing is sent"
+        )
     picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
     planning = Planning(kind, rows, known, outbox, options, picked, ADDING, REMOVING)
     kind.plan(planning)
@@ -61,9 +65,9 @@ def verify(
     stop: threading.Event | None = None,
     policy: RetryPolicy = RETRY_POLICY,
 ) -> str | None:
-    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has drifted, in any case. The outbox
-    keeps what came of it. Why not all of it could be read, in words for people.
-    """
+    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has
+    drifted, in any case. The outbox keeps what came of it. Why not all of it could be read, in words for
+    people."""
     sent = [entry for push_id in sorted(push_ids) for entry in outbox.items(push_id, [*DONE, State.UNKNOWN])]
     reading = ReadBack(outbox, client, labels or {}, (*ADDING, *REMOVING), stop or threading.Event(), policy)
     try:

@@ -1,8 +1,9 @@
-"""Activities: each is written into a timeline exactly once, so whatever may be there already is not sent again, not even with `--all`.
+"""Activities: each is written into a timeline exactly once, so whatever may be there already is not sent
+again, not even with `--all`.
 
-One whose response was lost is looked for in the contact's timeline before anything is sent again; everything that was ever sent to the
-contact takes part in that, so that no entry is counted twice. Not here: which entry is whose (`unknown_outcomes`).
-"""
+One whose response was lost is looked for in the contact's timeline before anything is sent again; everything
+that was ever sent to the contact takes part in that, so that no entry is counted twice. Not here: which entry
+is whose (`unknown_outcomes`)."""
 
 import math
 from collections import defaultdict
@@ -26,7 +27,9 @@ from pipelines.write_back.verification import Compared, ReadBack, Readings
 
 IN_TIMELINE = "already in the timeline"
 _TWICE = "the local time is one that the clocks show twice; the first of the two is taken"
-_SEVERAL = "the address has several contacts; the activity goes to one of them, active ones first, then the oldest"
+_SEVERAL = (
+    "the address has several contacts; the activity goes to one of them, active ones first, then the oldest"
+)
 
 
 class _Row(NamedTuple):
@@ -56,9 +59,8 @@ class _Wanted(NamedTuple):
 
     @property
     def effects(self) -> tuple[Effect, ...]:
-        """An activity for an address is remembered by it as well: its contacts may be known only later, or be others. The content
-        is the contact that it went to.
-        """
+        """An activity for an address is remembered by it as well: its contacts may be known only later, or be
+        others. The content is the contact that it went to."""
         goes_to = "" if self.contact_id is None else str(self.contact_id)
         names = [self.own]
         if self.person.who.contact_id is None and self.contact_id is not None:
@@ -93,7 +95,9 @@ def _not_sent(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
         is_done, is_queued = any(one.is_done for one in pasts), any(one.is_open for one in pasts)
         refused = next((one for one in pasts if one.is_refused), None)
         if is_done or is_queued:
-            planning.leave(each.row.number, SENT_BEFORE if is_done else QUEUED, each.person.email, each.contact_id)
+            planning.leave(
+                each.row.number, SENT_BEFORE if is_done else QUEUED, each.person.email, each.contact_id
+            )
         elif refused is not None:
             planning.reject_as_before(each.row.number, refused)
         else:
@@ -101,7 +105,8 @@ def _not_sent(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
 
 
 def _pasts(each: _Wanted, past: Mapping[str, Past]) -> Iterator[Past]:
-    """What was done for any contact of the address; for a row that names the contact, only what went to that one or may have."""
+    """What was done for any contact of the address; for a row that names the contact, only what went to that
+    one or may have."""
     if each.person.who.contact_id is None:
         yield from (past[subject] for subject in each.subjects if subject in past)
         return
@@ -114,14 +119,18 @@ def _pasts(each: _Wanted, past: Mapping[str, Past]) -> Iterator[Past]:
 
 def _not_in_timelines(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
     events: dict[tuple[int, int], list[Event]] = {}
-    known = {(each.contact_id, at) for each in wanted if each.contact_id is not None for at in each.row.moment[1:]}
+    known = {
+        (each.contact_id, at) for each in wanted if each.contact_id is not None for at in each.row.moment[1:]
+    }
     for event in planning.known.timelines(known):
         events.setdefault((event.contact_id, event.at // 60), []).append(event)
     for each in wanted:
         moments, text = set(each.row.moment[1:]), _plain(each.row.description)
         near = [event for at in moments for event in events.get((each.contact_id or 0, at // 60), ())]
         # the same text as snippet or detail, at the same second, or minute when the event has no seconds
-        if any((event.at in moments or event.at % 60 == 0) and text in map(_plain, event.texts) for event in near):
+        if any(
+            (event.at in moments or event.at % 60 == 0) and text in map(_plain, event.texts) for event in near
+        ):
             planning.leave(each.row.number, IN_TIMELINE, each.person.email, each.contact_id)
         else:
             yield each
@@ -134,13 +143,29 @@ def _plain(text: str) -> str:
 def _send(planning: Planning, each: _Wanted) -> None:
     row, person = each.row, each.person
     must_look_up = each.contact_id is None
-    params = bound(ADDACTIVITY, lacks_id=must_look_up, id=each.contact_id, description=row.description, datetime=row.moment.wall)
+    params = bound(
+        ADDACTIVITY,
+        lacks_id=must_look_up,
+        id=each.contact_id,
+        description=row.description,
+        datetime=row.moment.wall,
+    )
     if row.moment.is_twice:
         planning.count(_TWICE)
     if person.who.contact_id is None and len(person.ids) > 1:
         planning.count(_SEVERAL)
     expected = {"description": row.description, "at": row.moment.at}
-    item = Item(planning.kind, (row.number,), ADDACTIVITY, params, each.effects, expected, person.email, each.contact_id, must_look_up)
+    item = Item(
+        planning.kind,
+        (row.number,),
+        ADDACTIVITY,
+        params,
+        each.effects,
+        expected,
+        person.email,
+        each.contact_id,
+        must_look_up,
+    )
     planning.send(item, is_new=True, is_unknown_address=must_look_up)
     planning.change(row.number, person.shown, "activity", None, f"{row.moment.wall} {row.description}"[:200])
 
@@ -161,7 +186,9 @@ def _see(reading: ReadBack, entries: list[Entry]) -> Readings:
             found.update((entry.item_id, timeline) for entry in several)
             continue
         presence = _presence(reading.outbox, several[0].account, contact_id, timeline)
-        found.update((entry.item_id, _READ[presence.get(entry.item_id, Presence.ABSENT)]) for entry in several)
+        found.update(
+            (entry.item_id, _READ[presence.get(entry.item_id, Presence.ABSENT)]) for entry in several
+        )
     return found
 
 
@@ -172,16 +199,22 @@ _READ: Mapping[Presence, Compared | Unread] = {
 }
 
 
-def _presence(outbox: Outbox, account: str, contact_id: int, timeline: Timeline, settled_before: float = math.inf) -> dict[int, Presence]:
+def _presence(
+    outbox: Outbox, account: str, contact_id: int, timeline: Timeline, settled_before: float = math.inf
+) -> dict[int, Presence]:
     ours = outbox.sent_to(account, ACTIVITIES, contact_id)
     return look_for([wanted(entry, settled_before) for entry in ours], timeline)
 
 
 class Activities(Kind):
-    """Effects: `who|time|description`, with the contact it went to. Expected: `{"description", "at": unix seconds}`."""
+    """Effects: `who|time|description`, with the contact it went to. Expected: `{"description", "at": unix
+    seconds}`."""
 
     name = "activities"
-    columns = Spec({**WHO, "description": ("description",), "datetime": ("datetime",)}, (BY_WHO, ("description",), ("datetime",)))
+    columns = Spec(
+        {**WHO, "description": ("description",), "datetime": ("datetime",)},
+        (BY_WHO, ("description",), ("datetime",)),
+    )
     is_idempotent = False
     is_order_free = True
 
@@ -200,7 +233,13 @@ class Activities(Kind):
         reading.poll(sent, lambda waiting: _see(reading, waiting))
 
     def look(
-        self, outbox: Outbox, fetch: Fetch, account: str, contact_id: int, item_ids: Collection[int], settled_before: float
+        self,
+        outbox: Outbox,
+        fetch: Fetch,
+        account: str,
+        contact_id: int,
+        item_ids: Collection[int],
+        settled_before: float,
     ) -> Mapping[int, Presence]:
         """One timeline serves all of the contact's."""
         timeline = read_timeline(fetch(TIMELINE.bind(id=contact_id)))

@@ -1,8 +1,9 @@
-"""Contact syncs: people are added to lists, or their status and custom fields change, in as few requests as possible.
+"""Contact syncs: people are added to lists, or their status and custom fields change, in as few requests as
+possible.
 
-A row is compared list by list with how the contact stands (`account_state`); what differs goes in one request, unless lists turn out to
-need different ones when the contact is looked up, which it is wherever it could be subscribed (`consent`).
-"""
+A row is compared list by list with how the contact stands (`account_state`); what differs goes in one
+request, unless lists turn out to need different ones when the contact is looked up, which it is wherever it
+could be subscribed (`consent`)."""
 
 import hashlib
 import math
@@ -64,23 +65,34 @@ class _Input:
         self._cells = planning.picked.cells
         empty = "" if planning.options.clear_empty else None
         self._columns = {
-            title: (f"column {shown(title)}", [cell if type(cell) is str else empty if cell is None else text_of(cell) for cell in column])
+            title: (
+                f"column {shown(title)}",
+                [cell if type(cell) is str else empty if cell is None else text_of(cell) for cell in column],
+            )
             for title, column in planning.picked.fields.items()
         }
         self._foreign: dict[int, list[str]] = {}
         self._seen: dict[tuple[str, int], Row] = {}
 
     def row(self, index: int, number: int) -> Row:
-        """Without the lists for which an earlier row says the same; BadValue when nothing is left, they disagree, or it cannot be sent."""
+        """Without the lists for which an earlier row says the same; BadValue when nothing is left, they
+        disagree, or it cannot be sent."""
         row = self._read(index, number)
-        earlier = {list_id: seen for list_id in row.lists if (seen := self._seen.setdefault((row.key, list_id), row)) is not row}
+        earlier = {
+            list_id: seen
+            for list_id in row.lists
+            if (seen := self._seen.setdefault((row.key, list_id), row)) is not row
+        }
         for list_id, seen in earlier.items():
             if (seen.status, seen.ip, seen.values) != (row.status, row.ip, row.values):
                 for each in row.lists:  # a bad row is no reason to reject another one
                     if self._seen[row.key, each] is row:
                         del self._seen[row.key, each]
                 name = shown(self._lists.names[list_id])
-                raise BadValue(f"row {seen.number} says something else about the same address and list {name}: keep one of them")
+                raise BadValue(
+                    f"row {seen.number} says something else about the same address and list {name}: "
+                    "keep one of them"
+                )
         left = tuple(list_id for list_id in row.lists if list_id not in earlier)
         if not left:
             raise BadValue(f"it says the same as row {next(iter(earlier.values())).number}")
@@ -121,8 +133,8 @@ class _Input:
 
 
 class _Case(NamedTuple):
-    """A row and one of its lists. `present`: the statuses that are known of those with the address there, or were when they were taken off;
-    `differing`: fields by id."""
+    """A row and one of its lists. `present`: the statuses that are known of those with the address there, or
+    were when they were taken off; `differing`: fields by id."""
 
     row: Row
     list_id: int
@@ -142,9 +154,8 @@ class _Case(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What one list needs: the status to be sent, if any, fields by id, and what is to be remembered of it. `held`: as of the case;
-    `is_unsure`: the contact is looked up first.
-    """
+    """What one list needs: the status to be sent, if any, fields by id, and what is to be remembered of it.
+    `held`: as of the case; `is_unsure`: the contact is looked up first."""
 
     list_id: int
     status: str | None
@@ -166,19 +177,29 @@ class _Comparison:
         lists = {list_id for row in rows for list_id in row.lists}
         self._field_ids = {list_id: known.lists.columns_of(list_id, titles) for list_id in lists}
         shown_keys = known.shown_fields(lists) if titles else {}
-        self._readers = {list_id: ListReader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set())) for list_id in lists}
+        self._readers = {
+            list_id: ListReader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set()))
+            for list_id in lists
+        }
         self._is_compared = False  # whether a row is left since the warehouse shows the person so
         self._past = planning.last([f"{row.key}|{list_id}" for row in rows for list_id in row.lists])
         self._removed = self._removals()
         self._gone = known.refusing(row.key for row in rows)
         for list_id in sorted(lists - known.as_of.keys()):
-            planning.warn(f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows count as new")
+            planning.warn(
+                f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows "
+                "count as new"
+            )
 
     def _removals(self) -> Mapping[str, Past]:
         """A contact that something took off a list is not there, whatever was read before."""
         there = ((row, member) for row in self._rows for member in self._members.get(row.key, ()))
-        subjects = [f"{member.contact_id}|{member.list_id}" for row, member in there if member.list_id in row.lists]
-        return self._planning.last([*subjects, *self._past], *self._planning.removing)  # an address that was looked up then, by itself
+        subjects = [
+            f"{member.contact_id}|{member.list_id}" for row, member in there if member.list_id in row.lists
+        ]
+        return self._planning.last(
+            [*subjects, *self._past], *self._planning.removing
+        )  # an address that was looked up then, by itself
 
     def _removal(self, row: Row, list_id: int, members: list[Member]) -> Past | None:
         """The last one, when all the contacts that were there were taken off since they were read."""
@@ -202,14 +223,21 @@ class _Comparison:
         for list_id in row.lists:
             if (part := self._part(row, list_id, members)) is not None:
                 groups.setdefault(part.content, []).append(part)
-        for item, group in [(self._item(row, group), group) for group in groups.values()]:  # all of them, or none when one is not valid
+        for item, group in [
+            (self._item(row, group), group) for group in groups.values()
+        ]:  # all of them, or none when one is not valid
             is_new = any(part.is_new for part in group)
             self._planning.send(item, is_new=is_new, is_unknown_address=is_new and not members)
 
     def _part(self, row: Row, list_id: int, members: list[Member]) -> _Part | None:
-        """None when there is nothing to do (the row is left) or the service refused it before (it is rejected)."""
+        """None when there is nothing to do (the row is left) or the service refused it before (it is
+        rejected)."""
         past, as_of = self._past.get(f"{row.key}|{list_id}"), self._known.as_of.get(list_id)
-        fields = {ids[title]: text for title, text in row.values.items() if title in (ids := self._field_ids[list_id])}
+        fields = {
+            ids[title]: text
+            for title, text in row.values.items()
+            if title in (ids := self._field_ids[list_id])
+        }
         case = self._case(row, list_id, [member for member in members if member.list_id == list_id], fields)
         now, decision = case.now, case.decision
         if reason := self._idle(case):
@@ -219,13 +247,27 @@ class _Comparison:
         is_repeated = self._options.send_all and not decision.is_left
         status = decision.status or (row.status if is_repeated else None)
         content = Content(None if status is None else _CODES[status], fields, row.ip).text
-        if past is not None and past.is_refused and past.content == content and (not past.is_drifted or past.is_newer(as_of)):
+        if (
+            past is not None
+            and past.is_refused
+            and past.content == content
+            and (not past.is_drifted or past.is_newer(as_of))
+        ):
             self._planning.reject_as_before(row.number, past)
             return None
         self._show(case, members)
         is_active = case.present == {ACTIVE} and not now.is_ours and self._known.is_recent(list_id)
         is_unsure = subscribes(status) or (status is None and not is_active)
-        return _Part(list_id, status, fields, content, case.held, is_new=not now.exists, is_left=decision.is_left, is_unsure=is_unsure)
+        return _Part(
+            list_id,
+            status,
+            fields,
+            content,
+            case.held,
+            is_new=not now.exists,
+            is_left=decision.is_left,
+            is_unsure=is_unsure,
+        )
 
     def _idle(self, case: _Case) -> str | None:
         """Why there is nothing to send."""
@@ -237,10 +279,16 @@ class _Comparison:
         return QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
 
     def _case(self, row: Row, list_id: int, there: list[Member], fields: Mapping[str, str]) -> _Case:
-        past, as_of, reader = self._past.get(f"{row.key}|{list_id}"), self._known.as_of.get(list_id), self._readers[list_id]
+        past, as_of, reader = (
+            self._past.get(f"{row.key}|{list_id}"),
+            self._known.as_of.get(list_id),
+            self._readers[list_id],
+        )
         now = reader.present(there, past, as_of, self._removal(row, list_id, there))
         differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
-        read: set[str | None] = {None if member.status_code is None else STATUSES.get(member.status_code) for member in there}
+        read: set[str | None] = {
+            None if member.status_code is None else STATUSES.get(member.status_code) for member in there
+        }
         present: set[str | None]
         if not now.exists:
             sent = None if past is None or past.state not in DONE else Content.read(past.content).status
@@ -252,7 +300,9 @@ class _Comparison:
         if now.exists and not present:  # who is looked up later
             decision = Decision(row.status)
         else:
-            decision = decide(present, row.status if now.exists else row.status or ACTIVE, may_raise=self._may_raise(row))
+            decision = decide(
+                present, row.status if now.exists else row.status or ACTIVE, may_raise=self._may_raise(row)
+            )
         return _Case(row, list_id, now, present, decision, differing)
 
     def _may_raise(self, row: Row) -> bool:
@@ -272,10 +322,22 @@ class _Comparison:
             self._planning.addition(row.number, row.email, self._known.lists.names[list_id], row.values)
             return
         if status is not None:
-            self._planning.change(row.number, row.email, "status", None if now.status is None else STATUSES.get(now.status), status)
+            self._planning.change(
+                row.number,
+                row.email,
+                "status",
+                None if now.status is None else STATUSES.get(now.status),
+                status,
+            )
         titles = {field_id: title for title, field_id in self._field_ids[list_id].items()}
         for field_id in case.differing:
-            self._planning.change(row.number, row.email, titles[field_id], now.fields.get(field_id), row.values[titles[field_id]])
+            self._planning.change(
+                row.number,
+                row.email,
+                titles[field_id],
+                now.fields.get(field_id),
+                row.values[titles[field_id]],
+            )
 
     def _item(self, row: Row, group: list[_Part]) -> Item:
         first = group[0]
@@ -319,8 +381,8 @@ _VALUES = ("fields[", "ipaddress")
 
 @dataclass
 class _Outgoing:
-    """The requests of an entry in the making. `by_status`: what is sent as a status, None: none → lists. `statuses`: list → the status that
-    it is to keep, None: whichever."""
+    """The requests of an entry in the making. `by_status`: what is sent as a status, None: none → lists.
+    `statuses`: list → the status that it is to keep, None: whichever."""
 
     entry: Entry
     by_status: dict[str | None, list[str]] = field(default_factory=dict)
@@ -329,7 +391,8 @@ class _Outgoing:
     left: list[int] = field(default_factory=list)
 
     def add(self, list_id: str, found: Collection[Found], *, is_completed: bool) -> None:
-        """A list whose contacts with the address were looked up. Who is there is edited where every sync has to say a status."""
+        """A list whose contacts with the address were looked up. Who is there is edited where every sync has
+        to say a status."""
         entry, expected = self.entry, self.entry.expected
         held = [expected["held"][list_id]] if list_id in expected.get("held", {}) else []
         present: set[str | None] = {one.status for one in found} or set(held)
@@ -337,7 +400,10 @@ class _Outgoing:
         decision = decide(present, wanted, may_raise=entry.is_first and expected.get("may_raise", False))
         self.left += [int(list_id)] if decision.is_left else []
         if wanted is None and not found:
-            raise Refused(f"the contact is no longer on list {list_id}: push it again after a sync, or say a status in a column")
+            raise Refused(
+                f"the contact is no longer on list {list_id}: push it again after a sync, or say a "
+                "status in a column"
+            )
         if decision.status is not None:
             self.by_status.setdefault(_SENT_AS[decision.status], []).append(list_id)
         elif found and (entry.attempts or any(name.startswith(_VALUES) for name in entry.params)):
@@ -349,13 +415,24 @@ class _Outgoing:
                 self.by_status.setdefault(None, []).append(list_id)
 
     def made(self) -> Outgoing:
-        entry, lists = self.entry, [int(list_id) for several in self.by_status.values() for list_id in several]
+        entry, lists = (
+            self.entry,
+            [int(list_id) for several in self.by_status.values() for list_id in several],
+        )
         base = {name: text for name, text in entry.params.items() if name != "status"}
         calls = [
-            Call(SYNCCONTACT, {**base, "listid": ",".join(several), **({} if status is None else {"status": status})})
+            Call(
+                SYNCCONTACT,
+                {**base, "listid": ",".join(several), **({} if status is None else {"status": status})},
+            )
             for status, several in self.by_status.items()
         ]
-        expected = {**entry.expected, "lists": [*lists, *map(int, self.statuses)], "statuses": self.statuses, "left": self.left}
+        expected = {
+            **entry.expected,
+            "lists": [*lists, *map(int, self.statuses)],
+            "statuses": self.statuses,
+            "left": self.left,
+        }
         expected["lists"] = sorted(set(expected["lists"]))
         return Outgoing([*calls, *self.edits], LEFT if self.left else UNCHANGED, expected)
 
@@ -371,9 +448,15 @@ def _see(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readin
             wanted[int(list_id)].add(entry.email or "")
     seen = read_contacts(reading.client, wanted)
     chosen = {entry.item_id for entry in entries}
-    found: dict[int, Compared | Unread] = {entry.item_id: _compared(reading, entry, seen) for entry in entries}
+    found: dict[int, Compared | Unread] = {
+        entry.item_id: _compared(reading, entry, seen) for entry in entries
+    }
     for other in others:
-        if other.item_id not in chosen and isinstance(compared := _compared(reading, other, seen), Compared) and compared.is_as_intended:
+        if (
+            other.item_id not in chosen
+            and isinstance(compared := _compared(reading, other, seen), Compared)
+            and compared.is_as_intended
+        ):
             found[other.item_id] = compared
     others[:] = [other for other in others if other.item_id not in found]
     return found
@@ -394,27 +477,39 @@ def _compared(reading: ReadBack, entry: Entry, seen: Seen) -> Compared | Unread:
 
 
 def _form(entry: Entry) -> tuple[frozenset[str], bool]:
-    """Requests of one form are taken alike: which parameters they have, and whether they name several lists."""
+    """Requests of one form are taken alike: which parameters they have, and whether they name several
+    lists."""
     return frozenset(name.partition("[")[0] for name in entry.params), "," in entry.params.get("listid", "")
 
 
 def sample(entries: list[Entry], how: str) -> list[Entry]:
-    """A function of the items, so that a push that is resumed reads the same ones; it has one of each form."""
-    surely = [entry for entry in entries if entry.state is State.UNKNOWN or entry.drift or (how != "none" and entry.attempts > 1)]
+    """A function of the items, so that a push that is resumed reads the same ones; it has one of each
+    form."""
+    surely = [
+        entry
+        for entry in entries
+        if entry.state is State.UNKNOWN or entry.drift or (how != "none" and entry.attempts > 1)
+    ]
     if how == "none":
         return surely
     there = {entry.item_id for entry in surely}
     rest = sorted(
-        (entry for entry in entries if entry.item_id not in there), key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest()
+        (entry for entry in entries if entry.item_id not in there),
+        key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest(),
     )
     if how == "all":
         return surely + rest
     firsts = {_form(entry): entry for entry in reversed(rest)}
-    return surely + list({entry.item_id: entry for entry in [*rest[: math.ceil(SAMPLE * len(rest))], *firsts.values()]}.values())
+    return surely + list(
+        {
+            entry.item_id: entry for entry in [*rest[: math.ceil(SAMPLE * len(rest))], *firsts.values()]
+        }.values()
+    )
 
 
 def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping[str, str]) -> Compared:
-    """One list's contacts with the address against `{"status", "fields"}`; `labels`: field id → label, of that list.
+    """One list's contacts with the address against `{"status", "fields"}`; `labels`: field id → label, of
+    that list.
 
     A sync changes every contact with the address in the list, so all of them must be as intended.
     """
@@ -429,7 +524,12 @@ def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping
         elif status not in (None, one.status):
             drift["status"] = (status, one.status)
         fields = one.fields_by_id({**dict.fromkeys(wanted, ""), **labels})
-        for name, value in wanted.items():  # what is empty may be left out, but only where other fields of the list are shown
+        for (
+            name,
+            value,
+        ) in (
+            wanted.items()
+        ):  # what is empty may be left out, but only where other fields of the list are shown
             if not fields:
                 hidden.add(name)
             elif _plain(fields.get(name)) != _plain(value):
@@ -447,10 +547,10 @@ def _plain(value: Any) -> str:
 
 
 class Contacts(Kind):
-    """Effects: `address|list id`, with what the sync says. Expected: `{"status": word, "fields": {id: value}, "lists": [list id]}`, and of
-    whom it could subscribe: `look_up`, lists where they are looked up; `held`, list → a status other than active that is known of them;
-    `left`, lists where they keep their status though another one was wanted; `statuses`, list → the one that they keep; `may_raise`.
-    """
+    """Effects: `address|list id`, with what the sync says. Expected: `{"status": word, "fields": {id: value},
+    "lists": [list id]}`, and of whom it could subscribe: `look_up`, lists where they are looked up; `held`,
+    list → a status other than active that is known of them; `left`, lists where they keep their status though
+    another one was wanted; `statuses`, list → the one that they keep; `may_raise`."""
 
     name = "contacts"
     columns = Spec(
@@ -468,20 +568,36 @@ class Contacts(Kind):
             _Comparison(planning, rows).run()
 
     def lacks(self, refusal: Refused, call: Call) -> bool:
-        """That the contact does not exist is no response to a sync, which makes it: some services say so whatever they refuse (row 5)."""
+        """That the contact does not exist is no response to a sync, which makes it: some services say so
+        whatever they refuse (row 5)."""
         words = f"{refusal} {refusal.detail.get('fields')}"
-        return "status" not in call.params and (says_absent(str(refusal)) or _STATUS.search(words) is not None)
+        return "status" not in call.params and (
+            says_absent(str(refusal)) or _STATUS.search(words) is not None
+        )
 
-    def outgoing(self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool) -> Outgoing:
+    def outgoing(
+        self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool
+    ) -> Outgoing:
         """Of each list on which somebody could be subscribed, who is there is looked up first."""
         params, lists = entry.params, entry.params["listid"].split(",")
         is_raising = subscribes(_MEANT.get(params.get("status", "")))
-        unsure = lists if is_completed or is_raising else [str(list_id) for list_id in entry.expected.get("look_up", ())]
+        unsure = (
+            lists
+            if is_completed or is_raising
+            else [str(list_id) for list_id in entry.expected.get("look_up", ())]
+        )
         if not unsure:
             return super().outgoing(entry, contact_ids, fetch, is_completed=is_completed)
-        made = _Outgoing(entry, {params.get("status"): sure} if (sure := [each for each in lists if each not in unsure]) else {})
+        made = _Outgoing(
+            entry,
+            {params.get("status"): sure} if (sure := [each for each in lists if each not in unsure]) else {},
+        )
         for list_id in unsure:
-            found = [one for one in look_up(fetch, params["email"], int(list_id)) if one.list_id in (None, int(list_id))]
+            found = [
+                one
+                for one in look_up(fetch, params["email"], int(list_id))
+                if one.list_id in (None, int(list_id))
+            ]
             made.add(list_id, found, is_completed=is_completed)
         return made.made()
 
@@ -489,12 +605,17 @@ class Contacts(Kind):
         return new_id(response)
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
-        """`all`, a `sample` (5 %, at least one of each form of request, and everything that was ever unknown; when one drifted, all of its
-        form) or `none` (but what is unknown still, or has drifted).
-        """
+        """`all`, a `sample` (5 %, at least one of each form of request, and everything that was ever unknown;
+        when one drifted, all of its form) or `none` (but what is unknown still, or has drifted)."""
         subjects = reading.outbox.subjects(entry.item_id for entry in entries)
-        current = reading.current([entry for entry in entries if entry.state is not State.VERIFIED], subjects, [CONTACTS])
-        left, forms, chosen = list(current), {entry.item_id: _form(entry) for entry in current}, sample(current, how)
+        current = reading.current(
+            [entry for entry in entries if entry.state is not State.VERIFIED], subjects, [CONTACTS]
+        )
+        left, forms, chosen = (
+            list(current),
+            {entry.item_id: _form(entry) for entry in current},
+            sample(current, how),
+        )
         while chosen:
             reading.poll(chosen, lambda waiting: _see(reading, waiting, left))
             drifting = {forms[item_id] for item_id in reading.drifted if item_id in forms}

@@ -1,4 +1,5 @@
-"""Moves and deletions: what takes contacts off a list, to another or away. Only those who are on it, as far as is known.
+"""Moves and deletions: what takes contacts off a list, to another or away. Only those who are on it, as far
+as is known.
 
 They are read back by the listings of the lists that are touched, of which one page proves many.
 """
@@ -31,7 +32,8 @@ ON_TARGET, OFF_LIST = "already on the list", "not on the list"
 
 
 class Whereabouts:
-    """Of all persons of an input, as the warehouse read it, and as what was sent since has left it; one query for all."""
+    """Of all persons of an input, as the warehouse read it, and as what was sent since has left it; one query
+    for all."""
 
     def __init__(self, planning: Planning, persons: Iterable[Person]) -> None:
         self._known = planning.known
@@ -53,21 +55,30 @@ class Whereabouts:
         return lists
 
     def is_added_since(self, person: Person, list_id: int) -> bool:
-        """Whether we have put the address on the list after it was read, and have not taken it off again: its contact is one that
-        is not known.
-        """
+        """Whether we have put the address on the list after it was read, and have not taken it off again: its
+        contact is one that is not known."""
         past = self._added.get(f"{person.address}|{list_id}")
         if past is None or not past.is_in_force or not past.is_newer(self._known.as_of.get(list_id)):
             return False
         if any(list_id in self.lists_of(person, contact_id) for contact_id in person.ids):
             return False
-        removals = [removal for name in person.names for source, removal in self._removals(name) if source == list_id]
+        removals = [
+            removal for name in person.names for source, removal in self._removals(name) if source == list_id
+        ]
         return all(removal.item_id < past.item_id for removal in removals)
 
     def _removals(self, name: str) -> list[tuple[int, Past]]:
         """What took the contact off which list, to another (the content) or away, in order."""
-        subjects = [(pasts, list_id, f"{name}|{list_id}") for pasts in filter(None, self._taken) for list_id in self._known.lists.names]
-        found = [(list_id, pasts[subject]) for pasts, list_id, subject in subjects if subject in pasts and pasts[subject].is_in_force]
+        subjects = [
+            (pasts, list_id, f"{name}|{list_id}")
+            for pasts in filter(None, self._taken)
+            for list_id in self._known.lists.names
+        ]
+        found = [
+            (list_id, pasts[subject])
+            for pasts, list_id, subject in subjects
+            if subject in pasts and pasts[subject].is_in_force
+        ]
         return sorted(found, key=lambda each: each[1].item_id)
 
 
@@ -88,9 +99,8 @@ class ListRow(NamedTuple):
 
 
 class _Fate(NamedTuple):
-    """What is to be done with one contact (None: one that has to be looked up): `idle` is why nothing is, `refused` what was tried
-    before; `is_absent`: it is neither there nor where it is to be.
-    """
+    """What is to be done with one contact (None: one that has to be looked up): `idle` is why nothing is,
+    `refused` what was tried before; `is_absent`: it is neither there nor where it is to be."""
 
     contact_id: int | None
     idle: str = ""
@@ -103,7 +113,9 @@ class _Removing:
         self._kind = kind
         self._planning, self._known = planning, planning.known
         self._rows = list(resolve(planning, rows, must_exist=False))
-        self._past = planning.last(subject for row, person in self._rows for subject in _subjects(row, person))
+        self._past = planning.last(
+            subject for row, person in self._rows for subject in _subjects(row, person)
+        )
         self._whereabouts = Whereabouts(planning, (person for _, person in self._rows))
         self._seen: dict[str, ListRow] = {}
 
@@ -121,20 +133,27 @@ class _Removing:
             self._follow(row, person, source, fates[source])
 
     def _chained(self) -> dict[int, str]:
-        """Rows that move somebody on from where another row moves them to: together they would never come to rest."""
+        """Rows that move somebody on from where another row moves them to: together they would never come to
+        rest."""
         moved = [(row, person) for row, person in self._rows if row.target is not None]
         to = {(name, row.target): row.number for row, person in moved for name in _names(row, person)}
         found: dict[int, str] = {}
         for row, person in moved:
             for name in _names(row, person):
                 if (other := to.get((name, row.sources[0]))) is not None:
-                    here, there = f"row {other} moves the same contact to", f"row {row.number} takes the same contact off"
-                    found.setdefault(row.number, f"{here} the list that this row takes it from: keep one of them")
+                    here, there = (
+                        f"row {other} moves the same contact to",
+                        f"row {row.number} takes the same contact off",
+                    )
+                    found.setdefault(
+                        row.number, f"{here} the list that this row takes it from: keep one of them"
+                    )
                     found.setdefault(other, f"{there} the list that this row moves it to: keep one of them")
         return found
 
     def _fates(self, row: ListRow, person: Person, source: int) -> list[_Fate]:
-        """Of each contact that may be meant; of an address, those are left out that never were on the list, unless all are."""
+        """Of each contact that may be meant; of an address, those are left out that never were on the list,
+        unless all are."""
         if row.who.contact_id is None and self._whereabouts.is_added_since(person, source):
             return [_Fate(None)]
         found = [self._fate(row, person, contact_id, source) for contact_id in person.contacts]
@@ -144,15 +163,27 @@ class _Removing:
         past = self._past.get(f"{contact_id or person.address}|{source}")
         same = past if past is not None and past.content == row.content else None
         refused = same if same is not None and same.is_refused else None
-        is_known = contact_id is not None and any(member.contact_id == contact_id for member in person.members)
-        lists = self._whereabouts.lists_of(person, contact_id) if contact_id is not None and is_known else set()
+        is_known = contact_id is not None and any(
+            member.contact_id == contact_id for member in person.members
+        )
+        lists = (
+            self._whereabouts.lists_of(person, contact_id) if contact_id is not None and is_known else set()
+        )
         if source in lists:
-            is_read_since = refused is not None and refused.is_drifted and not refused.is_newer(self._known.as_of.get(source))
+            is_read_since = (
+                refused is not None
+                and refused.is_drifted
+                and not refused.is_newer(self._known.as_of.get(source))
+            )
             return _Fate(contact_id, refused=None if is_read_since else refused)
         if same is not None and refused is None:
             return _Fate(contact_id, QUEUED if same.is_open else SENT_BEFORE)
-        if contact_id is not None and not is_known and self._known.is_all_known:  # an address that is not known is looked up
-            raise BadValue(f"there is no contact {contact_id} (contacts were read on {self._known.read_on()})")
+        if (
+            contact_id is not None and not is_known and self._known.is_all_known
+        ):  # an address that is not known is looked up
+            raise BadValue(
+                f"there is no contact {contact_id} (contacts were read on {self._known.read_on()})"
+            )
         if not is_known:
             return _Fate(contact_id, refused=same)
         if row.target in lists:
@@ -160,7 +191,8 @@ class _Removing:
         return _Fate(contact_id, is_absent=True)
 
     def _not_given_before(self, row: ListRow, person: Person, fates: Mapping[int, list[_Fate]]) -> list[int]:
-        """The lists for which no earlier row says the same. BadValue when none is left, or an earlier row says otherwise."""
+        """The lists for which no earlier row says the same. BadValue when none is left, or an earlier row
+        says otherwise."""
         left: list[int] = []
         for source, many in fates.items():
             names = [f"{fate.contact_id or person.address}|{source}" for fate in many]
@@ -193,7 +225,9 @@ class _Removing:
             self._planning.leave(row.number, why, person.email, first.contact_id)
         else:
             name = shown(self._known.lists.names[source])
-            raise BadValue(f"the contact is not on list {name} (its contacts were read on {self._known.read_on(source)})")
+            raise BadValue(
+                f"the contact is not on list {name} (its contacts were read on {self._known.read_on(source)})"
+            )
 
     def _is_refusing(self, person: Person, target: int | None) -> bool:
         """Whether the address is known on the target list, and not active there."""
@@ -202,11 +236,16 @@ class _Removing:
         return any(is_raised(STATUSES.get(member.status_code or 0), ACTIVE) for member in present)
 
     def _expected(self, row: ListRow, person: Person, contact_id: int | None) -> dict[str, Any]:
-        """Of a move: where the address is looked up first, and the status that the contact is to keep where it is not active."""
+        """Of a move: where the address is looked up first, and the status that the contact is to keep where
+        it is not active."""
         if row.target is None:
             return {}
         look_up = [row.target] if person.email else [*row.sources, row.target]  # its address, too
-        words = [STATUSES.get(member.status_code or 0) for member in person.members if member.contact_id == contact_id]
+        words = [
+            STATUSES.get(member.status_code or 0)
+            for member in person.members
+            if member.contact_id == contact_id
+        ]
         held = next((word for word in words if is_raised(word, ACTIVE)), None)
         return {"look_up": look_up} if held is None else {"look_up": look_up, "status": held}
 
@@ -220,12 +259,16 @@ class _Removing:
         item = Item(kind, rows, operation, params, effects, expected, person.email, contact_id, must_look_up)
         self._planning.send(item, is_new=False, is_unknown_address=not person.ids)
         names = self._known.lists.names
-        self._planning.change(row.number, person.shown, "list", names[source], None if row.target is None else names[row.target])
+        self._planning.change(
+            row.number, person.shown, "list", names[source], None if row.target is None else names[row.target]
+        )
 
 
 def _names(row: ListRow, person: Person) -> list[str]:
     """Whom the row may be about: for an address all its contacts."""
-    return [str(contact_id) for contact_id in person.ids] + ([person.address or ""] if row.who.contact_id is None else [])
+    return [str(contact_id) for contact_id in person.ids] + (
+        [person.address or ""] if row.who.contact_id is None else []
+    )
 
 
 def _subjects(row: ListRow, person: Person) -> Iterator[str]:
@@ -235,17 +278,20 @@ def _subjects(row: ListRow, person: Person) -> Iterator[str]:
 
 # ---- reading back
 
-#: Two lists of one page each, and a look whether there is another: next to nothing, however few are moved. Lists that most entries touch
-#: are read first.
+#: Two lists of one page each, and a look whether there is another: next to nothing, however few are moved.
+#: Lists that most entries touch are read first.
 _LEAST_REQUESTS = 4
 #: Of requests, for each entry of a `sample`.
 _SHARE = 0.05
 
 
 def _people(reading: ReadBack, list_id: int, worth: float) -> tuple[set[object] | None, int]:
-    """Who is on the list (ids, addresses, and ids with statuses), if that takes no more than `worth` requests; and those that were sent."""
+    """Who is on the list (ids, addresses, and ids with statuses), if that takes no more than `worth`
+    requests; and those that were sent."""
     found, requests = read_list(reading.client, list_id, worth)
-    names = [(one.contact_id, normal_form(one.email or ""), (one.contact_id, one.status)) for one in found or ()]
+    names = [
+        (one.contact_id, normal_form(one.email or ""), (one.contact_id, one.status)) for one in found or ()
+    ]
     return (None if found is None else {name for several in names for name in several if name}), requests
 
 
@@ -253,7 +299,9 @@ def _see(reading: ReadBack, entries: Collection[Entry], shown: dict[int, set[obj
     """What the lists show of each: as they were read to begin with (`shown`), and read anew from then on."""
     lists = {list_id for entry in entries for list_id in lists_of(entry)}
     now = {each: shown.pop(each) if each in shown else _people(reading, each, math.inf)[0] for each in lists}
-    return {entry.item_id: _compared(entry, [now[list_id] for list_id in lists_of(entry)]) for entry in entries}
+    return {
+        entry.item_id: _compared(entry, [now[list_id] for list_id in lists_of(entry)]) for entry in entries
+    }
 
 
 def lists_of(entry: Entry) -> tuple[int, ...]:
@@ -273,7 +321,9 @@ def _compared(entry: Entry, shown: list[set[object] | None]) -> Compared | Unrea
     held = entry.expected.get("status")
     if held is not None and any((entry.contact_id, ACTIVE) in target for target in targets):
         return Compared({"status": (held, ACTIVE)})
-    if any(target.isdisjoint({entry.contact_id, normal_form(entry.email or "")}) for target in targets):  # it may have another id there
+    if any(
+        target.isdisjoint({entry.contact_id, normal_form(entry.email or "")}) for target in targets
+    ):  # it may have another id there
         return Compared({"target list": ("on it", "not on it")})
     return Compared()
 
@@ -300,7 +350,8 @@ class ListRemoval(Kind):
         return int(entry.params[self.leaves])
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
-        """Where the lists that are touched are short enough; not the contacts that a later item has taken off or put on one again."""
+        """Where the lists that are touched are short enough; not the contacts that a later item has taken off
+        or put on one again."""
         applied = [entry for entry in entries if entry.state is State.APPLIED]
         names: dict[int, list[str]] = {}
         for entry in applied:
@@ -322,11 +373,15 @@ class ListRemoval(Kind):
 
 class Moves(ListRemoval):
     name = "moves"
-    columns = Spec({**WHO, "from": ("from", "source_id"), "to": ("to", "list_id")}, (BY_WHO, ("from",), ("to",)))
+    columns = Spec(
+        {**WHO, "from": ("from", "source_id"), "to": ("to", "list_id")}, (BY_WHO, ("from",), ("to",))
+    )
     operation = MOVECONTACT
     leaves = "sourceid"
 
-    def outgoing(self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool) -> Outgoing:
+    def outgoing(
+        self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool
+    ) -> Outgoing:
         """Not to a list on which the address is, and is not active: mails would reach it again there."""
         ids = contact_ids or [entry.contact_id or 0]
         email, target = entry.email or address_of(fetch, ids[0]), int(entry.params["listid"])

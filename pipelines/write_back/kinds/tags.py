@@ -1,8 +1,7 @@
 """Tags: all tags of one contact and action go in one request; what was tagged before is not tagged again.
 
-No operation reads tags, so only what was sent before tells, and nothing is read back. Row order does not matter: rows that contradict each
-other are all bad.
-"""
+No operation reads tags, so only what was sent before tells, and nothing is read back. Row order does not
+matter: rows that contradict each other are all bad."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +51,9 @@ class _Gathering:
     def __init__(self, planning: Planning, rows: list[_Row]) -> None:
         self._planning, self._options = planning, planning.options
         self._rows = list(resolve(planning, rows, needs_address="tagging"))
-        self._past = planning.last(subject for row, person in self._rows for subject in _subjects(row, person))
+        self._past = planning.last(
+            subject for row, person in self._rows for subject in _subjects(row, person)
+        )
         self._requests: dict[_Target, _Request] = {}
 
     def run(self) -> None:
@@ -66,7 +67,11 @@ class _Gathering:
                 seen[target, tag] = row.number
                 self._decide(row, person, target, tag)
         for target, request in self._requests.items():
-            self._planning.send(_item(self._planning, target, request), is_new=request.is_new, is_unknown_address=not request.person.ids)
+            self._planning.send(
+                _item(self._planning, target, request),
+                is_new=request.is_new,
+                is_unknown_address=not request.person.ids,
+            )
 
     def _without_contradictions(self) -> list[tuple[_Row, Person]]:
         """Rows that no other row contradicts: adding and removing a tag of one address."""
@@ -77,11 +82,18 @@ class _Gathering:
         left = []
         for row, person in self._rows:
             other = REMOVE if row.action == ADD else ADD
-            against = [(tag, wanted[key]) for tag in row.tags if (key := (person.address or "", tag, other)) in wanted]
+            against = [
+                (tag, wanted[key])
+                for tag in row.tags
+                if (key := (person.address or "", tag, other)) in wanted
+            ]
             if against:
                 tag, number = against[0]
                 words = "removes" if row.action == ADD else "adds"
-                self._planning.reject(row.number, f"row {number} {words} the tag {shown(tag)} of the same contact: keep one of them")
+                self._planning.reject(
+                    row.number,
+                    f"row {number} {words} the tag {shown(tag)} of the same contact: keep one of them",
+                )
             else:
                 left.append((row, person))
         return left
@@ -91,9 +103,15 @@ class _Gathering:
         pasts = [self._latest(contact_id, person.address, tag) for contact_id in contact_ids]
         is_so = all(past is not None and past.content == target.action and past.is_in_force for past in pasts)
         is_queued = is_so and any(past is not None and past.is_open for past in pasts)
-        refused = [past for past in pasts if past is not None and past.state is State.REJECTED and past.content == target.action]
+        refused = [
+            past
+            for past in pasts
+            if past is not None and past.state is State.REJECTED and past.content == target.action
+        ]
         if is_so and (is_queued or not self._options.send_all):
-            self._planning.leave(row.number, QUEUED if is_queued else SENT_BEFORE, person.email, target.contact_id)
+            self._planning.leave(
+                row.number, QUEUED if is_queued else SENT_BEFORE, person.email, target.contact_id
+            )
         elif refused:
             self._planning.reject_as_before(row.number, refused[0])
         else:
@@ -101,7 +119,9 @@ class _Gathering:
             request.tags[tag] = row.number
             request.rows.add(row.number)
             request.is_new = request.is_new or (row.action == ADD and not any(pasts))
-            self._planning.change(row.number, person.shown, "tag", *((None, tag) if row.action == ADD else (tag, None)))
+            self._planning.change(
+                row.number, person.shown, "tag", *((None, tag) if row.action == ADD else (tag, None))
+            )
 
     def _latest(self, contact_id: int | None, address: str | None, tag: str) -> Past | None:
         """The last thing done to the contact itself or to everybody with its address."""
@@ -127,7 +147,11 @@ def _item(planning: Planning, target: _Target, request: _Request) -> Item:
     operation = ADDTAG if target.action == ADD else REMOVETAG
     tags = sorted(request.tags)
     params = bound(operation, lacks_id=must_look_up, email=person.email, id=target.contact_id, tagname=tags)
-    names = [str(target.contact_id)] if target.contact_id is not None else [target.address or "", *map(str, person.ids)]
+    names = (
+        [str(target.contact_id)]
+        if target.contact_id is not None
+        else [target.address or "", *map(str, person.ids)]
+    )
     return Item(
         planning.kind,
         tuple(sorted(request.rows)),

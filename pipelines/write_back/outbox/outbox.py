@@ -1,4 +1,5 @@
-"""The outbox: everything that is to be sent, is being sent or was sent, durable before the request leaves and after its response.
+"""The outbox: everything that is to be sent, is being sent or was sent, durable before the request leaves and
+after its response.
 
     with Outbox(home / "outbox.sqlite") as outbox:
         push_id = outbox.enqueue(plan)
@@ -6,10 +7,10 @@
             outbox.recover("main")
             for entry in outbox.open("main"): ...    # claim → request → settle
 
-Belongs here: pushes and entries as values, what happens to them, and queries about them. Not here: the statements (`statements.sql`), the
-file and resuming with its copy (`store`), sending (`sending`), what an item is made from (`planning`).
-Any number of processes may read and change it meanwhile; whoever sends claims an entry first, so none is sent by two.
-"""
+Belongs here: pushes and entries as values, what happens to them, and queries about them. Not here: the
+statements (`statements.sql`), the file and resuming with its copy (`store`), sending (`sending`), what an
+item is made from (`planning`). Any number of processes may read and change it meanwhile; whoever sends claims
+an entry first, so none is sent by two."""
 
 import itertools
 import json
@@ -27,7 +28,15 @@ from pipelines.write_back.outbox.store import Change, Store, sender_lock
 
 _CHUNK = 10_000
 #: A row that is part of several items is as far as the one least far.
-_LEAST_FAR = (State.SENDING, State.UNKNOWN, State.PLANNED, State.REJECTED, State.APPLIED, State.VERIFIED, State.SKIPPED)
+_LEAST_FAR = (
+    State.SENDING,
+    State.UNKNOWN,
+    State.PLANNED,
+    State.REJECTED,
+    State.APPLIED,
+    State.VERIFIED,
+    State.SKIPPED,
+)
 
 #: What a state may become. Whatever is not here would be a mistake of ours, and is refused.
 _NEXT: Mapping[State, tuple[State, ...]] = {
@@ -35,7 +44,11 @@ _NEXT: Mapping[State, tuple[State, ...]] = {
     State.UNKNOWN: (State.APPLIED, State.VERIFIED, State.REJECTED, State.PLANNED, State.UNKNOWN),
     State.APPLIED: (State.APPLIED, State.VERIFIED),
     State.VERIFIED: (State.VERIFIED,),
-    State.PLANNED: (State.REJECTED, State.SKIPPED, State.PLANNED),  # a look-up that found nobody, or that it was sent before
+    State.PLANNED: (
+        State.REJECTED,
+        State.SKIPPED,
+        State.PLANNED,
+    ),  # a look-up that found nobody, or that it was sent before
 }
 
 
@@ -44,7 +57,8 @@ _NEXT: Mapping[State, tuple[State, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """One push as it was begun. Times are unix seconds; `options` is whatever the caller wanted kept (JSON)."""
+    """One push as it was begun. Times are unix seconds; `options` is whatever the caller wanted kept
+    (JSON)."""
 
     push_id: int
     account: str
@@ -63,12 +77,13 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row of the outbox: an item, or (`operation` None) a row that our checks rejected or that has nothing to do.
+    """One row of the outbox: an item, or (`operation` None) a row that our checks rejected or that has
+    nothing to do.
 
-    Times are unix seconds: `changed_at` is that of the last change of the state. `rejected_by` is `check` or `service`.
-    `drift`: mismatches on read-back, `{field: [intended, found]}`; {} when it was read and is as intended.
-    `request_id` is that of the last response (sync.requests); `revision` grows with every change, over all entries.
-    """
+    Times are unix seconds: `changed_at` is that of the last change of the state. `rejected_by` is `check` or
+    `service`. `drift`: mismatches on read-back, `{field: [intended, found]}`; {} when it was read and is as
+    intended. `request_id` is that of the last response (sync.requests); `revision` grows with every change,
+    over all entries."""
 
     item_id: int
     push_id: int
@@ -130,7 +145,8 @@ def read_push(row: sqlite3.Row) -> Push:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How far a push is: input rows by state, requests by state, rows that our checks rejected, requests with a mismatch on read-back."""
+    """How far a push is: input rows by state, requests by state, rows that our checks rejected, requests with
+    a mismatch on read-back."""
 
     rows: Mapping[State, int]
     requests: Mapping[State, int]
@@ -140,7 +156,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """Requests that are tried again, those that are not since a later push changed the same thing, and rejected ones that are `left`."""
+    """Requests that are tried again, those that are not since a later push changed the same thing, and
+    rejected ones that are `left`."""
 
     planned: int
     superseded: int
@@ -155,7 +172,8 @@ def outbox_path(home: Path) -> Path:
 
 
 class Outbox(Store, AbstractContextManager["Outbox"]):
-    """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then has changed nothing."""
+    """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then has
+    changed nothing."""
 
     # ---- making and looking
 
@@ -171,9 +189,9 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     ) -> int:
         """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's order.
 
-        `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are not rejected any more.
-        `corrects_refused`: those neither that the service refused; not where what it refused may have arrived all the same.
-        """
+        `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are not
+        rejected any more. `corrects_refused`: those neither that the service refused; not where what it
+        refused may have arrived all the same."""
         named = json.dumps([f"{earlier}[{row}]" for earlier, row in corrects])
         with self.change() as change:
             push_id = _insert_plan(change, plan, run, options or {})
@@ -183,7 +201,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return push_id
 
     def last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
-        """The last thing done, or to be done, about each subject by any of these kinds; those never sent anything about are absent."""
+        """The last thing done, or to be done, about each subject by any of these kinds; those never sent
+        anything about are absent."""
         found: dict[str, Past] = {}
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
@@ -210,13 +229,13 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return self._entries("items", push_id=push_id, states=json.dumps(list(states)))
 
     def rejected(self, account: str, push_id: int | None = None) -> list[Entry]:
-        """What is rejected, in order of push and row: of one push, or of all without what only repeats a request of an earlier one.
-        Not what a later push has changed since.
-        """
+        """What is rejected, in order of push and row: of one push, or of all without what only repeats a
+        request of an earlier one. Not what a later push has changed since."""
         return self._entries("rejected", account=account, push_id=push_id)
 
     def open(self, account: str | None) -> list[Entry]:
-        """What is left to be sent or found out, in order of push and row; of all accounts when none is named."""
+        """What is left to be sent or found out, in order of push and row; of all accounts when none is
+        named."""
         return self._entries("open", account=account)
 
     def open_by_push(self, account: str) -> list[Earlier]:
@@ -229,7 +248,10 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def subjects(self, item_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """What each item touches."""
         rows = self.rows("subjects", item_ids=json.dumps(list(item_ids)))
-        return {item_id: tuple(row[1] for row in group) for item_id, group in itertools.groupby(rows, key=lambda row: row[0])}
+        return {
+            item_id: tuple(row[1] for row in group)
+            for item_id, group in itertools.groupby(rows, key=lambda row: row[0])
+        }
 
     def sent_to(self, account: str, kind: str, contact_id: int) -> list[Entry]:
         """Those of the kind that were sent to the contact, in any push: what of its timeline is ours."""
@@ -250,7 +272,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     @property
     def begun_at(self) -> float | None:
-        """When its first push was taken in (unix seconds): tells this outbox from one that was moved away. None while it is empty."""
+        """When its first push was taken in (unix seconds): tells this outbox from one that was moved away.
+        None while it is empty."""
         found = self.rows("begun_at")
         return float(found[0][0]) if found else None
 
@@ -265,7 +288,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
             yield from map(read_entry, rows)
 
     def done_rows(self, push_id: int, not_done: Collection[str]) -> tuple[set[int], set[int]]:
-        """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why skipped rows are neither."""
+        """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why
+        skipped rows are neither."""
         rows = self.rows("done_rows", push_id=push_id, not_done=json.dumps(not_done))
         return {row for row, is_done, _ in rows if is_done}, {row for row, _, is_over in rows if is_over}
 
@@ -273,7 +297,9 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """Who is in an activation's result as last pushed, and since when (unix seconds)."""
         return {row[0]: row[1] for row in self.rows("members", account=account, activation=activation)}
 
-    def note_members(self, account: str, activation: str, entered: Iterable[str], left: Iterable[str]) -> None:
+    def note_members(
+        self, account: str, activation: str, entered: Iterable[str], left: Iterable[str]
+    ) -> None:
         """Who counts as a member from now on, and who no longer does."""
         of = {"account": account, "activation": activation}
         with self.change() as change:
@@ -287,17 +313,21 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return sender_lock(self.path.parent, account)
 
     def recover(self, account: str) -> int:
-        """What a sender that died had sent and not settled is unknown now; how many. Only for who holds `sending`."""
+        """What a sender that died had sent and not settled is unknown now; how many. Only for who holds
+        `sending`."""
         with self.change() as change:
             return change.do("recover", account=account).rowcount
 
-    def claim(self, item_id: int, *, contact_id: int | None = None, expected: Mapping[str, Any] | None = None) -> bool:
-        """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was looked up; `expected`: what is to
-        be seen of it, where it differs from the plan.
-        """
+    def claim(
+        self, item_id: int, *, contact_id: int | None = None, expected: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was
+        looked up; `expected`: what is to be seen of it, where it differs from the plan."""
         known = None if expected is None else json.dumps(dict(expected), ensure_ascii=False)
         with self.change() as change:
-            is_claimed = change.do("claim", item_id=item_id, contact_id=contact_id, expected=known).rowcount == 1
+            is_claimed = (
+                change.do("claim", item_id=item_id, contact_id=contact_id, expected=known).rowcount == 1
+            )
             if is_claimed:
                 change.do("unread", item_id=item_id)
             if is_claimed and contact_id is not None:
@@ -314,9 +344,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         contact_id: int | None = None,
         drift: Mapping[str, Any] | None = None,
     ) -> None:
-        """Commit what became of it. Rejections are the service's; `drift` {}: read back and as intended. ValueError when the
-        state cannot follow on the present one.
-        """
+        """Commit what became of it. Rejections are the service's; `drift` {}: read back and as intended.
+        ValueError when the state cannot follow on the present one."""
         with self.change() as change:
             before = State(change.do("state", item_id=item_id).fetchone()[0])
             if state not in _NEXT.get(before, ()):
@@ -342,7 +371,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return {row[0] for row in self.rows("not_read_back", account=account)}
 
     def has_left(self, account: str) -> bool:
-        """Whether the next push has something to do beside its own rows: to send, to find out, or to read back."""
+        """Whether the next push has something to do beside its own rows: to send, to find out, or to read
+        back."""
         return bool(self.open(account) or self.not_read_back(account))
 
     def note_read_back(self, push_ids: Collection[int]) -> None:
@@ -352,9 +382,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     # ---- maintenance
 
     def cancel(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:
-        """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests. What is unknown and dropped
-        counts as never sent: whoever drops it has looked.
-        """
+        """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests. What
+        is unknown and dropped counts as never sent: whoever drops it has looked."""
         with self.change() as change:
             return change.do("cancel", account=account, push_id=push_id, unknown=unknown).rowcount
 
@@ -366,11 +395,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         not_idempotent: Collection[str],
         is_left: Callable[[str | None], bool] = lambda message: False,
     ) -> Retried:
-        """Plan again what the service rejected, what drifted, and what is unknown and idempotent; not what a later item has changed, nor
-        what was rejected with a message that `is_left`.
+        """Plan again what the service rejected, what drifted, and what is unknown and idempotent; not what a
+        later item has changed, nor what was rejected with a message that `is_left`.
 
-        What is of a kind `not_idempotent` and was sent is unknown then, with its attempts forgotten: the next sender looks before it sends.
-        """
+        What is of a kind `not_idempotent` and was sent is unknown then, with its attempts forgotten: the next
+        sender looks before it sends."""
         of = {"account": account, "push_id": push_id}
         with self.change() as change:
             left = [entry for entry in map(read_entry, change.do("refused", **of)) if is_left(entry.message)]
@@ -381,7 +410,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return Retried(planned, superseded, left)
 
     def prune(self, days: int | None) -> int:
-        """Forget skipped rows of pushes older than so many days (None: of none); how many. The push's own counts stay."""
+        """Forget skipped rows of pushes older than so many days (None: of none); how many. The push's own
+        counts stay."""
         with self.change() as change:
             before = change.now - days * 86_400 if days else 0
             change.do("prune_effects", before=before)
@@ -395,7 +425,11 @@ def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[s
     """The number of the new push. Items in their order, then what is rejected or idle."""
     names = {"source_name": plan.source.name, "source_hash": plan.source.content_hash}
     counts = {"item_count": len(plan.items), "idle_count": len(plan.idle), "bad_count": len(plan.bad)}
-    push_id = int(change.do("add_push", **(vars(plan) | names | counts), run=run, options=json.dumps(options)).fetchone()[0])
+    push_id = int(
+        change.do(
+            "add_push", **(vars(plan) | names | counts), run=run, options=json.dumps(options)
+        ).fetchone()[0]
+    )
     for item in plan.items:
         (item_id,) = change.do(
             "add_item",
@@ -410,8 +444,13 @@ def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[s
         ).fetchone()
         effects = {effect.subject: effect.content for effect in item.effects}
         of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
-        change.do_many("add_effect", (of | {"subject": subject, "content": content} for subject, content in effects.items()))
-    fates: list[tuple[Reason, State, str | None]] = [(bad, State.REJECTED, "service" if bad.by_service else "check") for bad in plan.bad]
+        change.do_many(
+            "add_effect",
+            (of | {"subject": subject, "content": content} for subject, content in effects.items()),
+        )
+    fates: list[tuple[Reason, State, str | None]] = [
+        (bad, State.REJECTED, "service" if bad.by_service else "check") for bad in plan.bad
+    ]
     fates += [(idle, State.SKIPPED, None) for idle in plan.idle]
     rows = (
         {

@@ -1,9 +1,8 @@
-"""The outbox's file: SQLite that survives a kill and a power cut, its schema, one clear error for whatever a disk does, resuming with its
-copy, and one sender at a time.
+"""The outbox's file: SQLite that survives a kill and a power cut, its schema, one clear error for whatever a
+disk does, resuming with its copy, and one sender at a time.
 
-Every change is one transaction with synchronous=FULL: what was committed stays, what was not never happened. Not here: what the
-tables mean (`outbox`).
-"""
+Every change is one transaction with synchronous=FULL: what was committed stays, what was not never happened.
+Not here: what the tables mean (`outbox`)."""
 
 from __future__ import annotations
 
@@ -38,7 +37,9 @@ _APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite fi
 _BUSY_S = 30.0  # another process's transaction takes milliseconds, a push of 100,000 rows about a second
 
 _FOLDER = Path(__file__).parent
-_SCHEMA, _VIEWS = (_FOLDER.joinpath(f"{name}.sql").read_text(encoding="utf-8") for name in ("schema", "views"))
+_SCHEMA, _VIEWS = (
+    _FOLDER.joinpath(f"{name}.sql").read_text(encoding="utf-8") for name in ("schema", "views")
+)
 STATEMENTS = statements(_FOLDER / "statements.sql")
 
 
@@ -67,7 +68,8 @@ class OutboxBusy(OutboxError):
 
 
 class Store:
-    """One connection for all threads of a process, which take turns. Raises OutboxError and nothing of sqlite3's."""
+    """One connection for all threads of a process, which take turns. Raises OutboxError and nothing of
+    sqlite3's."""
 
     def __init__(self, path: Path, *, clock: Callable[[], float] | None = None) -> None:
         self.path = path
@@ -81,8 +83,12 @@ class Store:
             if path.is_dir():
                 raise OutboxDamaged(damaged(path, "it is a folder"))
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the files beside it take its mode
-            self._connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-            self._connection.create_function("normal_form", 1, lambda email: normal_form(email or ""), deterministic=True)
+            self._connection = sqlite3.connect(
+                path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+            )
+            self._connection.create_function(
+                "normal_form", 1, lambda email: normal_form(email or ""), deterministic=True
+            )
             try:
                 self._prepare()
             except BaseException:
@@ -105,7 +111,8 @@ class Store:
                 raise OutboxDamaged(damaged(self.path, "changes of a process that was killed are missing"))
 
     def _copy(self) -> None:
-        """A copy that is damaged is replaced; one that cannot be written now is written after the next change."""
+        """A copy that is damaged is replaced; one that cannot be written now is written after the next
+        change."""
         copy = copy_of(self.path)
         for is_last in (False, True):
             try:
@@ -126,7 +133,8 @@ class Store:
 
     @contextmanager
     def change(self) -> Iterator[Change]:
-        """One transaction: all of it is committed when the context ends well, else none of it. Before the first one the file is checked."""
+        """One transaction: all of it is committed when the context ends well, else none of it. Before the
+        first one the file is checked."""
         with self._lock, self._explained():
             if not self._is_checked:
                 self.check()
@@ -144,8 +152,14 @@ class Store:
 
     @contextmanager
     def reading(self, statement: str, **values: Any) -> Iterator[Iterator[sqlite3.Row]]:
-        """Rows over a connection of its own, which sees one moment, for reads too long to hold others up meanwhile."""
-        with self._explained(), contextlib.closing(sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)) as connection:
+        """Rows over a connection of its own, which sees one moment, for reads too long to hold others up
+        meanwhile."""
+        with (
+            self._explained(),
+            contextlib.closing(
+                sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
+            ) as connection,
+        ):
             connection.row_factory = sqlite3.Row
             connection.executescript(_VIEWS)
             yield connection.execute(STATEMENTS[statement], values)
@@ -157,7 +171,9 @@ class Store:
         connection.execute("pragma synchronous = full")
         version = self._version()
         if version > VERSION:
-            raise OutboxTooNew(f"{self.path} was written by a newer version of marketing-sync: upgrade this installation")
+            raise OutboxTooNew(
+                f"{self.path} was written by a newer version of marketing-sync: upgrade this installation"
+            )
         if version < VERSION:
             self._is_checked = version == 0
             self._make_tables()
@@ -175,7 +191,11 @@ class Store:
     def _make_tables(self) -> None:
         with self.change() as change:
             version = self._version()  # another process may have been faster
-            steps = [text for number, text in sorted(MIGRATIONS.items()) if number > version] if version else [_SCHEMA]
+            steps = (
+                [text for number, text in sorted(MIGRATIONS.items()) if number > version]
+                if version
+                else [_SCHEMA]
+            )
             for statement in ";\n".join(steps).split(";\n"):
                 change.run(statement)
             change.run(f"pragma application_id = {_APPLICATION_ID}")
@@ -203,7 +223,9 @@ class Change:
     def revision(self) -> int:
         """That of all that this transaction changes."""
         if not self.made_revision:
-            self.made_revision = int(self.run("update revision set value = value + 1 returning value").fetchone()[0])
+            self.made_revision = int(
+                self.run("update revision set value = value + 1 returning value").fetchone()[0]
+            )
         return self.made_revision
 
     def run(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
@@ -218,18 +240,26 @@ class Change:
         self._connection.executemany(STATEMENTS[statement], (own | {**values} for values in several))
 
     def _own(self, statement: str) -> dict[str, Any]:
-        return {"now": self.now} | ({"revision": self.revision} if ":revision" in STATEMENTS[statement] else {})
+        return {"now": self.now} | (
+            {"revision": self.revision} if ":revision" in STATEMENTS[statement] else {}
+        )
 
 
 def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
     text = str(problem)
     if "full" in text or "disk I/O" in text:
         return OutboxFull(
-            f"there is no room for the outbox {path} ({text}): free some and run the command again, nothing is lost or sent twice"
+            f"there is no room for the outbox {path} ({text}): free some and run the command again, nothing "
+            "is lost or sent twice"
         )
     if "locked" in text or "busy" in text:
-        return OutboxBusy(f"the outbox {path} has been in use by another program for {_BUSY_S:g} s: end it, or try again later")
-    if folder := next((beside for end in ("-wal", "-shm") if (beside := Path(f"{path}{end}")).is_dir()), None):
+        return OutboxBusy(
+            f"the outbox {path} has been in use by another program for {_BUSY_S:g} s: end it, or "
+            "try again later"
+        )
+    if folder := next(
+        (beside for end in ("-wal", "-shm") if (beside := Path(f"{path}{end}")).is_dir()), None
+    ):
         return OutboxError(f"{folder} is in the way (it is a folder): move it away and run the command again")
     if isinstance(problem, sqlite3.OperationalError) and ("readonly" in text or "unable to open" in text):
         return OutboxError(f"the outbox {path} cannot be written ({text}): is it yours?")
@@ -239,8 +269,16 @@ def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
 def damaged(path: Path, text: str) -> str:
     problem = f"the outbox {path} is damaged ({text}): nothing more is sent from it"
     if not copy_of(path).exists():
-        return f"{problem}, and there is no copy. Move it away to begin a new one; what was sent is then only known from sync.writebacks"
-    return f"{problem}. `marketing-sync rebuild` goes on with its copy, and what may have been sent since is looked for before it is sent"
+        return (
+            f"{problem}, and there is no copy. Move it away to begin a new one; what was sent "
+            "is then only "
+            "known from sync.writebacks"
+        )
+    return (
+        f"{problem}. `marketing-sync rebuild` goes on with its copy, and what may have been "
+        "sent since is "
+        "looked for before it is sent"
+    )
 
 
 def copy_of(path: Path) -> Path:
@@ -249,12 +287,14 @@ def copy_of(path: Path) -> Path:
 
 
 def revision_note(path: Path) -> Path:
-    """Where the revision of the last change stands, too: SQLite passes over damaged changes that a killed process left in its log."""
+    """Where the revision of the last change stands, too: SQLite passes over damaged changes that a killed
+    process left in its log."""
     return path.with_name(f"{path.stem}.revision")
 
 
 def held_note(path: Path) -> Path:
-    """Where it stands that nothing may be sent from a restored outbox until a person has decided: why, in words."""
+    """Where it stands that nothing may be sent from a restored outbox until a person has decided: why, in
+    words."""
     return path.with_name(f"{path.stem}.held")
 
 
@@ -286,9 +326,9 @@ def _noted(path: Path) -> int:
 def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
     """Put the copy in the outbox's place, which is set aside; False when there is no need to.
 
-    What the copy has open counts as unknown: the next push looks for what is of a kind `not_idempotent` and rejects what it cannot look
-    for; anything else may be sent twice without harm. Raises OutboxDamaged when there is no copy to resume with.
-    """
+    What the copy has open counts as unknown: the next push looks for what is of a kind `not_idempotent` and
+    rejects what it cannot look for; anything else may be sent twice without harm. Raises OutboxDamaged when
+    there is no copy to resume with."""
     if not (path.exists() or copy_of(path).exists()):
         return False
     try:
@@ -304,7 +344,8 @@ def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
             copy.check()
     except OutboxDamaged as problem:
         raise OutboxDamaged(
-            f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to begin anew. What was sent is then only"
+            f"the outbox {path} is damaged, and so is its copy ({problem}): move both away to begin anew. "
+            "What was sent is then only"
             " known from sync.writebacks, and activities that are pushed again would arrive twice"
         ) from problem
     temporary = path.with_name(f".{path.name}")
@@ -321,10 +362,13 @@ def restore(path: Path, now: float, not_idempotent: Collection[str]) -> bool:
 
 
 def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collection[str]) -> None:
-    """The outbox came from the backup of that time. What it has open counts as unknown, and nothing is sent until a person decides."""
+    """The outbox came from the backup of that time. What it has open counts as unknown, and nothing is sent
+    until a person decides."""
     held_note(path).write_text(
-        f"nothing was sent: this outbox was restored from the backup of {made_at:%Y-%m-%d %H:%M} UTC, and what was pushed later is not "
-        "known to it: pushing it again would send it twice. See what arrived (`marketing-sync sync`, the service itself), then "
+        f"nothing was sent: this outbox was restored from the backup of {made_at:%Y-%m-%d %H:%M} UTC, and "
+        "what was pushed later is not "
+        "known to it: pushing it again would send it twice. See what arrived (`marketing-sync sync`, the "
+        "service itself), then "
         "`marketing-sync restore --release` lets pushes go on",
         encoding="utf-8",
     )
@@ -349,12 +393,15 @@ _LOOK_S = 0.2
 def sender_lock(
     folder: Path, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] = lambda holder: None
 ) -> Iterator[None]:
-    """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy after `wait_s` seconds."""
+    """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy after
+    `wait_s` seconds."""
     path = folder / f"sender-{account}.lock"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:
-        raise OutboxError(f"{path} cannot be used ({problem.strerror}): let this user write it, or move it away") from problem
+        raise OutboxError(
+            f"{path} cannot be used ({problem.strerror}): let this user write it, or move it away"
+        ) from problem
     try:
         _take(handle, account, wait_s, on_wait)
         os.ftruncate(handle, 0)
@@ -372,7 +419,9 @@ def _take(handle: int, account: str, wait_s: float, on_wait: Callable[[str], obj
             return
         except BlockingIOError:
             found = os.pread(handle, 200, 0).decode(errors="replace").split(" ", 1)
-        holder = f"{found[1]} (process {found[0]})" if len(found) == 2 else "another process"  # it is just about to say
+        holder = (
+            f"{found[1]} (process {found[0]})" if len(found) == 2 else "another process"
+        )  # it is just about to say
         if time.monotonic() >= deadline:
             raise OutboxBusy(f"{holder} is sending for account {account}: wait for it to end, or stop it")
         if is_first:

@@ -37,7 +37,8 @@ def candidates(asked_days_ago: Sequence[float | None], **columns: Any) -> Candid
 
 
 def active(days_before: Sequence[Collection[int]]) -> np.ndarray:
-    """For each, on which days before today there was something of its own, as `Candidates.active` has them."""
+    """For each, on which days before today there was something of its own, as `Candidates.active` has
+    them."""
     words = [sum(1 << int(day) for day in set(days)) for days in days_before]
     return np.array([[word % 2**64 for word in words], [word >> 64 for word in words]], np.uint64)
 
@@ -59,14 +60,30 @@ def rows(asked_days_ago: Sequence[float | None], **columns: Sequence[Any]) -> pa
         "times_changed": pa.array([None if moment is None else 1 for moment in moments], pa.int64()),
         **{name: pa.array([None] * count, pa.uint64()) for name in ACTIVE},
         "messages": pa.array([None] * count, pa.int64()),
-        **{name: pa.array([None] * count, at) for name in ("row_at", "clicked_at", "redeemed_at", "pushed_at")},
+        **{
+            name: pa.array([None] * count, at)
+            for name in ("row_at", "clicked_at", "redeemed_at", "pushed_at")
+        },
     }
-    return pa.table({name: pa.array(columns[name], values.type) if name in columns else values for name, values in plain.items()})
+    return pa.table(
+        {
+            name: pa.array(columns[name], values.type) if name in columns else values
+            for name, values in plain.items()
+        }
+    )
 
 
 #: No campaigns, nothing learnt.
 WAVES = pa.table({"campaign_id": pa.array([], pa.int64()), "seen_at": pa.array([], pa.timestamp("us", "UTC"))} | {
     name: pa.array([], pa.float64()) for name in ("share", "reached", "clickers")
 })  # fmt: skip
-REACH = pa.table({"campaign_id": pa.array([], pa.int64()), "segment": pa.array([], pa.uint64()), "clickers": pa.array([], pa.int64())})
-YIELDS = pa.table({name: pa.array([], pa.string()) for name in ("question", "reason", "asked", "changed", "expected")})
+REACH = pa.table(
+    {
+        "campaign_id": pa.array([], pa.int64()),
+        "segment": pa.array([], pa.uint64()),
+        "clickers": pa.array([], pa.int64()),
+    }
+)
+YIELDS = pa.table(
+    {name: pa.array([], pa.string()) for name in ("question", "reason", "asked", "changed", "expected")}
+)

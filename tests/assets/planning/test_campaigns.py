@@ -27,7 +27,9 @@ def campaigns(*made: dict[str, Any]) -> pa.Table:
             "created_at": pa.array([ago(one.get("age")) for one in made], AT),
             "row_at": pa.array([ago(one.get("row", one.get("age"))) for one in made], AT),
             "asked_at": pa.array([ago(one.get("asked")) for one in made], AT),
-            "moved_on": pa.array([None if moment is None else moment.date() for moment in moved], pa.date32()),
+            "moved_on": pa.array(
+                [None if moment is None else moment.date() for moment in moved], pa.date32()
+            ),
         }
     )
 
@@ -48,7 +50,10 @@ def test_a_campaign_that_still_moves_is_young() -> None:
 
 
 def test_what_is_new_or_changed_in_the_listing_is_asked_whatever_its_age() -> None:
-    assert asked({"age": 300}, {"age": 300, "asked": 2, "row": 1}, {"age": 300, "asked": 2, "row": 3}) == [1, 2]
+    assert asked({"age": 300}, {"age": 300, "asked": 2, "row": 1}, {"age": 300, "asked": 2, "row": 3}) == [
+        1,
+        2,
+    ]
 
 
 def test_nothing_is_asked_twice_in_a_night() -> None:

@@ -8,11 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assets.planning.candidates import DAY_S
-from assets.planning.change_rates import PRIOR_RATE, Exposure, chances, change_rates, received, unchanged, unreached
+from assets.planning.change_rates import (
+    PRIOR_RATE,
+    Exposure,
+    chances,
+    change_rates,
+    received,
+    unchanged,
+    unreached,
+)
 from tests.assets.planning.people import T, candidates
 
 
-def rates(times_asked: list[int], times_changed: list[int], days: float = 10.0, segment: list[int] | None = None) -> np.ndarray:
+def rates(
+    times_asked: list[int], times_changed: list[int], days: float = 10.0, segment: list[int] | None = None
+) -> np.ndarray:
     """Of contacts that were asked so often over `days` days, the last time just now."""
     count = len(times_asked)
     people = candidates(
@@ -51,7 +61,9 @@ def test_the_estimate_is_near_the_true_rate(rate: float) -> None:
 
 
 def test_segments_have_rates_of_their_own() -> None:
-    found = rates([6] * 40 + [1, 1], [6] * 20 + [1] * 20 + [1, 1], days=5, segment=[0] * 20 + [1] * 20 + [0, 1])
+    found = rates(
+        [6] * 40 + [1, 1], [6] * 20 + [1] * 20 + [1, 1], days=5, segment=[0] * 20 + [1] * 20 + [0, 1]
+    )
     assert found[-2] > 10 * found[-1]
 
 
@@ -81,7 +93,14 @@ def test_a_signal_that_was_wrong_often_counts_less() -> None:
 
 def wave(clicked: list[list[float]], reached: float, share: float = 1.0) -> Exposure:
     counts = np.array(clicked)
-    return Exposure(np.array([T - DAY_S]), np.array([share]), np.array([0]), np.array([reached]), counts.sum(axis=1), counts)
+    return Exposure(
+        np.array([T - DAY_S]),
+        np.array([share]),
+        np.array([0]),
+        np.array([reached]),
+        counts.sum(axis=1),
+        counts,
+    )
 
 
 def test_clickers_tell_which_segment_a_campaign_reached() -> None:
@@ -96,7 +115,12 @@ def test_without_clickers_everybody_may_have_been_reached_alike() -> None:
 
 
 def test_who_of_a_list_never_got_its_campaigns_probably_did_not_get_the_next_one() -> None:
-    people = candidates([2.0] * 100, messages=[8] * 50 + [0] * 50, history_days=[90.0] * 100, registered=[T - 900 * DAY_S] * 100)
+    people = candidates(
+        [2.0] * 100,
+        messages=[8] * 50 + [0] * 50,
+        history_days=[90.0] * 100,
+        registered=[T - 900 * DAY_S] * 100,
+    )
     chance = -np.expm1(unreached(people, wave([[10.0]], reached=50)))
     assert chance[0] > 0.9
     assert chance[99] < 0.2

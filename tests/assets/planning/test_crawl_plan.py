@@ -7,7 +7,16 @@ from functools import partial
 
 import pyarrow as pa
 
-from assets.planning.crawl_plan import COUPONS, TIMELINES, ContactPlan, Inputs, Rules, allowance, next_moment, plan_contacts
+from assets.planning.crawl_plan import (
+    COUPONS,
+    TIMELINES,
+    ContactPlan,
+    Inputs,
+    Rules,
+    allowance,
+    next_moment,
+    plan_contacts,
+)
 from assets.planning.order import Reason
 from tests.assets.planning.people import NOW, REACH, WAVES, YIELDS, rows
 
@@ -18,8 +27,12 @@ def coupon_rows(asked_days_ago: list[float | None]) -> pa.Table:
     return table.append_column("email", emails).drop_columns("contact_id")
 
 
-def plan(timelines: list[float | None], coupons: list[float | None], rules: Rules | None = None) -> ContactPlan:
-    inputs = Inputs({TIMELINES: partial(rows, timelines), COUPONS: partial(coupon_rows, coupons)}, WAVES, REACH, YIELDS)
+def plan(
+    timelines: list[float | None], coupons: list[float | None], rules: Rules | None = None
+) -> ContactPlan:
+    inputs = Inputs(
+        {TIMELINES: partial(rows, timelines), COUPONS: partial(coupon_rows, coupons)}, WAVES, REACH, YIELDS
+    )
     return plan_contacts(inputs, rules or Rules(), NOW)
 
 

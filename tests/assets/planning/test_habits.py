@@ -39,7 +39,9 @@ def test_days_as_bits_are_the_days(days: list[frozenset[int]]) -> None:
 
 def test_a_history_tells_who_is_active_before_anybody_is_asked_twice() -> None:
     rng = np.random.default_rng(1)
-    found = chance(people([[]] * CROWD + [np.flatnonzero(rng.random(91) < 0.4) for _ in range(20)] + [[40, 60]]))
+    found = chance(
+        people([[]] * CROWD + [np.flatnonzero(rng.random(91) < 0.4) for _ in range(20)] + [[40, 60]])
+    )
     assert found[0] < 0.005
     assert found[CROWD:-1].mean() == pytest.approx(0.4, rel=0.35)
     assert found[0] < found[-1] < 0.1
@@ -61,7 +63,9 @@ def test_the_longer_ago_the_more_probable(one: float, other: float, days: list[f
 
 def test_a_message_so_many_days_after_registration_is_expected_of_the_next_ones() -> None:
     """All got something on the fifth day; those who have it before them will have."""
-    days_known = np.concatenate([np.arange(7, 40).repeat(10), [6, 20]])  # yesterday was the fifth day of the last but one
+    days_known = np.concatenate(
+        [np.arange(7, 40).repeat(10), [6, 20]]
+    )  # yesterday was the fifth day of the last but one
     found = people(
         [{int(known) - 5} for known in days_known[:-2]] + [set(), {15}],
         registered=T - days_known * DAY_S,

@@ -6,7 +6,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assets.planning.order import MAX_AGE_SHARE, REASONS, STARVING_ROUNDS, WORTH, Order, Reason, nights_left, order, reasons, smoothed_size
+from assets.planning.order import (
+    MAX_AGE_SHARE,
+    REASONS,
+    STARVING_ROUNDS,
+    WORTH,
+    Order,
+    Reason,
+    nights_left,
+    order,
+    reasons,
+    smoothed_size,
+)
 from tests.assets.planning.people import T, candidates
 
 ages = st.lists(st.none() | st.floats(0, 12), min_size=1, max_size=60)
@@ -23,7 +34,9 @@ def why(found: Order) -> list[Reason]:
 
 
 @given(ages, st.data())
-def test_what_is_due_new_or_probable_is_asked_when_nothing_limits_it(asked: list[float | None], data: st.DataObject) -> None:
+def test_what_is_due_new_or_probable_is_asked_when_nothing_limits_it(
+    asked: list[float | None], data: st.DataObject
+) -> None:
     chance = data.draw(st.lists(st.floats(0, 1), min_size=len(asked), max_size=len(asked)))
     found = plan(asked, chance)
     people = candidates(asked)
@@ -34,7 +47,9 @@ def test_what_is_due_new_or_probable_is_asked_when_nothing_limits_it(asked: list
 
 
 @given(ages, st.integers(0, 70), st.data())
-def test_a_budget_is_never_exceeded_and_nobody_is_asked_twice(asked: list[float | None], limit: int, data: st.DataObject) -> None:
+def test_a_budget_is_never_exceeded_and_nobody_is_asked_twice(
+    asked: list[float | None], limit: int, data: st.DataObject
+) -> None:
     chance = data.draw(st.lists(st.floats(0, 1), min_size=len(asked), max_size=len(asked)))
     found = plan(asked, chance, limit)
     assert len(found.positions) <= limit
@@ -88,7 +103,9 @@ def test_what_changes_leave_of_a_budget_goes_to_the_longest_wait() -> None:
 
 
 @given(st.lists(st.integers(0, 9), max_size=80))
-def test_turns_keep_every_deadline_and_no_night_has_more_than_the_least_constant_rate(nights: list[int]) -> None:
+def test_turns_keep_every_deadline_and_no_night_has_more_than_the_least_constant_rate(
+    nights: list[int],
+) -> None:
     """Earliest deadline first, `smoothed_size` of what is left each night, and nothing new comes."""
     waiting, sizes = sorted(nights), []
     least = max((sum(night <= last for night in waiting) / (last + 1) for last in range(10)), default=0)
@@ -102,7 +119,8 @@ def test_turns_keep_every_deadline_and_no_night_has_more_than_the_least_constant
 
 
 def test_after_a_first_night_a_seventh_is_asked_every_night() -> None:
-    """The guarantee alone: nothing is ever noticed, nobody gets older than seven nights, and every night costs about the same."""
+    """The guarantee alone: nothing is ever noticed, nobody gets older than seven nights, and every night
+    costs about the same."""
     last = np.zeros(700)
     sizes, oldest = [], []
     for night in range(1, 30):

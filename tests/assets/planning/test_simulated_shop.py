@@ -1,4 +1,5 @@
-"""The simulated shop, whose `informed` policy is the bound for the planner: what it foresees must be what happens."""
+"""The simulated shop, whose `informed` policy is the bound for the planner: what it foresees must be what
+happens."""
 
 from __future__ import annotations
 
@@ -39,6 +40,10 @@ def test_the_informed_is_between_chance_and_the_oracle(shop: SimulatedAccount) -
 def test_only_days_between_nights_are_foreseen(shop: SimulatedAccount) -> None:
     assert shop.foreseen is not None
     assert len(shop.foreseen(START + DAY, START + 2 * DAY)) == len(shop)
-    for before, now in ((START, START + 2 * DAY), (START - DAY, START), (START + _NIGHTS * DAY, START + (_NIGHTS + 1) * DAY)):
+    for before, now in (
+        (START, START + 2 * DAY),
+        (START - DAY, START),
+        (START + _NIGHTS * DAY, START + (_NIGHTS + 1) * DAY),
+    ):
         with pytest.raises(ValueError, match="one night to the next"):
             shop.foreseen(before, now)

@@ -1,8 +1,9 @@
-"""Gives the processes that have this folder on their PYTHONPATH a machine's clock that is moved while they run.
+"""Gives the processes that have this folder on their PYTHONPATH a machine's clock that is moved while they
+run.
 
-The file that ATTACK_CLOCK names holds by how many seconds it is ahead of the real one. Everything of ours reads the time of day in
-`marketing_api.clock`, and nothing else there is changed: what only goes forward goes on as it does.
-"""
+The file that ATTACK_CLOCK names holds by how many seconds it is ahead of the real one. Everything of ours
+reads the time of day in `marketing_api.clock`, and nothing else there is changed: what only goes forward goes
+on as it does."""
 
 import os
 import time as real

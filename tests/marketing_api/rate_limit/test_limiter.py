@@ -62,7 +62,8 @@ def test_the_cap_holds_against_a_higher_limit(path: Path) -> None:
 
 
 def test_a_slot_costs_less_than_a_fifth_of_a_millisecond(limiter: RateLimiter) -> None:
-    """Fifteen hundred requests a second must be possible; measured 20 µs on an idle machine, and test machines are busy."""
+    """Fifteen hundred requests a second must be possible; measured 20 µs on an idle machine, and test
+    machines are busy."""
     limiter.learn(limiter.wait(), UNLIMITED, refused=False)
     began = time.thread_time()
     for _ in range(2000):
@@ -72,7 +73,9 @@ def test_a_slot_costs_less_than_a_fifth_of_a_millisecond(limiter: RateLimiter) -
 
 @pytest.mark.slow
 def test_a_refused_request_goes_before_all_that_wait(path: Path) -> None:
-    limiter = RateLimiter(path, cap=2)  # so slow that all three wait before any may leave, on a busy machine too
+    limiter = RateLimiter(
+        path, cap=2
+    )  # so slow that all three wait before any may leave, on a busy machine too
     order: list[str] = []
     slot = limiter.wait()
     limiter.wait()
@@ -89,7 +92,11 @@ def test_a_refused_request_goes_before_all_that_wait(path: Path) -> None:
         threads.append(in_thread(wait(f"waiting {number}")))
         while len(limiter._queue) <= number:  # the next one comes after it, however the threads are scheduled
             time.sleep(0.001)
-    limiter.learn(slot, RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 0.3), refused=True)
+    limiter.learn(
+        slot,
+        RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 0.3),
+        refused=True,
+    )
     threads.append(in_thread(wait("refused", first=True)))
     for thread in threads:
         thread.join(10)
@@ -108,7 +115,11 @@ def test_after_a_refusal_other_processes_wait_too(path: Path) -> None:
 
     thread = in_thread(leave)
     refused_at = time.monotonic()
-    one.learn(slot, RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 0.4), refused=True)
+    one.learn(
+        slot,
+        RateReport(limit=10, requests=10, remaining=0, reached=True, reset=time.time() + 0.4),
+        refused=True,
+    )
     thread.join(5)
     assert left[0] - refused_at > 0.35
 
@@ -159,11 +170,15 @@ print(json.dumps(times))
 
 
 @pytest.mark.slow
-def test_two_processes_keep_one_limit_and_share_it_whatever_their_threads(limiter: RateLimiter, path: Path) -> None:
+def test_two_processes_keep_one_limit_and_share_it_whatever_their_threads(
+    limiter: RateLimiter, path: Path
+) -> None:
     limiter.learn(limiter.wait(), RateReport(limit=80), refused=False)
     command, seconds = [sys.executable, "-c", _ASKER, str(path)], 2.5
     askers = [
-        subprocess.Popen([*command, threads, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [*command, threads, str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         for threads in ("8", "24")
     ]
     for asker in askers:
@@ -188,7 +203,9 @@ def test_the_file_lies_in_a_folder_of_its_owner(monkeypatch: pytest.MonkeyPatch,
     assert "the-key" not in str(path)
 
 
-def test_an_account_has_one_file_and_another_account_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_account_has_one_file_and_another_account_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     path = shared_path("https://host.example/1", Secret("the-key"))
     assert path == shared_path("https://HOST.example/1/", "the-key")

@@ -38,7 +38,9 @@ def test_fixed_windows_are_filled_to_the_brim(seed: int) -> None:
         pytest.param(Bucket, 0.96, id="token bucket"),
     ],
 )
-def test_every_way_of_counting_is_used_well_and_seldom_refuses(service: Callable[[], Grid], least_share: float) -> None:
+def test_every_way_of_counting_is_used_well_and_seldom_refuses(
+    service: Callable[[], Grid], least_share: float
+) -> None:
     run = Run(service(), seconds=300, askers=(100,)).go()
     assert run.share > least_share
     assert run.refused_share < 0.003
@@ -48,11 +50,24 @@ def test_every_way_of_counting_is_used_well_and_seldom_refuses(service: Callable
     ("shown", "least_share"),
     [
         pytest.param(lambda told: Told(told.limit, told.requests), 0.99, id="neither reset nor after"),
-        pytest.param(lambda told: Told(told.limit, None, told.remaining), 0.99, id="only limit and remaining"),
-        pytest.param(lambda told: Told(told.limit), 0.94, id="only the limit"),
-        pytest.param(lambda told: Told(told.limit, told.requests, reset=1.0, after=told.after), 0.99, id="a relative reset"),
         pytest.param(
-            lambda told: Told(told.limit, told.requests, told.remaining, told.reached, math.ceil(told.reset + 3600), told.after),
+            lambda told: Told(told.limit, None, told.remaining), 0.99, id="only limit and remaining"
+        ),
+        pytest.param(lambda told: Told(told.limit), 0.94, id="only the limit"),
+        pytest.param(
+            lambda told: Told(told.limit, told.requests, reset=1.0, after=told.after),
+            0.99,
+            id="a relative reset",
+        ),
+        pytest.param(
+            lambda told: Told(
+                told.limit,
+                told.requests,
+                told.remaining,
+                told.reached,
+                math.ceil(told.reset + 3600),
+                told.after,
+            ),
             0.99,
             id="a clock that is an hour off",
         ),
@@ -70,7 +85,11 @@ def test_without_any_report_the_cautious_start_rate_is_kept() -> None:
     assert run.refused == 0
 
 
-@pytest.mark.parametrize("absurd", [Told(0, 0, 0), Told(-5, -1, -1, after=-1.0), Told(None, 10**9, 0, reset=-1e18, after=-1e18)], ids=repr)
+@pytest.mark.parametrize(
+    "absurd",
+    [Told(0, 0, 0), Told(-5, -1, -1, after=-1.0), Told(None, 10**9, 0, reset=-1e18, after=-1e18)],
+    ids=repr,
+)
 def test_an_absurd_report_is_as_good_as_none(absurd: Told) -> None:
     run = Run(Grid(), seconds=60, shown=lambda told: replace(absurd, reached=told.reached)).go()
     assert run.accepted / 60 == pytest.approx(START_RATE, rel=0.02)
@@ -79,7 +98,11 @@ def test_an_absurd_report_is_as_good_as_none(absurd: Told) -> None:
 
 def test_a_limit_that_is_told_too_high_by_far_is_found() -> None:
     """900 a minute, say: the number alone would be sixty times too many."""
-    run = Run(Grid(), seconds=300, shown=lambda told: Told(900, told.requests, told.remaining, told.reached, told.reset, told.after)).go()
+    run = Run(
+        Grid(),
+        seconds=300,
+        shown=lambda told: Told(900, told.requests, told.remaining, told.reached, told.reset, told.after),
+    ).go()
     assert run.share > 0.7
     assert run.refused_share < 0.25
 
@@ -157,7 +180,9 @@ def test_windows_that_are_no_longer_fixed_are_disbelieved() -> None:
 def test_after_a_refusal_everybody_waits_for_the_window_to_reset() -> None:
     slots = Schedule()
     first, second = slots.reserve(START), slots.reserve(START)
-    slots.learn(first, Told(15, 15, 0, True, START + 0.7, 1.0), refused=True, now=START + 0.1, wall=START + 0.1)
+    slots.learn(
+        first, Told(15, 15, 0, True, START + 0.7, 1.0), refused=True, now=START + 0.1, wall=START + 0.1
+    )
     assert not slots.still_holds(second)
     assert slots.reserve(START + 0.1).at == pytest.approx(START + 0.7, abs=0.05)
 
@@ -166,7 +191,9 @@ def test_a_second_refusal_in_a_row_distrusts_the_reset() -> None:
     slots = Schedule()
     for _ in range(2):
         slot = slots.reserve(START)
-        slots.learn(slot, Told(15, 15, 0, True, START + 0.3, 2.0), refused=True, now=START + 0.2, wall=START + 0.2)
+        slots.learn(
+            slot, Told(15, 15, 0, True, START + 0.3, 2.0), refused=True, now=START + 0.2, wall=START + 0.2
+        )
     assert slots.reserve(START + 0.2).at == pytest.approx(START + 2.2)
 
 
@@ -190,7 +217,9 @@ def test_a_refusal_on_a_whim_does_not_slow_down_for_good() -> None:
 
 def test_times_from_before_a_reboot_are_dropped() -> None:
     slots = Schedule()
-    slots.learn(slots.reserve(90_000.0), Told(15, 15, 0, True, after=30.0), refused=True, now=90_000.0, wall=0.0)
+    slots.learn(
+        slots.reserve(90_000.0), Told(15, 15, 0, True, after=30.0), refused=True, now=90_000.0, wall=0.0
+    )
     assert slots.reserve(12.0).at == pytest.approx(12.0, abs=0.1)
     assert slots.limit == 0
 

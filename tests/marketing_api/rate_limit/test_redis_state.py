@@ -13,10 +13,18 @@ from marketing_api.rate_limit.redis_state import ALONE, HOLD, ServerClock
 from tests.marketing_api.simulated_service import Grid, Run
 
 #: Of one reply: seconds since the one before, on the way there, and on the way back.
-REPLIES = st.lists(st.tuples(st.floats(0, 100), st.floats(0, 0.4), st.floats(0, 0.4)), min_size=1, max_size=30)
+REPLIES = st.lists(
+    st.tuples(st.floats(0, 100), st.floats(0, 0.4), st.floats(0, 0.4)), min_size=1, max_size=30
+)
 
 
-def replied(clock: ServerClock, replies: list[tuple[float, float, float]], ahead: float, drift: float = 0.0, now: float = 5000.0) -> float:
+def replied(
+    clock: ServerClock,
+    replies: list[tuple[float, float, float]],
+    ahead: float,
+    drift: float = 0.0,
+    now: float = 5000.0,
+) -> float:
     """Let the clock learn; returns by how much the server's is ahead at the end."""
     began = now
     for pause, there, back in replies:
@@ -34,7 +42,10 @@ def test_the_server_clock_is_known_to_half_the_quickest_reply(
     clock = ServerClock()
     true = replied(clock, replies, ahead, drift)
     since = [sum(map(sum, replies[place + 1 :])) for place in range(len(replies))]
-    error = min((there + back) / 2 + 2 * ServerClock.DRIFT * late for (_, there, back), late in zip(replies, since, strict=True))
+    error = min(
+        (there + back) / 2 + 2 * ServerClock.DRIFT * late
+        for (_, there, back), late in zip(replies, since, strict=True)
+    )
     assert abs(clock.ahead - true) <= error + 1e-3
     assert clock.times_set == 0
 

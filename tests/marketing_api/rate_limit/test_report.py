@@ -7,7 +7,14 @@ import pytest
 
 from marketing_api.rate_limit import RateReport, rate_report
 
-STRINGS = {"limit": "15", "requests": "3", "remaining": "12", "reached": "0", "reset": "1383582780", "after": "0"}
+STRINGS = {
+    "limit": "15",
+    "requests": "3",
+    "remaining": "12",
+    "reached": "0",
+    "reset": "1383582780",
+    "after": "0",
+}
 NUMBERS = {name: int(value) for name, value in STRINGS.items()}
 EXPECTED = RateReport(limit=15, requests=3, remaining=12, reached=False, reset=1383582780.0, after=0.0)
 
@@ -18,7 +25,13 @@ EXPECTED = RateReport(limit=15, requests=3, remaining=12, reached=False, reset=1
 def test_report_is_found_at_every_level(values: dict[str, Any], name: str, place: str) -> None:
     response: dict[str, Any] = {"header": {"status": "ok"}, "data": {"contacts": []}}
     body: dict[str, Any] = {"response": response}
-    level = {"top": body, "response": response, "header": response["header"], "data": response["data"], "bare": {}}[place]
+    level = {
+        "top": body,
+        "response": response,
+        "header": response["header"],
+        "data": response["data"],
+        "bare": {},
+    }[place]
     level[name] = values
     assert rate_report(json.dumps(level if place == "bare" else body).encode(), {}) == EXPECTED
 
@@ -30,7 +43,10 @@ def test_headers_are_enough(body: bytes | None) -> None:
 
 
 def test_headers_complete_the_body() -> None:
-    report = rate_report(b'{"rate-limit": {"limit": 15, "after": null}}', {"x-rate-limit-limit": "10", "x-rate-limit-after": "2"})
+    report = rate_report(
+        b'{"rate-limit": {"limit": 15, "after": null}}',
+        {"x-rate-limit-limit": "10", "x-rate-limit-after": "2"},
+    )
     assert report == RateReport(limit=15, after=2.0)
 
 
@@ -39,7 +55,9 @@ def test_nothing_said_is_no_report() -> None:
 
 
 def test_unreadable_values_are_left_out() -> None:
-    report = rate_report(b'{"rate-limit": {"limit": "many", "remaining": 4, "reached": "perhaps", "reset": "-"}}', {})
+    report = rate_report(
+        b'{"rate-limit": {"limit": "many", "remaining": 4, "reached": "perhaps", "reset": "-"}}', {}
+    )
     assert report == RateReport(remaining=4)
 
 

@@ -1,8 +1,9 @@
-"""What the service may mean, how it may be written, and whether a value is what a text says: an oracle for the readers.
+"""What the service may mean, how it may be written, and whether a value is what a text says: an oracle for
+the readers.
 
-Everything here works the other way round than the readers: from a meaning to its spellings, from a value back to the text. Near
-misses of each form have to be refused; of any other text a reader may take only what the text says. Not here: the tests
-(`test_never_guessed`), many texts at once (`tests.benchmarks.check_readers`).
+Everything here works the other way round than the readers: from a meaning to its spellings, from a value back
+to the text. Near misses of each form have to be refused; of any other text a reader may take only what the
+text says. Not here: the tests (`test_never_guessed`), many texts at once (`tests.benchmarks.check_readers`).
 """
 
 from __future__ import annotations
@@ -31,13 +32,18 @@ from marketing_api.records.reputation import read_rating
 ZONE = ZoneInfo("America/New_York")
 Rng = random.Random
 NOTHING = ("", " ", "-", "n/a", "N/A", "null", "NULL", "none", "None", " - ")
-#: What has been taken for something else somewhere: digits of other scripts, blanks that are not seen, signs that look alike.
-_ODD = "0123456789 ,.;:-+_/()%@<>\"'eExXTZAPMapm\t\n\u00a0\u200b\u2212\u2013\uff11\u0662\u00b2\u00bd\u212a\u017f\x00"
+#: What has been taken for something else somewhere: digits of other scripts, blanks that are not seen, signs
+#: that look alike.
+_ODD = (
+    "0123456789 "
+    ",.;:-+_/()%@<>\"'eExXTZAPMapm\t\n\u00a0\u200b\u2212\u2013\uff11\u0662\u00b2\u00bd\u212a\u017f\x00"
+)
 
 
 @dataclass(frozen=True)
 class Reader:
-    """`spell`: a text and what it means; `twist`: a text that means nothing to this reader; `says`: whether a text means a value."""
+    """`spell`: a text and what it means; `twist`: a text that means nothing to this reader; `says`: whether a
+    text means a value."""
 
     name: str
     read: Callable[[str], Any]
@@ -47,14 +53,19 @@ class Reader:
 
 
 def check(reader: Reader, count: int, seed: int) -> Iterator[str]:
-    """Faults over `count` generated texts: two fifths spelled, one fifth near misses, two fifths changed or random."""
+    """Faults over `count` generated texts: two fifths spelled, one fifth near misses, two fifths changed or
+    random."""
     rng = random.Random(f"{reader.name} {seed}")
     for number in range(count):
         kind = number % 5
         text, meaning = (reader.twist(rng), None) if kind == 2 else reader.spell(rng)
         if kind > 2:
             text = changed(rng, text) if rng.random() < 0.8 else random_text(rng)
-        if (fault := verdict(reader, text, must_be=meaning, kind=("same", "same", "refused", "any", "any")[kind])) is not None:
+        if (
+            fault := verdict(
+                reader, text, must_be=meaning, kind=("same", "same", "refused", "any", "any")[kind]
+            )
+        ) is not None:
             yield f"{reader.name}: {fault}: {text[:200]!r}"
 
 
@@ -105,17 +116,23 @@ def blanks(rng: Rng, text: str) -> str:
 
 
 def number_in(text: str) -> Fraction | None:
-    """The number that a text is by the rules of the service's country, digit by digit; None when it is none."""
+    """The number that a text is by the rules of the service's country, digit by digit; None when it is
+    none."""
     text = text.strip()
     negative, text = text[:1] == "-", text[1:] if text[:1] in ("+", "-") else text
     whole, point, fraction = text.partition(".")
     groups = whole.split(",")
-    if len(groups) > 1 and (not 1 <= len(groups[0]) <= 3 or groups[0][0] == "0" or any(len(group) != 3 for group in groups[1:])):
+    if len(groups) > 1 and (
+        not 1 <= len(groups[0]) <= 3 or groups[0][0] == "0" or any(len(group) != 3 for group in groups[1:])
+    ):
         return None
     digits = "".join(groups)
     if (point and not fraction) or not digits + fraction or not set(digits + fraction) <= set("0123456789"):
         return None
-    value = Fraction(sum(int(digit) * 10**place for place, digit in enumerate(reversed(digits + fraction))), 10 ** len(fraction))
+    value = Fraction(
+        sum(int(digit) * 10**place for place, digit in enumerate(reversed(digits + fraction))),
+        10 ** len(fraction),
+    )
     return -value if negative else value
 
 
@@ -124,23 +141,76 @@ def _grouped(rng: Rng, number: int) -> str:
 
 
 def _any_int(rng: Rng) -> int:
-    return rng.choice([0, 1, rng.randint(-999, 9999), rng.randint(0, 10**9), rng.randint(-(2**63), 2**63 - 1)])
+    return rng.choice(
+        [0, 1, rng.randint(-999, 9999), rng.randint(0, 10**9), rng.randint(-(2**63), 2**63 - 1)]
+    )
 
 
 def _spell_int(rng: Rng) -> tuple[str, int]:
     number = _any_int(rng)
     text = _grouped(rng, number) + rng.choice(["", "", "", ".0", ".00", ".0000"])
-    return blanks(rng, text if number < 0 else rng.choice(["", "", "+", "00" if text.replace(".", "").isdigit() else ""]) + text), number
+    return blanks(
+        rng,
+        text
+        if number < 0
+        else rng.choice(["", "", "+", "00" if text.replace(".", "").isdigit() else ""]) + text,
+    ), number
 
 
 def _twisted_number(rng: Rng) -> str:
     a, b = rng.randint(1, 999), rng.randint(0, 999)
     near = [
-        *(f"{a},{b % 10}", f"{a},{b % 100:02}", f"{a},{b:03}{a % 10}", f"0,{b:03}", f"{a},{b:03},{b % 100:02}", f"{a * 10 + 1000},{b:03}"),
-        *(f"{a}_{b:03}", f"{a}e{b % 9}", f"{a}E+{b % 9}", f"0x{a:x}", f"0b{a:b}", f"{a} {b:03}", f"{a}'{b:03}", f"{a}.", f"--{a}", f"{a}-"),
-        *(f"{a}.{b}.{a}", f",{b:03}", f"{a},", f"${a}", f"{a}%", f"{a} pcs", f"({a})", f"\u2212{a}", f"{a}\u00bd", f"{a}\u00b2", f"{a}k"),
-        *(str(a).translate(_WIDE_DIGITS), str(a).translate(_ARABIC_DIGITS), "9" * rng.randint(41, 6000), "inf", "nan", "-Infinity", "true"),
-        *(f"{a}.{b:03}e400", f"{a},{b:03}.{a:03},{b:03}", f"{b:03}.{a},{b:03}", "." * rng.randint(1, 3), "+", "[1]", '{"a": 1}'),
+        *(
+            f"{a},{b % 10}",
+            f"{a},{b % 100:02}",
+            f"{a},{b:03}{a % 10}",
+            f"0,{b:03}",
+            f"{a},{b:03},{b % 100:02}",
+            f"{a * 10 + 1000},{b:03}",
+        ),
+        *(
+            f"{a}_{b:03}",
+            f"{a}e{b % 9}",
+            f"{a}E+{b % 9}",
+            f"0x{a:x}",
+            f"0b{a:b}",
+            f"{a} {b:03}",
+            f"{a}'{b:03}",
+            f"{a}.",
+            f"--{a}",
+            f"{a}-",
+        ),
+        *(
+            f"{a}.{b}.{a}",
+            f",{b:03}",
+            f"{a},",
+            f"${a}",
+            f"{a}%",
+            f"{a} pcs",
+            f"({a})",
+            f"\u2212{a}",
+            f"{a}\u00bd",
+            f"{a}\u00b2",
+            f"{a}k",
+        ),
+        *(
+            str(a).translate(_WIDE_DIGITS),
+            str(a).translate(_ARABIC_DIGITS),
+            "9" * rng.randint(41, 6000),
+            "inf",
+            "nan",
+            "-Infinity",
+            "true",
+        ),
+        *(
+            f"{a}.{b:03}e400",
+            f"{a},{b:03}.{a:03},{b:03}",
+            f"{b:03}.{a},{b:03}",
+            "." * rng.randint(1, 3),
+            "+",
+            "[1]",
+            '{"a": 1}',
+        ),
     ]
     return rng.choice(near)
 
@@ -150,7 +220,14 @@ _ARABIC_DIGITS = {ord(digit): 0x0660 + int(digit) for digit in string.digits}
 
 
 def _twist_int(rng: Rng) -> str:
-    own = [f"{rng.randint(1, 999)}.000", f"{rng.randint(0, 99)}.5", "0.01", str(2**63), str(-(2**63) - 1), "1.0E+25"]
+    own = [
+        f"{rng.randint(1, 999)}.000",
+        f"{rng.randint(0, 99)}.5",
+        "0.01",
+        str(2**63),
+        str(-(2**63) - 1),
+        "1.0E+25",
+    ]
     return rng.choice(own) if rng.random() < 0.2 else _twisted_number(rng)
 
 
@@ -163,19 +240,35 @@ def _spell_decimal(rng: Rng) -> tuple[str, Fraction]:
     fraction = rng.randrange(10**places)
     sign = rng.choice(["", "", "-"])
     value = Fraction(whole * 10**places + fraction, 10**places)
-    return blanks(rng, sign + _grouped(rng, whole) + (f".{fraction:0{places}}" if places else "")), -value if sign else value
+    return blanks(
+        rng, sign + _grouped(rng, whole) + (f".{fraction:0{places}}" if places else "")
+    ), -value if sign else value
 
 
 def _spell_share(rng: Rng) -> tuple[str, tuple[int, float | None]]:
     count, percent = abs(_any_int(rng)), rng.randint(0, 99_999)
     written = rng.choice([str(percent // 100), f"{percent / 100:.2f}", f"{percent / 100:,.1f}"])
     text = f"{_grouped(rng, count)}{rng.choice(['', ' '])}({written}{rng.choice(['', ' '])}%)"
-    return (blanks(rng, text), (count, float(written.replace(",", "")))) if rng.random() < 0.8 else (_grouped(rng, count), (count, None))
+    return (
+        (blanks(rng, text), (count, float(written.replace(",", ""))))
+        if rng.random() < 0.8
+        else (_grouped(rng, count), (count, None))
+    )
 
 
 def _twist_share(rng: Rng) -> str:
     a, b = rng.randint(1, 99), rng.randint(1, 99)
-    near = [f"{a} %", f"{a}%", f"{a} ({b})", f"{a}({b})", f"{a} ({b},{a % 10}%)", f"{a} ({b}%", f"{a} {b}%)", f"{a} ({b}%%)", f"({b}%)"]
+    near = [
+        f"{a} %",
+        f"{a}%",
+        f"{a} ({b})",
+        f"{a}({b})",
+        f"{a} ({b},{a % 10}%)",
+        f"{a} ({b}%",
+        f"{a} {b}%)",
+        f"{a} ({b}%%)",
+        f"({b}%)",
+    ]
     near += [
         f"{a} ({b}%) ({a}%)",
         f"{a}.5 ({b}%)",
@@ -198,7 +291,11 @@ def _says_share(text: str, value: Any) -> bool:
         return percent is None and _says_int(before, count)
     stated = number_in(after[:-1].rstrip()[:-1])
     return (
-        after[-1] == ")" and after[:-1].rstrip()[-1] == "%" and _says_int(before, count) and stated is not None and float(stated) == percent
+        after[-1] == ")"
+        and after[:-1].rstrip()[-1] == "%"
+        and _says_int(before, count)
+        and stated is not None
+        and float(stated) == percent
     )
 
 
@@ -216,18 +313,63 @@ def _spell_bool(rng: Rng) -> tuple[str, bool]:
 
 def _twist_bool(rng: Rng) -> str:
     return rng.choice(
-        ["2", "-1", "01", "00", "yess", "oui", "t", "f", "enabled", "1.0", "yes, no", "ye\u017f", "\uff11", "maybe", "ok", "-", ""]
+        [
+            "2",
+            "-1",
+            "01",
+            "00",
+            "yess",
+            "oui",
+            "t",
+            "f",
+            "enabled",
+            "1.0",
+            "yes, no",
+            "ye\u017f",
+            "\uff11",
+            "maybe",
+            "ok",
+            "-",
+            "",
+        ]
     )
 
 
 def _spell_word(rng: Rng) -> tuple[str, str]:
-    word = rng.choice(["active", "on hold", "sms", "news", "geprüft", "opt-out", "disactive", "b2b", "Facebook", "Google+", "X (Twitter)"])
+    word = rng.choice(
+        [
+            "active",
+            "on hold",
+            "sms",
+            "news",
+            "geprüft",
+            "opt-out",
+            "disactive",
+            "b2b",
+            "Facebook",
+            "Google+",
+            "X (Twitter)",
+        ]
+    )
     return blanks(rng, rng.choice([word, word.upper().replace("Ü", "ü"), word.capitalize()])), word.lower()
 
 
 def _twist_word(rng: Rng) -> str:
     return rng.choice(
-        [*NOTHING, "12", "-3", "1.5", "(5)", "?", "\uff11", "\x00a\x00", "a\u200bb", "a\nb", "é" * 101, "x" * rng.randint(101, 5000)]
+        [
+            *NOTHING,
+            "12",
+            "-3",
+            "1.5",
+            "(5)",
+            "?",
+            "\uff11",
+            "\x00a\x00",
+            "a\u200bb",
+            "a\nb",
+            "é" * 101,
+            "x" * rng.randint(101, 5000),
+        ]
     )
 
 
@@ -237,9 +379,21 @@ def _spell_network(rng: Rng) -> tuple[str, str]:
 
 def _spell_status(rng: Rng) -> tuple[str, tuple[str | None, int | None]]:
     word, code = rng.choice(
-        [("unconfirmed", 0), ("active", 1), ("unsubscribed", 2), ("bounced", 3), ("disactive", None), (None, rng.randint(4, 99))]
+        [
+            ("unconfirmed", 0),
+            ("active", 1),
+            ("unsubscribed", 2),
+            ("bounced", 3),
+            ("disactive", None),
+            (None, rng.randint(4, 99)),
+        ]
     )
-    return blanks(rng, rng.choice([str(code), str(code), word.capitalize() if word else str(code)]) if code is not None else str(word)), (
+    return blanks(
+        rng,
+        rng.choice([str(code), str(code), word.capitalize() if word else str(code)])
+        if code is not None
+        else str(word),
+    ), (
         word,
         code,
     )
@@ -250,7 +404,11 @@ def _says_status(text: str, value: Any) -> bool:
     known = {"unconfirmed": 0, "active": 1, "unsubscribed": 2, "bounced": 3}
     told = text.strip().lower()
     if code is None:
-        return told in _NOTHING_WORDS if word is None else word == told and told not in known and told[0].isalpha()
+        return (
+            told in _NOTHING_WORDS
+            if word is None
+            else word == told and told not in known and told[0].isalpha()
+        )
     return (_says_int(text, code) or known.get(told) == code) and (word is None or known[word] == code)
 
 
@@ -293,7 +451,9 @@ def _spell_moment(rng: Rng) -> tuple[str, dt.datetime | None]:
         return blanks(rng, str(int(at.timestamp()))), at
     local = at.astimezone(ZONE).replace(fold=0)
     if kind < 0.3:
-        return blanks(rng, local.strftime(rng.choice(_DAYS))), dt.datetime.combine(local.date(), dt.time(), ZONE).astimezone(dt.UTC)
+        return blanks(rng, local.strftime(rng.choice(_DAYS))), dt.datetime.combine(
+            local.date(), dt.time(), ZONE
+        ).astimezone(dt.UTC)
     clock = rng.choice(_CLOCKS)
     if not re.search("%S", clock):
         local = local.replace(second=0)
@@ -306,7 +466,13 @@ def _spell_moment(rng: Rng) -> tuple[str, dt.datetime | None]:
 
 
 def _twist_moment(rng: Rng) -> str:
-    d, m, y, h, i = rng.randint(13, 28), rng.randint(1, 12), rng.randint(1990, 2030), rng.randint(1, 11), rng.randint(10, 59)
+    d, m, y, h, i = (
+        rng.randint(13, 28),
+        rng.randint(1, 12),
+        rng.randint(1990, 2030),
+        rng.randint(1, 11),
+        rng.randint(10, 59),
+    )
     day, hour = f"{m:02}/{d:02}/{y}", f"{h:02}:{i}"
     return rng.choice(
         [
@@ -345,7 +511,14 @@ def _twist_moment(rng: Rng) -> str:
                 "0000-00-00 10:30",
                 f"{m}/{y}",
             ),
-            *("0000-00-00x", "00/00/0000 soon", str(y), f"{y}.5", str(rng.randint(1, 99_999_999)), str(rng.randint(4_133_980_800, 10**11))),
+            *(
+                "0000-00-00x",
+                "00/00/0000 soon",
+                str(y),
+                f"{y}.5",
+                str(rng.randint(1, 99_999_999)),
+                str(rng.randint(4_133_980_800, 10**11)),
+            ),
             *(
                 f"-{rng.randint(10**8, 10**9)}",
                 f"{rng.randint(10**12, 2 * 10**12)}",
@@ -378,13 +551,23 @@ def _says_moment(text: str, at: Any) -> bool:
     if not told.isascii() or "_" in told:
         return False
     if re.fullmatch(r"[0-9.]+", told):
-        moved = Fraction(told) - Fraction(int((at - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(microseconds=1)), 10**6)
+        moved = Fraction(told) - Fraction(
+            int((at - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(microseconds=1)), 10**6
+        )
         return 100_000_000 <= Fraction(told) < 4_133_980_800 and abs(moved) < Fraction(1, 10**6)
     if told.count(" ") + told.count("T") == 0:
         return any(_parsed(told, day) is not None and _aware(_parsed(told, day)) == at for day in _DAYS)
-    told = re.sub(r"(\.\d{6})\d+", r"\1", re.sub(" +", " ", told.replace("T", " ", 1) if told[8:11].count("T") else told))
+    told = re.sub(
+        r"(\.\d{6})\d+",
+        r"\1",
+        re.sub(" +", " ", told.replace("T", " ", 1) if told[8:11].count("T") else told),
+    )
     readings = [(form, local) for form in _forms(told) if (local := _parsed(told, form)) is not None]
-    readings = [local for form, local in readings if not ("%H" in form and "%p" in form) or ("a" in told.lower()) == (local.hour < 12)]
+    readings = [
+        local
+        for form, local in readings
+        if not ("%H" in form and "%p" in form) or ("a" in told.lower()) == (local.hour < 12)
+    ]
     return any(_aware(local) == at for local in readings)
 
 
@@ -408,7 +591,9 @@ def _parsed(text: str, form: str) -> dt.datetime | None:
 
 
 def _aware(local: dt.datetime | None) -> dt.datetime | None:
-    return None if local is None else (local if local.tzinfo else local.replace(tzinfo=ZONE)).astimezone(dt.UTC)
+    return (
+        None if local is None else (local if local.tzinfo else local.replace(tzinfo=ZONE)).astimezone(dt.UTC)
+    )
 
 
 # --- clickers
@@ -429,7 +614,17 @@ _LOCALS = [
     '"a@b, c"',
     "a/b=c",
 ]
-_DOMAINS = ["example.com", "b.example", "c-d.example", "x--y.co.uk", "exämple.org", "a1.example", "x.xn--p1ai", "3.example", "例え.テスト"]
+_DOMAINS = [
+    "example.com",
+    "b.example",
+    "c-d.example",
+    "x--y.co.uk",
+    "exämple.org",
+    "a1.example",
+    "x.xn--p1ai",
+    "3.example",
+    "例え.テスト",
+]
 
 
 def _address(rng: Rng) -> str:
@@ -458,7 +653,13 @@ def _spell_clicker(rng: Rng) -> tuple[str, tuple[str, int]]:
             f"{email}\t{told}",
             f"{email}={told}",
         ),
-        *(f"Ann Lee <{email}> ({either})", f"<{email}>: {either}", f"mailto:{email} ({either})", f"{email} x{told}", f"{email} | {either}"),
+        *(
+            f"Ann Lee <{email}> ({either})",
+            f"<{email}>: {either}",
+            f"mailto:{email} ({either})",
+            f"{email} x{told}",
+            f"{email} | {either}",
+        ),
         *(
             f"{told} clicks {email}",
             f"{told} clicks: {email}",
@@ -468,7 +669,10 @@ def _spell_clicker(rng: Rng) -> tuple[str, tuple[str, int]]:
         ),
     ]
     if rng.random() < 0.2:
-        return blanks(rng, rng.choice([email, f"<{email}>", f"Ann Lee <{email}>", f"mailto:{email}", f"<mailto:{email}>"])), (email, 1)
+        return blanks(
+            rng,
+            rng.choice([email, f"<{email}>", f"Ann Lee <{email}>", f"mailto:{email}", f"<mailto:{email}>"]),
+        ), (email, 1)
     return blanks(rng, rng.choice(forms)), (email, count)
 
 
@@ -567,7 +771,11 @@ def _says_clicker(text: str, value: Any) -> bool:
     ):
         return False
     name, _, _ = before.partition("<") if bracket else ("", "", "")
-    rest = (before.removeprefix(name) if "click" not in name.lower() else before).lower().replace("mailto:", "") + "@" + after.lower()
+    rest = (
+        (before.removeprefix(name) if "click" not in name.lower() else before).lower().replace("mailto:", "")
+        + "@"
+        + after.lower()
+    )
     digits = re.findall(r"[0-9][0-9,]*", rest)
     words = set(re.findall(r"[^\W\d_]+", rest))
     if not words <= {"click", "clicks", "s", "x", "by", "from"} or re.search(
@@ -575,20 +783,33 @@ def _says_clicker(text: str, value: Any) -> bool:
     ):
         return False
     if not digits:
-        return count == 1 and not words and not any(map(str.isdigit, name)) and not set(rest) & set("()[],;|=:-")
+        return (
+            count == 1 and not words and not any(map(str.isdigit, name)) and not set(rest) & set("()[],;|=:-")
+        )
     first = rest.partition("@")[0]
     is_glued = (bool(after) and after[0].isalnum()) or (after[:1] == "-")
-    return len(digits) == 1 and number_in(digits[0]) == count and not is_glued and (not any(map(str.isdigit, first)) or "click" in first)
+    return (
+        len(digits) == 1
+        and number_in(digits[0]) == count
+        and not is_glued
+        and (not any(map(str.isdigit, first)) or "click" in first)
+    )
 
 
 def _is_address(email: str) -> bool:
     local, _, domain = email.rpartition("@")
-    if len(email) > 254 or len(local) > 64 or any(unicodedata.category(letter)[0] in "ZC" for letter in email.replace(" ", "")):
+    if (
+        len(email) > 254
+        or len(local) > 64
+        or any(unicodedata.category(letter)[0] in "ZC" for letter in email.replace(" ", ""))
+    ):
         return False
     try:
         labels = domain.encode("idna").decode().split(".")
         Address(
-            addr_spec=f"{re.sub(r'[.]+(?=[.]|$)', '', local) if local[0] != chr(34) else local}@{domain}".encode("ascii", "ignore")
+            addr_spec=f"{re.sub(r'[.]+(?=[.]|$)', '', local) if local[0] != chr(34) else local}@{domain}".encode(
+                "ascii", "ignore"
+            )
             .decode()
             .replace("@.", "@a.")
             if email.isascii()
@@ -596,11 +817,19 @@ def _is_address(email: str) -> bool:
         )
     except Exception:
         return False
-    return len(labels) > 1 and all(map(_is_label, labels)) and (labels[-1].isalpha() or labels[-1].lower().startswith("xn--"))
+    return (
+        len(labels) > 1
+        and all(map(_is_label, labels))
+        and (labels[-1].isalpha() or labels[-1].lower().startswith("xn--"))
+    )
 
 
 def _is_label(label: str) -> bool:
-    return 0 < len(label) < 64 and set(label.lower()) <= set(string.ascii_lowercase + string.digits + "-") and label[0] != "-" != label[-1]
+    return (
+        0 < len(label) < 64
+        and set(label.lower()) <= set(string.ascii_lowercase + string.digits + "-")
+        and label[0] != "-" != label[-1]
+    )
 
 
 # --- ratings
@@ -629,7 +858,9 @@ def _twist_rating(rng: Rng) -> str:
         "d:INF;",
         "b:1;",
     ]
-    return rng.choice([*near, f"a:{'9' * 12}:{{i:0;i:{n};i:1;i:{n};}}", "\uff15", "true", "NaN", "1" * 400, "N;", f"0x{n}"])
+    return rng.choice(
+        [*near, f"a:{'9' * 12}:{{i:0;i:{n};i:1;i:{n};}}", "\uff15", "true", "NaN", "1" * 400, "N;", f"0x{n}"]
+    )
 
 
 def _rating(text: str) -> float:
@@ -647,13 +878,35 @@ READERS = {
     reader.name: reader
     for reader in (
         Reader("int", values.read_int, _spell_int, _twist_int, _says_int),
-        Reader("decimal", values.read_decimal, _spell_decimal, _twisted_number, lambda text, value: number_in(text) == Fraction(value)),
-        Reader("share", values.read_share, _spell_share, _twist_share, _says_share),
-        Reader("bool", values.read_bool, _spell_bool, _twist_bool, lambda text, value: text.strip().lower() in (_YES if value else _NO)),
         Reader(
-            "word", values.read_word, _spell_word, _twist_word, lambda text, value: value == text.strip().lower() and value[0].isalpha()
+            "decimal",
+            values.read_decimal,
+            _spell_decimal,
+            _twisted_number,
+            lambda text, value: number_in(text) == Fraction(value),
         ),
-        Reader("network", values.read_network, _spell_network, _twist_word, lambda text, value: value == text.strip().lower()),
+        Reader("share", values.read_share, _spell_share, _twist_share, _says_share),
+        Reader(
+            "bool",
+            values.read_bool,
+            _spell_bool,
+            _twist_bool,
+            lambda text, value: text.strip().lower() in (_YES if value else _NO),
+        ),
+        Reader(
+            "word",
+            values.read_word,
+            _spell_word,
+            _twist_word,
+            lambda text, value: value == text.strip().lower() and value[0].isalpha(),
+        ),
+        Reader(
+            "network",
+            values.read_network,
+            _spell_network,
+            _twist_word,
+            lambda text, value: value == text.strip().lower(),
+        ),
         Reader(
             "status",
             _status,
@@ -661,7 +914,9 @@ READERS = {
             lambda rng: rng.choice(["1.5", "1,5", "0x1", "1e0", "?", "\uff11", "'1'", "+", "--1", "1_0"]),
             _says_status,
         ),
-        Reader("moment", lambda text: values.read_moment(text, ZONE), _spell_moment, _twist_moment, _says_moment),
+        Reader(
+            "moment", lambda text: values.read_moment(text, ZONE), _spell_moment, _twist_moment, _says_moment
+        ),
         Reader("clicker", values.read_clicker, _spell_clicker, _twist_clicker, _says_clicker),
         Reader("rating", _rating, _spell_rating, _twist_rating, _says_rating),
     )

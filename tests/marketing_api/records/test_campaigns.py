@@ -18,14 +18,21 @@ def listed(items: Any, **params: Any) -> list[tuple[int, str | None, str | None]
 
 
 def statistics(campaign: Any) -> dict[type, list[Any]]:
-    return {batch.record: batch.records for batch in read(campaigns.STATS, {"campaign": campaign}, id=41, type="standard")}
+    return {
+        batch.record: batch.records
+        for batch in read(campaigns.STATS, {"campaign": campaign}, id=41, type="standard")
+    }
 
 
 def test_status_is_the_group_and_type_follows_from_it() -> None:
     first, second = records(Campaign, campaigns.CAMPAIGNS, samples.CAMPAIGNS)
     assert (first.campaign_id, first.status, first.type) == (41, "draft", "standard")
     assert (second.campaign_id, second.status, second.type) == (42, "automation", "automated")
-    assert (first.subject, first.reply_to, first.from_email) == ("Spring", "hi@example.com", "news@example.com")
+    assert (first.subject, first.reply_to, first.from_email) == (
+        "Spring",
+        "hi@example.com",
+        "news@example.com",
+    )
     assert first.created_at == utc("2014-11-04 21:33:00")
 
 
@@ -45,7 +52,9 @@ def test_group_shapes_give_the_same_campaigns(items: Any) -> None:
 
 @pytest.mark.parametrize("entry", [None, 5, "x", [], [1]])
 def test_an_entry_of_a_numbered_group_that_is_no_campaign_is_set_aside(entry: Any) -> None:
-    (bad,) = rejected(campaigns.CAMPAIGNS, {"campaigns": {"items": {"Sent": {"0": entry}, "Draft": {"count": 0}}}})
+    (bad,) = rejected(
+        campaigns.CAMPAIGNS, {"campaigns": {"items": {"Sent": {"0": entry}, "Draft": {"count": 0}}}}
+    )
     assert (bad.raw, bad.reason) == (entry, "not an object")
 
 
@@ -57,9 +66,20 @@ def test_campaigns_without_groups_have_the_status_that_was_asked_for() -> None:
 
 def test_what_a_flat_list_tells_of_the_sending() -> None:
     told = {"name": "June", "sent_date": "11/05/2014 09:00", "delivery_success": "98", "delivery_failed": 2}
-    items = [{"id": 1, **told}, {"id": 2, "sent_date": "", "delivery_success": None, "delivery_failed": "0"}, {"id": 3}]
-    sent, draft, bare = records(Campaign, campaigns.CAMPAIGNS, {"campaigns": {"count": 3, "items": items}}, filter="sent")
-    assert (sent.name, sent.sent_at, sent.delivered_count, sent.failed_count) == ("June", utc("2014-11-05 14:00:00"), 98, 2)
+    items = [
+        {"id": 1, **told},
+        {"id": 2, "sent_date": "", "delivery_success": None, "delivery_failed": "0"},
+        {"id": 3},
+    ]
+    sent, draft, bare = records(
+        Campaign, campaigns.CAMPAIGNS, {"campaigns": {"count": 3, "items": items}}, filter="sent"
+    )
+    assert (sent.name, sent.sent_at, sent.delivered_count, sent.failed_count) == (
+        "June",
+        utc("2014-11-05 14:00:00"),
+        98,
+        2,
+    )
     assert (draft.sent_at, draft.delivered_count, draft.failed_count) == (None, None, 0)
     assert not {"name", "sent_at", "delivered_count", "failed_count"} & bare.model_fields_set
 
@@ -81,10 +101,19 @@ def test_counts_and_percentages_of_a_campaign() -> None:
 
 
 def test_one_odd_statistic_does_not_cost_the_others() -> None:
-    (stats,) = statistics({"stats": {"open": "plenty", "bounced": "N/A", "unopened": 3, "spam": "1 (2%)"}})[CampaignStats]
-    assert (stats.opened_count, stats.bounced_count, stats.unopened_count, stats.unopened_percent) == (None, None, 3, None)
+    (stats,) = statistics({"stats": {"open": "plenty", "bounced": "N/A", "unopened": 3, "spam": "1 (2%)"}})[
+        CampaignStats
+    ]
+    assert (stats.opened_count, stats.bounced_count, stats.unopened_count, stats.unopened_percent) == (
+        None,
+        None,
+        3,
+        None,
+    )
     assert stats.extra == {"spam": "1 (2%)"}
-    (bad,) = flawed(campaigns.STATS, {"campaign": {"stats": {"open": "plenty", "spam": "1 (2%)"}}}, id=41, type="standard")
+    (bad,) = flawed(
+        campaigns.STATS, {"campaign": {"stats": {"open": "plenty", "spam": "1 (2%)"}}}, id=41, type="standard"
+    )
     assert bad.raw == {"campaign_id": "41", "observed_on": DAY, "opened_count": "plenty", "spam": "1 (2%)"}
     assert bad.reason == "opened_count: not a number"
 
@@ -119,7 +148,10 @@ def test_unreadable_clicker_is_set_aside_alone() -> None:
 
 
 def test_clicks_of_a_link_with_an_unreadable_clicker_are_not_known() -> None:
-    clicks = [{"url": "u", "clickers": ["nobody (2)", "a@example.com"]}, {"url": "v", "clickers": ["a@example.com", "b@example.com (0)"]}]
+    clicks = [
+        {"url": "u", "clickers": ["nobody (2)", "a@example.com"]},
+        {"url": "v", "clickers": ["a@example.com", "b@example.com (0)"]},
+    ]
     first, second = statistics({"stats": {}, "clicks": clicks})[CampaignLink]
     assert (first.clicker_count, first.click_count) == (None, None)
     assert (second.clicker_count, second.click_count) == (1, 1)
@@ -161,6 +193,11 @@ def test_a_numbered_group_is_no_status() -> None:
 
 
 def test_a_stated_percentage_is_stored_as_it_is_stated() -> None:
-    (stats,) = records(CampaignStats, campaigns.STATS, {"campaign": {"stats": {"open": "11 (366.67%)", "unopened": "3 (100%)"}}}, **ASKED)
+    (stats,) = records(
+        CampaignStats,
+        campaigns.STATS,
+        {"campaign": {"stats": {"open": "11 (366.67%)", "unopened": "3 (100%)"}}},
+        **ASKED,
+    )
     assert (stats.opened_count, stats.opened_percent, stats.unopened_percent) == (11, 366.67, 100.0)
     assert "own statement" in (CampaignStats.model_fields["opened_percent"].description or "")

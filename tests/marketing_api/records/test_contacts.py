@@ -20,7 +20,13 @@ def contact(**entry: Any) -> Contact:
 
 def test_contacts_are_of_the_list_that_was_asked() -> None:
     ann, bob = records(Contact, contacts.GETCONTACTS, samples.CONTACTS, listid=5)
-    assert (ann.list_id, ann.contact_id, ann.email, ann.status, ann.status_code) == (5, 1001, "ann@example.com", "active", 1)
+    assert (ann.list_id, ann.contact_id, ann.email, ann.status, ann.status_code) == (
+        5,
+        1001,
+        "ann@example.com",
+        "active",
+        1,
+    )
     assert ann.registered_at == utc("2014-11-04 21:33:00")
     assert "custom_fields" not in ann.model_fields_set
     assert bob.custom_fields == {"12": "London"}
@@ -56,7 +62,9 @@ def test_status_codes_and_words_are_both_read(status: Any, word: str | None, cod
     ],
     ids=["in an object", "beside the named fields", "both", "empty"],
 )
-def test_custom_fields_are_kept_wherever_they_stand(entry: dict[str, Any], custom: dict[str, Any] | None) -> None:
+def test_custom_fields_are_kept_wherever_they_stand(
+    entry: dict[str, Any], custom: dict[str, Any] | None
+) -> None:
     read = contact(**entry)
     assert read.custom_fields == custom
     assert read.extra is None
@@ -71,9 +79,15 @@ def test_list_of_an_entry_gives_way_to_the_list_that_was_asked() -> None:
 
 
 def test_look_up_by_email_gives_one_contact_per_list() -> None:
-    entries = [{"id": 1, "listid": "5", "email": "a@example.com", "12": "x"}, {"id": 2, "listid": 6, "email": "a@example.com"}]
+    entries = [
+        {"id": 1, "listid": "5", "email": "a@example.com", "12": "x"},
+        {"id": 2, "listid": 6, "email": "a@example.com"},
+    ]
     read = [Contact.model_validate(raw) for _, raw in single(rows_of_contacts)(entries, {})]
-    assert [(each.list_id, each.contact_id, each.custom_fields) for each in read] == [(5, 1, {"12": "x"}), (6, 2, None)]
+    assert [(each.list_id, each.contact_id, each.custom_fields) for each in read] == [
+        (5, 1, {"12": "x"}),
+        (6, 2, None),
+    ]
 
 
 def test_look_up_by_id_gives_an_object() -> None:

@@ -27,14 +27,27 @@ def test_domain_is_told_by_the_listing_that_asked_for_it() -> None:
 
 
 def test_goal_without_an_action_is_known_to_have_none() -> None:
-    (goal,) = records(Goal, goals.SHOW, {"goal": {"id": 1, "has_action": "No", "action": [], "goal_value": {"type": "Variable"}}}, id=1)
+    (goal,) = records(
+        Goal,
+        goals.SHOW,
+        {"goal": {"id": 1, "has_action": "No", "action": [], "goal_value": {"type": "Variable"}}},
+        id=1,
+    )
     assert (goal.has_action, goal.action_id, goal.value) == (False, None, None)
     assert {"action_id", "action_name"} <= goal.model_fields_set
     assert "value" not in goal.model_fields_set
 
 
 @pytest.mark.parametrize(
-    ("links", "expected"), [(["a", "b"], ["a", "b"]), ({"1": "a", "2": "b"}, ["a", "b"]), ("a", ["a"]), ([], []), ("", []), (None, None)]
+    ("links", "expected"),
+    [
+        (["a", "b"], ["a", "b"]),
+        ({"1": "a", "2": "b"}, ["a", "b"]),
+        ("a", ["a"]),
+        ([], []),
+        ("", []),
+        (None, None),
+    ],
 )
 def test_links_in_any_shape_are_a_list(links: Any, expected: list[str] | None) -> None:
     (goal,) = records(Goal, goals.LISTS, {"goals": {"items": [{"id": 1, "links": links}]}})

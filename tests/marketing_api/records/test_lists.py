@@ -18,7 +18,11 @@ def test_misspelt_confirmation_fields_are_read() -> None:
     assert found.extra is None
 
 
-@pytest.mark.parametrize(("right", "wrong", "expected"), [("a", "", "a"), ("", "b", "b"), ("a", "b", "a")], ids=["right", "wrong", "both"])
+@pytest.mark.parametrize(
+    ("right", "wrong", "expected"),
+    [("a", "", "a"), ("", "b", "b"), ("a", "b", "a")],
+    ids=["right", "wrong", "both"],
+)
 def test_of_two_spellings_the_one_with_a_value_counts(right: str, wrong: str, expected: str) -> None:
     entry = {"id": 1, "confirmation_email": right, "confimation_email": wrong}
     (found,) = records(ContactList, lists.GETLIST, {"list": entry}, id=1)
@@ -26,7 +30,9 @@ def test_of_two_spellings_the_one_with_a_value_counts(right: str, wrong: str, ex
     assert found.extra is None
 
 
-@pytest.mark.parametrize("fields", [{"12": {"label": "City", "kind": "text"}}, [{"ID": "12", "name": "City", "kind": "text"}]])
+@pytest.mark.parametrize(
+    "fields", [{"12": {"label": "City", "kind": "text"}}, [{"ID": "12", "name": "City", "kind": "text"}]]
+)
 def test_what_else_is_told_of_a_field_is_kept(fields: Any) -> None:
     (found,) = records(ListField, lists.GETLIST, {"list": {"id": 5, "fields": fields}}, id=5)
     assert (found.field_id, found.label, found.extra) == ("12", "City", {"kind": "text"})
@@ -34,7 +40,10 @@ def test_what_else_is_told_of_a_field_is_kept(fields: Any) -> None:
 
 def test_detail_adds_the_custom_fields() -> None:
     found = records(ListField, lists.GETLIST, samples.LIST_DETAIL, id=5)
-    assert [(each.list_id, each.field_id, each.label) for each in found] == [(5, "12", "City"), (5, "13", "Birthday")]
+    assert [(each.list_id, each.field_id, each.label) for each in found] == [
+        (5, "12", "City"),
+        (5, "13", "Birthday"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -68,24 +77,39 @@ def test_listing_may_carry_custom_fields_in_any_shape(fields: Any, expected: lis
 @pytest.mark.parametrize("is_listed", [True, False], ids=["getlists", "getlist"])
 def test_what_may_be_no_fields_proves_no_field_to_be_gone(fields: Any, is_listed: bool) -> None:
     entry = {"id": 5, "fields": fields}
-    found = read(lists.GETLISTS, {"lists": {"items": [entry]}}) if is_listed else read(lists.GETLIST, {"list": entry}, id=5)
+    found = (
+        read(lists.GETLISTS, {"lists": {"items": [entry]}})
+        if is_listed
+        else read(lists.GETLIST, {"list": entry}, id=5)
+    )
     assert any(rows.missing or rows.rejected for rows in found if rows.record is ListField)
 
 
 @pytest.mark.parametrize("fields", [{"12": "City"}, {}, []], ids=str)
 def test_labels_by_id_are_all_fields_of_a_list(fields: Any) -> None:
-    assert not any(rows.missing or rows.rejected for rows in read(lists.GETLIST, {"list": {"id": 5, "fields": fields}}, id=5))
+    assert not any(
+        rows.missing or rows.rejected
+        for rows in read(lists.GETLIST, {"list": {"id": 5, "fields": fields}}, id=5)
+    )
 
 
 @pytest.mark.parametrize(
-    "fields", [{"audiences": {"count": 3, "items": [{"id": 6, "name": "Opened"}]}}, [{"id": 6, "subject": "Hi"}]], ids=str
+    "fields",
+    [{"audiences": {"count": 3, "items": [{"id": 6, "name": "Opened"}]}}, [{"id": 6, "subject": "Hi"}]],
+    ids=str,
 )
 def test_the_members_of_another_answer_are_no_fields(fields: Any) -> None:
-    found = [rows for rows in read(lists.GETLIST, {"list": {"id": 5, "fields": fields}}, id=5) if rows.record is ListField]
+    found = [
+        rows
+        for rows in read(lists.GETLIST, {"list": {"id": 5, "fields": fields}}, id=5)
+        if rows.record is ListField
+    ]
     assert [(rows.records, len(rows.rejected)) for rows in found] == [([], 1)]
 
 
-@pytest.mark.parametrize("wrap", [lambda inside: {"fields": inside}, lambda inside: {"items": inside}, lambda inside: [inside]])
+@pytest.mark.parametrize(
+    "wrap", [lambda inside: {"fields": inside}, lambda inside: {"items": inside}, lambda inside: [inside]]
+)
 def test_fields_in_a_wrapper_are_read(wrap: Any) -> None:
     (found,) = records(ListField, lists.GETLIST, {"list": {"id": 5, "fields": wrap({"12": "City"})}}, id=5)
     assert (found.field_id, found.label) == ("12", "City")

@@ -49,7 +49,11 @@ def test_no_text_breaks_the_reader(text: str) -> None:
 
 
 @given(
-    st.dictionaries(st.text(st.characters(codec="ascii", categories=["L"]), min_size=1), st.none() | st.booleans(), max_size=3),
+    st.dictionaries(
+        st.text(st.characters(codec="ascii", categories=["L"]), min_size=1),
+        st.none() | st.booleans(),
+        max_size=3,
+    ),
     st.floats(0, 5),
 )
 def test_one_number_among_others_is_found(others: dict[str, Any], stars: float) -> None:

@@ -45,8 +45,12 @@ def test_empty_texts_stay_as_they_came() -> None:
         ("-", "10:34 AM", None),
     ],
 )
-def test_direct_review_is_dated_by_what_there_is(date: object, time: object, expected: dt.datetime | None) -> None:
-    (review,) = records(DirectReview, reputation.DIRECT, {"reviews": {"items": [{"id": 1, "date": date, "time": time}]}})
+def test_direct_review_is_dated_by_what_there_is(
+    date: object, time: object, expected: dt.datetime | None
+) -> None:
+    (review,) = records(
+        DirectReview, reputation.DIRECT, {"reviews": {"items": [{"id": 1, "date": date, "time": time}]}}
+    )
     assert review.reviewed_at == expected
 
 
@@ -56,7 +60,11 @@ def test_no_reviews_in_any_shape_are_no_rows(items: object) -> None:
 
 
 def test_items_keyed_by_number_are_read_as_a_list() -> None:
-    found = records(DirectReview, reputation.DIRECT, {"reviews": {"count": "2", "items": {"1": {"id": "1"}, "2": {"id": 2}}}})
+    found = records(
+        DirectReview,
+        reputation.DIRECT,
+        {"reviews": {"count": "2", "items": {"1": {"id": "1"}, "2": {"id": 2}}}},
+    )
     assert [review.review_id for review in found] == [1, 2]
 
 
@@ -75,7 +83,9 @@ def test_channels_without_reviews_have_a_row_for_the_day() -> None:
 
 
 def test_reviews_that_are_not_served_are_not_counted_as_none() -> None:
-    (channel,) = records(OnlineReviewChannel, reputation.ONLINE, {"reviews": {"items": {"Yelp": {"AvgRating": "4"}}}})
+    (channel,) = records(
+        OnlineReviewChannel, reputation.ONLINE, {"reviews": {"items": {"Yelp": {"AvgRating": "4"}}}}
+    )
     assert channel.review_count is None
 
 
@@ -92,7 +102,12 @@ def test_review_key_is_the_same_for_numbers_and_their_text() -> None:
     keys = set()
     for date in (1383582780, "1383582780"):
         data = [{"username": "bob", "date": date, "rating": 4 if date == 1383582780 else "4"}]
-        keys |= {review.review_key for review in records(OnlineReview, reputation.ONLINE, {"reviews": {"items": {"Yelp": {"data": data}}}})}
+        keys |= {
+            review.review_key
+            for review in records(
+                OnlineReview, reputation.ONLINE, {"reviews": {"items": {"Yelp": {"data": data}}}}
+            )
+        }
     assert len(keys) == 1
 
 
@@ -100,7 +115,11 @@ def test_mentions_carry_their_polarity_in_the_singular() -> None:
     found = records(SentimentMention, reputation.SENTIMENT, samples.SENTIMENT, **AUGUST)
     assert [mention.polarity for mention in found] == ["positive", "positive", "negative"]
     assert len({mention.mention_key for mention in found}) == 3
-    assert (found[0].channel, found[0].reviewed_on, found[0].inquiry) == ("Twitter", dt.date(2013, 8, 15), "Great")
+    assert (found[0].channel, found[0].reviewed_on, found[0].inquiry) == (
+        "Twitter",
+        dt.date(2013, 8, 15),
+        "Great",
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +134,9 @@ def test_mentions_carry_their_polarity_in_the_singular() -> None:
     ids=str,
 )
 def test_mentions_in_what_stands_for_no_list_prove_none_gone(group: Any) -> None:
-    found = read(reputation.SENTIMENT, {"sentiment": {"items": {"Positives": group, "Negatives": []}}}, **AUGUST)
+    found = read(
+        reputation.SENTIMENT, {"sentiment": {"items": {"Positives": group, "Negatives": []}}}, **AUGUST
+    )
     assert [rows.missing for rows in found if rows.missing] == [["positive: missing from the response"]]
 
 
@@ -133,7 +154,11 @@ def test_statistics_fill_three_tables() -> None:
     (review,) = records(ReviewStats, reputation.STATS, samples.REPUTATION_STATS, **AUGUST)
     assert (review.period_on, review.good_count, review.bad_count) == (dt.date(2013, 8, 15), 3, 1)
     networks = records(SocialMediaStats, reputation.STATS, samples.REPUTATION_STATS, **AUGUST)
-    assert {each.network: each.mention_count for each in networks} == {"twitter": 2, "facebook": 0, "mastodon": 5}
+    assert {each.network: each.mention_count for each in networks} == {
+        "twitter": 2,
+        "facebook": 0,
+        "mastodon": 5,
+    }
     (views,) = records(FeedbackViews, reputation.STATS, samples.REPUTATION_STATS, **AUGUST)
     assert (views.period_on, views.view_count) == (dt.date(2013, 8, 15), 12)
 
@@ -142,7 +167,11 @@ def test_a_series_without_its_name_proves_nothing_of_any() -> None:
     payload = {"stats": [{"periode": "2013-08-15", "views": "12"}]}
     found = read(reputation.STATS, payload, **AUGUST)
     assert not any(rows.records for rows in found)
-    assert {rows.record for rows in found if rows.missing or rows.rejected} == {ReviewStats, SocialMediaStats, FeedbackViews}
+    assert {rows.record for rows in found if rows.missing or rows.rejected} == {
+        ReviewStats,
+        SocialMediaStats,
+        FeedbackViews,
+    }
 
 
 def test_section_names_are_compared_ignoring_case() -> None:
@@ -155,4 +184,7 @@ def test_section_names_are_compared_ignoring_case() -> None:
 def test_one_unreadable_review_does_not_lose_the_others() -> None:
     items = [{"id": "1"}, {"id": "no number"}, "...", {"id": "2"}]
     bad = rejected(reputation.DIRECT, {"reviews": {"items": items}})
-    assert [(each.raw, each.reason) for each in bad] == [({"id": "no number"}, "id: not a number"), ("...", "not an object")]
+    assert [(each.raw, each.reason) for each in bad] == [
+        ({"id": "no number"}, "id: not a number"),
+        ("...", "not an object"),
+    ]

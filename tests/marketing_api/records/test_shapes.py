@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from marketing_api.records.shapes import entries, is_whole, items_of, keyed, lift, mapping, member, objects
 
-RAWS = st.lists(st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.sampled_from(["x", "y"])}), max_size=12)
+RAWS = st.lists(
+    st.fixed_dictionaries({"a": st.integers(0, 2), "b": st.sampled_from(["x", "y"])}), max_size=12
+)
 
 
 def keys(raws: list[dict[str, Any]]) -> list[str]:
@@ -29,7 +31,9 @@ def test_keys_as_a_set_do_not_depend_on_the_order(raws: list[dict[str, Any]], ra
 
 
 @given(RAWS, RAWS)
-def test_later_entries_do_not_change_earlier_keys(raws: list[dict[str, Any]], more: list[dict[str, Any]]) -> None:
+def test_later_entries_do_not_change_earlier_keys(
+    raws: list[dict[str, Any]], more: list[dict[str, Any]]
+) -> None:
     assert keys(raws + more)[: len(raws)] == keys(raws)
 
 
@@ -45,7 +49,16 @@ def test_an_absent_value_is_not_an_empty_text() -> None:
 
 @pytest.mark.parametrize(
     ("items", "expected"),
-    [([1, 2], [1, 2]), ({"1": "a", "2": "b"}, ["a", "b"]), ([], []), ({}, []), (None, []), ("", []), ("...", ["..."]), (7, [7])],
+    [
+        ([1, 2], [1, 2]),
+        ({"1": "a", "2": "b"}, ["a", "b"]),
+        ([], []),
+        ({}, []),
+        (None, []),
+        ("", []),
+        ("...", ["..."]),
+        (7, [7]),
+    ],
 )
 def test_entries_of_every_shape(items: Any, expected: list[Any]) -> None:
     assert list(entries(items)) == expected
@@ -82,7 +95,9 @@ def test_wrappers_and_single_fetches() -> None:
         ({}, {}),
     ],
 )
-def test_lift_turns_named_members_into_columns_and_keeps_the_rest(raw: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_lift_turns_named_members_into_columns_and_keeps_the_rest(
+    raw: dict[str, Any], expected: dict[str, Any]
+) -> None:
     assert lift(raw, "url", {"filter": "url_filter", "link": "url_link"}) == expected
 
 

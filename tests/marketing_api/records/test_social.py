@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from marketing_api.operations import social
-from marketing_api.records.social import SocialLink, SocialLinkClicks, SocialPost, SocialPostDetail, SocialProfile
+from marketing_api.records.social import (
+    SocialLink,
+    SocialLinkClicks,
+    SocialPost,
+    SocialPostDetail,
+    SocialProfile,
+)
 from tests.marketing_api import samples
 from tests.marketing_api.responses import DAY, read, records, rejected, utc
 
@@ -23,17 +29,27 @@ def test_profiles_of_every_sub_list_are_rows() -> None:
         ("twitter", "profile", "9"),
         ("linkedin", "company", "urn:li:7"),
     ]
-    assert (found[1].screen_name, found[1].full_name, found[0].name) == ("corner", "Corner Café", "Corner Café")
+    assert (found[1].screen_name, found[1].full_name, found[0].name) == (
+        "corner",
+        "Corner Café",
+        "Corner Café",
+    )
 
 
 def test_unknown_networks_and_sub_lists_are_read_by_the_same_rule() -> None:
-    found = records(SocialProfile, social.CHANNELS, {"channels": {"Mastodon": {"count": "1", "Galleries": {"1": {"id": 7}}, "tags": []}}})
+    found = records(
+        SocialProfile,
+        social.CHANNELS,
+        {"channels": {"Mastodon": {"count": "1", "Galleries": {"1": {"id": 7}}, "tags": []}}},
+    )
     assert [(each.network, each.kind, each.profile_id) for each in found] == [("mastodon", "gallery", "7")]
 
 
 def test_companies_have_names_of_their_own() -> None:
     """api-observed row 46."""
-    channels = {"Linkedin": {"count": 0, "profiles": [], "companies": [{"companyId": 7, "companyName": "Corner Ltd"}]}}
+    channels = {
+        "Linkedin": {"count": 0, "profiles": [], "companies": [{"companyId": 7, "companyName": "Corner Ltd"}]}
+    }
     (company,) = records(SocialProfile, social.CHANNELS, {"channels": channels})
     assert (company.kind, company.profile_id, company.name) == ("company", "7", "Corner Ltd")
 
@@ -42,20 +58,27 @@ def test_companies_have_names_of_their_own() -> None:
 def test_a_count_that_is_a_collection_is_no_profile_and_proves_nothing(count: Any) -> None:
     channels = {"channels": {"Facebook": {"count": count, "pages": [{"id": "1"}]}}}
     assert [found.profile_id for found in records(SocialProfile, social.CHANNELS, channels)] == ["1"]
-    assert [rows.missing for rows in read(social.CHANNELS, channels)] == [["Facebook: missing from the response"]]
+    assert [rows.missing for rows in read(social.CHANNELS, channels)] == [
+        ["Facebook: missing from the response"]
+    ]
 
 
 def test_a_null_among_posts_is_set_aside() -> None:
     """It may stand for any post, so that nothing of the range counts as gone."""
     for items in ([None], {"2026-04-02": [None]}, {"1": None}):
-        assert len(rejected(social.CALENDAR, {"calendar": {"count": "0", "items": items}}, **APRIL)) == 1, items
+        assert len(rejected(social.CALENDAR, {"calendar": {"count": "0", "items": items}}, **APRIL)) == 1, (
+            items
+        )
 
 
 def test_post_columns_come_from_its_channel_and_photo() -> None:
     (post,) = records(SocialPost, social.CALENDAR, samples.CALENDAR, **APRIL)
     assert (post.post_id, post.network, post.channel_type, post.channel_id) == (31, "facebook", "page", "12")
     assert (post.channel_name, post.message) == ("Corner Café", "Hello")
-    assert (post.photo_thumb_url, post.photo_url) == ("https://img.example/t.png", "https://img.example/o.png")
+    assert (post.photo_thumb_url, post.photo_url) == (
+        "https://img.example/t.png",
+        "https://img.example/o.png",
+    )
     assert post.scheduled_at == utc("2026-04-02 13:15:00")
     assert post.extra is None
 
@@ -100,7 +123,11 @@ def test_post_detail_is_of_the_network_that_was_asked() -> None:
     (detail,) = records(SocialPostDetail, social.GETPOST, samples.POST_DETAIL, id=31, channel="Twitter")
     assert (detail.post_id, detail.network, detail.uid, detail.type) == (31, "twitter", "12_99", "facebook")
     assert detail.posted_at == utc("2026-04-02 13:15:00")
-    assert (detail.image_url, detail.profile, detail.title) == ("https://img.example/o.png", "Corner Café", "Hello")
+    assert (detail.image_url, detail.profile, detail.title) == (
+        "https://img.example/o.png",
+        "Corner Café",
+        "Hello",
+    )
 
 
 def test_link_clicks_are_one_row_per_network_and_day() -> None:

@@ -34,26 +34,40 @@ def test_events_prefer_the_timestamp() -> None:
 
 def test_visit_columns_come_from_its_utm_object() -> None:
     (visit,) = records(TimelineVisit, contacts.TIMELINE, samples.TIMELINE, id=1001)
-    assert (visit.contact_id, visit.link, visit.utm_campaign, visit.utm_source) == (1001, "https://corner.example/menu", "spring", "mail")
+    assert (visit.contact_id, visit.link, visit.utm_campaign, visit.utm_source) == (
+        1001,
+        "https://corner.example/menu",
+        "spring",
+        "mail",
+    )
     assert (visit.utm_medium, visit.utm_term, visit.utm_content) == ("email", "", None)
     assert visit.visited_at == utc("2013-11-04 16:33:00")
 
 
 def test_automation_details_need_no_label() -> None:
     (automation,) = records(TimelineAutomation, contacts.TIMELINE, samples.TIMELINE, id=1001)
-    assert (automation.name, automation.type, automation.details) == ("Welcome", "sms", [{"key": "message", "value": 5}])
+    assert (automation.name, automation.type, automation.details) == (
+        "Welcome",
+        "sms",
+        [{"key": "message", "value": 5}],
+    )
     assert automation.triggered_at == utc("2013-11-04 16:33:00")
 
 
 def test_details_that_change_later_do_not_change_the_key() -> None:
     opened: Timeline = copy.deepcopy(samples.TIMELINE)
     opened["timeline"]["data"][0]["details"].append({"key": "links-clicked", "label": "Links", "value": 2})
-    assert [event.event_key for event in events(opened)] == [event.event_key for event in events(samples.TIMELINE)]
+    assert [event.event_key for event in events(opened)] == [
+        event.event_key for event in events(samples.TIMELINE)
+    ]
 
 
 def test_events_at_different_times_have_different_keys() -> None:
     first, second = events(
-        with_events({"key": "a", "snippet": "b", "timestamp": 1383582780}, {"key": "a", "snippet": "b", "timestamp": 1383582781})
+        with_events(
+            {"key": "a", "snippet": "b", "timestamp": 1383582780},
+            {"key": "a", "snippet": "b", "timestamp": 1383582781},
+        )
     )
     assert first.event_key != second.event_key
 

@@ -8,7 +8,13 @@ from tests.marketing_api.responses import records, rejected
 
 def test_ids_of_users_are_the_keys_of_the_maps() -> None:
     ada, ben = records(User, users.LISTS, samples.USERS)
-    assert (ada.business_id, ada.user_id, ada.full_name, ada.username, ada.user_group) == (77, 1, "Ada", "ada", "Staff")
+    assert (ada.business_id, ada.user_id, ada.full_name, ada.username, ada.user_group) == (
+        77,
+        1,
+        "Ada",
+        "ada",
+        "Staff",
+    )
     assert (ben.user_id, ben.user_group, ben.status) == (2, None, "Active")
 
 
@@ -31,6 +37,11 @@ def test_no_users_in_php_shape_are_no_rows() -> None:
 
 def test_managers_and_groups_are_rows() -> None:
     (manager,) = records(Manager, users.MANAGERS, samples.MANAGERS)
-    assert (manager.manager_id, manager.full_name, manager.email, manager.status) == (3, "Mia", "mia@example.com", "Active")
+    assert (manager.manager_id, manager.full_name, manager.email, manager.status) == (
+        3,
+        "Mia",
+        "mia@example.com",
+        "Active",
+    )
     (group,) = records(UserGroup, users.GROUPS, samples.GROUPS)
     assert (group.group_id, group.name, group.status) == (4, "Staff", "Active")

@@ -36,7 +36,17 @@ ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
 )
-READERS = (read_int, read_decimal, read_bool, read_share, read_clicker, read_text, read_word, read_network, as_text)
+READERS = (
+    read_int,
+    read_decimal,
+    read_bool,
+    read_share,
+    read_clicker,
+    read_text,
+    read_word,
+    read_network,
+    as_text,
+)
 OSLO = ZoneInfo("Europe/Oslo")
 
 
@@ -71,29 +81,44 @@ def test_every_observed_date_form_is_read_in_the_accounts_zone(text: Any, expect
     assert read_moment(text, ZONE) == utc(expected)
 
 
-@pytest.mark.parametrize("value", ["N/A", "-", "", "0", 0, None, False, "0000-00-00 00:00:00", "00/00/0000", "null", []])
+@pytest.mark.parametrize(
+    "value", ["N/A", "-", "", "0", 0, None, False, "0000-00-00 00:00:00", "00/00/0000", "null", []]
+)
 def test_words_for_no_date_are_none(value: Any) -> None:
     assert read_moment(value, ZONE) is None
 
 
-@pytest.mark.parametrize("value", ["soon", "13/45/2014", "02/30/2014", "2014", True, 5, 20141104, 1e30, {"a": 1}, "11/04/2014 25:00"])
+@pytest.mark.parametrize(
+    "value",
+    ["soon", "13/45/2014", "02/30/2014", "2014", True, 5, 20141104, 1e30, {"a": 1}, "11/04/2014 25:00"],
+)
 def test_what_is_no_date_is_refused_without_repeating_it(value: Any) -> None:
     with pytest.raises(ValueError, match="date or time") as refused:
         read_moment(value, ZONE)
     assert str(value) not in str(refused.value)
 
 
-LOCAL_FORMS = ("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M %p", "%m/%d/%Y %I:%M %p", "%Y-%m-%d %I:%M%p", "%d-%m-%Y %I:%M %p", "%Y-%m-%dT%H:%M:%S")
+LOCAL_FORMS = (
+    "%m/%d/%Y %H:%M",
+    "%m/%d/%Y %H:%M %p",
+    "%m/%d/%Y %I:%M %p",
+    "%Y-%m-%d %I:%M%p",
+    "%d-%m-%Y %I:%M %p",
+    "%Y-%m-%dT%H:%M:%S",
+)
 
 
 @given(st.datetimes(min_value=dt.datetime(1971, 1, 1), max_value=dt.datetime(2100, 1, 1)))
 def test_local_times_come_back_in_their_zone(local: dt.datetime) -> None:
     local = local.replace(second=0, microsecond=0)
-    assert {read_moment(local.strftime(form), OSLO) for form in LOCAL_FORMS} == {local.replace(tzinfo=OSLO).astimezone(dt.UTC)}
+    assert {read_moment(local.strftime(form), OSLO) for form in LOCAL_FORMS} == {
+        local.replace(tzinfo=OSLO).astimezone(dt.UTC)
+    }
 
 
 def clock_changes(zone: dt.tzinfo) -> Iterator[tuple[dt.datetime, dt.timedelta, dt.timedelta]]:
-    """Every change of the zone's clocks in 15 years, to the minute: when, and how far they were ahead of UTC before and after."""
+    """Every change of the zone's clocks in 15 years, to the minute: when, and how far they were ahead of UTC
+    before and after."""
     week, at = dt.timedelta(days=6), dt.datetime(2011, 11, 1, tzinfo=dt.UTC)
     while at < dt.datetime(2026, 12, 1, tzinfo=dt.UTC):
         low, high = at, at + week
@@ -107,7 +132,9 @@ def clock_changes(zone: dt.tzinfo) -> Iterator[tuple[dt.datetime, dt.timedelta, 
 
 
 @pytest.mark.slow
-def test_around_every_change_of_any_zones_clocks_a_time_is_read_by_the_clock_before_until_both_are_past_it() -> None:
+def test_around_every_change_of_any_zones_clocks_a_time_is_read_by_the_clock_before_until_both_are_past_it() -> (
+    None
+):
     minute, seen = dt.timedelta(minutes=1), set()
     for name in sorted(available_timezones()):
         zone = ZoneInfo(name)
@@ -117,19 +144,35 @@ def test_around_every_change_of_any_zones_clocks_a_time_is_read_by_the_clock_bef
         seen.add(changes)
         for at, before, after in changes:
             early, late = sorted(at.replace(tzinfo=None) + ahead for ahead in (before, after))
-            for local in (early - minute, early, early + (late - early) // 2, late - minute, late, late + minute):
+            for local in (
+                early - minute,
+                early,
+                early + (late - early) // 2,
+                late - minute,
+                late,
+                late + minute,
+            ):
                 shown = local.replace(second=0)
                 wanted = (shown - (before if shown < late else after)).replace(tzinfo=dt.UTC)
-                assert {read_moment(shown.strftime(form), zone) for form in LOCAL_FORMS} == {wanted}, f"{name}: {shown}"
+                assert {read_moment(shown.strftime(form), zone) for form in LOCAL_FORMS} == {wanted}, (
+                    f"{name}: {shown}"
+                )
     assert sum(map(len, seen)) > 1_000
 
 
 @given(st.integers(100_000_000, 4_000_000_000))
 def test_unix_seconds_are_the_same_as_number_and_text(seconds: int) -> None:
-    assert read_moment(seconds, ZONE) == read_moment(str(seconds), OSLO) == dt.datetime.fromtimestamp(seconds, dt.UTC)
+    assert (
+        read_moment(seconds, ZONE)
+        == read_moment(str(seconds), OSLO)
+        == dt.datetime.fromtimestamp(seconds, dt.UTC)
+    )
 
 
-@pytest.mark.parametrize(("value", "number"), [("12", 12), (12, 12), (12.0, 12), ("12.0", 12), ("1,204", 1204), (" -3 ", -3), ("+3", 3)])
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [("12", 12), (12, 12), (12.0, 12), ("12.0", 12), ("1,204", 1204), (" -3 ", -3), ("+3", 3)],
+)
 def test_whole_numbers_in_every_form(value: Any, number: int) -> None:
     assert read_int(value) == number
 
@@ -137,7 +180,24 @@ def test_whole_numbers_in_every_form(value: Any, number: int) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        *("1.5", 1.5, "x", "", None, [], "1e400", float("nan"), 1e18, True, 2**63, "9" * 30, "9" * 5000, "²", "1,5", "1.000"),
+        *(
+            "1.5",
+            1.5,
+            "x",
+            "",
+            None,
+            [],
+            "1e400",
+            float("nan"),
+            1e18,
+            True,
+            2**63,
+            "9" * 30,
+            "9" * 5000,
+            "²",
+            "1,5",
+            "1.000",
+        ),
         pytest.param(10**5000, id="10**5000"),
     ],
 )
@@ -151,13 +211,18 @@ def test_numbers_and_their_texts_are_the_same(number: int) -> None:
     assert read_int(number) == read_int(str(number)) == read_int(f"{number:,}") == number
 
 
-@pytest.mark.parametrize(("value", "number"), [("80.0000", "80.0000"), (4, "4"), ("1,234.5", "1234.5"), (0.1, "0.1")])
+@pytest.mark.parametrize(
+    ("value", "number"), [("80.0000", "80.0000"), (4, "4"), ("1,234.5", "1234.5"), (0.1, "0.1")]
+)
 def test_decimals_keep_their_digits(value: Any, number: str) -> None:
     assert str(read_decimal(value)) == number
     assert isinstance(read_decimal(value), Decimal)
 
 
-@pytest.mark.parametrize(("value", "truth"), [("1", True), (0, False), ("Yes", True), ("no", False), (True, True), ("FALSE", False)])
+@pytest.mark.parametrize(
+    ("value", "truth"),
+    [("1", True), (0, False), ("Yes", True), ("no", False), (True, True), ("FALSE", False)],
+)
 def test_truth_in_every_form(value: Any, truth: bool) -> None:
     assert read_bool(value) is truth
 
@@ -209,8 +274,23 @@ def test_clickers(text: Any, expected: tuple[str, int]) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        *({"email": "a@b.example", "name": "Ann"}, {"clicks": 2}, {"email": "a@b.example (3)", "clicks": 2}, {"email": ["a@b.example"]}),
-        *(["a@b.example", True], ["a@b.example", -2], ["a@b.example", 2, 3], ["a@b.example", None], 7, True, None, [], {}),
+        *(
+            {"email": "a@b.example", "name": "Ann"},
+            {"clicks": 2},
+            {"email": "a@b.example (3)", "clicks": 2},
+            {"email": ["a@b.example"]},
+        ),
+        *(
+            ["a@b.example", True],
+            ["a@b.example", -2],
+            ["a@b.example", 2, 3],
+            ["a@b.example", None],
+            7,
+            True,
+            None,
+            [],
+            {},
+        ),
     ],
 )
 def test_what_is_no_clicker_is_refused(value: Any) -> None:
@@ -245,12 +325,17 @@ def test_singular(word: str, one: str) -> None:
     assert singular(word) == one
 
 
-@pytest.mark.parametrize(("value", "text"), [("", ""), ("N/A", "N/A"), (7, "7"), (1.5, "1.5"), (True, "true"), ([], None), ({}, None)])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("", ""), ("N/A", "N/A"), (7, "7"), (1.5, "1.5"), (True, "true"), ([], None), ({}, None)],
+)
 def test_texts_stay_as_they_came(value: Any, text: str | None) -> None:
     assert read_text(value) == as_text(value) == text
 
 
-@pytest.mark.parametrize("value", [{"a": "é"}, ["a"], 1e300, float("nan"), pytest.param(10**5000, id="10**5000")])
+@pytest.mark.parametrize(
+    "value", [{"a": "é"}, ["a"], 1e300, float("nan"), pytest.param(10**5000, id="10**5000")]
+)
 def test_structures_and_numbers_that_lost_digits_are_no_text(value: Any) -> None:
     with pytest.raises(ValueError, match=r"text|digits"):
         read_text(value)
@@ -289,7 +374,13 @@ def test_absurd_depth_is_refused_like_anything_else(depth: int) -> None:
             "a@b.example" + " " * 1_000_000 + "x",
             '"' + "\\" * 1_000_000 + '"@b.example',
         ),
-        *("9" * 1_000_000, "1," * 500_000, "1 (" + " " * 1_000_000 + "%", "05/16/2013 10:34" + " " * 1_000_000 + "x", "é" * 1_000_000),
+        *(
+            "9" * 1_000_000,
+            "1," * 500_000,
+            "1 (" + " " * 1_000_000 + "%",
+            "05/16/2013 10:34" + " " * 1_000_000 + "x",
+            "é" * 1_000_000,
+        ),
         *(
             "a@" + "b." * 490,
             "a" * 900 + "@b.example",

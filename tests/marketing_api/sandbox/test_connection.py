@@ -18,14 +18,18 @@ from tests.marketing_api.sandbox.asking import NOW
 BODY = b"name=News"
 REQUESTS = {
     "length": b"POST /1/a?key=k HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n" + BODY,
-    "chunks": b"POST /1/a?key=k HTTP/1.1\r\nHost: x\r\ntransfer-encoding: Chunked\r\n\r\n4\r\nname\r\n5;x=y\r\n=News\r\n0\r\n\r\n",
-    "trailers": b"POST /1/a?key=k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nname=News\r\n0\r\nDigest: z\r\n\r\n",
-    "whole address": b"POST http://127.0.0.1:1/1/a?key=k HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n" + BODY,
+    "chunks": b"POST /1/a?key=k HTTP/1.1\r\nHost: x\r\ntransfer-encoding: "
+    b"Chunked\r\n\r\n4\r\nname\r\n5;x=y\r\n=News\r\n0\r\n\r\n",
+    "trailers": b"POST /1/a?key=k HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+    b"chunked\r\n\r\n9\r\nname=News\r\n0\r\nDigest: z\r\n\r\n",
+    "whole address": b"POST http://127.0.0.1:1/1/a?key=k HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
+    + BODY,
 }
 
 
 class Wire:
-    """A connection whose requests are noted and answered at once, without a socket: the stream to which the sandbox writes."""
+    """A connection whose requests are noted and answered at once, without a socket: the stream to which the
+    sandbox writes."""
 
     def __init__(self) -> None:
         self.taken: list[Request] = []
@@ -64,7 +68,10 @@ class Wire:
         self.is_closed = True
 
 
-@given(names=st.lists(st.sampled_from(sorted(REQUESTS)), max_size=4), sizes=st.lists(st.integers(1, 60), min_size=1))
+@given(
+    names=st.lists(st.sampled_from(sorted(REQUESTS)), max_size=4),
+    sizes=st.lists(st.integers(1, 60), min_size=1),
+)
 def test_requests_are_the_same_however_their_bytes_are_cut(names: list[str], sizes: list[int]) -> None:
     whole, wire, pieces = b"".join(REQUESTS[name] for name in names), Wire(), []
     while whole:
@@ -116,6 +123,8 @@ def test_body_in_chunks_and_a_head_alone_leave_the_connection_usable() -> None:
         contextlib.closing(http.client.HTTPConnection(url.split("/")[2], timeout=20)) as connection,
     ):
         for verb in ("HEAD", "POST"):
-            connection.request(verb, "/1/emailmarketing/getcontacts?key=sandbox-key", body=iter([b"listid", b"=1801"]))
+            connection.request(
+                verb, "/1/emailmarketing/getcontacts?key=sandbox-key", body=iter([b"listid", b"=1801"])
+            )
             answer = connection.getresponse()
             assert (answer.status, bool(answer.read())) == (200, verb == "POST")

@@ -1,4 +1,5 @@
-"""The account at any moment: the same from the same origin, and consistent with itself whichever way it is asked."""
+"""The account at any moment: the same from the same origin, and consistent with itself whichever way it is
+asked."""
 
 from __future__ import annotations
 
@@ -21,13 +22,28 @@ AGES = (0, 1, 40)
 def _every_read(ask: Asking) -> list[Any]:
     contacts = ask.all_contacts()
     answers: list[Any] = [contacts]
-    answers += [ask.data("emailmarketing/getcontacttimeline", id=one["id"], include="utm,automated") for one in contacts[::7]]
+    answers += [
+        ask.data("emailmarketing/getcontacttimeline", id=one["id"], include="utm,automated")
+        for one in contacts[::7]
+    ]
     answers += [ask.data("emailmarketing/getcoupon", email=one["email"]) for one in contacts[::7]]
     answers.append(ask.data("emailmarketing/campaigns", limit=1000))
     answers += [
-        ask.data(name) for name in ("app/me", "reputation/direct", "reputation/online", "user/lists", "goal/lists", "webhook/lists")
+        ask.data(name)
+        for name in (
+            "app/me",
+            "reputation/direct",
+            "reputation/online",
+            "user/lists",
+            "goal/lists",
+            "webhook/lists",
+        )
     ]
-    answers.append(ask.data("socialmedia/calendar", from_="2024-01-01", to="2027-12-31", includeposted="true", limit=1000))
+    answers.append(
+        ask.data(
+            "socialmedia/calendar", from_="2024-01-01", to="2027-12-31", includeposted="true", limit=1000
+        )
+    )
     return answers
 
 
@@ -102,11 +118,15 @@ def _from_timelines(ask: Asking) -> tuple[Counter[tuple[str, str]], dict[str, Co
 def test_timelines_average_about_a_dozen_entries_and_reads_about_1350_requests() -> None:
     ask = asking(contacts=600)
     contacts = ask.all_contacts()
-    totals = [ask.data("emailmarketing/getcontacttimeline", id=one["id"])["timeline"]["total"] for one in contacts]
+    totals = [
+        ask.data("emailmarketing/getcontacttimeline", id=one["id"])["timeline"]["total"] for one in contacts
+    ]
     assert 9 < sum(totals) / len(totals) < 14
     addresses = len({one["email"] for one in contacts})
     campaigns = ask.data("emailmarketing/campaigns", limit=1000)["campaigns"]["count"]
-    posts = ask.data("socialmedia/calendar", from_="2024-01-01", to="2027-12-31", includeposted="true")["calendar"]["count"]
+    posts = ask.data("socialmedia/calendar", from_="2024-01-01", to="2027-12-31", includeposted="true")[
+        "calendar"
+    ]["count"]
     assert 25 <= campaigns <= 40
     assert 1250 < len(contacts) + addresses + 2 * campaigns + posts + 40 < 1450
 
@@ -119,7 +139,9 @@ def test_some_addresses_stand_on_two_lists_with_different_ids() -> None:
     twice = [email for email, several in ids.items() if len(several) > 1]
     assert 20 < len(twice) < 80
     ask.switch("email-found", "array")
-    assert len(ask.data("emailmarketing/getcontactbyemail", email=twice[0].upper())["contact"]) == len(ids[twice[0]])
+    assert len(ask.data("emailmarketing/getcontactbyemail", email=twice[0].upper())["contact"]) == len(
+        ids[twice[0]]
+    )
 
 
 def test_time_brings_new_contacts_sends_opens_departures_deletions_reviews_and_posts() -> None:
@@ -133,7 +155,11 @@ def test_time_brings_new_contacts_sends_opens_departures_deletions_reviews_and_p
     days = list(days_of(ask.app.first, 30))
     assert len(after.keys() - before.keys()) > 30
     assert len(before.keys() - after.keys()) > 2
-    left = [one for one in before if one in after and before[one]["status"] == "1" and after[one]["status"] in "23"]
+    left = [
+        one
+        for one in before
+        if one in after and before[one]["status"] == "1" and after[one]["status"] in "23"
+    ]
     assert left
     for name in ("registered", "deleted", "opened", "clicks", "unsubscribed", "sent"):
         assert sum(day[name] for day in days) > 0, name
@@ -163,15 +189,21 @@ def test_deleted_contact_is_gone_everywhere() -> None:
 
 def test_campaign_is_drafted_scheduled_and_sent_as_time_passes() -> None:
     ask = asking()
-    scheduled = ask.data("emailmarketing/campaigns", filter="scheduled")["campaigns"]["items"]["Scheduled"]["data"][0]["id"]
+    scheduled = ask.data("emailmarketing/campaigns", filter="scheduled")["campaigns"]["items"]["Scheduled"][
+        "data"
+    ][0]["id"]
     ask.control("advance", days=14)
-    sent = ask.data("emailmarketing/campaigns", filter="sent", limit=100)["campaigns"]["items"]["Sent"]["data"]
+    sent = ask.data("emailmarketing/campaigns", filter="sent", limit=100)["campaigns"]["items"]["Sent"][
+        "data"
+    ]
     assert scheduled in {one["id"] for one in sent}
 
 
 def test_good_and_bad_reviews_per_day_equal_the_reviews() -> None:
     ask = asking(contacts=2000)
-    reviews = ask.data("reputation/direct", filter="date", from_="2026-03-01", to="2026-06-30")["reviews"]["items"]
+    reviews = ask.data("reputation/direct", filter="date", from_="2026-03-01", to="2026-06-30")["reviews"][
+        "items"
+    ]
     stats = ask.data("reputation/stats", from_="2026-03-01", to="2026-06-30")["stats"]["Reviews"]
     assert sum(int(day["good"]) for day in stats) == sum(review["rating"] == "Good" for review in reviews)
     assert sum(int(day["bad"]) for day in stats) == sum(review["rating"] == "Bad" for review in reviews)
@@ -180,7 +212,9 @@ def test_good_and_bad_reviews_per_day_equal_the_reviews() -> None:
 
 def test_date_ranges_join_without_gap_or_overlap() -> None:
     ask = asking(contacts=2000)
-    whole = ask.data("reputation/direct", filter="date", from_="2026-01-01", to="2026-01-31")["reviews"]["items"]
+    whole = ask.data("reputation/direct", filter="date", from_="2026-01-01", to="2026-01-31")["reviews"][
+        "items"
+    ]
     halves = [
         review
         for first, last in (("2026-01-01", "2026-01-15"), ("01/16/2026", "01/31/2026"))
@@ -196,7 +230,14 @@ def test_without_a_fixed_time_the_clock_follows_the_present() -> None:
     assert len(ask.all_contacts()) == pytest.approx(200, abs=2)
 
 
-ZONES = ("Pacific/Pago_Pago", "America/New_York", "America/Santiago", "UTC", "Europe/Berlin", "Pacific/Kiritimati")
+ZONES = (
+    "Pacific/Pago_Pago",
+    "America/New_York",
+    "America/Santiago",
+    "UTC",
+    "Europe/Berlin",
+    "Pacific/Kiritimati",
+)
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -206,12 +247,21 @@ def test_daily_series_has_exactly_the_days_asked_for(zone: str, hour: int) -> No
     now = NOW // DAY * DAY + hour * 3600
     ask = asking(timezone=zone, now=now)
     today = dt.datetime.fromtimestamp(now, ZoneInfo(zone)).date()
-    for first, last in ((dt.date(2026, 3, 1), dt.date(2026, 4, 15)), (dt.date(2026, 9, 1), dt.date(2026, 11, 10)), (today, today)):
+    for first, last in (
+        (dt.date(2026, 3, 1), dt.date(2026, 4, 15)),
+        (dt.date(2026, 9, 1), dt.date(2026, 11, 10)),
+        (today, today),
+    ):
         days = [str(first + dt.timedelta(days=more)) for more in range((last - first).days + 1)]
         told = ask.data("reputation/stats", **{"from": str(first), "to": str(last)})["stats"]
-        assert [[one["periode"] for one in told[part]] for part in ("SocialMedia", "FeedbackHub")] == [days, days]
+        assert [[one["periode"] for one in told[part]] for part in ("SocialMedia", "FeedbackHub")] == [
+            days,
+            days,
+        ]
         assert {one["periode"] for one in told["Reviews"]} <= set(days)
-    ahead = ask.data("reputation/stats", **{"from": str(today), "to": str(today + dt.timedelta(days=9))})["stats"]
+    ahead = ask.data("reputation/stats", **{"from": str(today), "to": str(today + dt.timedelta(days=9))})[
+        "stats"
+    ]
     assert [one["periode"] for one in ahead["FeedbackHub"]] == [str(today)]
 
 
@@ -219,4 +269,6 @@ def test_a_day_shows_the_same_counts_whatever_range_is_asked_for() -> None:
     ask = asking(timezone="America/New_York")
     whole = ask.data("reputation/stats", **{"from": "2026-03-01", "to": "2026-11-10"})["stats"]["FeedbackHub"]
     for one in whole[::20]:
-        assert ask.data("reputation/stats", **{"from": one["periode"], "to": one["periode"]})["stats"]["FeedbackHub"] == [one]
+        assert ask.data("reputation/stats", **{"from": one["periode"], "to": one["periode"]})["stats"][
+            "FeedbackHub"
+        ] == [one]

@@ -1,4 +1,5 @@
-"""Faults come about as often as asked, at the same requests for the same seed, and with the effect they declare."""
+"""Faults come about as often as asked, at the same requests for the same seed, and with the effect they
+declare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How requests are read: paths, names, places of parameters and key, and what is refused (api-observed rows 1, 9 to 13)."""
+"""How requests are read: paths, names, places of parameters and key, and what is refused (api-observed rows
+1, 9 to 13)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def test_path_ignores_case_and_suffix(ask: Asking, path: str) -> None:
     assert _send(ask, path, "key=sandbox-key")
 
 
-@pytest.mark.parametrize("query", ["key=sandbox-key", "api_key=sandbox-key", "KEY=sandbox-key", "%20key=sandbox-key"])
+@pytest.mark.parametrize(
+    "query", ["key=sandbox-key", "api_key=sandbox-key", "KEY=sandbox-key", "%20key=sandbox-key"]
+)
 def test_key_is_found_under_its_names(ask: Asking, query: str) -> None:
     assert _send(ask, "/1/app/me", query)
 
@@ -46,10 +49,26 @@ def test_wrong_key_is_1002_and_so_is_an_unknown_operation(ask: Asking) -> None:
 def test_query_form_and_json_are_merged_and_names_folded(ask: Asking) -> None:
     where = ask.data("emailmarketing/getlists")["lists"]["items"][0]["id"]
     form = urllib.parse.urlencode({"Email": "form@example.com", " listid": where, "fields[9103]": "Whitby"})
-    _send(ask, "/1/emailmarketing/addcontact", "key=sandbox-key&STATUS=Active", form.encode(), "application/x-www-form-urlencoded")
-    body = json.dumps({"email": "json@example.com", "listid": int(where), "status": "active", "fields": {"9103": "Oak Park"}})
+    _send(
+        ask,
+        "/1/emailmarketing/addcontact",
+        "key=sandbox-key&STATUS=Active",
+        form.encode(),
+        "application/x-www-form-urlencoded",
+    )
+    body = json.dumps(
+        {
+            "email": "json@example.com",
+            "listid": int(where),
+            "status": "active",
+            "fields": {"9103": "Oak Park"},
+        }
+    )
     _send(ask, "/1/emailmarketing/synccontact", "key=sandbox-key", body.encode(), "application/json")
-    cities = [ask.data("emailmarketing/getcontactbyemail", email=f"{name}@example.com")["contact"]["9103"] for name in ("form", "json")]
+    cities = [
+        ask.data("emailmarketing/getcontactbyemail", email=f"{name}@example.com")["contact"]["9103"]
+        for name in ("form", "json")
+    ]
     assert cities == ["Whitby", "Oak Park"]
 
 
@@ -71,10 +90,17 @@ def test_several_tags_arrive_in_any_form(ask: Asking, kind: str, body: bytes) ->
 def test_uploaded_picture_is_accepted(ask: Asking) -> None:
     body = (
         b'--X\r\nContent-Disposition: form-data; name="message"\r\n\r\nLook\r\n'
-        b'--X\r\nContent-Disposition: form-data; name="photo"; filename="a.jpg"\r\nContent-Type: image/jpeg\r\n\r\n'
+        b'--X\r\nContent-Disposition: form-data; name="photo"; filename="a.jpg"\r\nContent-Type: '
+        b"image/jpeg\r\n\r\n"
         b"\xff\xd8\xff\r\n--X--\r\n"
     )
-    data = _send(ask, "/1/socialmedia/addpost", "key=sandbox-key&channel=facebook&channelid=1", body, "multipart/form-data; boundary=X")
+    data = _send(
+        ask,
+        "/1/socialmedia/addpost",
+        "key=sandbox-key&channel=facebook&channelid=1",
+        body,
+        "multipart/form-data; boundary=X",
+    )
     assert isinstance(data, dict)
     assert set(data) == {"post_id", "item"}
 
@@ -91,7 +117,9 @@ def test_uploaded_picture_is_accepted(ask: Asking) -> None:
         ("user/add", {"fullname": "a", "username": "b", "password": "c", "type": "user"}),
     ],
 )
-def test_call_that_does_not_fit_its_declaration_is_refused(ask: Asking, operation: str, params: dict[str, str]) -> None:
+def test_call_that_does_not_fit_its_declaration_is_refused(
+    ask: Asking, operation: str, params: dict[str, str]
+) -> None:
     with pytest.raises(Refused) as refused:
         ask.data(operation, **params)
     assert refused.value.code == 1004
@@ -117,7 +145,9 @@ def test_parameters_that_only_a_variant_requires_may_be_left_out(ask: Asking) ->
 )
 def test_fields_may_come_as_one_text(ask: Asking, text: str, wanted: dict[str, str]) -> None:
     """api-observed row 33."""
-    added = ask.data("emailmarketing/addcontact", listid=1801, status=1, email="new@example.com", fields=text)["id"]
+    added = ask.data(
+        "emailmarketing/addcontact", listid=1801, status=1, email="new@example.com", fields=text
+    )["id"]
     shown = ask.data("emailmarketing/getcontact", id=added)["contact"]
     assert {name: shown[name] for name in wanted} == wanted
 

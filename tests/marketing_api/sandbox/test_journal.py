@@ -13,7 +13,15 @@ from marketing_api.sandbox.options import AccountOptions
 from tests.marketing_api.sandbox.asking import NOW, Asking, Refused, asking, params_for
 
 Start = Callable[..., Asking]
-READS = ("emailmarketing/getlists", "user/lists", "user/managers", "user/groups", "goal/lists", "webhook/lists", "reputation/direct")
+READS = (
+    "emailmarketing/getlists",
+    "user/lists",
+    "user/managers",
+    "user/groups",
+    "goal/lists",
+    "webhook/lists",
+    "reputation/direct",
+)
 
 
 @pytest.fixture
@@ -45,7 +53,11 @@ def _everything(ask: Asking) -> list[Any]:
     found: list[Any] = [ask.data(name) for name in READS]
     found.append(ask.all_contacts())
     found.append(ask.data("emailmarketing/campaigns", limit=1000))
-    found.append(ask.data("socialmedia/calendar", from_="2024-01-01", to="2027-12-31", includeposted="true", limit=1000))
+    found.append(
+        ask.data(
+            "socialmedia/calendar", from_="2024-01-01", to="2027-12-31", includeposted="true", limit=1000
+        )
+    )
     return found
 
 

@@ -1,4 +1,5 @@
-"""A listing shows each contact as it is shown singly, whatever the style, size and moment, and pages join without loss."""
+"""A listing shows each contact as it is shown singly, whatever the style, size and moment, and pages join
+without loss."""
 
 from __future__ import annotations
 
@@ -28,7 +29,14 @@ def test_listing_equals_the_contacts_one_by_one(contacts: int, days: int) -> Non
 
 
 @pytest.mark.parametrize(
-    "style", [{}, {"contact-fields": "label"}, {"contact-fields": "nested"}, {"contact-fields": "off"}, {"ids": "number"}]
+    "style",
+    [
+        {},
+        {"contact-fields": "label"},
+        {"contact-fields": "nested"},
+        {"contact-fields": "off"},
+        {"ids": "number"},
+    ],
 )
 def test_listing_equals_the_single_contact_in_every_style(style: dict[str, str]) -> None:
     ask = asking(contacts=150, switches=style)

@@ -33,7 +33,9 @@ def test_rules_and_declarations_name_the_same_operations() -> None:
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_operation_answers_with_what_it_declares(name: str, url: str, params: dict[str, dict[str, Any]]) -> None:
+def test_operation_answers_with_what_it_declares(
+    name: str, url: str, params: dict[str, dict[str, Any]]
+) -> None:
     operation = ALL[name]
     status, body, headers = fetch(url, name, operation.method, **params[name])
     assert status == 200

@@ -1,4 +1,5 @@
-"""The server on its socket: keep-alive, delays, mishaps, streaming, control paths, and how it starts and ends."""
+"""The server on its socket: keep-alive, delays, mishaps, streaming, control paths, and how it starts and
+ends."""
 
 from __future__ import annotations
 
@@ -30,7 +31,9 @@ def options(**changes: Any) -> Options:
 
 
 def connect(url: str) -> contextlib.closing[http.client.HTTPConnection]:
-    return contextlib.closing(http.client.HTTPConnection("127.0.0.1", int(url.rsplit(":", 1)[1].split("/")[0]), timeout=20))
+    return contextlib.closing(
+        http.client.HTTPConnection("127.0.0.1", int(url.rsplit(":", 1)[1].split("/")[0]), timeout=20)
+    )
 
 
 def control(url: str, path: str) -> Any:
@@ -59,7 +62,8 @@ def test_connection_is_kept_and_reused(url: str) -> None:
 
 def test_requests_sent_in_pieces_or_all_at_once_are_answered_in_order(url: str) -> None:
     request = (
-        b"POST /1/app/me HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n" + b'{"key":"sandbox-key"}'
+        b"POST /1/app/me HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n"
+        + b'{"key":"sandbox-key"}'
     )
     with socket.create_connection(("127.0.0.1", int(url.split(":")[2].split("/")[0])), timeout=20) as client:
         for place in range(0, len(request), 40):
@@ -207,7 +211,10 @@ def test_port_in_use_is_told_at_once(url: str) -> None:
 def test_port_in_use_is_wrong_usage_with_the_way_out(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     port = url.split(":")[2].split("/")[0]
     assert main(["--port", port]) == 2
-    assert f"port {port} of this machine cannot be had (Address already in use); --port takes another" in capsys.readouterr().err
+    assert (
+        f"port {port} of this machine cannot be had (Address already in use); --port takes another"
+        in capsys.readouterr().err
+    )
 
 
 def test_server_ends_with_the_with_and_can_start_again() -> None:
@@ -231,7 +238,9 @@ def test_child_dies_with_its_parent() -> None:
         "import os,sys;from marketing_api.sandbox.server import spawn;"
         "child=spawn();print(child.__enter__(),flush=True);sys.stdin.read();os._exit(9)"
     )
-    parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert parent.stdout is not None
     assert parent.stdin is not None
     url = parent.stdout.readline().strip()
@@ -250,7 +259,10 @@ def test_child_dies_with_its_parent() -> None:
 
 def test_interrupt_ends_cleanly() -> None:
     child = subprocess.Popen(
-        [sys.executable, "-m", "marketing_api.sandbox", "--contacts", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "marketing_api.sandbox", "--contacts", "100"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert child.stdout is not None
     assert "127.0.0.1" in child.stdout.readline()
@@ -268,11 +280,19 @@ def options_from(*words: str) -> Options:
 
 def test_options_reach_the_sandbox(tmp_path: Path) -> None:
     text = (
-        f"--seed 4 --contacts 300 --rate-limit 10 --latency-ms 120,600 --jitter-ms 5 --state {tmp_path / 's'} --ids number "
-        "--fault-500-before 0.02@goal/lists --account a=k:2:100 --revoke-after 9 --now 2026-11-20T15:00 --timezone Europe/Lisbon"
+        "--seed 4 --contacts 300 --rate-limit 10 --latency-ms 120,600 --jitter-ms 5 --state "
+        f"{tmp_path / 's'} --ids number "
+        "--fault-500-before 0.02@goal/lists --account a=k:2:100 --revoke-after 9 --now 2026-11-20T15:00 "
+        "--timezone Europe/Lisbon"
     )
     chosen = options_from(*text.split())
-    assert (chosen.seed, chosen.contacts, chosen.rate_limit, chosen.now, chosen.timezone) == (4, 300, 10, NOW, "Europe/Lisbon")
+    assert (chosen.seed, chosen.contacts, chosen.rate_limit, chosen.now, chosen.timezone) == (
+        4,
+        300,
+        10,
+        NOW,
+        "Europe/Lisbon",
+    )
     assert (chosen.latency_ms, chosen.jitter_ms, chosen.revoke_after) == ((120.0, 600.0), (5.0, 5.0), 9)
     assert (chosen.switches, chosen.faults) == ({"ids": "number"}, {"500-before": "0.02@goal/lists"})
     assert chosen.accounts == (AccountOptions("a", "k", 2, 100),)

@@ -1,4 +1,5 @@
-"""Each switch changes what it says, and nothing says so by default. A test per switch; a last one counts them."""
+"""Each switch changes what it says, and nothing says so by default. A test per switch; a last one counts
+them."""
 
 from __future__ import annotations
 
@@ -23,7 +24,13 @@ def case(name: str, **expected: Any) -> Callable[[Look], Look]:
     """Declare what the look shows by value of the switch (`_` for `-`); the default's comes first."""
 
     def declare(look: Look) -> Look:
-        CASES.append((name, look, {value.replace("_", "-").removeprefix("n-"): wanted for value, wanted in expected.items()}))
+        CASES.append(
+            (
+                name,
+                look,
+                {value.replace("_", "-").removeprefix("n-"): wanted for value, wanted in expected.items()},
+            )
+        )
         return look
 
     return declare
@@ -58,7 +65,9 @@ def error_status(ask: Asking) -> Any:
 @case("email-missing", error="refused", nested=1003)
 def email_missing(ask: Asking) -> Any:
     try:
-        return ask.data("emailmarketing/getcontactbyemail", email="nobody@example.com")["contact"]["errorCode"]
+        return ask.data("emailmarketing/getcontactbyemail", email="nobody@example.com")["contact"][
+            "errorCode"
+        ]
     except Refused:
         return "refused"
 
@@ -67,7 +76,10 @@ def email_missing(ask: Asking) -> Any:
 def email_found(ask: Asking) -> Any:
     """Without and with a list (row 48)."""
     email = _first(ask)["email"]
-    return [type(ask.data("emailmarketing/getcontactbyemail", email=email, **where)["contact"]) for where in ({}, {"listid": 1801})]
+    return [
+        type(ask.data("emailmarketing/getcontactbyemail", email=email, **where)["contact"])
+        for where in ({}, {"listid": 1801})
+    ]
 
 
 @case("addtag-missing", error="refused", soft="The contact doesn't exist")
@@ -98,7 +110,9 @@ def validation_fields(ask: Asking) -> Any:
 
 @case("key-place", any="ok", query="error")
 def key_place(ask: Asking) -> Any:
-    reply = ask.app.respond(Request("POST", "/1/app/me", "", "application/json", b'{"key": "sandbox-key"}'), 1.0)
+    reply = ask.app.respond(
+        Request("POST", "/1/app/me", "", "application/json", b'{"key": "sandbox-key"}'), 1.0
+    )
     return json.loads(content(reply))["response"]["header"]["status"]
 
 
@@ -164,17 +178,23 @@ def listed_fields(ask: Asking) -> Any:
     both=["confimation_email", "confimation_message", "confirmation_email", "confirmation_message"],
 )
 def confirmation(ask: Asking) -> Any:
-    return sorted(name for name in ask.data("emailmarketing/getlist", id=1801)["list"] if name.startswith("conf"))
+    return sorted(
+        name for name in ask.data("emailmarketing/getlist", id=1801)["list"] if name.startswith("conf")
+    )
 
 
 @case("contact-status", code="1", word="Active")
 def contact_status(ask: Asking) -> Any:
-    return max((one["status"] for one in ask.contacts(1801)), key=[one["status"] for one in ask.contacts(1801)].count)
+    return max(
+        (one["status"] for one in ask.contacts(1801)), key=[one["status"] for one in ask.contacts(1801)].count
+    )
 
 
 @case("contact-fields", id="9100", label="First Name", nested="fields", off=None)
 def contact_fields(ask: Asking) -> Any:
-    return next((name for name in _first(ask) if name not in ("id", "email", "status", "registration_date")), None)
+    return next(
+        (name for name in _first(ask) if name not in ("id", "email", "status", "registration_date")), None
+    )
 
 
 @case("show-timezone", off=None, on="UTC")
@@ -215,7 +235,12 @@ def timestamps(ask: Asking) -> Any:
 
 @case("nothing", n_n_a="N/A", dash="-", empty="")
 def nothing(ask: Asking) -> Any:
-    details = [detail for entry in _timeline(ask)["timeline"]["data"] for detail in entry["details"] if detail["key"] == "open-date"]
+    details = [
+        detail
+        for entry in _timeline(ask)["timeline"]["data"]
+        for detail in entry["details"]
+        if detail["key"] == "open-date"
+    ]
     return min((detail["value"] for detail in details), key=len)
 
 
@@ -230,7 +255,12 @@ def sent_key(ask: Asking) -> Any:
     return _timeline(ask)["timeline"]["data"][0]["key"]
 
 
-@case("channels", specified=None, observed={"id": "7799", "name": COMPANY}, company_id={"companyId": "7799", "companyName": COMPANY})
+@case(
+    "channels",
+    specified=None,
+    observed={"id": "7799", "name": COMPANY},
+    company_id={"companyId": "7799", "companyName": COMPANY},
+)
 def channels(ask: Asking) -> Any:
     """The company (row 46)."""
     found = ask.data("socialmedia/channels")["channels"]
@@ -240,7 +270,8 @@ def channels(ask: Asking) -> Any:
 
 @case("clickers", any={0: False, 1: True}, always={0: True, 1: True}, never={0: False, 1: False})
 def clickers(ask: Asking) -> Any:
-    """Whether `clickers` is there, in the newest automation (nobody clicked yet) and in the oldest campaign."""
+    """Whether `clickers` is there, in the newest automation (nobody clicked yet) and in the oldest
+    campaign."""
     found = ask.data("emailmarketing/campaigns", limit=100)["campaigns"]["items"]
     asked = (found["Automation"]["data"][1], found["Sent"]["data"][0])
     links = [ask.data("emailmarketing/stats", id=one["id"])["campaign"]["clicks"][0] for one in asked]
@@ -254,7 +285,9 @@ def over_100_percent(ask: Asking) -> Any:
 
 
 def _sent(ask: Asking) -> str:
-    return str(ask.data("emailmarketing/campaigns", filter="sent")["campaigns"]["items"]["Sent"]["data"][0]["id"])
+    return str(
+        ask.data("emailmarketing/campaigns", filter="sent")["campaigns"]["items"]["Sent"]["data"][0]["id"]
+    )
 
 
 @case("action-deleted", off=False, on=True)
@@ -303,7 +336,8 @@ def reputation(ask: Asking) -> Any:
 
 @case("sending", added=("Sent", "Scheduled", "Scheduled"), edited=("Draft", "Scheduled", "Scheduled"))
 def sending(ask: Asking) -> Any:
-    """The status of a campaign that was added to be sent; of one edited, and one added, to be sent tomorrow (row 34)."""
+    """The status of a campaign that was added to be sent; of one edited, and one added, to be sent tomorrow
+    (row 34)."""
     texts = {
         "name": "n",
         "subject": "Unmistakable",
@@ -313,7 +347,9 @@ def sending(ask: Asking) -> Any:
         "body": "b",
     }
     added = ask.data("emailmarketing/addcampaign", **texts, type="standard", lists="1801")["id"]
-    draft = ask.data("emailmarketing/addcampaign", **texts, type="standard", lists="1801", isdraft="true")["id"]
+    draft = ask.data("emailmarketing/addcampaign", **texts, type="standard", lists="1801", isdraft="true")[
+        "id"
+    ]
     tomorrow = {"isscheduled": "true", "scheduled_datetime": "11/21/2026 09:30"}
     ask.data("emailmarketing/editcampaign", **texts, **tomorrow, id=draft)
     later = ask.data("emailmarketing/addcampaign", **texts, **tomorrow, type="standard", lists="1801")["id"]
@@ -324,18 +360,25 @@ def sending(ask: Asking) -> Any:
 
 @case("delete-everywhere", off=1004, on=0)
 def delete_everywhere(ask: Asking) -> Any:
-    """How many entries an address on two lists keeps when it is deleted without saying from which (row 35)."""
-    ids = [ask.data("emailmarketing/addcontact", email="two@example.com", listid=where, status=1)["id"] for where in (1801, 1814)]
+    """How many entries an address on two lists keeps when it is deleted without saying from which (row
+    35)."""
+    ids = [
+        ask.data("emailmarketing/addcontact", email="two@example.com", listid=where, status=1)["id"]
+        for where in (1801, 1814)
+    ]
     try:
         ask.data("emailmarketing/deletecontact", id=ids[0])
     except Refused as refused:
         return refused.code
-    return sum(contact["email"] == "two@example.com" for where in (1801, 1814) for contact in ask.contacts(where))
+    return sum(
+        contact["email"] == "two@example.com" for where in (1801, 1814) for contact in ask.contacts(where)
+    )
 
 
 @case("calendar-words", off=[1004, 1004, None], on=[None, None, None])
 def calendar_words(ask: Asking) -> Any:
-    """Ranges as public clients send them (row 37); all ask for everything, and where they are taken, all get it."""
+    """Ranges as public clients send them (row 37); all ask for everything, and where they are taken, all get
+    it."""
     ranges = (("2025-01-01 00:00:00", "2027-12-31 23:59:59"), ("none", "none"), ("01/01/1971", "12/31/2999"))
     codes: list[int | None] = []
     counts = set()
@@ -368,20 +411,28 @@ def sender_domain(ask: Asking) -> Any:
     said: list[str | None] = []
     for sender in ("a@example.com", "a@example.org"):
         try:
-            ask.data("emailmarketing/addcampaign", **params_for(ask)["emailmarketing/addcampaign"] | {"fromemail": sender})
+            ask.data(
+                "emailmarketing/addcampaign",
+                **params_for(ask)["emailmarketing/addcampaign"] | {"fromemail": sender},
+            )
             said.append(None)
         except Refused as refused:
             said.append(refused.data["errorMessage"])
     return said
 
 
-@case("email-field", off=(None, "", "refused"), on=("Email Address", "mapped@example.com", "mapped@example.com"))
+@case(
+    "email-field", off=(None, "", "refused"), on=("Email Address", "mapped@example.com", "mapped@example.com")
+)
 def email_field(ask: Asking) -> Any:
-    """The label of the field, the address of a contact added with it alone, and what the contact shows in it (row 38)."""
+    """The label of the field, the address of a contact added with it alone, and what the contact shows in it
+    (row 38)."""
     field = "18019"
     label = ask.data("emailmarketing/getlist", id=1801)["list"]["fields"].get(field)
     try:
-        added = ask.data("emailmarketing/addcontact", listid=1801, status=1, fields={field: "mapped@example.com"})["id"]
+        added = ask.data(
+            "emailmarketing/addcontact", listid=1801, status=1, fields={field: "mapped@example.com"}
+        )["id"]
     except Refused:
         return label, "", "refused"
     with pytest.raises(Refused, match="Email Address is required"):
@@ -390,14 +441,26 @@ def email_field(ask: Asking) -> Any:
     return label, contact["email"], contact[field]
 
 
-@case("campaign-groups", groups=["Sent", "Scheduled", "Draft", "Automation"], list=False, numbered=["1", "2", "3", "4"], observed=True)
+@case(
+    "campaign-groups",
+    groups=["Sent", "Scheduled", "Draft", "Automation"],
+    list=False,
+    numbered=["1", "2", "3", "4"],
+    observed=True,
+)
 def campaign_groups(ask: Asking) -> Any:
     """Names of groups or entries (row 39), or whether a list tells of the sending (row 40)."""
     items = ask.data("emailmarketing/campaigns", filter="all", limit=1000)["campaigns"]["items"]
     return list(items)[:4] if isinstance(items, dict) else "sent_date" in items[0]
 
 
-@case("rating", php=r'a:1:{s:6:"rating";s:1:"\d";}', json=r'{"rating": \d}', number=r"\d", list=r"a:2:{i:0;i:\d;i:1;i:5;}")
+@case(
+    "rating",
+    php=r'a:1:{s:6:"rating";s:1:"\d";}',
+    json=r'{"rating": \d}',
+    number=r"\d",
+    list=r"a:2:{i:0;i:\d;i:1;i:5;}",
+)
 def rating(ask: Asking) -> Any:
     items = ask.data("reputation/online")["reviews"]["items"]
     text = next(one["data"][0]["rating"] for one in items.values() if "data" in one)
@@ -434,7 +497,10 @@ def envelope(ask: Asking) -> Any:
 def required(ask: Asking) -> Any:
     codes: list[int | None] = []
     synced = {"email": "two@example.com", "listid": "1801"}
-    for operation, params in {"emailmarketing/stats": {"id": _sent(ask)}, "emailmarketing/synccontact": synced}.items():
+    for operation, params in {
+        "emailmarketing/stats": {"id": _sent(ask)},
+        "emailmarketing/synccontact": synced,
+    }.items():
         try:
             ask.data(operation, **params)
             codes.append(None)
@@ -463,7 +529,9 @@ def timeline_cut(ask: Asking) -> Any:
 
 
 def _views(ask: Asking) -> list[str]:
-    shown = ask.data("reputation/stats", from_="2026-11-01", to="2026-11-10", filter="all")["stats"]["FeedbackHub"]
+    shown = ask.data("reputation/stats", from_="2026-11-01", to="2026-11-10", filter="all")["stats"][
+        "FeedbackHub"
+    ]
     return [entry["periode"][-2:] for entry in shown]
 
 
@@ -480,7 +548,9 @@ def series_kept(ask: Asking) -> Any:
 
 @case("activity-delay", n_0=["activity", "activity"], n_5=["list-subscription", "activity"])
 def activity_delay(ask: Asking) -> Any:
-    wanted = ask.data("emailmarketing/addcontact", email="late@example.com", listid=1801, status="Active")["id"]
+    wanted = ask.data("emailmarketing/addcontact", email="late@example.com", listid=1801, status="Active")[
+        "id"
+    ]
     ask.data("emailmarketing/addactivity", id=wanted, description="Called", datetime="2026-11-20 23:30:00")
     seen = []
     for wait in (0, 5):
@@ -489,7 +559,12 @@ def activity_delay(ask: Asking) -> Any:
     return seen
 
 
-@case("activity", snippet=("activity", "Called", 0), detail=("activity", "Activity added", 1), other_key=("custom-activity", "Called", 0))
+@case(
+    "activity",
+    snippet=("activity", "Called", 0),
+    detail=("activity", "Activity added", 1),
+    other_key=("custom-activity", "Called", 0),
+)
 def activity(ask: Asking) -> Any:
     wanted = _first(ask)["id"]
     ask.data("emailmarketing/addactivity", id=wanted, description="Called", datetime="2026-11-20 14:30:00")
@@ -539,7 +614,11 @@ def unknown_ids(ask: Asking) -> Any:
 
 @pytest.mark.parametrize(
     ("name", "look", "value", "wanted"),
-    [pytest.param(name, look, value, wanted, id=f"{name}={value}") for name, look, expected in CASES for value, wanted in expected.items()],
+    [
+        pytest.param(name, look, value, wanted, id=f"{name}={value}")
+        for name, look, expected in CASES
+        for value, wanted in expected.items()
+    ],
 )
 def test_switch_changes_what_it_says(name: str, look: Look, value: str, wanted: Any) -> None:
     assert look(asking(switches={name: value.replace("n-a", "n/a")})) == wanted

@@ -1,9 +1,9 @@
 """Requests as public clients of the interface send them, of every build that was found: all are understood.
 
-The clients: the vendor's PHP library, a PHP package for a framework, form plugins for a blog system, connectors of four
-integration platforms (JavaScript and Java), serverless functions in JavaScript, a Java batch job, a social-media poster, curl samples.
-Names of endpoints and parameters are as they write them; addresses and values are invented.
-"""
+The clients: the vendor's PHP library, a PHP package for a framework, form plugins for a blog system,
+connectors of four integration platforms (JavaScript and Java), serverless functions in JavaScript, a Java
+batch job, a social-media poster, curl samples. Names of endpoints and parameters are as they write them;
+addresses and values are invented."""
 
 from __future__ import annotations
 
@@ -78,7 +78,12 @@ ADDING: dict[str, tuple[str, str, str, str, bytes]] = {
         "multipart/form-data; boundary=B",
         b"".join(
             b'--B\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n' % pair
-            for pair in ((b"email", b"new@example.com"), (b"status", b"Active"), (b"listid", b"1801"), (b"fields[9103]", b"Whitby"))
+            for pair in (
+                (b"email", b"new@example.com"),
+                (b"status", b"Active"),
+                (b"listid", b"1801"),
+                (b"fields[9103]", b"Whitby"),
+            )
         )
         + b"--B--\r\n",
     ),
@@ -111,15 +116,29 @@ def test_contact_is_added_however_it_is_sent(ask: Asking, who: str) -> None:
     data = send(ask, *ADDING[who])
     (contact,) = by_email(ask)
     assert contact["id"] == data["id"]
-    assert (contact["listid"], contact["status"], contact["9103"], contact["9101"]) == ("1801", "1", "Whitby", "")
+    assert (contact["listid"], contact["status"], contact["9103"], contact["9101"]) == (
+        "1801",
+        "1",
+        "Whitby",
+        "",
+    )
 
 
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        (FORM, b"email=new@example.com&status=Active&listid=1801&fields[9103][]=Whitby&fields[9103][]=Oak+Park"),
-        (FORM, b"email=new@example.com&status=Active&listid=1801&fields%5B9103%5D%5B0%5D=Whitby&fields%5B9103%5D%5B1%5D=Oak+Park"),
-        (JSON, b'{"email":"new@example.com","status":"Active","listid":1801,"fields":{"9103":["Whitby","Oak Park"]}}'),
+        (
+            FORM,
+            b"email=new@example.com&status=Active&listid=1801&fields[9103][]=Whitby&fields[9103][]=Oak+Park",
+        ),
+        (
+            FORM,
+            b"email=new@example.com&status=Active&listid=1801&fields%5B9103%5D%5B0%5D=Whitby&fields%5B9103%5D%5B1%5D=Oak+Park",
+        ),
+        (
+            JSON,
+            b'{"email":"new@example.com","status":"Active","listid":1801,"fields":{"9103":["Whitby","Oak Park"]}}',
+        ),
     ],
 )
 def test_field_with_several_values_keeps_all_of_them(ask: Asking, kind: str, body: bytes) -> None:
@@ -136,7 +155,9 @@ def test_field_with_several_values_keeps_all_of_them(ask: Asking, kind: str, bod
         ("POST", "", JSON, b'{"tagname":"a, b"}'),
     ],
 )
-def test_tags_are_added_and_removed_as_connectors_do(ask: Asking, verb: str, query: str, kind: str, body: bytes) -> None:
+def test_tags_are_added_and_removed_as_connectors_do(
+    ask: Asking, verb: str, query: str, kind: str, body: bytes
+) -> None:
     contact = ask.contacts(1801)[0]
     send(ask, verb, "/1/emailMarketing/AddTag", f"{KEY}&email={contact['email']}{query}", kind, body)
     tags = ask.data("emailmarketing/getcontact", id=contact["id"])["contact"]["tags"]
@@ -145,7 +166,9 @@ def test_tags_are_added_and_removed_as_connectors_do(ask: Asking, verb: str, que
     assert (tags, left) == (["a", "b"], ["b"])
 
 
-@pytest.mark.parametrize("path", ["/1/emailmarketing/getLists", "/1/EmailMarketing/GetLists", "/1/emailmarketing/getlists.json"])
+@pytest.mark.parametrize(
+    "path", ["/1/emailmarketing/getLists", "/1/EmailMarketing/GetLists", "/1/emailmarketing/getlists.json"]
+)
 @pytest.mark.parametrize("verb", ["GET", "POST"])
 def test_lists_are_read_under_any_spelling(ask: Asking, verb: str, path: str) -> None:
     assert send(ask, verb, path)["lists"]["items"]
@@ -153,8 +176,12 @@ def test_lists_are_read_under_any_spelling(ask: Asking, verb: str, path: str) ->
 
 def test_form_plugin_looks_up_by_post_and_understands_both_answers(ask: Asking) -> None:
     contact = ask.contacts(1801)[0]
-    there = send(ask, "POST", "/1/emailmarketing/getcontactbyemail", f"{KEY}&email={contact['email']}&list_id=1801")
-    absent = send(ask, "POST", "/1/emailmarketing/getcontactbyemail", f"{KEY}&email=nobody@example.com&list_id=1801")
+    there = send(
+        ask, "POST", "/1/emailmarketing/getcontactbyemail", f"{KEY}&email={contact['email']}&list_id=1801"
+    )
+    absent = send(
+        ask, "POST", "/1/emailmarketing/getcontactbyemail", f"{KEY}&email=nobody@example.com&list_id=1801"
+    )
     assert there["contact"][0]["id"]
     assert absent["contact"]["errorCode"]
 
@@ -166,18 +193,25 @@ def test_calendar_is_asked_by_post(ask: Asking) -> None:
 
 @pytest.mark.parametrize(("hours", "half"), [("9", "AM"), ("09:00", "am"), ("9:00", "Am"), ("09", "")])
 def test_post_is_scheduled_with_the_hour_as_posters_write_it(ask: Asking, hours: str, half: str) -> None:
-    body = (
-        f"message=Hello&channel=facebook&channelid=4&isscheduled=true&scheduleddate=12/24/2026&scheduledhours={hours}&scheduledampm={half}"
-    )
+    body = f"message=Hello&channel=facebook&channelid=4&isscheduled=true&scheduleddate=12/24/2026&scheduledhours={hours}&scheduledampm={half}"
     new = send(ask, "POST", "/1/socialmedia/addpost.json", KEY, FORM, body.encode())["post_id"]
-    shown = send(ask, "GET", "/1/socialmedia/getpost.json", f"{KEY}&id={new}&channel=facebook")["item"]["datetime"]
+    shown = send(ask, "GET", "/1/socialmedia/getpost.json", f"{KEY}&id={new}&channel=facebook")["item"][
+        "datetime"
+    ]
     assert shown == "12/24/2026 09:00 AM"
 
 
 @pytest.mark.parametrize("moment", ["12/24/2026 09:30", "2026-12-24 09:30:00", "12/24/2026", "2026-12-24"])
 def test_draft_is_scheduled_by_editing_it(ask: Asking, moment: str) -> None:
     texts = "name=News&subject=News&fromemail=a@example.com&from_name=A&reply_to=a@example.com&body=Hello"
-    draft = send(ask, "POST", "/1/EmailMarketing/AddCampaign", KEY, FORM, f"{texts}&isdraft=true&lists=1801&audiences=".encode())["id"]
+    draft = send(
+        ask,
+        "POST",
+        "/1/EmailMarketing/AddCampaign",
+        KEY,
+        FORM,
+        f"{texts}&isdraft=true&lists=1801&audiences=".encode(),
+    )["id"]
     body = f"{texts}&id={draft}&isscheduled=true&isdraft=false&scheduled_datetime={moment}&type=standard"
     send(ask, "POST", "/1/EmailMarketing/EditCampaign", KEY, FORM, body.encode())
     scheduled = ask.data("emailmarketing/campaigns", filter="scheduled", limit=100)["campaigns"]["items"]
@@ -186,10 +220,17 @@ def test_draft_is_scheduled_by_editing_it(ask: Asking, moment: str) -> None:
 
 def test_campaigns_are_read_as_a_flat_list_with_what_became_of_them(ask: Asking) -> None:
     """Row 40: one request for all of some years."""
-    data = send(ask, "GET", "/1/emailmarketing/campaigns.json", f"{KEY}&filter=all&from=01/01/2020&to=12/31/2030&limit=5000")["campaigns"]
+    data = send(
+        ask,
+        "GET",
+        "/1/emailmarketing/campaigns.json",
+        f"{KEY}&filter=all&from=01/01/2020&to=12/31/2030&limit=5000",
+    )["campaigns"]
     sent = next(one for one in data["items"] if one["sent_date"])
     assert data["count"] == len(data["items"]) > 20
-    assert dt.datetime.strptime(sent["sent_date"], "%m/%d/%Y %H:%M") > dt.datetime.strptime(sent["creation_date"], "%m/%d/%Y %H:%M")
+    assert dt.datetime.strptime(sent["sent_date"], "%m/%d/%Y %H:%M") > dt.datetime.strptime(
+        sent["creation_date"], "%m/%d/%Y %H:%M"
+    )
     counts = ask.data("emailmarketing/stats", id=sent["id"])["campaign"]["stats"]
     told = [int(counts[name].split()[0]) for name in ("open", "unopened", "bounced")]
     assert (int(sent["delivery_success"]), int(sent["delivery_failed"])) == (told[0] + told[1], told[2])
@@ -198,7 +239,14 @@ def test_campaigns_are_read_as_a_flat_list_with_what_became_of_them(ask: Asking)
 
 @pytest.mark.parametrize(("flag", "shown"), [("true", "1"), ("1", "1"), ("0", "0"), ("false", "0")])
 def test_flags_are_taken_as_words_and_numbers(ask: Asking, flag: str, shown: str) -> None:
-    new = send(ask, "POST", "/1/emailmarketing/addlist", KEY, JSON, f'{{"name":"News","doubleOptin":{flag}}}'.encode())["id"]
+    new = send(
+        ask,
+        "POST",
+        "/1/emailmarketing/addlist",
+        KEY,
+        JSON,
+        f'{{"name":"News","doubleOptin":{flag}}}'.encode(),
+    )["id"]
     assert ask.data("emailmarketing/getlist", id=new)["list"]["doubleOptin"] == shown
 
 
@@ -207,7 +255,9 @@ def test_curl_sample_with_its_broken_header_is_understood(ask: Asking) -> None:
     assert send(ask, "POST", "/1/app/me.json", "", FORM, b'{"key":"sandbox-key"}')["business"]
 
 
-@pytest.mark.parametrize("operation", ["reputation/deletefeedback", "goal/delete", "webhook/delete", "user/groupdelete"])
+@pytest.mark.parametrize(
+    "operation", ["reputation/deletefeedback", "goal/delete", "webhook/delete", "user/groupdelete"]
+)
 def test_vendors_library_deletes_by_get(ask: Asking, operation: str) -> None:
     reading, path = {
         "reputation/deletefeedback": ("reputation/direct", "reviews"),
@@ -216,5 +266,7 @@ def test_vendors_library_deletes_by_get(ask: Asking, operation: str) -> None:
         "user/groupdelete": ("user/groups", "groups"),
     }[operation]
     before = [one["id"] for one in ask.data(reading)[path]["items"]]
-    assert isinstance(send(ask, "GET", f"/1/{operation}.json", f"id={before[0]}&api_key=sandbox-key")["item"], str)
+    assert isinstance(
+        send(ask, "GET", f"/1/{operation}.json", f"id={before[0]}&api_key=sandbox-key")["item"], str
+    )
     assert [one["id"] for one in ask.data(reading)[path]["items"]] == before[1:]

@@ -1,4 +1,5 @@
-"""What happened in a sandbox's account: on each day, and to all mails. It is worked out where the account lives, in process."""
+"""What happened in a sandbox's account: on each day, and to all mails. It is worked out where the account
+lives, in process."""
 
 from __future__ import annotations
 
@@ -26,13 +27,22 @@ def days_of(tenant: Tenant, days: int) -> Iterator[dict[str, Any]]:
     """Seeded registrations and deletions, and mails, of each of the last local days."""
     world, moments, now = tenant.world, tenant.moments, tenant.world.now()
     tomorrow, rolls = moments.date(now) + dt.timedelta(days=1), world.account.rolls
-    ends = [min(now, moments.midnight(tomorrow - dt.timedelta(days=back)) - 1) for back in reversed(range(days + 1))]
+    ends = [
+        min(now, moments.midnight(tomorrow - dt.timedelta(days=back)) - 1)
+        for back in reversed(range(days + 1))
+    ]
     mails = [mails_of(world, end) for end in ends]
-    for (first, last), (before, after) in zip(itertools.pairwise(ends), itertools.pairwise(mails), strict=True):
+    for (first, last), (before, after) in zip(
+        itertools.pairwise(ends), itertools.pairwise(mails), strict=True
+    ):
         yield {
             "day": moments.date(last).isoformat(),
             "registered": sum(roll.registered(last) - roll.registered(first) for roll in rolls),
             "deleted": sum(roll.deleted(last) - roll.deleted(first) for roll in rolls),
-            "campaigns_sent": [campaign.campaign_id for campaign in world.account.campaigns(now) if first < campaign.sent_at <= last],
+            "campaigns_sent": [
+                campaign.campaign_id
+                for campaign in world.account.campaigns(now)
+                if first < campaign.sent_at <= last
+            ],
             **{name: after[name] - before[name] for name in after},
         }

@@ -24,7 +24,13 @@ _SOME = "from source.contacts where status_code = 1 order by contact_id limit 5"
 COMMANDS = (
     ("sync",),
     ("push", "tags", "--sql", f"select email, 'vip' as tag {_SOME}", "--apply"),
-    ("push", "activities", "--sql", f"select email, 'Bought 2 pounds' as description, '2026-11-20 10:00' as datetime {_SOME}", "--apply"),
+    (
+        "push",
+        "activities",
+        "--sql",
+        f"select email, 'Bought 2 pounds' as description, '2026-11-20 10:00' as datetime {_SOME}",
+        "--apply",
+    ),
 )
 #: What no version needs of another: too much for a fixture.
 _LEFT_OUT = ("logs", "tmp", "report", "published", "dbt", "dagster/history", "dagster/schedules", ".machine")
@@ -34,11 +40,24 @@ def make(program: Path, name: str) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         home.mkdir()
-        account = ("--contacts", str(CONTACTS), "--rate-limit", "0", "--now", f"{name}:00", "--state", str(home / "sandbox.jsonl"))
+        account = (
+            "--contacts",
+            str(CONTACTS),
+            "--rate-limit",
+            "0",
+            "--now",
+            f"{name}:00",
+            "--state",
+            str(home / "sandbox.jsonl"),
+        )
         with spawned(*account) as url:
-            settings = environment(home, Sandbox(url), PYTHONPATH=str(program), MARKETING_PERSONAL_DATA="hash")
+            settings = environment(
+                home, Sandbox(url), PYTHONPATH=str(program), MARKETING_PERSONAL_DATA="hash"
+            )
             for words in COMMANDS:
-                subprocess.run([sys.executable, "-m", "pipelines.cli", *words], cwd=folder, env=settings, check=True)
+                subprocess.run(
+                    [sys.executable, "-m", "pipelines.cli", *words], cwd=folder, env=settings, check=True
+                )
         return pack(home, FOLDER / f"{name}.tar.xz")
 
 

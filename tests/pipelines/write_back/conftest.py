@@ -32,7 +32,13 @@ def make_desk(tmp_path: Path) -> Iterator[MakeDesk]:
             url = stack.enter_context(serve(Options(**{"contacts": 120, "rate_limit": 0} | options)))
             recorded: list[Exchange] = []
             connection = Connection("main", url, Secret(DEFAULT_KEY))
-            client = Client(connection, RateLimiter(tmp_path / "pace"), record=recorded.append, spool=tmp_path, first_pause=0.01)
+            client = Client(
+                connection,
+                RateLimiter(tmp_path / "pace"),
+                record=recorded.append,
+                spool=tmp_path,
+                first_pause=0.01,
+            )
             stack.enter_context(client)
             return Desk(url, client, stack.enter_context(Outbox(tmp_path / "outbox.sqlite")), recorded)
 

@@ -90,7 +90,13 @@ class Desk:
         read = list(self.outbox.changed_since(revision))
         verified = [entry for entry in read if entry.state is State.VERIFIED]
         hidden = sum((entry.message or "").startswith("not shown") for entry in verified)
-        return Verified(len(verified), sum(bool(entry.drift) for entry in read), hidden, self.client.statistics.requests - before, stopped)
+        return Verified(
+            len(verified),
+            sum(bool(entry.drift) for entry in read),
+            hidden,
+            self.client.statistics.requests - before,
+            stopped,
+        )
 
     def control(self, path: str, **params: Any) -> Any:
         query = "&".join(f"{name}={value}" for name, value in params.items())
@@ -104,7 +110,9 @@ class Desk:
         return dict(told["contacts"])
 
     def activities(self) -> Counter[tuple[int, str]]:
-        return Counter((int(one), text) for one, each in self.written().items() if each for _, text in each["activities"])
+        return Counter(
+            (int(one), text) for one, each in self.written().items() if each for _, text in each["activities"]
+        )
 
     def tags(self) -> dict[str, list[str]]:
         return {each["email"]: each["tags"] for each in self.written().values() if each}
@@ -114,7 +122,9 @@ class Desk:
         return list(items_of(read_envelope(answer.body).decoded(answer.call.operation)))
 
     def asked(self, operation: str) -> int:
-        return sum(exchange.call.operation.name == f"emailmarketing/{operation}" for exchange in self.recorded)
+        return sum(
+            exchange.call.operation.name == f"emailmarketing/{operation}" for exchange in self.recorded
+        )
 
     def plan(self, *items: Item) -> Plan:
         return a_plan(*items)

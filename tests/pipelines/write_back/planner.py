@@ -43,11 +43,18 @@ CONTACTS: list[tuple[int, int, str, int, dict[str, Any] | None]] = [
 #: (contact, when, snippet, details)
 EVENTS = [
     (101, dt.datetime(2026, 2, 1, 9, 30, tzinfo=dt.UTC), "Called about the offer", []),
-    (102, dt.datetime(2026, 2, 1, 9, 30, tzinfo=dt.UTC), "Activity", [{"key": "message", "value": "Met &amp; talked"}]),
+    (
+        102,
+        dt.datetime(2026, 2, 1, 9, 30, tzinfo=dt.UTC),
+        "Activity",
+        [{"key": "message", "value": "Met &amp; talked"}],
+    ),
 ]
 
 
-def make_warehouse(path: Path, contacts: Iterable[tuple[int, int, str, int, dict[str, Any] | None]] = CONTACTS) -> Path:
+def make_warehouse(
+    path: Path, contacts: Iterable[tuple[int, int, str, int, dict[str, Any] | None]] = CONTACTS
+) -> Path:
     """The account `main` as above, in Berlin's time."""
     words = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
     people = [
@@ -63,12 +70,20 @@ def make_warehouse(path: Path, contacts: Iterable[tuple[int, int, str, int, dict
         }
         for contact_id, list_id, email, code, fields in contacts
     ]
-    gone = {**people[0], "contact_id": 999, "email": "gone@example.com", "email_normalized": "gone@example.com", "_deleted_at": READ_AT}
+    gone = {
+        **people[0],
+        "contact_id": 999,
+        "email": "gone@example.com",
+        "email_normalized": "gone@example.com",
+        "_deleted_at": READ_AT,
+    }
     left = {**gone, "contact_id": 998, "status_code": 2, "status": "unsubscribed"}
     left |= {"email": "left@example.com", "email_normalized": "left@example.com"}
     tables: dict[str, list[dict[str, Any]]] = {
         "source.business": [{"account": "main", "timezone": "Europe/Berlin"}],
-        "source.lists": [{"account": "main", "list_id": list_id, "name": name} for list_id, name in LISTS.items()],
+        "source.lists": [
+            {"account": "main", "list_id": list_id, "name": name} for list_id, name in LISTS.items()
+        ],
         "source.list_fields": [
             {"account": "main", "list_id": list_id, "field_id": field_id, "label": label}
             for list_id, labels in FIELDS.items()
@@ -77,11 +92,24 @@ def make_warehouse(path: Path, contacts: Iterable[tuple[int, int, str, int, dict
         "source.contacts": [{**row, "_deleted_at": None} for row in people]
         + [gone, left, {**people[0], "account": "other", "contact_id": 77, "_deleted_at": None}],
         "source.timeline_events": [
-            {"account": "main", "contact_id": one, "event_key": str(at), "snippet": text, "occurred_at": at, "details": json.dumps(details)}
+            {
+                "account": "main",
+                "contact_id": one,
+                "event_key": str(at),
+                "snippet": text,
+                "occurred_at": at,
+                "details": json.dumps(details),
+            }
             for one, at, text, details in EVENTS
         ],
         "sync.coverage": [
-            {"account": "main", "table_name": "contacts", "scope": f"list_id={list_id}", "as_of": READ_AT, "is_complete": True}
+            {
+                "account": "main",
+                "table_name": "contacts",
+                "scope": f"list_id={list_id}",
+                "as_of": READ_AT,
+                "is_complete": True,
+            }
             for list_id in LISTS
         ],
     }
@@ -113,18 +141,32 @@ class Memory:
 
     def last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
         pasts = [
-            (subject, past) for subject in subjects for kind in kinds if (past := self._past.get((account, kind, subject))) is not None
+            (subject, past)
+            for subject in subjects
+            for kind in kinds
+            if (past := self._past.get((account, kind, subject))) is not None
         ]
         return dict(sorted(pasts, key=lambda each: each[1].item_id))
 
-    def note(self, plan: Plan, state: State = State.APPLIED, at: float = LATER, message: str | None = None) -> Plan:
+    def note(
+        self, plan: Plan, state: State = State.APPLIED, at: float = LATER, message: str | None = None
+    ) -> Plan:
         """As if every item of the plan had come to this state."""
         for item in plan.items:
             number = next(self._ids)
-            is_drifted, done_at = message == DRIFTED, at if state in (State.APPLIED, State.VERIFIED, State.REJECTED) else None
+            is_drifted, done_at = (
+                message == DRIFTED,
+                at if state in (State.APPLIED, State.VERIFIED, State.REJECTED) else None,
+            )
             for effect in item.effects:
                 self._past[plan.account, plan.kind, effect.subject] = Past(
-                    number, effect.content, state, message, done_at, at if state is State.VERIFIED else None, is_drifted
+                    number,
+                    effect.content,
+                    state,
+                    message,
+                    done_at,
+                    at if state is State.VERIFIED else None,
+                    is_drifted,
                 )
         return plan
 
@@ -140,9 +182,13 @@ class Planner:
     def __call__(self, *records: Mapping[str, Any], **options: Any) -> Plan:
         return make_plan(self.kind, rows_of(*records), self.known, self.memory, Options(**options))
 
-    def sent(self, *records: Mapping[str, Any], state: State = State.APPLIED, at: float = LATER, **options: Any) -> Plan:
+    def sent(
+        self, *records: Mapping[str, Any], state: State = State.APPLIED, at: float = LATER, **options: Any
+    ) -> Plan:
         """Plan it, and remember it as sent."""
-        return self.memory.note(self(*records, **options), state, at, "Not allowed" if state is State.REJECTED else None)
+        return self.memory.note(
+            self(*records, **options), state, at, "Not allowed" if state is State.REJECTED else None
+        )
 
     def drifted(self, *records: Mapping[str, Any], at: float = LATER) -> Plan:
         """Plan it, and remember that it was read back otherwise."""
@@ -162,7 +208,10 @@ def fates(plan: Plan) -> dict[int, str]:
 
 def check_every_row_has_one_fate(plan: Plan) -> None:
     sent = {row for item in plan.items for row in item.rows}
-    idle, bad = [row for each in plan.idle for row in each.rows], [row for each in plan.bad for row in each.rows]
+    idle, bad = (
+        [row for each in plan.idle for row in each.rows],
+        [row for each in plan.bad for row in each.rows],
+    )
     assert len(sent) == plan.new_count + plan.changed_count
     assert len(sent) + len(idle) + len(bad) == plan.row_count == len(sent | set(idle) | set(bad))
 

@@ -16,7 +16,9 @@ def tag(row: int, email: str = "", *, name: str = "vip", action: str = "add") ->
     return Item(TAGS, (row,), operation, {"email": email, "tagname": name}, effects, email=email)
 
 
-def activity(row: int, contact_id: int, description: str, at: str = "2026-01-05 12:00:00", *, unix: int = 1767614400) -> Item:
+def activity(
+    row: int, contact_id: int, description: str, at: str = "2026-01-05 12:00:00", *, unix: int = 1767614400
+) -> Item:
     return Item(
         ACTIVITIES,
         (row,),
@@ -28,9 +30,15 @@ def activity(row: int, contact_id: int, description: str, at: str = "2026-01-05 
     )
 
 
-def contact(row: int, email: str, *list_ids: int, status: str | None = "Active", fields: dict[str, str] | None = None) -> Item:
+def contact(
+    row: int, email: str, *list_ids: int, status: str | None = "Active", fields: dict[str, str] | None = None
+) -> Item:
     values = fields or {}
-    params = {"email": email, "listid": ",".join(map(str, list_ids)), **{f"fields[{name}]": value for name, value in values.items()}}
+    params = {
+        "email": email,
+        "listid": ",".join(map(str, list_ids)),
+        **{f"fields[{name}]": value for name, value in values.items()},
+    }
     word = {"Active": "active", "Disactive": "unsubscribed", None: None}[status]
     said = {} if status is None else {"status": word}
     return Item(
@@ -38,7 +46,9 @@ def contact(row: int, email: str, *list_ids: int, status: str | None = "Active",
         (row,),
         contacts.SYNCCONTACT,
         params if status is None else {**params, "status": status},
-        tuple(Effect(f"{email.lower()}|{list_id}", f"{word}{sorted(values.items())}") for list_id in list_ids),
+        tuple(
+            Effect(f"{email.lower()}|{list_id}", f"{word}{sorted(values.items())}") for list_id in list_ids
+        ),
         expected={**said, "fields": values, "lists": list(list_ids)},
         email=email,
     )
@@ -48,4 +58,13 @@ def a_plan(*items: Item, account: str = "main", idle: Sequence[int] = (), bad: S
     kind = items[0].kind if items else TAGS
     rows = sum(len(item.rows) for item in items) + len(idle) + len(bad)
     idle_rows = tuple(Reason((row,), "unchanged") for row in idle)
-    return Plan(account, kind, Source("rows.csv", "0" * 32), rows, tuple(items), new_count=len(items), idle=idle_rows, bad=tuple(bad))
+    return Plan(
+        account,
+        kind,
+        Source("rows.csv", "0" * 32),
+        rows,
+        tuple(items),
+        new_count=len(items),
+        idle=idle_rows,
+        bad=tuple(bad),
+    )

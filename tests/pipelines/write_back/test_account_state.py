@@ -1,4 +1,5 @@
-"""What the warehouse knows is asked for many contacts at once, of one account, and nothing is claimed that was not read."""
+"""What the warehouse knows is asked for many contacts at once, of one account, and nothing is claimed that
+was not read."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def change(path: Path, *statements: str) -> None:
 
 def test_an_address_has_its_active_contacts_first_then_the_oldest(known: Known) -> None:
     found = known.by_address(["ann@example.com", "bo@example.com", "gone@example.com", "ann@example.com"])
-    assert {email: [(each.contact_id, each.list_id) for each in members] for email, members in found.items()} == {
+    assert {
+        email: [(each.contact_id, each.list_id) for each in members] for email, members in found.items()
+    } == {
         "ann@example.com": [(101, 1), (301, 3), (201, 2)],
         "bo@example.com": [(102, 1)],
     }
@@ -43,9 +46,9 @@ def test_an_address_has_its_active_contacts_first_then_the_oldest(known: Known) 
 
 
 def test_an_id_has_its_lists_and_other_accounts_are_others(known: Known) -> None:
-    assert {number: [each.email for each in members] for number, members in known.by_id([102, 77, 999]).items()} == {
-        102: ["Bo@Example.com"]
-    }
+    assert {
+        number: [each.email for each in members] for number, members in known.by_id([102, 77, 999]).items()
+    } == {102: ["Bo@Example.com"]}
 
 
 def test_the_keys_of_shown_fields_are_those_of_any_contact(known: Known) -> None:
@@ -54,9 +57,10 @@ def test_the_keys_of_shown_fields_are_those_of_any_contact(known: Known) -> None
 
 def test_timelines_are_asked_by_contact_and_minute(known: Known) -> None:
     at = int(dt.datetime(2026, 2, 1, 9, 30, 59, tzinfo=dt.UTC).timestamp())
-    assert [(each.contact_id, each.texts) for each in known.timelines([(101, at), (101, at), (102, at + 1), (5, at)])] == [
-        (101, ["Called about the offer"])
-    ]
+    assert [
+        (each.contact_id, each.texts)
+        for each in known.timelines([(101, at), (101, at), (102, at + 1), (5, at)])
+    ] == [(101, ["Called about the offer"])]
 
 
 def test_only_lists_that_were_read_to_the_end_count_as_read(path: Path) -> None:
@@ -80,7 +84,9 @@ def test_an_account_that_was_never_read_is_said_with_what_to_do(path: Path, tmp_
     with connect(tmp_path / "empty" / "warehouse.duckdb"):
         pass
     for home, account in ((path.parent, "other"), (tmp_path / "none", "main"), (tmp_path / "empty", "main")):
-        with pytest.raises(InputError, match="run `marketing-sync sync --only business lists contacts` first"):
+        with pytest.raises(
+            InputError, match="run `marketing-sync sync --only business lists contacts` first"
+        ):
             load_known(Settings(home, lock_seconds=5), account)
 
 
@@ -110,7 +116,12 @@ def test_lists_are_named_by_id_or_name_one_or_several(cell: str, ids: tuple[int,
 
 
 @pytest.mark.parametrize(
-    ("cell", "said"), [("Twins", "2 lists are called “Twins”: name the list by its id, 4 or 5"), ("99", "no list “99”"), (",", "missing")]
+    ("cell", "said"),
+    [
+        ("Twins", "2 lists are called “Twins”: name the list by its id, 4 or 5"),
+        ("99", "no list “99”"),
+        (",", "missing"),
+    ],
 )
 def test_a_list_that_is_not_one_is_said(cell: str, said: str) -> None:
     with pytest.raises(BadValue, match=said):
@@ -135,7 +146,13 @@ def member(fields: str | None, status: int | None = 1) -> Member:
 
 @pytest.mark.parametrize(
     "shown",
-    ['{"11": "x "}', '{"City": "x"}', '{"ci ty": "x"}', '{"11": {"label": "City", "value": "x"}}', '{"zip": 1, "City": "x"}'],
+    [
+        '{"11": "x "}',
+        '{"City": "x"}',
+        '{"ci ty": "x"}',
+        '{"11": {"label": "City", "value": "x"}}',
+        '{"zip": 1, "City": "x"}',
+    ],
 )
 def test_a_field_is_found_by_id_or_label_in_any_form(shown: str) -> None:
     reader = ListReader({"11": "City", "12": "Zip code"}, {"11"})
@@ -162,11 +179,16 @@ def test_contacts_with_one_address_on_one_list_have_to_agree() -> None:
 
 
 _CONTENT = st.builds(
-    Content, st.integers(0, 3), st.dictionaries(st.sampled_from(["11", "12"]), st.text(max_size=5)), st.none() | st.just("203.0.113.7")
+    Content,
+    st.integers(0, 3),
+    st.dictionaries(st.sampled_from(["11", "12"]), st.text(max_size=5)),
+    st.none() | st.just("203.0.113.7"),
 )
 
 
-@given(_CONTENT, st.sampled_from([State.APPLIED, State.VERIFIED, State.PLANNED, State.SENDING, State.UNKNOWN]))
+@given(
+    _CONTENT, st.sampled_from([State.APPLIED, State.VERIFIED, State.PLANNED, State.SENDING, State.UNKNOWN])
+)
 def test_what_was_sent_since_the_reading_covers_it(content: Content, state: State) -> None:
     assert Content.read(content.text) == content
     reader = ListReader({"11": "City", "12": "Zip"}, {"11"})
@@ -176,14 +198,21 @@ def test_what_was_sent_since_the_reading_covers_it(content: Content, state: Stat
     assert all(reader.is_so(now, field_id, text) for field_id, text in content.fields.items())
     later = reader.present([member('{"11": "after"}', 3)], past, 2_000_000.0)
     is_open = state not in (State.APPLIED, State.VERIFIED)
-    assert (later.status, later.is_ours, later.is_queued) == (content.status if is_open else 3, is_open, is_open)
+    assert (later.status, later.is_ours, later.is_queued) == (
+        content.status if is_open else 3,
+        is_open,
+        is_open,
+    )
     assert is_open or reader.is_so(later, "11", "after")
 
 
 # -- addresses
 
 
-@pytest.mark.parametrize("text", ["a@b.co", "o'neil+x@x-y.museum", "jörg@köln.de", "用户@例子.公司", "a@xn--kln-sna.de", "x@हिन्दी.भारत"])
+@pytest.mark.parametrize(
+    "text",
+    ["a@b.co", "o'neil+x@x-y.museum", "jörg@köln.de", "用户@例子.公司", "a@xn--kln-sna.de", "x@हिन्दी.भारत"],
+)
 def test_addresses_of_any_script_are_taken(text: str) -> None:
     assert address(text) == text
 

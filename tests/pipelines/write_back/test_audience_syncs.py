@@ -1,4 +1,5 @@
-"""Segments as code: who entered and who left is pushed, nobody else, and whoever the service has not taken is tried again."""
+"""Segments as code: who entered and who left is pushed, nobody else, and whoever the service has not taken is
+tried again."""
 
 from __future__ import annotations
 
@@ -34,9 +35,14 @@ Segment = Callable[..., None]
 @pytest.fixture
 def segment(home: Path, service: Sandbox, folder: Path) -> Segment:
     def fill(count: int, start: int = 0, extra: str = "", columns: str = "email") -> None:
-        people = f"select distinct email from source.contacts where status = 'active' order by email limit {count} offset {start}"
+        people = (
+            "select distinct email from source.contacts where status = 'active' order by email limit "
+            f"{count} offset {start}"
+        )
         with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
-            connection.execute(f"create or replace table source.segment as select {columns} from ({people}) {extra}")
+            connection.execute(
+                f"create or replace table source.segment as select {columns} from ({people}) {extra}"
+            )
 
     fill(0)
     (folder / "activations.toml").write_text(VIP)
@@ -45,7 +51,9 @@ def segment(home: Path, service: Sandbox, folder: Path) -> Segment:
 
 def tagged(service: Sandbox) -> int:
     """How many addresses have the tag."""
-    contacts = [each for each in service.control("written")["contacts"].values() if each and "vip" in each["tags"]]
+    contacts = [
+        each for each in service.control("written")["contacts"].values() if each and "vip" in each["tags"]
+    ]
     return len({each["email"] for each in contacts})
 
 
@@ -67,7 +75,10 @@ def members(home: Path) -> int:
         ('[activations.vip]\ntag = "x"', "query is missing"),
         ('[activations.vip]\nquery = "select 1"', "exactly one of tag and list"),
         ('[activations.vip]\nquery = "select 1"\ntag = "x"\nlist = "y"', "exactly one of tag and list"),
-        ('[activations.vip]\nquery = "select 1"\nlist = "y"\nuntag_when_gone = true', "untag_when_gone needs tag"),
+        (
+            '[activations.vip]\nquery = "select 1"\nlist = "y"\nuntag_when_gone = true',
+            "untag_when_gone needs tag",
+        ),
         ('[activations.vip]\nquery = "select 1"\ntag = 7', "tag is a text in quotation marks"),
         ('[activations.vip]\nquery = "select 1"\ntag = "x"\nenabled = "yes"', "enabled is true or false"),
         ('[activations.vip]\nquery = "select 1"\ntag = "x"\nverify = "some"', "verify is one of"),
@@ -94,7 +105,9 @@ def test_without_names_the_enabled_ones_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_enters_is_tagged_and_who_leaves_is_untagged(command: Command, segment: Segment, service: Sandbox, home: Path) -> None:
+def test_who_enters_is_tagged_and_who_leaves_is_untagged(
+    command: Command, segment: Segment, service: Sandbox, home: Path
+) -> None:
     segment(6)
     plan = command("push", "activations", sandbox=service)
     assert plan.code == 0, plan.text
@@ -118,7 +131,9 @@ def test_who_enters_is_tagged_and_who_leaves_is_untagged(command: Command, segme
 
 
 @pytest.mark.slow
-def test_somebody_is_a_member_only_once_it_was_applied(command: Command, segment: Segment, service: Sandbox, home: Path) -> None:
+def test_somebody_is_a_member_only_once_it_was_applied(
+    command: Command, segment: Segment, service: Sandbox, home: Path
+) -> None:
     segment(6)
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
     failed = command("push", "activations", "--apply", sandbox=service)
@@ -166,7 +181,9 @@ def test_a_result_that_shrank_too_much_is_refused_until_it_is_accepted(
 def test_who_enters_is_put_into_a_list_with_the_columns_of_the_query(
     command: Command, segment: Segment, service: Sandbox, folder: Path
 ) -> None:
-    (folder / "activations.toml").write_text('[activations.vip]\nquery = "from source.segment"\nlist = "Corporate catering"')
+    (folder / "activations.toml").write_text(
+        '[activations.vip]\nquery = "from source.segment"\nlist = "Corporate catering"'
+    )
     segment(1, columns="'ann@example.com' as email, 'Rome' as city, 'active' as status")
     ran = command("push", "activations", "--apply", sandbox=service)
     assert ran.code == 0, ran.text
@@ -175,15 +192,24 @@ def test_who_enters_is_put_into_a_list_with_the_columns_of_the_query(
     assert "Rome" in contact["values"].values()
 
 
-def test_an_account_that_is_not_there_is_named(command: Command, segment: Segment, service: Sandbox, folder: Path) -> None:
+def test_an_account_that_is_not_there_is_named(
+    command: Command, segment: Segment, service: Sandbox, folder: Path
+) -> None:
     (folder / "activations.toml").write_text(VIP + 'account = "hill"\n')
     ran = command("push", "activations", sandbox=service)
     assert ran.code == 2
-    assert "activations.toml, [activations.vip]: no account is named 'hill'; say which account with account = …: main" in ran.err
+    assert (
+        "activations.toml, [activations.vip]: no account is named 'hill'; say which account with "
+        "account = …: main" in ran.err
+    )
 
 
-def test_what_is_wrong_with_one_does_not_hold_up_the_others(command: Command, segment: Segment, service: Sandbox, folder: Path) -> None:
-    (folder / "activations.toml").write_text('[activations.broken]\nquery = "select nothing"\ntag = "x"\n' + VIP)
+def test_what_is_wrong_with_one_does_not_hold_up_the_others(
+    command: Command, segment: Segment, service: Sandbox, folder: Path
+) -> None:
+    (folder / "activations.toml").write_text(
+        '[activations.broken]\nquery = "select nothing"\ntag = "x"\n' + VIP
+    )
     segment(2)
     ran = command("push", "activations", "--apply", sandbox=service)
     assert ran.code == 2
@@ -194,9 +220,13 @@ def test_what_is_wrong_with_one_does_not_hold_up_the_others(command: Command, se
 # -- after a night
 
 
-def test_a_night_runs_them_and_says_what_came_of_each(segment: Segment, service: Sandbox, home: Path, folder: Path) -> None:
+def test_a_night_runs_them_and_says_what_came_of_each(
+    segment: Segment, service: Sandbox, home: Path, folder: Path
+) -> None:
     segment(3)
-    settings = replace(Settings(home, (Connection("main", service.url, Secret(KEY)),)), folder=folder, activations=True)
+    settings = replace(
+        Settings(home, (Connection("main", service.url, Secret(KEY)),)), folder=folder, activations=True
+    )
     activations = AudienceSyncs(settings)
     asset = activations.asset([dg.AssetKey("models")])
     assert asset.dependency_keys == {dg.AssetKey("models")}

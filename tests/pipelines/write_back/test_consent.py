@@ -1,7 +1,8 @@
-"""Nobody goes from unsubscribed, bounced or unconfirmed to active without the switch, whenever they leave and whatever gets lost.
+"""Nobody goes from unsubscribed, bounced or unconfirmed to active without the switch, whenever they leave and
+whatever gets lost.
 
-The server's own log of what writes have made of statuses judges (`/sandbox/statuses`), not what we say of ourselves.
-"""
+The server's own log of what writes have made of statuses judges (`/sandbox/statuses`), not what we say of
+ourselves."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ AT_ONCE = replace(QUICK, verify_wait_s=0.0)
 
 
 class Account(Known):
-    """What the last readings of the lists showed: a warehouse in memory. `seen`: contact and list → as of the last reading, and whether it
-    is still there."""
+    """What the last readings of the lists showed: a warehouse in memory. `seen`: contact and list → as of the
+    last reading, and whether it is still there."""
 
     seen: dict[tuple[int, int], tuple[Member, bool]]
 
@@ -66,7 +67,9 @@ class Account(Known):
         object.__setattr__(self, "as_of", as_of)
         object.__setattr__(self, "read_at", read_at)
 
-    def _members(self, keys: Iterable[Any], key_type: str, condition: str, fields: str) -> dict[Any, list[Member]]:
+    def _members(
+        self, keys: Iterable[Any], key_type: str, condition: str, fields: str
+    ) -> dict[Any, list[Member]]:
         wanted, found = set(keys), dict[Any, list[Member]]()
         for member, is_there in self.seen.values():
             key = member.contact_id if key_type == "bigint" else (member.email or "").lower()
@@ -75,7 +78,9 @@ class Account(Known):
         return found
 
     def refusing(self, addresses: Iterable[str]) -> dict[tuple[str, int], set[str]]:
-        gone = [member for member, is_there in self.seen.values() if not is_there and member.status_code in (2, 3)]
+        gone = [
+            member for member, is_there in self.seen.values() if not is_there and member.status_code in (2, 3)
+        ]
         words = {code: word for word, code in CODES.items()}
         return {((one.email or "").lower(), one.list_id): {words[one.status_code or 0]} for one in gone}
 
@@ -88,9 +93,14 @@ def changes(desk: Desk) -> int:
 
 
 def raised(desk: Desk, since: int = 0) -> list[tuple[str, int]]:
-    """Whom a write has made active on which list, though somebody with the address was something else there."""
+    """Whom a write has made active on which list, though somebody with the address was something else
+    there."""
     found = desk.control("statuses", since=since)["items"]
-    return [(one["email"], one["list_id"]) for one in found if one["after"] == 1 and any(code != 1 for code in one["before"])]
+    return [
+        (one["email"], one["list_id"])
+        for one in found
+        if one["after"] == 1 and any(code != 1 for code in one["before"])
+    ]
 
 
 # ---- somebody leaves between two steps
@@ -111,10 +121,19 @@ def push(desk: Desk, known: Known, kind: Kind, *rows: Mapping[str, Any], **optio
 @pytest.mark.parametrize("required", ["primary", "variants"])
 @pytest.mark.parametrize("how", ["unsubscribed", "bounced"])
 @pytest.mark.parametrize(
-    "when", ["never read", "before the sync", "before the push", "before the sending", "behind the look-up", "behind the write"]
+    "when",
+    [
+        "never read",
+        "before the sync",
+        "before the push",
+        "before the sending",
+        "behind the look-up",
+        "behind the write",
+    ],
 )
 def test_whoever_leaves_stays_away(make_desk: MakeDesk, when: str, how: str, required: str) -> None:
-    """An old export that says active for everybody, and has a new city; some services want a status with everything."""
+    """An old export that says active for everybody, and has a new city; some services want a status with
+    everything."""
     desk, known, email = make_desk(switches={"required": required}), Account.empty(), "ann@example.com"
     row = {"email": email, "list": "News", "status": "active", "City": "Bath"}
     joined(desk, email)
@@ -146,10 +165,15 @@ def test_whoever_joined_and_left_since_the_sync_is_found_out(desk: Desk) -> None
     known.read(desk, NEWS)
     joined(desk, email)
     desk.control("leave", email=email)
-    push_id = push(desk, known, CONTACTS, {"email": email, "list": "News"}, {"email": "new@example.com", "list": "News"})
+    push_id = push(
+        desk, known, CONTACTS, {"email": email, "list": "News"}, {"email": "new@example.com", "list": "News"}
+    )
     desk.send()
     assert raised(desk) == []
-    assert [(entry.state, entry.message) for entry in desk.outbox.items(push_id)] == [(State.SKIPPED, LEFT), (State.APPLIED, None)]
+    assert [(entry.state, entry.message) for entry in desk.outbox.items(push_id)] == [
+        (State.SKIPPED, LEFT),
+        (State.APPLIED, None),
+    ]
 
 
 def test_the_switch_makes_active_whom_a_row_asks_for_and_is_good_for_one_sending(desk: Desk) -> None:
@@ -173,7 +197,9 @@ def test_a_status_that_came_back_is_a_mismatch(desk: Desk) -> None:
     known, email = Account.empty(), "ann@example.com"
     joined(desk, email)
     desk.control("leave", email=email)
-    push_id = push(desk, known, CONTACTS, {"email": email, "list": "News", "status": "active", "City": "Bath"})
+    push_id = push(
+        desk, known, CONTACTS, {"email": email, "list": "News", "status": "active", "City": "Bath"}
+    )
     desk.send()
     (contact_id,) = [one for one, each in desk.written().items() if each["email"] == email]
     desk.control_write("editcontact", id=contact_id, status="Active")
@@ -186,12 +212,18 @@ def test_nobody_is_moved_onto_a_list_that_they_have_left(desk: Desk) -> None:
     for list_id in (NEWS, SHOP):
         joined(desk, email, list_id)
         known.read(desk, list_id)
-    (source,) = [int(one) for one, each in desk.written().items() if (each["email"], each["list_id"]) == (email, NEWS)]
-    (target,) = [int(one) for one, each in desk.written().items() if (each["email"], each["list_id"]) == (email, SHOP)]
+    (source,) = [
+        int(one) for one, each in desk.written().items() if (each["email"], each["list_id"]) == (email, NEWS)
+    ]
+    (target,) = [
+        int(one) for one, each in desk.written().items() if (each["email"], each["list_id"]) == (email, SHOP)
+    ]
     desk.control_write("editcontact", id=target, status="Disactive")
     push_id = push(desk, known, MOVES, {"contact_id": source, "from": "News", "to": "Shop"})
     desk.send()
-    assert [(entry.state, entry.message) for entry in desk.outbox.items(push_id)] == [(State.SKIPPED, LEFT_ON_TARGET)]
+    assert [(entry.state, entry.message) for entry in desk.outbox.items(push_id)] == [
+        (State.SKIPPED, LEFT_ON_TARGET)
+    ]
     assert raised(desk) == []
 
 
@@ -262,9 +294,24 @@ class History:
     def run(self) -> list[tuple[str, int]]:
         """Who was raised without the switch."""
         desk, pick = self.desk, self.chance.choice
-        desk.control("switches", **{"required": pick(["primary", "variants"]), "email-found": pick(["object", "array"])})
+        desk.control(
+            "switches",
+            **{"required": pick(["primary", "variants"]), "email-found": pick(["object", "array"])},
+        )
         for _ in range(self.chance.randint(6, 14)):
-            step = pick([self.join, self.leave, self.leave, self.read, self.push, self.push, self.push, self.retry, self.verify])
+            step = pick(
+                [
+                    self.join,
+                    self.leave,
+                    self.leave,
+                    self.read,
+                    self.push,
+                    self.push,
+                    self.push,
+                    self.retry,
+                    self.verify,
+                ]
+            )
             self.steps.append(step.__name__)
             step()
         desk.outbox.cancel("main", unknown=True)
@@ -275,13 +322,20 @@ class History:
         email, list_id = self.chance.choice(self.people), self.chance.choice([NEWS, SHOP])
         if not [one for one in self.desk.people(list_id) if one["email"] == email]:
             before = changes(self.desk)
-            self.desk.control_write("addcontact", email=email, listid=list_id, status=self.chance.choice(["Active", "Active", "0"]))
+            self.desk.control_write(
+                "addcontact",
+                email=email,
+                listid=list_id,
+                status=self.chance.choice(["Active", "Active", "0"]),
+            )
             self.granted.update(raised(self.desk, before))  # of their own accord
 
     def leave(self) -> None:
         email, how = self.chance.choice(self.people), self.chance.choice(["unsubscribed", "bounced"])
         after = self.chance.choice([None, "getcontactbyemail", "synccontact", "editcontact"])
-        self.desk.control("leave", email=email, status=how, **({"after": f"emailmarketing/{after}"} if after else {}))
+        self.desk.control(
+            "leave", email=email, status=how, **({"after": f"emailmarketing/{after}"} if after else {})
+        )
 
     def read(self) -> None:
         for list_id in self.chance.choice([[NEWS], [SHOP], [NEWS, SHOP]]):
@@ -289,15 +343,22 @@ class History:
 
     def push(self) -> None:
         kind = self.chance.choice([CONTACTS, CONTACTS, CONTACTS, MOVES, DELETIONS])
-        rows = [self._row(kind, email) for email in self.chance.sample(self.people, self.chance.randint(1, 3))]
+        rows = [
+            self._row(kind, email) for email in self.chance.sample(self.people, self.chance.randint(1, 3))
+        ]
         may_raise = kind == CONTACTS and self.chance.random() < 0.2
-        options = {"send_all": kind == CONTACTS and self.chance.random() < 0.2, **({"resubscribe": True} if may_raise else {})}
+        options = {
+            "send_all": kind == CONTACTS and self.chance.random() < 0.2,
+            **({"resubscribe": True} if may_raise else {}),
+        }
         planned = plan(self.known, kind, self.desk.outbox, *rows, **options)
         self.pushes.append(self.desk.outbox.enqueue(planned, options=options))
         if may_raise:
             asked = {row["email"] for row in rows if consent.subscribes(row["status"])}
             items = [item for item in planned.items if item.email in asked]
-            self.granted.update((item.email or "", int(one)) for item in items for one in item.expected["lists"])
+            self.granted.update(
+                (item.email or "", int(one)) for item in items for one in item.expected["lists"]
+            )
         if self.chance.random() < 0.8:
             self.send()
 
@@ -305,7 +366,10 @@ class History:
         if kind != CONTACTS:
             source, target = self.chance.sample(["News", "Shop"], 2)
             return {"email": email} | ({"from": source, "to": target} if kind == MOVES else {"list": source})
-        lists, status = self.chance.choice(["News", "Shop", "News,Shop"]), self.chance.choice(["active", "active", None, *CODES])
+        lists, status = (
+            self.chance.choice(["News", "Shop", "News,Shop"]),
+            self.chance.choice(["active", "active", None, *CODES]),
+        )
         city = self.chance.choice([None, "Bath", "York"]) if lists == "News" else None
         return {"email": email, "list": lists, "status": status, "City": city}
 
@@ -359,8 +423,12 @@ def test_random_histories_raise_nobody_without_the_switch(make_desk: MakeDesk) -
 
 
 @pytest.mark.slow
-def test_the_histories_find_it_out_when_nobody_decides(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def obey(present: Collection[str | None], wanted: str | None, *, may_raise: bool = False) -> consent.Decision:
+def test_the_histories_find_it_out_when_nobody_decides(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def obey(
+        present: Collection[str | None], wanted: str | None, *, may_raise: bool = False
+    ) -> consent.Decision:
         return consent.Decision(wanted or (None if present else consent.ACTIVE))
 
     monkeypatch.setattr(contacts_kind, "decide", obey)

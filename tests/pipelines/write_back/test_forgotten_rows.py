@@ -46,14 +46,25 @@ def test_rows_about_others_stay() -> None:
 
 
 def test_rows_about_pseudonyms_are_left_out() -> None:
-    pseudonyms = [{"email": WHO.address(ANN), "contact_id": ""}, {"email": "", "contact_id": str(WHO.contact("main", 7))}]
-    rows = without_forgotten(rows_of({"email": BOB, "contact_id": ""}, *pseudonyms, {"email": BOB, "contact_id": "-"}), "main", WHO, {})
+    pseudonyms = [
+        {"email": WHO.address(ANN), "contact_id": ""},
+        {"email": "", "contact_id": str(WHO.contact("main", 7))},
+    ]
+    rows = without_forgotten(
+        rows_of({"email": BOB, "contact_id": ""}, *pseudonyms, {"email": BOB, "contact_id": "-"}),
+        "main",
+        WHO,
+        {},
+    )
     assert rows.numbers == [2, 5]
     assert not rows.faults
 
 
 def test_a_push_keeps_nothing_of_them(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
-    sql = "select min(email) as email, contact_id from source.contacts where status = 'active' group by all order by 1 limit 2"
+    sql = (
+        "select min(email) as email, contact_id from source.contacts where status = 'active' group by all "
+        "order by 1 limit 2"
+    )
     (ann, number), (bob, _) = query(home, sql)
     add(home / "archive", [ann], [("main", number)])
     file = write(folder, "rows.csv", "email,tag", f"{ann.upper()},vip", f"{bob},vip")
@@ -63,13 +74,21 @@ def test_a_push_keeps_nothing_of_them(command: Command, service: Sandbox, home: 
     assert [each for each in sent(service) if each == "addtag"] == ["addtag"]
     rejected = (home / "pushes" / "1" / "rejected.csv").read_text(encoding="utf-8-sig")
     assert FORGOTTEN in rejected
-    for path in (path for path in home.rglob("*") if path.is_file() and path.name not in ("warehouse.duckdb", "warehouse.duckdb.wal")):
+    for path in (
+        path
+        for path in home.rglob("*")
+        if path.is_file() and path.name not in ("warehouse.duckdb", "warehouse.duckdb.wal")
+    ):
         if "requests" not in path.parts:  # known before, and not pushed
             assert ann.lower() not in path.read_bytes().decode("latin-1").lower(), path
 
 
-def test_an_audience_that_counts_them_pushes_nothing_about_them(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
-    (folder / "activations.toml").write_text('[activations.vip]\nquery = "select email from source.segment"\ntag = "vip"\n')
+def test_an_audience_that_counts_them_pushes_nothing_about_them(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
+    (folder / "activations.toml").write_text(
+        '[activations.vip]\nquery = "select email from source.segment"\ntag = "vip"\n'
+    )
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
         connection.execute("create table source.segment as select ? as email", [WHO.address(ANN)])
     for _ in range(2):

@@ -38,7 +38,10 @@ with Client(connection, RateLimiter(home / "pace"), record=lambda _: None, spool
 @pytest.mark.slow
 def test_three_kills_and_losses_in_between_leave_each_activity_once(make_desk: MakeDesk) -> None:
     chances = {"lost-answer": "0.05", "500-after": "0.05", "500-before": "0.05"}
-    desk = make_desk(faults={name: f"{chance}@emailmarketing/addactivity" for name, chance in chances.items()}, latency_ms=(30.0, 90.0))
+    desk = make_desk(
+        faults={name: f"{chance}@emailmarketing/addactivity" for name, chance in chances.items()},
+        latency_ms=(30.0, 90.0),
+    )
     ids = [int(one["id"]) for one in desk.people()]
     items = [activity(row, ids[row % len(ids)], f"Visit {row}") for row in range(200)]
     push_id = desk.outbox.enqueue(a_plan(*items))

@@ -1,4 +1,5 @@
-"""Killed between sending and reading back: the next push, whichever way it comes, reads back what was left, also when it plans nothing."""
+"""Killed between sending and reading back: the next push, whichever way it comes, reads back what was left,
+also when it plans nothing."""
 
 from __future__ import annotations
 
@@ -66,7 +67,9 @@ def killed(known_account: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     folder = tmp_path_factory.mktemp("killed")
     home = Path(shutil.copytree(known_account, folder / "home"))
     with serve(STANDING) as url:
-        push_and_kill(home, Sandbox(url), folder, "contacts", "--sql", NEWCOMERS, "--verify", "all", "--apply")
+        push_and_kill(
+            home, Sandbox(url), folder, "contacts", "--sql", NEWCOMERS, "--verify", "all", "--apply"
+        )
         yield home, Sandbox(url)
 
 
@@ -95,7 +98,9 @@ Push = Callable[[str], None]
 @pytest.fixture
 def by_command(command: Command, left: Sandbox) -> Push:
     def push(people: str) -> None:
-        ran = command("push", "tags", "--sql", f"select *, 'vip' as tag from ({people})", "--apply", sandbox=left)
+        ran = command(
+            "push", "tags", "--sql", f"select *, 'vip' as tag from ({people})", "--apply", sandbox=left
+        )
         assert ran.code == 0, ran.text
 
     return push
@@ -148,7 +153,9 @@ def test_the_next_push_reads_back_what_was_left(
         assert not outbox.has_left("main")
 
 
-def test_activations_with_nothing_to_say_and_nothing_left_begin_no_push(settings: Settings, by_activations: Push, left: Sandbox) -> None:
+def test_activations_with_nothing_to_say_and_nothing_left_begin_no_push(
+    settings: Settings, by_activations: Push, left: Sandbox
+) -> None:
     by_activations(NOBODY)
     before = left.count
     by_activations(NOBODY)
@@ -169,7 +176,9 @@ def test_a_retry_reads_back_what_was_left(command: Command, left: Sandbox, home:
 def test_an_earlier_push_without_effect_is_told_as_such(
     service: Sandbox, home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, entry: str
 ) -> None:
-    monkeypatch.setattr(push_service, "verify", functools.partial(verify, policy=RetryPolicy(verify_wait_s=0.0)))
+    monkeypatch.setattr(
+        push_service, "verify", functools.partial(verify, policy=RetryPolicy(verify_wait_s=0.0))
+    )
     service.control("switches", **{"sync-delay": "100000"})
     push_and_kill(home, service, folder, "contacts", "--sql", NEWCOMERS, "--verify", "all", "--apply")
     settings = replace(Settings(home, (Connection("main", service.url, Secret(KEY)),)), folder=folder)

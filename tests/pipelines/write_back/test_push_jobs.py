@@ -1,4 +1,5 @@
-"""Pushes as Dagster runs them: a dry run by default, steps that go on where they ended, failures that count, nothing personal shown."""
+"""Pushes as Dagster runs them: a dry run by default, steps that go on where they ended, failures that count,
+nothing personal shown."""
 
 from __future__ import annotations
 
@@ -49,8 +50,13 @@ def push(settings: Settings, instance: dg.DagsterInstance) -> RunJob:
     """`push(kinds.TAGS, sql=…, dry_run=False, confirm="send")`: the job as the UI starts it."""
 
     def run(kind: Kind, **config: Any) -> dg.ExecuteInProcessResult:
-        run_config = {"ops": {f"plan_{kind}": {"config": config}}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        return job(kind, settings).execute_in_process(instance=instance, run_config=run_config, raise_on_error=False)
+        run_config = {
+            "ops": {f"plan_{kind}": {"config": config}},
+            "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+        }
+        return job(kind, settings).execute_in_process(
+            instance=instance, run_config=run_config, raise_on_error=False
+        )
 
     return run
 
@@ -75,19 +81,29 @@ def test_a_run_is_dry_unless_told_otherwise(push: RunJob, service: Sandbox, home
     assert (told["rows"], told["new"], told["requests"]) == (12, 12, 13)
     assert "13 requests" in told["plan"]
     assert service.count == 0
-    assert [event.step_key for event in result.all_events if event.is_step_skipped] == ["send_push", "verify_push", "report_push"]
+    assert [event.step_key for event in result.all_events if event.is_step_skipped] == [
+        "send_push",
+        "verify_push",
+        "report_push",
+    ]
 
 
-def test_a_push_is_sent_counted_and_shown_without_addresses(push: RunJob, service: Sandbox, home: Path) -> None:
+def test_a_push_is_sent_counted_and_shown_without_addresses(
+    push: RunJob, service: Sandbox, home: Path
+) -> None:
     result = push(kinds.TAGS, sql=TAGS, dry_run=False, confirm="send")
     assert result.success, failures(result)
     told = metadata(result, "report_push")
-    assert (told["push"], told["requests"], told["rows applied"]) == (1, 14, 12), "each step asks whose account it is"
+    assert (told["push"], told["requests"], told["rows applied"]) == (1, 14, 12), (
+        "each step asks whose account it is"
+    )
     assert "done; 14 requests sent" in told["result"]
     (person,) = query(home, "select email from sync.writebacks limit 1")
     shown = "\n".join(str(event) for event in result.all_events)
     assert person[0] not in shown
-    assert query(home, "select run_id, outcome from sync.runs where job = 'push_tags'") == [(result.run_id, "done")]
+    assert query(home, "select run_id, outcome from sync.runs where job = 'push_tags'") == [
+        (result.run_id, "done")
+    ]
     again = push(kinds.TAGS, sql=TAGS, dry_run=False, confirm="send")
     assert again.success
     assert service.count == 14
@@ -96,7 +112,9 @@ def test_a_push_is_sent_counted_and_shown_without_addresses(push: RunJob, servic
 def test_contacts_from_a_file_are_read_back(push: RunJob, tmp_path: Path, home: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("Mail,list\nann@example.com,Newsletter\n")
-    result = push(CONTACTS, **{"from": str(path)}, map=["email=Mail"], dry_run=False, confirm="send", verify="all")
+    result = push(
+        CONTACTS, **{"from": str(path)}, map=["email=Mail"], dry_run=False, confirm="send", verify="all"
+    )
     assert result.success, failures(result)
     assert metadata(result, "report_push")["rows verified"] == 1
     assert metadata(result, "verify_push")["requests"] == 2
@@ -127,9 +145,14 @@ def test_what_cannot_be_pushed_fails_the_first_step_in_a_sentence(
 
 @pytest.mark.parametrize("kind", KINDS.values())
 @pytest.mark.parametrize("typed", [{}, {"confirm": ""}, {"confirm": "yes"}, {"confirm": "sent"}], ids=str)
-def test_nothing_is_sent_unless_the_word_is_typed(push: RunJob, service: Sandbox, home: Path, kind: Kind, typed: dict[str, str]) -> None:
+def test_nothing_is_sent_unless_the_word_is_typed(
+    push: RunJob, service: Sandbox, home: Path, kind: Kind, typed: dict[str, str]
+) -> None:
     result = push(kind, sql=TAGS, dry_run=False, **typed)
-    assert failures(result) == {f"plan_{kind}": "nothing was sent: to send from the UI, add `confirm: send` to the config of this step"}
+    assert failures(result) == {
+        f"plan_{kind}": "nothing was sent: to send from the UI, add `confirm: send` to the config "
+        "of this step"
+    }
     assert service.count == 0
     assert not (home / "outbox.sqlite").exists(), "no push was begun that a later one would send"
 
@@ -164,7 +187,11 @@ def test_a_partly_failed_push_fails_its_last_step_and_says_how_many(push: RunJob
 
 
 def test_a_rerun_from_failure_goes_on_and_repeats_nothing(
-    settings: Settings, instance: dg.DagsterInstance, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    service: Sandbox,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in {"HOME": str(settings.home), "API_URL": service.url, "API_KEY": KEY}.items():
         monkeypatch.setenv(f"MARKETING_{name}", value)
@@ -198,7 +225,9 @@ def test_every_field_of_the_launchpad_is_described(settings: Settings) -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values())
 @pytest.mark.slow
-def test_the_launchpad_begins_with_an_example_that_runs(settings: Settings, push: RunJob, home: Path, service: Sandbox, kind: Kind) -> None:
+def test_the_launchpad_begins_with_an_example_that_runs(
+    settings: Settings, push: RunJob, home: Path, service: Sandbox, kind: Kind
+) -> None:
     example = job(kind, settings).run_config
     shown = dump_run_config_yaml(dict(example))
     assert "sql: /* change the address" in shown, "YAML shows it as it is, without quotes"
@@ -206,13 +235,18 @@ def test_the_launchpad_begins_with_an_example_that_runs(settings: Settings, push
     config = example["ops"][f"plan_{kind}"]["config"]
     as_it_is = push(kind, **config)
     assert as_it_is.success, failures(as_it_is)
-    assert metadata(as_it_is, f"plan_{kind}")["rows"] == (1 if kind == CONTACTS else 0), "it is about nobody yet"
+    assert metadata(as_it_is, f"plan_{kind}")["rows"] == (1 if kind == CONTACTS else 0), (
+        "it is about nobody yet"
+    )
     ((email, name, other),) = query(
         home,
-        "select email, name, (select max(name) from source.lists as other where other.name <> lists.name) from source.contacts"
+        "select email, name, (select max(name) from source.lists as other where other.name <> lists.name) "
+        "from source.contacts"
         " join source.lists using (account, list_id) where status = 'active' limit 1",
     )
-    changed = config["sql"].replace("ada@example.com", email).replace("Newsletter", name).replace("Events", other)
+    changed = (
+        config["sql"].replace("ada@example.com", email).replace("Newsletter", name).replace("Events", other)
+    )
     ran = push(kind, **config | {"sql": changed})
     assert ran.success, failures(ran)
     told = metadata(ran, f"plan_{kind}")
@@ -222,14 +256,18 @@ def test_the_launchpad_begins_with_an_example_that_runs(settings: Settings, push
 
 def test_a_value_that_is_none_of_the_choices_is_answered_with_them(settings: Settings) -> None:
     with pytest.raises(dg.DagsterInvalidConfigError, match="all, sample or none"):
-        dg.validate_run_config(job(kinds.TAGS, settings), {"ops": {"plan_tags": {"config": {"verify": "half"}}}})
+        dg.validate_run_config(
+            job(kinds.TAGS, settings), {"ops": {"plan_tags": {"config": {"verify": "half"}}}}
+        )
 
 
 def test_they_load_beside_everything_else_and_start_as_dry_runs(settings: Settings) -> None:
     repository = build_definitions(replace(settings, activations=True)).get_repository_def()
     jobs = {job.name: job for job in repository.get_all_jobs()}
     assert {f"push_{kind}" for kind in KINDS.values()} < jobs.keys()
-    assert [jobs[f"push_{kind}"].run_config["ops"][f"plan_{kind}"]["config"]["dry_run"] for kind in KINDS.values()] == [True] * len(KINDS)
+    assert [
+        jobs[f"push_{kind}"].run_config["ops"][f"plan_{kind}"]["config"]["dry_run"] for kind in KINDS.values()
+    ] == [True] * len(KINDS)
     assert dg.AssetKey("activations") in repository.asset_graph.get_all_asset_keys()
 
 
@@ -240,11 +278,20 @@ def test_what_is_rejected_is_told_to_the_alert_address_by_the_push_and_not_by_th
     sensor = build_definitions(told).get_sensor_def("failure_alert")
     assert isinstance(sensor, dg.RunStatusSensorDefinition)
 
-    config = {"sql": "select 'gone@example.com' as email, 'vip' as tag, 'remove' as action", "dry_run": False, "confirm": "send"}
-    ops = {"ops": {"plan_tags": {"config": config}}, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+    config = {
+        "sql": "select 'gone@example.com' as email, 'vip' as tag, 'remove' as action",
+        "dry_run": False,
+        "confirm": "send",
+    }
+    ops = {
+        "ops": {"plan_tags": {"config": config}},
+        "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
+    }
     result = job(kinds.TAGS, told).execute_in_process(instance=instance, run_config=ops, raise_on_error=False)
     failed = result.get_run_failure_event()
-    context = dg.build_run_status_sensor_context("failure_alert", failed, instance, result.dagster_run).for_run_failure()
+    context = dg.build_run_status_sensor_context(
+        "failure_alert", failed, instance, result.dagster_run
+    ).for_run_failure()
     assert isinstance(sensor(context), dg.SkipReason)
     (body,) = alerts.bodies
     assert (body["job"], body["push"], body["needs_person"]) == ("push_tags", 1, {"rejected": 1})

@@ -15,7 +15,20 @@ from pipelines.write_back.result import Result
 
 
 def result(rows: Mapping[State, int], requests: Mapping[State, int]) -> Result:
-    push = Push(2, "main", TAGS, Source("vip.csv", "hash"), sum(rows.values()), sum(requests.values()), 0, 0, 0, 0, 0.0, None)
+    push = Push(
+        2,
+        "main",
+        TAGS,
+        Source("vip.csv", "hash"),
+        sum(rows.values()),
+        sum(requests.values()),
+        0,
+        0,
+        0,
+        0,
+        0.0,
+        None,
+    )
     return Result(push, Counts(rows, requests, 0, 0))
 
 
@@ -31,7 +44,11 @@ def test_what_is_not_done_is_counted_in_rows_however_few_requests_they_make() ->
 
 def test_what_stands_in_the_way_of_open_requests_is_said_and_what_can_be_done_about_it() -> None:
     stuck = result({State.UNKNOWN: 1, State.PLANNED: 2}, {State.UNKNOWN: 1, State.PLANNED: 2})
-    waiting = (Reason((2,), "it cannot be told"), Reason((3,), "waits for row 2"), Reason((4,), "waits for row 2"))
+    waiting = (
+        Reason((2,), "it cannot be told"),
+        Reason((3,), "waits for row 2"),
+        Reason((4,), "waits for row 2"),
+    )
     text = "\n".join(result_lines(replace(stuck, waiting=waiting)))
     assert "not done yet\n  rows 3, 4: waits for row 2\n  row 2: it cannot be told" in text
     assert "`marketing-sync push retry` finds out" in text
@@ -39,26 +56,45 @@ def test_what_stands_in_the_way_of_open_requests_is_said_and_what_can_be_done_ab
 
 
 def test_the_push_to_cancel_is_named() -> None:
-    assert "`marketing-sync push cancel 2` drops" in "\n".join(result_lines(result({State.PLANNED: 1}, {State.PLANNED: 1})))
+    assert "`marketing-sync push cancel 2` drops" in "\n".join(
+        result_lines(result({State.PLANNED: 1}, {State.PLANNED: 1}))
+    )
 
 
 def test_an_input_without_rows_is_not_told_as_sent_before() -> None:
     assert result_lines(result({}, {}))[-1] == "nothing to send: the input has no rows; 0 requests sent"
     assert (
-        result_lines(result({State.SKIPPED: 1}, {}))[-1] == "nothing to send: everything is as it says, or was sent before; 0 requests sent"
+        result_lines(result({State.SKIPPED: 1}, {}))[-1]
+        == "nothing to send: everything is as it says, or was sent before; 0 requests sent"
     )
 
 
 def test_what_was_guessed_and_addresses_that_are_unknown_are_told() -> None:
     added = tuple(Change(row, "a@example.com", "list", None, "News") for row in range(2, 7))
     columns = (("email", "E-Mail"), ("First name", "Vor\nname"))
-    plan = Plan("main", TAGS, Source("vip.csv", "hash"), 60, (), new_count=60, additions=added, columns=columns, unknown_address_count=1)
+    plan = Plan(
+        "main",
+        TAGS,
+        Source("vip.csv", "hash"),
+        60,
+        (),
+        new_count=60,
+        additions=added,
+        columns=columns,
+        unknown_address_count=1,
+    )
     lines = plan_lines(planned(plan))
     assert lines[1] == 'columns: email ← "E-Mail", First name ← "Vor name"'
-    assert "  1 address is not in the warehouse: the service is asked for each, and rows about those it does not know are rejected" in lines
+    assert (
+        "  1 address is not in the warehouse: the service is asked for each, and rows about those it does "
+        "not know are rejected" in lines
+    )
     assert "new (a sample of 60 rows)" in lines
     discreet = plan_lines(planned(replace(plan, kind=CONTACTS, unknown_address_count=2)), is_discreet=True)
-    assert "  2 addresses are new to the warehouse: the service adds them, or updates those that it has by now" in discreet
+    assert (
+        "  2 addresses are new to the warehouse: the service adds them, or updates those that it has by now"
+        in discreet
+    )
     assert "@" not in "".join(discreet)
 
 

@@ -14,7 +14,9 @@ from tests.attack.damage import WAYS, harm, remove
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_kept_rows_that_are_damaged_are_given_up_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture, way: str) -> None:
+def test_kept_rows_that_are_damaged_are_given_up_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, way: str
+) -> None:
     path = tmp_path / "7" / "rows.parquet"
     rows = Rows(("email",), {"email": ["a@x.example", "b@x.example"]}, [2, 3], Source("people.csv", ""))
     for seed in range(20):
@@ -22,5 +24,7 @@ def test_kept_rows_that_are_damaged_are_given_up_and_said(tmp_path: Path, caplog
         harm(path, way, random.Random(seed))
         caplog.clear()
         found = kept_rows(path, "people.csv")
-        assert found == rows or (found is None and (way in ("gone", "folder") or "of push 7 is damaged" in caplog.text))
+        assert found == rows or (
+            found is None and (way in ("gone", "folder") or "of push 7 is damaged" in caplog.text)
+        )
         remove(path)

@@ -48,7 +48,11 @@ def test_what_does_not_collide_with_anything_before_goes_at_once(entries: list[d
     ready = []
     while (item := schedule.next()) is not None:
         ready.append(item)
-    free = [one for one in range(len(entries)) if not any(collide(entries[one], entries[before]) for before in range(one))]
+    free = [
+        one
+        for one in range(len(entries))
+        if not any(collide(entries[one], entries[before]) for before in range(one))
+    ]
     assert ready == free
 
 
@@ -67,7 +71,11 @@ def test_of_two_that_are_found_to_be_alike_the_second_is_handed_out_once_the_fir
     for item in (1, 2):
         schedule.add(item, {"same person": True})
     assert [schedule.next(), schedule.next()] == [1, 2]
-    assert [schedule.hold(2, "alike"), schedule.hold(1, "alike"), schedule.hold(2, "alike")] == [True, False, True]
+    assert [schedule.hold(2, "alike"), schedule.hold(1, "alike"), schedule.hold(2, "alike")] == [
+        True,
+        False,
+        True,
+    ]
     assert schedule.next() is None
     schedule.finish(2)
     assert schedule.next() == 1
@@ -77,7 +85,8 @@ def test_of_two_that_are_found_to_be_alike_the_second_is_handed_out_once_the_fir
 
 
 def test_one_of_an_earlier_run_that_holds_its_likeness_may_go_though_others_stand_before_it() -> None:
-    """Its outcome was unknown, and it is sent again; the first waits for it, so that it must not wait for the first."""
+    """Its outcome was unknown, and it is sent again; the first waits for it, so that it must not wait for the
+    first."""
     schedule = Schedule()
     schedule.add(1, {"same person": False})
     schedule.add(2, {"same person": False}, is_ready=False)

@@ -1,4 +1,5 @@
-"""Whatever gets lost on the way: each activity arrives once, everything else ends as intended, and nothing is sent in vain."""
+"""Whatever gets lost on the way: each activity arrives once, everything else ends as intended, and nothing is
+sent in vain."""
 
 from __future__ import annotations
 
@@ -19,7 +20,14 @@ from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import QUICK, Desk
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
 
-FAULTS = {"lost-answer": "0.1", "500-after": "0.1", "500-before": "0.05", "reset": "0.05", "cut-json": "0.05", "502-html": "0.02"}
+FAULTS = {
+    "lost-answer": "0.1",
+    "500-after": "0.1",
+    "500-before": "0.05",
+    "reset": "0.05",
+    "cut-json": "0.05",
+    "502-html": "0.02",
+}
 WRITES = "@emailmarketing/addactivity,emailmarketing/addtag,emailmarketing/synccontact"
 
 
@@ -74,13 +82,17 @@ def test_a_stalled_answer_is_looked_for(make_desk: MakeDesk) -> None:
 def test_one_timeline_serves_all_unknown_activities_of_a_contact(make_desk: MakeDesk) -> None:
     """Which are all sent before the first look: the policy leaves time for it on a busy machine."""
     desk = make_desk(faults={"lost-answer": "1@emailmarketing/addactivity"})
-    _, sent = desk.push(*activities(desk, 12, people=1), policy=replace(QUICK, workers=12, first_look_s=1.0, last_look_s=1.5))
+    _, sent = desk.push(
+        *activities(desk, 12, people=1), policy=replace(QUICK, workers=12, first_look_s=1.0, last_look_s=1.5)
+    )
     assert sent.applied == 12
     assert desk.asked("addactivity") == 12
     assert desk.asked("getcontacttimeline") <= 3
 
 
-def test_a_look_that_fails_without_a_word_is_no_proof_of_absence(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_fails_without_a_word_is_no_proof_of_absence(
+    make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fails(*_: object) -> Mapping[int, Presence]:
         raise Unreachable("", was_sent=True)
 
@@ -96,7 +108,12 @@ def test_two_equal_activities_of_one_contact_are_two_entries(make_desk: MakeDesk
     desk = make_desk(**faulty())
     one = int(desk.people()[0]["id"])
     item = activity(2, one, "Called")
-    items = [Item(ACTIVITIES, (row,), item.operation, item.params, (Effect(f"row {row}"),), item.expected, None, one) for row in range(6)]
+    items = [
+        Item(
+            ACTIVITIES, (row,), item.operation, item.params, (Effect(f"row {row}"),), item.expected, None, one
+        )
+        for row in range(6)
+    ]
     _, sent = desk.push(*items)
     assert desk.activities() == {(one, "Called"): 6}
     assert sent.applied == 6
@@ -109,18 +126,24 @@ def test_tags_end_as_intended_whatever_gets_lost(make_desk: MakeDesk) -> None:
     removing = [tag(row, email, name="vip", action="remove") for row, email in enumerate(people[::2], 100)]
     _, sent = desk.push(*adding, *removing)
     told = desk.tags()
-    assert {email: told[email] for email in people} == {email: [] if place % 2 == 0 else ["vip"] for place, email in enumerate(people)}
+    assert {email: told[email] for email in people} == {
+        email: [] if place % 2 == 0 else ["vip"] for place, email in enumerate(people)
+    }
     assert (sent.applied, sent.rejected) == (60, 0)
 
 
 @pytest.mark.slow
 def test_contacts_end_as_intended_though_answers_get_lost_and_the_queue_lags(make_desk: MakeDesk) -> None:
     desk = make_desk(**faulty(switches={"sync-delay": "1"}))
-    items = [contact(row, f"new{row % 20}@example.com", 1801, fields={"9100": f"Name {row}"}) for row in range(40)]
+    items = [
+        contact(row, f"new{row % 20}@example.com", 1801, fields={"9100": f"Name {row}"}) for row in range(40)
+    ]
     _, sent = desk.push(*items)
     assert sent.applied == 40
     written = [each for each in desk.written().values() if each and each["email"].startswith("new")]
-    assert {each["email"]: each["values"]["9100"] for each in written} == {f"new{row}@example.com": f"Name {row + 20}" for row in range(20)}
+    assert {each["email"]: each["values"]["9100"] for each in written} == {
+        f"new{row}@example.com": f"Name {row + 20}" for row in range(20)
+    }
     assert len(written) == 20
 
 
@@ -129,7 +152,9 @@ def test_two_items_about_one_subject_go_in_order_and_never_together(make_desk: M
     email = desk.people()[0]["email"]
     items = [tag(row, email, action="add" if row % 2 else "remove") for row in range(12)]
     desk.push(*items)
-    asked = [exchange.call.operation.name for exchange in desk.recorded if "tag" in exchange.call.operation.name]
+    asked = [
+        exchange.call.operation.name for exchange in desk.recorded if "tag" in exchange.call.operation.name
+    ]
     assert asked == [item.operation.name for item in items]
     assert desk.tags()[email] == ["vip"]
 
@@ -152,7 +177,9 @@ def test_addresses_are_looked_up_once_each(make_desk: MakeDesk, found: str, miss
     push_id, sent = desk.push(*items)
     assert (sent.applied, sent.rejected) == (12, 4)
     assert desk.asked("getcontactbyemail") == 4
-    assert {entry.message for entry in desk.outbox.items(push_id, [State.REJECTED])} == {"no contact has this address"}
+    assert {entry.message for entry in desk.outbox.items(push_id, [State.REJECTED])} == {
+        "no contact has this address"
+    }
     assert set(desk.activities().values()) == {1}
 
 
@@ -160,7 +187,9 @@ def _by_address(row: int, email: str, description: str) -> Item:
     params = {"description": description, "datetime": "2026-01-05 12:00:00"}
     subject = Effect(f"{email}|2026-01-05 12:00:00|{description}")
     expected = {"description": description, "at": 1767614400}
-    return Item(ACTIVITIES, (row,), contacts.ADDACTIVITY, params, (subject,), expected, email=email, must_look_up=True)
+    return Item(
+        ACTIVITIES, (row,), contacts.ADDACTIVITY, params, (subject,), expected, email=email, must_look_up=True
+    )
 
 
 def test_an_activity_sent_under_its_contact_id_is_not_sent_again_under_its_address(desk: Desk) -> None:
@@ -183,7 +212,14 @@ def test_a_repeated_deletion_that_finds_nobody_was_done_by_the_first(make_desk: 
     desk = make_desk(faults={"lost-answer": "0.6@emailmarketing/deletecontact"})
     ids = [int(one["id"]) for one in desk.people()[:5]]
     items = [
-        Item(DELETIONS, (one,), contacts.DELETECONTACT, {"id": str(one), "listid": "1801"}, (Effect(f"{one}|1801"),), contact_id=one)
+        Item(
+            DELETIONS,
+            (one,),
+            contacts.DELETECONTACT,
+            {"id": str(one), "listid": "1801"},
+            (Effect(f"{one}|1801"),),
+            contact_id=one,
+        )
         for one in ids
     ]
     _, sent = desk.push(*items)
@@ -192,7 +228,14 @@ def test_a_repeated_deletion_that_finds_nobody_was_done_by_the_first(make_desk: 
 
 
 def test_a_deletion_of_nobody_is_refused(desk: Desk) -> None:
-    item = Item(DELETIONS, (2,), contacts.DELETECONTACT, {"id": "1", "listid": "1801"}, (Effect("1|1801"),), contact_id=1)
+    item = Item(
+        DELETIONS,
+        (2,),
+        contacts.DELETECONTACT,
+        {"id": "1", "listid": "1801"},
+        (Effect("1|1801"),),
+        contact_id=1,
+    )
     _, sent = desk.push(item)
     assert (sent.applied, sent.rejected) == (0, 1)
 
@@ -224,12 +267,17 @@ def test_what_waits_for_an_unknown_one_is_sent_once_somebody_lets_go_of_that(mak
     desk = make_desk(faults={"lost-answer": "1@emailmarketing/addactivity"}, switches={"timeline-cut": "2"})
     (person, other), name = [int(one["id"]) for one in desk.people()[:2]], desk.people()[0]["email"]
     hidden = activity(2, person, "Long ago", "2001-01-05 12:00:00", unix=978696000)
-    waiting = [replace(tag(row, name, name=word), contact_id=person) for row, word in ((3, "vip"), (4, "new"))]
+    waiting = [
+        replace(tag(row, name, name=word), contact_id=person) for row, word in ((3, "vip"), (4, "new"))
+    ]
     first, _ = desk.push(hidden)
     push_id, sent = desk.push(*waiting, replace(tag(5, desk.people()[1]["email"]), contact_id=other))
     assert (sent.unknown, sent.planned, sent.applied) == (1, 2, 1)
     assert [entry.rows[0] for entry in desk.outbox.items(push_id, [State.PLANNED])] == [3, 4]
-    assert (desk.outbox.cancel("main", unknown=False), desk.outbox.retry("main", not_idempotent=NOT_IDEMPOTENT).planned) == (2, 1)
+    assert (
+        desk.outbox.cancel("main", unknown=False),
+        desk.outbox.retry("main", not_idempotent=NOT_IDEMPOTENT).planned,
+    ) == (2, 1)
     assert desk.outbox.cancel("main", first, unknown=True) == 1
     push_id, sent = desk.push(*waiting)
     assert sent.applied == 2
@@ -344,7 +392,9 @@ def test_tags_are_taken_off_all_contacts_of_a_looked_up_address(make_desk: MakeD
     both = [one for one, each in desk.written().items() if each and each["email"] == email]
     assert len(both) >= 2
     item = tag(3, email, action="remove")
-    item = Item(item.kind, item.rows, item.operation, item.params, item.effects, email=email, must_look_up=True)
+    item = Item(
+        item.kind, item.rows, item.operation, item.params, item.effects, email=email, must_look_up=True
+    )
     _, sent = desk.push(item)
     assert sent.applied == 1
     assert {tuple(desk.written()[one]["tags"]) for one in both} == {()}

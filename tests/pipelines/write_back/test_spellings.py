@@ -1,4 +1,5 @@
-"""A row of a push is about the contacts with its address, however either is spelled, and about nobody else."""
+"""A row of a push is about the contacts with its address, however either is spelled, and about nobody
+else."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def test_rows_find_their_contacts_and_no_others(known: Known) -> None:
 
 
 @pytest.mark.parametrize(("shown", "given", "other"), SPELLINGS)
-def test_two_rows_about_one_address_are_one_and_of_others_are_two(known: Known, shown: str, given: str, other: str) -> None:
+def test_two_rows_about_one_address_are_one_and_of_others_are_two(
+    known: Known, shown: str, given: str, other: str
+) -> None:
     tags, contacts = Planner(known, KINDS["tags"]), Planner(known, KINDS["contacts"])
     (item,) = tags({"email": given, "tag": "vip"}, {"email": shown.strip(), "tag": "vip"}).items
     number = SPELLINGS.index((shown, given, other)) + 1
@@ -45,10 +48,15 @@ def test_two_rows_about_one_address_are_one_and_of_others_are_two(known: Known, 
 
 
 @pytest.mark.parametrize(("given", "again"), [(given, shown.strip()) for shown, given, _ in SPELLINGS])
-def test_who_was_looked_up_is_known_by_the_id_from_then_on(known: Known, tmp_path: Path, given: str, again: str) -> None:
+def test_who_was_looked_up_is_known_by_the_id_from_then_on(
+    known: Known, tmp_path: Path, given: str, again: str
+) -> None:
     nobody = open_known(make_warehouse(tmp_path / "warehouse.duckdb", [(99, 1, "zoe@example.com", 1, None)]))
     with Outbox(tmp_path / "outbox.sqlite") as outbox:
         entry, other = (entry_of(outbox, Planner(nobody, KINDS["tags"]), each) for each in (given, again))
         assert keys_of(entry, ()).keys() == keys_of(other, ()).keys(), "one after the other"
         outbox.claim(entry.item_id, contact_id=7)
-        assert [subject.partition("|")[0] for subject in outbox.subjects([entry.item_id])[entry.item_id]] == ["7", normal_form(given)]
+        assert [subject.partition("|")[0] for subject in outbox.subjects([entry.item_id])[entry.item_id]] == [
+            "7",
+            normal_form(given),
+        ]

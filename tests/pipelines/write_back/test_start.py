@@ -5,7 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
-_OF_A_PLAN = ("duckdb", "pyarrow", "numpy", "pydantic", "marketing_api.operations", "pipelines.write_back.kinds")
+_OF_A_PLAN = (
+    "duckdb",
+    "pyarrow",
+    "numpy",
+    "pydantic",
+    "marketing_api.operations",
+    "pipelines.write_back.kinds",
+)
 _LARGE = ("requests", "urllib3", "dagster", "marketing_api.client", "warehouse.bookkeeping")
 
 

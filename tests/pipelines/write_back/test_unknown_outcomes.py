@@ -1,4 +1,5 @@
-"""Activities are recognized in every form of a timeline, counted one by one, and sent exactly once whatever gets lost."""
+"""Activities are recognized in every form of a timeline, counted one by one, and sent exactly once whatever
+gets lost."""
 
 from __future__ import annotations
 
@@ -23,13 +24,25 @@ SAID = "Called about the “Sunday” menu & a table for 12, no answer"
 
 
 def timeline(*entries: dict[str, Any], total: int | None = None) -> Timeline:
-    data = {"timeline": {"data": list(entries), "count": len(entries), "total": len(entries) if total is None else total}}
+    data = {
+        "timeline": {
+            "data": list(entries),
+            "count": len(entries),
+            "total": len(entries) if total is None else total,
+        }
+    }
     body = json.dumps({"response": {"header": {"status": "ok"}, "data": data}}).encode()
     return read_timeline(Response(1, "main", contacts.TIMELINE.bind(id=7), dt.datetime.now(dt.UTC), body))
 
 
 def entry(text: str = SAID, **more: Any) -> dict[str, Any]:
-    return {"key": "activity", "snippet": text, "timestamp": AT, "datetime": "2026-01-05 12:00 PM", "details": []} | more
+    return {
+        "key": "activity",
+        "snippet": text,
+        "timestamp": AT,
+        "datetime": "2026-01-05 12:00 PM",
+        "details": [],
+    } | more
 
 
 def presence(*entries: dict[str, Any], total: int | None = None, item: Wanted | None = None) -> Presence:
@@ -69,7 +82,10 @@ DETAIL = [{"key": "description", "label": "Description", "value": SAID}]
     ids=str,
 )  # fmt: skip
 def test_every_form_of_an_activity_is_recognized(shown: dict[str, Any]) -> None:
-    assert presence(entry("something else"), shown, entry(timestamp=AT + 86_400, datetime="2026-01-06 12:00 PM")) is Presence.THERE
+    assert (
+        presence(entry("something else"), shown, entry(timestamp=AT + 86_400, datetime="2026-01-06 12:00 PM"))
+        is Presence.THERE
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +138,8 @@ def test_seconds_tell_two_activities_of_one_minute_apart() -> None:
 
 
 def test_what_is_done_has_its_entry_before_what_is_unknown() -> None:
-    """Where only minutes are shown, the unknown one must not take the other one's entry, however much it looks like its own."""
+    """Where only minutes are shown, the unknown one must not take the other one's entry, however much it
+    looks like its own."""
     unknown, done = Wanted(1, SAID, NOON.replace(second=0), AT - 30), Wanted(2, SAID, NOON, AT, is_done=True)
     shown = timeline(entry(timestamp=None))
     assert look_for([unknown, done], shown) == {1: Presence.ABSENT, 2: Presence.THERE}
@@ -130,9 +147,15 @@ def test_what_is_done_has_its_entry_before_what_is_unknown() -> None:
 
 def test_what_was_done_just_now_takes_no_entry_that_only_resembles_it() -> None:
     """It may not show yet, and the entry may be the unknown one's own."""
-    unknown, done = Wanted(1, "Call back", NOON, AT), Wanted(2, "Call", NOON, AT, is_done=True, is_settled=False)
+    unknown, done = (
+        Wanted(1, "Call back", NOON, AT),
+        Wanted(2, "Call", NOON, AT, is_done=True, is_settled=False),
+    )
     assert look_for([unknown, done], timeline(entry("Call back")))[1] is Presence.THERE
-    assert look_for([unknown, replace(done, is_settled=True)], timeline(entry("Call back")))[1] is Presence.ABSENT
+    assert (
+        look_for([unknown, replace(done, is_settled=True)], timeline(entry("Call back")))[1]
+        is Presence.ABSENT
+    )
 
 
 def test_the_surer_likeness_takes_the_entry() -> None:
@@ -147,7 +170,9 @@ FATES = st.sampled_from([(True, True), (True, False), (False, False)])
 
 
 def _as_shown(item: Wanted, form: str) -> Shown:
-    text = {"escaped": item.description.replace("&", "&amp;"), "prefixed": f"Note: {item.description}"}.get(form, item.description)
+    text = {"escaped": item.description.replace("&", "&amp;"), "prefixed": f"Note: {item.description}"}.get(
+        form, item.description
+    )
     texts = ("Activity added", text) if form == "detail" else (text,)
     if form == "minutes":
         return Shown(texts, None, item.local.replace(second=0))
@@ -155,19 +180,33 @@ def _as_shown(item: Wanted, form: str) -> Shown:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(TEXTS), st.sampled_from([0, 10, 20, 60, 3600])), min_size=1, max_size=6),
+    st.lists(
+        st.tuples(st.sampled_from(TEXTS), st.sampled_from([0, 10, 20, 60, 3600])), min_size=1, max_size=6
+    ),
     st.sampled_from(FORMS),
     st.data(),
 )
-def test_for_any_losses_every_activity_is_sent_exactly_once(rows: list[tuple[str, int]], form: str, data: st.DataObject) -> None:
-    """The sending in small: an unknown one is looked for once the queue has settled, and only what is absent is sent again."""
-    wanted = [Wanted(number, text, NOON + dt.timedelta(seconds=plus), AT + plus) for number, (text, plus) in enumerate(rows)]
+def test_for_any_losses_every_activity_is_sent_exactly_once(
+    rows: list[tuple[str, int]], form: str, data: st.DataObject
+) -> None:
+    """The sending in small: an unknown one is looked for once the queue has settled, and only what is absent
+    is sent again."""
+    wanted = [
+        Wanted(number, text, NOON + dt.timedelta(seconds=plus), AT + plus)
+        for number, (text, plus) in enumerate(rows)
+    ]
     service: list[Wanted] = []
     state: dict[int, str] = dict.fromkeys(range(len(wanted)), "planned")
     for _ in range(60):
         for number, item in enumerate(wanted):
-            alike = [other for other, one in enumerate(wanted) if (one.description, one.at // 60) == (item.description, item.at // 60)]
-            if state[number] != "planned" or any(state[other] == "unknown" for other in alike):  # one at a time
+            alike = [
+                other
+                for other, one in enumerate(wanted)
+                if (one.description, one.at // 60) == (item.description, item.at // 60)
+            ]
+            if state[number] != "planned" or any(
+                state[other] == "unknown" for other in alike
+            ):  # one at a time
                 continue
             has_effect, is_answered = data.draw(FATES)
             service += [item] * has_effect
@@ -177,18 +216,27 @@ def test_for_any_losses_every_activity_is_sent_exactly_once(rows: list[tuple[str
             for number, item in enumerate(wanted)
             if state[number] != "planned"
         ]
-        seen = look_for(ours, Timeline(tuple(_as_shown(item, form) for item in data.draw(st.permutations(service)))))
+        seen = look_for(
+            ours, Timeline(tuple(_as_shown(item, form) for item in data.draw(st.permutations(service))))
+        )
         for number in [number for number in state if state[number] == "unknown"]:
             state[number] = "applied" if seen[number] is Presence.THERE else "planned"
         if set(state.values()) == {"applied"}:
             break
     else:
         return  # unlucky to the end: nothing is claimed about it
-    assert Counter((item.description, item.at) for item in service) == Counter((item.description, item.at) for item in wanted)
+    assert Counter((item.description, item.at) for item in service) == Counter(
+        (item.description, item.at) for item in wanted
+    )
 
 
-@given(st.lists(st.dictionaries(st.integers(0, 4), st.integers(0, 9), max_size=4), max_size=4), st.sets(st.integers(0, 3)))
-def test_an_assignment_is_as_large_and_as_cheap_as_can_be(rows: list[dict[int, int]], first: set[int]) -> None:
+@given(
+    st.lists(st.dictionaries(st.integers(0, 4), st.integers(0, 9), max_size=4), max_size=4),
+    st.sets(st.integers(0, 3)),
+)
+def test_an_assignment_is_as_large_and_as_cheap_as_can_be(
+    rows: list[dict[int, int]], first: set[int]
+) -> None:
     costs = dict(enumerate(rows))
     found = cheapest(costs, first)
     assert len(set(found.values())) == len(found)
@@ -197,7 +245,9 @@ def test_an_assignment_is_as_large_and_as_cheap_as_can_be(rows: list[dict[int, i
     assert (-len(first & found.keys()), -len(found), cost) == best
 
 
-def _sums(rows: list[dict[int, int]], first: set[int], at: int, gone: frozenset[int]) -> list[tuple[int, int, int]]:
+def _sums(
+    rows: list[dict[int, int]], first: set[int], at: int, gone: frozenset[int]
+) -> list[tuple[int, int, int]]:
     """(how many of `first`, size, cost) of every assignment."""
     if at == len(rows):
         return [(0, 0, 0)]

@@ -23,7 +23,10 @@ from tests.pipelines.write_back.plans import activity, contact
 
 def new_contacts(count: int, **more: Any) -> list[Any]:
     return [
-        contact(row, f"new{row}@example.com", 1801, fields={"9100": f"Name {row}", "9103": "York & Co"}, **more) for row in range(count)
+        contact(
+            row, f"new{row}@example.com", 1801, fields={"9100": f"Name {row}", "9103": "York & Co"}, **more
+        )
+        for row in range(count)
     ]
 
 
@@ -43,12 +46,16 @@ def checked(desk: Desk, push_id: int, how: str = "sample", **more: Any) -> Verif
     ids=str,
 )
 @pytest.mark.parametrize("count", [3, 20])
-def test_all_that_arrived_is_verified_in_whatever_form_it_is_shown(make_desk: MakeDesk, switches: dict[str, str], count: int) -> None:
+def test_all_that_arrived_is_verified_in_whatever_form_it_is_shown(
+    make_desk: MakeDesk, switches: dict[str, str], count: int
+) -> None:
     desk = make_desk(switches=switches)
     push_id, _ = desk.push(*new_contacts(count))
     told = checked(desk, push_id, "all")
     assert (told.checked, told.verified, told.drifted, told.hidden) == (count, count, 0, 0)
-    assert {(entry.state, str(entry.drift)) for entry in desk.outbox.items(push_id)} == {(State.VERIFIED, "{}")}
+    assert {(entry.state, str(entry.drift)) for entry in desk.outbox.items(push_id)} == {
+        (State.VERIFIED, "{}")
+    }
     assert told.requests < 10
 
 
@@ -107,13 +114,21 @@ def test_a_sample_is_one_in_twenty_and_everything_that_was_ever_unknown(desk: De
 def test_a_sample_has_one_of_each_form_and_all_of_a_form_that_drifted(desk: Desk) -> None:
     """Forty alike and two without a status; then somebody else changes two others of that form."""
     emails = [one["email"] for one in desk.people()[:2]]
-    odd = [contact(row, email, 1801, status=None, fields={"9103": "York"}) for row, email in enumerate(emails, 90)]
+    odd = [
+        contact(row, email, 1801, status=None, fields={"9103": "York"})
+        for row, email in enumerate(emails, 90)
+    ]
     push_id, _ = desk.push(*new_contacts(40), *odd)
     checked(desk, push_id)
     verified = desk.outbox.items(push_id, [State.VERIFIED])
     assert len({"status" in entry.params for entry in verified}) == 2
     assert len(verified) <= 4  # 5 % of 42, and one of the other form
-    second, _ = desk.push(*[contact(row, email, 1801, status=None, fields={"9103": "Bath"}) for row, email in enumerate(emails, 90)])
+    second, _ = desk.push(
+        *[
+            contact(row, email, 1801, status=None, fields={"9103": "Bath"})
+            for row, email in enumerate(emails, 90)
+        ]
+    )
     for one in desk.people()[:2]:
         desk.control_write("editcontact", id=one["id"], **{"fields[9103]": "Leeds"})
     assert checked(desk, second, policy=RetryPolicy(verify_wait_s=0.0)).drifted == 2
@@ -142,7 +157,9 @@ def test_how_much_is_read_is_as_told(make_desk: MakeDesk, how: str, count: int) 
 
 def test_what_is_still_unknown_is_verified_when_it_is_there(make_desk: MakeDesk) -> None:
     desk = make_desk(faults={"lost-answer": "1@emailmarketing/synccontact"})
-    push_id, sent = desk.push(*new_contacts(2), policy=RetryPolicy(attempts=2, repeat_s=0.02, unknown_in_row=99))
+    push_id, sent = desk.push(
+        *new_contacts(2), policy=RetryPolicy(attempts=2, repeat_s=0.02, unknown_in_row=99)
+    )
     assert sent.unknown == 2
     assert checked(desk, push_id, "none").verified == 2
     assert not desk.outbox.open("main")
@@ -204,7 +221,11 @@ def test_a_status_that_has_no_word_is_seen_and_is_not_the_one_that_was_sent(coun
     people = [{"id": number, "email": email, "status": "9"} for number, email in enumerate(emails, 1)]
 
     def ask(question: Call) -> Response:
-        payload = {"contacts": {"items": people}} if question.operation is contacts.GETCONTACTS else {"contact": people[0]}
+        payload = (
+            {"contacts": {"items": people}}
+            if question.operation is contacts.GETCONTACTS
+            else {"contact": people[0]}
+        )
         body = json.dumps({"response": {"header": {"status": "ok"}, "data": payload}}).encode()
         return Response(1, "main", question, dt.datetime.now(dt.UTC), body)
 

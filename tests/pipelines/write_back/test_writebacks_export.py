@@ -35,27 +35,49 @@ def outbox(tmp_path: Path) -> Iterator[Outbox]:
         yield outbox
 
 
-def shown(warehouse: Warehouse, columns: str = "item_id, state, row_numbers, rejected_by") -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in warehouse.read(f"select {columns} from sync.writebacks order by item_id").to_pylist()]
+def shown(
+    warehouse: Warehouse, columns: str = "item_id, state, row_numbers, rejected_by"
+) -> list[tuple[Any, ...]]:
+    return [
+        tuple(row.values())
+        for row in warehouse.read(f"select {columns} from sync.writebacks order by item_id").to_pylist()
+    ]
 
 
 def test_every_entry_is_a_row(warehouse: Warehouse, outbox: Outbox, tmp_path: Path) -> None:
     item = contact(2, "ann@example.com", 7, fields={"12": "Köln"})
     push_id = outbox.enqueue(a_plan(item, idle=[3], bad=[Reason((4,), "no address")]), run="r1")
     assert export_writebacks(warehouse, tmp_path) == 3
-    assert shown(warehouse) == [(1, "planned", [2], None), (2, "rejected", [4], "check"), (3, "skipped", [3], None)]
+    assert shown(warehouse) == [
+        (1, "planned", [2], None),
+        (2, "rejected", [4], "check"),
+        (3, "skipped", [3], None),
+    ]
     columns = "email, operation, params ->> 'fields[12]', message, run, push_id, source"
-    assert shown(warehouse, columns)[0] == ("ann@example.com", "emailmarketing/synccontact", "Köln", None, "r1", push_id, "rows.csv")
+    assert shown(warehouse, columns)[0] == (
+        "ann@example.com",
+        "emailmarketing/synccontact",
+        "Köln",
+        None,
+        "r1",
+        push_id,
+        "rows.csv",
+    )
 
 
-def test_what_changed_replaces_its_row_and_nothing_else_is_written(warehouse: Warehouse, outbox: Outbox, tmp_path: Path) -> None:
+def test_what_changed_replaces_its_row_and_nothing_else_is_written(
+    warehouse: Warehouse, outbox: Outbox, tmp_path: Path
+) -> None:
     outbox.enqueue(a_plan(tag(2), tag(3)))
     export_writebacks(warehouse, tmp_path)
     assert outbox.claim(1)
     outbox.settle(1, State.APPLIED, request_id=77, drift={"status": ["active", "bounced"]})
     assert export_writebacks(warehouse, tmp_path) == 1
     columns = "state, attempts, request_id, drift ->> '$.status[1]', done_at is not null"
-    assert shown(warehouse, columns) == [("applied", 1, 77, "bounced", True), ("planned", 0, None, None, False)]
+    assert shown(warehouse, columns) == [
+        ("applied", 1, 77, "bounced", True),
+        ("planned", 0, None, None, False),
+    ]
     assert export_writebacks(warehouse, tmp_path) == 0
 
 
@@ -68,7 +90,9 @@ def test_it_survives_a_rebuild_of_the_warehouse(warehouse: Warehouse, outbox: Ou
     assert shown(warehouse, "*") == before
 
 
-def test_a_warehouse_that_was_lost_is_filled_anew(warehouse: Warehouse, outbox: Outbox, tmp_path: Path) -> None:
+def test_a_warehouse_that_was_lost_is_filled_anew(
+    warehouse: Warehouse, outbox: Outbox, tmp_path: Path
+) -> None:
     outbox.enqueue(a_plan(tag(2)))
     export_writebacks(warehouse, tmp_path)
     warehouse.path.unlink()
@@ -76,7 +100,9 @@ def test_a_warehouse_that_was_lost_is_filled_anew(warehouse: Warehouse, outbox: 
     assert export_writebacks(warehouse, tmp_path) == 1
 
 
-def test_a_new_outbox_does_not_overwrite_what_the_old_one_did(warehouse: Warehouse, outbox: Outbox, tmp_path: Path) -> None:
+def test_a_new_outbox_does_not_overwrite_what_the_old_one_did(
+    warehouse: Warehouse, outbox: Outbox, tmp_path: Path
+) -> None:
     outbox.enqueue(a_plan(tag(2)))
     export_writebacks(warehouse, tmp_path)
     with Outbox(outbox_path(tmp_path / "another")) as another:

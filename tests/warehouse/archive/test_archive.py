@@ -53,7 +53,9 @@ def test_everything_recorded_is_read_back_in_the_order_asked_for(
     tmp_path_factory: pytest.TempPathFactory, made: list[Exchange], sealed_after: set[int]
 ) -> None:
     root = tmp_path_factory.mktemp("archive")
-    wanted = [(one.request_id, one.account, one.call, one.requested_at, payload(one.body)) for one in reversed(made)]  # type: ignore[arg-type]
+    wanted = [
+        (one.request_id, one.account, one.call, one.requested_at, payload(one.body)) for one in reversed(made)
+    ]  # type: ignore[arg-type]
 
     def seen(archive: Archive) -> list[Any]:
         answers = archive.responses([one.request_id for one in reversed(made)])
@@ -69,7 +71,11 @@ def test_everything_recorded_is_read_back_in_the_order_asked_for(
         assert seen(archive) == wanted
         for one in made:
             row = rows(archive)[one.request_id]
-            assert (row["outcome"], row["error"], row["http_status"]) == (one.outcome, one.error, one.http_status)
+            assert (row["outcome"], row["error"], row["http_status"]) == (
+                one.outcome,
+                one.error,
+                one.http_status,
+            )
             assert (row["bytes"], row["body_sha256"]) == (len(one.body), hashlib.sha256(one.body).hexdigest())  # type: ignore[arg-type]
 
 
@@ -103,10 +109,15 @@ def test_a_row_says_everything_about_its_request(root: Path) -> None:
 
 def test_the_files_can_be_queried_as_they_are(root: Path) -> None:
     with Archive(root) as archive:
-        record(archive, exchange(envelope({"a": 1})), exchange(b"", outcome=Outcome.UNREACHABLE, at=NOON + dt.timedelta(days=1)))
+        record(
+            archive,
+            exchange(envelope({"a": 1})),
+            exchange(b"", outcome=Outcome.UNREACHABLE, at=NOON + dt.timedelta(days=1)),
+        )
     with duckdb.connect() as connection:
         found = connection.execute(
-            "select date, outcome, decode(body)::json->'response'->'data'->>'a' from read_parquet(?) order by all",
+            "select date, outcome, decode(body)::json->'response'->'data'->>'a' from read_parquet(?) "
+            "order by all",
             [str(root / "requests/*/*.parquet")],
         ).fetchall()
     assert found == [(dt.date(2026, 11, 20), "ok", "1"), (dt.date(2026, 11, 21), "unreachable", None)]
@@ -142,7 +153,9 @@ def test_a_full_journal_is_sealed_while_recording_goes_on(root: Path) -> None:
 
 def test_many_threads_record_at_once(root: Path) -> None:
     with Archive(root, full_rows=50) as archive:
-        made = [[exchange(envelope({"n": [n, t]}), question(n * 10 + t)) for n in range(40)] for t in range(4)]
+        made = [
+            [exchange(envelope({"n": [n, t]}), question(n * 10 + t)) for n in range(40)] for t in range(4)
+        ]
         threads = [threading.Thread(target=record, args=(archive, *mine)) for mine in made]
         for thread in threads:
             thread.start()
@@ -163,7 +176,9 @@ def test_reading_takes_rows_of_many_groups_in_any_order(root: Path) -> None:
         assert bodies(archive, [one.request_id for one in order]) == [one.body for one in order]
 
 
-def test_a_file_that_is_merged_into_another_while_it_is_read_is_read_to_its_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_merged_into_another_while_it_is_read_is_read_to_its_end(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("warehouse.archive.reader._SLAB_BYTES", 1)  # each body is read when its turn comes
     with Archive(root) as archive:
         made = [exchange(envelope({"of": number}), question(number)) for number in (1, 2, 3)]

@@ -25,7 +25,10 @@ def test_a_spooled_body_goes_from_file_to_file(root: Path, spool: Path) -> None:
             archive.seal()
         row = rows(archive)[large]
         assert row["body_file"] == f"bodies/date=2026-11-20/{large}.json.zst"
-        assert (row["bytes"], row["body_sha256"]) == (spool.stat().st_size, hashlib.sha256(spool.read_bytes()).hexdigest())
+        assert (row["bytes"], row["body_sha256"]) == (
+            spool.stat().st_size,
+            hashlib.sha256(spool.read_bytes()).hexdigest(),
+        )
         assert row["content_sha256"] != row["body_sha256"]
         assert spool.exists()
 
@@ -36,7 +39,9 @@ def test_a_repeated_large_body_is_kept_once(root: Path, spool: Path) -> None:
         archive.seal()
         (second,) = record(archive, exchange(spool))
         with Archive(root) as other:
-            answers = other.responses([second])  # another process has found it in the journal, and then it is sealed
+            answers = other.responses(
+                [second]
+            )  # another process has found it in the journal, and then it is sealed
             other._reader._find([second])
             archive.seal()
             assert next(answers).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]
@@ -58,7 +63,9 @@ def test_a_damaged_large_body_is_noticed(root: Path, spool: Path, damage: str) -
         if damage == "gone":
             packed.unlink()
         else:
-            packed.write_bytes(content[:-100] if damage == "cut" else content[:999] + b"zzzzzzzz" + content[1007:])
+            packed.write_bytes(
+                content[:-100] if damage == "cut" else content[:999] + b"zzzzzzzz" + content[1007:]
+            )
         with pytest.raises(ArchiveDamaged, match=str(ids[0])):
             bodies(archive, ids)
         assert archive.reusable("main", 0, ALWAYS).get(question().key) is None

@@ -27,7 +27,24 @@ def moment(number: int) -> dt.datetime:
 def row(number: int, ref: int | None, size: int) -> Row:
     at = moment(number)
     body_ref = None if ref is None else id_at(moment(ref))
-    return Row(id_at(at), "main", "contacts/timeline", "00" * 32, "{}", at, 0, 1, 200, "ok", None, size, "", "11" * 32, None, body_ref)
+    return Row(
+        id_at(at),
+        "main",
+        "contacts/timeline",
+        "00" * 32,
+        "{}",
+        at,
+        0,
+        1,
+        200,
+        "ok",
+        None,
+        size,
+        "",
+        "11" * 32,
+        None,
+        body_ref,
+    )
 
 
 def body_of(row: Row) -> bytes:
@@ -36,13 +53,16 @@ def body_of(row: Row) -> bytes:
 
 @st.composite
 def archives(draw: st.DrawFn) -> tuple[list[Row], list[set[int]]]:
-    """Rows, of which some refer to an earlier one with a body; and which of them each file has, some of them several files."""
+    """Rows, of which some refer to an earlier one with a body; and which of them each file has, some of them
+    several files."""
     made: dict[int, Row] = {}
     for number in sorted(draw(st.sets(NUMBERS, min_size=1))):
         own = [earlier for earlier, each in made.items() if each.bytes and each.body_ref is None]
         ref = draw(st.sampled_from([None, *own]))
         made[number] = row(number, ref, 1 if ref is not None else draw(st.integers(0, 1)))
-    return list(made.values()), [{each.request_id for each in made.values() if draw(st.booleans())} for _ in range(2)]
+    return list(made.values()), [
+        {each.request_id for each in made.values() if draw(st.booleans())} for _ in range(2)
+    ]
 
 
 @given(archives(), NUMBERS, NUMBERS, st.sets(NUMBERS))
@@ -59,17 +79,34 @@ def test_what_is_left_is_what_a_plain_calculation_leaves(
         others = {each.request_id for each in rows}.difference(*files)
         for number, ids in enumerate([others, *files]):
             for month in range(MONTHS):
-                own = [each for each in rows if each.request_id in ids and each.requested_at.month == month + 1]
+                own = [
+                    each for each in rows if each.request_id in ids and each.requested_at.month == month + 1
+                ]
                 if own:
-                    path = disk.make_folder(root / "requests" / f"date=2026-0{month + 1}-01") / f"{number}.parquet"
-                    sealed.write(path, sealed.tables_of((each, b"" if each.body_ref else body_of(each)) for each in own))
+                    path = (
+                        disk.make_folder(root / "requests" / f"date=2026-0{month + 1}-01")
+                        / f"{number}.parquet"
+                    )
+                    sealed.write(
+                        path,
+                        sealed.tables_of((each, b"" if each.body_ref else body_of(each)) for each in own),
+                    )
         with Archive(root) as opened:
-            opened.compact(moment(0) + dt.timedelta(days=100), bodies_before=bodies_before, rows_before=rows_before, needed=wanted)
+            opened.compact(
+                moment(0) + dt.timedelta(days=100),
+                bodies_before=bodies_before,
+                rows_before=rows_before,
+                needed=wanted,
+            )
         paths = sorted(root.glob("requests/*/*.parquet"), key=lambda path: path.parent.name.split("=")[1])
         left = [each for path in paths for table in sealed.merged([path]) for each in table.to_pylist()]
         assert len(paths) == len({each["requested_at"].month for each in left}), "one a month"
 
-    kept = {each.body_ref or each.request_id for each in rows if each.request_id >= bodies_before or each.request_id in wanted}
+    kept = {
+        each.body_ref or each.request_id
+        for each in rows
+        if each.request_id >= bodies_before or each.request_id in wanted
+    }
     expected = []
     for each in rows:
         if each.request_id >= bodies_before or (each.body_ref or each.request_id) in kept:

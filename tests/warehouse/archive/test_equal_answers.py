@@ -16,7 +16,9 @@ def test_an_equal_answer_is_stored_by_reference_whatever_the_rate_limit_says(roo
     with Archive(root) as archive:
         (first,) = record(archive, exchange(envelope({"n": 1}, remaining=9)))
         archive.seal()
-        second, third = record(archive, exchange(envelope({"n": 1}, remaining=8)), exchange(envelope({"n": 1}, remaining=7)))
+        second, third = record(
+            archive, exchange(envelope({"n": 1}, remaining=8)), exchange(envelope({"n": 1}, remaining=7))
+        )
     with Archive(root) as archive:
         stored = rows(archive)
         assert [stored[id_]["body_ref"] for id_ in (first, second, third)] == [None, first, first]
@@ -27,7 +29,14 @@ def test_an_equal_answer_is_stored_by_reference_whatever_the_rate_limit_says(roo
 def test_an_answer_refers_only_to_the_last_one_of_its_own_question_and_account(root: Path) -> None:
     one, two = envelope({"n": 1}), envelope({"n": 2})
     with Archive(root) as archive:
-        ids = record(archive, exchange(one), exchange(two), exchange(one), exchange(one, account="other"), exchange(one, question(2)))
+        ids = record(
+            archive,
+            exchange(one),
+            exchange(two),
+            exchange(one),
+            exchange(one, account="other"),
+            exchange(one, question(2)),
+        )
     with Archive(root) as archive:
         assert [rows(archive)[id_]["body_ref"] for id_ in ids] == [None] * 5
 
@@ -45,12 +54,18 @@ def test_an_earlier_answer_that_is_sealed_later_does_not_become_the_last(root: P
 
 def test_only_whole_answers_are_referred_to(root: Path) -> None:
     with Archive(root) as archive:
-        ids = record(archive, *(exchange(b'{"cut', outcome=Outcome.BROKEN) for _ in range(2)), *(exchange(b"") for _ in range(2)))
+        ids = record(
+            archive,
+            *(exchange(b'{"cut', outcome=Outcome.BROKEN) for _ in range(2)),
+            *(exchange(b"") for _ in range(2)),
+        )
     with Archive(root) as archive:
         assert [rows(archive)[id_]["body_ref"] for id_ in ids] == [None] * 4
 
 
-def test_an_index_that_is_lost_or_damaged_is_built_again(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_index_that_is_lost_or_damaged_is_built_again(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     ids: list[int] = []
     for damage in (b"", b"no database at all" * 100, None):
         with Archive(root) as archive:
@@ -75,7 +90,9 @@ def test_an_index_damaged_while_the_archive_is_open_is_built_again(root: Path) -
         assert rows(archive)[second[0]]["body_ref"] == first[0]
 
 
-def test_no_answer_refers_to_a_body_that_went_with_a_missing_file(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_answer_refers_to_a_body_that_went_with_a_missing_file(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with Archive(root) as archive:
         (first,) = record(archive, exchange(envelope({"n": 1})))
         archive.seal()

@@ -1,4 +1,5 @@
-"""Forgotten people are taken out of what was archived, and never archived again; everybody else's responses stay as they were."""
+"""Forgotten people are taken out of what was archived, and never archived again; everybody else's responses
+stay as they were."""
 
 from __future__ import annotations
 
@@ -41,23 +42,48 @@ def contact(number: int, email: str) -> dict[str, Any]:
 
 def timeline(number: int, email: str) -> bytes:
     entry = {"key": "note", "snippet": f"called {email}", "datetime": "2026-01-02 03:04:05", "details": []}
-    return envelope({"id": number, "email": email, "timeline": {"count": 1, "total": 1, "data": [entry]}}, remaining=random.randrange(9))
+    return envelope(
+        {"id": number, "email": email, "timeline": {"count": 1, "total": 1, "data": [entry]}},
+        remaining=random.randrange(9),
+    )
 
 
 def fill(root: Path, spool: Path) -> None:
-    """Three nights: a listing too large for a row, timelines that stay the same, refusals, a coupon; and what a killed run left."""
-    people = [contact(number, ANN if number == 7 else f"contact{number}@example.com") for number in range(1, 40)]
+    """Three nights: a listing too large for a row, timelines that stay the same, refusals, a coupon; and what
+    a killed run left."""
+    people = [
+        contact(number, ANN if number == 7 else f"contact{number}@example.com") for number in range(1, 40)
+    ]
     for _ in range(3):
         with Archive(root, full_rows=30) as archive:
             spool.write_bytes(envelope({"contacts": {"count": len(people), "items": people}}))
             archive.record(exchange(spool, contacts.GETCONTACTS.bind(listid=3)))
             for one in people:
-                archive.record(exchange(timeline(one["id"], one["email"]), contacts.TIMELINE.bind(id=one["id"])))
-            archive.record(exchange(b"<html>", contacts.TIMELINE.bind(id=7), outcome=Outcome.BROKEN, error=f"no response for {ANN}"))
-            archive.record(exchange(envelope({"coupons": [{"id": 7, "couponcode": "X"}]}), contacts.GETCOUPON.bind(email=ANN.upper())))
+                archive.record(
+                    exchange(timeline(one["id"], one["email"]), contacts.TIMELINE.bind(id=one["id"]))
+                )
+            archive.record(
+                exchange(
+                    b"<html>",
+                    contacts.TIMELINE.bind(id=7),
+                    outcome=Outcome.BROKEN,
+                    error=f"no response for {ANN}",
+                )
+            )
+            archive.record(
+                exchange(
+                    envelope({"coupons": [{"id": 7, "couponcode": "X"}]}),
+                    contacts.GETCOUPON.bind(email=ANN.upper()),
+                )
+            )
             archive.record(exchange(envelope({"coupons": []}), contacts.GETCOUPON.bind(email=BOB)))
             archive.load_log.append(
-                {"account": "main", "asset": "contacts", "scope": {"reason": f"{ANN} was left out"}, "request_ids": [1]}
+                {
+                    "account": "main",
+                    "asset": "contacts",
+                    "scope": {"reason": f"{ANN} was left out"},
+                    "request_ids": [1],
+                }
             )
     killed = Archive(root)
     killed.record(exchange(timeline(7, ANN), contacts.TIMELINE.bind(id=7)))
@@ -76,8 +102,13 @@ def contents(root: Path) -> dict[int, tuple[Any, ...]]:
     with Archive(root) as archive:
         found = rows(archive)
         own = [request_id for request_id, row in found.items() if row["outcome"] == "ok"]
-        bodies = {response.request_id: (response.call.params, text_of(response.body)) for response in archive.responses(own)}
-    return {each: (row | {"body_file": bool(row["body_file"])}, bodies.get(each)) for each, row in found.items()}
+        bodies = {
+            response.request_id: (response.call.params, text_of(response.body))
+            for response in archive.responses(own)
+        }
+    return {
+        each: (row | {"body_file": bool(row["body_file"])}, bodies.get(each)) for each, row in found.items()
+    }
 
 
 def text_of(body: Body) -> bytes:
@@ -90,10 +121,14 @@ def traces(root: Path, left_out: Path | None = None) -> list[str]:
     def plain(path: Path) -> bytes:
         if path.suffix == ".zst":
             return bytes(pa.CompressedInputStream(path, "zstd").read())
-        return repr(pq.read_table(path).to_pylist()).encode() if path.suffix == ".parquet" else path.read_bytes()
+        return (
+            repr(pq.read_table(path).to_pylist()).encode() if path.suffix == ".parquet" else path.read_bytes()
+        )
 
     names = [name for name in files(root) if root / name != left_out]
-    return [name for name in names if b"ann.lee" in (found := plain(root / name).lower()) or b'"id": "7"' in found]
+    return [
+        name for name in names if b"ann.lee" in (found := plain(root / name).lower()) or b'"id": "7"' in found
+    ]
 
 
 @pytest.fixture
@@ -107,7 +142,9 @@ def forgotten(full: Path) -> Forgotten:
     return add(full, *PEOPLE)
 
 
-def test_nothing_names_them_any_more_and_all_others_are_as_they_were(full: Path, forgotten: Forgotten) -> None:
+def test_nothing_names_them_any_more_and_all_others_are_as_they_were(
+    full: Path, forgotten: Forgotten
+) -> None:
     before = contents(full)
     told = forget_in_archive(full, forgotten, apply=False)
     assert contents(full) == before
@@ -118,7 +155,11 @@ def test_nothing_names_them_any_more_and_all_others_are_as_they_were(full: Path,
     assert not traces(full)
     after = contents(full)
     assert before.keys() == after.keys()
-    others = {each for each, (row, _) in before.items() if row["operation"] != "emailmarketing/getcontacts" and not is_anns(row)}
+    others = {
+        each
+        for each, (row, _) in before.items()
+        if row["operation"] != "emailmarketing/getcontacts" and not is_anns(row)
+    }
     assert len(others) == 3 * 39
     assert {each: before[each] for each in others} == {each: after[each] for each in others}
     assert forget_in_archive(full, load(full), apply=True) == {"requests": 0, "bodies": 0, "load log": 0}
@@ -134,7 +175,11 @@ def test_responses_are_whole_and_equal_ones_stored_once(full: Path, forgotten: F
     with Archive(full) as archive:
         found = rows(archive)
         own = {str(forgotten.contact("main", 7)), forgotten.address(ANN)}
-        about = [each for each, row in found.items() if own & set(json.loads(row["params"]).values()) and row["outcome"] == "ok"]
+        about = [
+            each
+            for each, row in found.items()
+            if own & set(json.loads(row["params"]).values()) and row["outcome"] == "ok"
+        ]
         responses = list(archive.responses(about))
         assert len(responses) == 3 * 2 + 1
         assert not list(filter(None, map(validation.flaw, responses)))
@@ -150,7 +195,9 @@ def test_responses_are_whole_and_equal_ones_stored_once(full: Path, forgotten: F
 
 def index(root: Path) -> list[list[tuple[Any, ...]]]:
     with contextlib.closing(sqlite3.connect(root / "index.sqlite")) as db:
-        return [db.execute(f"select * from {table} order by 1, 2").fetchall() for table in ("files", "answers")]
+        return [
+            db.execute(f"select * from {table} order by 1, 2").fetchall() for table in ("files", "answers")
+        ]
 
 
 def test_the_index_is_as_if_it_were_built_anew(full: Path, forgotten: Forgotten) -> None:
@@ -170,7 +217,9 @@ def test_without_their_names_they_are_found_too(full: Path, forgotten: Forgotten
     shutil.copytree(full, tmp_path / "other")
     assert load(full).likely is None
     assert forgotten.likely
-    assert forget_in_archive(full, load(full), apply=True) == forget_in_archive(tmp_path / "other", forgotten, apply=True)
+    assert forget_in_archive(full, load(full), apply=True) == forget_in_archive(
+        tmp_path / "other", forgotten, apply=True
+    )
     assert contents(full) == contents(tmp_path / "other")
 
 
@@ -217,7 +266,9 @@ forget_in_archive(Path(sys.argv[1]), add(Path(sys.argv[1]), ["ann.lee@example.co
 
 
 @pytest.mark.slow
-def test_killed_at_any_moment_the_next_time_ends_the_same(full: Path, forgotten: Forgotten, tmp_path: Path) -> None:
+def test_killed_at_any_moment_the_next_time_ends_the_same(
+    full: Path, forgotten: Forgotten, tmp_path: Path
+) -> None:
     shutil.copytree(full, tmp_path / "whole")
     forget_in_archive(tmp_path / "whole", forgotten, apply=True)
     wanted = contents(tmp_path / "whole")
@@ -225,7 +276,9 @@ def test_killed_at_any_moment_the_next_time_ends_the_same(full: Path, forgotten:
     for number in range(30 if DEEP else 3):
         root = tmp_path / str(number)
         shutil.copytree(full, root)
-        process = subprocess.Popen([sys.executable, "-c", _FORGET, str(root)], cwd=PROJECT, stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", _FORGET, str(root)], cwd=PROJECT, stdout=subprocess.PIPE, text=True
+        )
         assert process.stdout is not None
         with process.stdout:
             assert process.stdout.readline() == "begins\n"
@@ -245,7 +298,9 @@ def test_nobody_is_forgotten_while_another_process_records(full: Path, forgotten
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["rows", "a body"])
-def test_a_file_that_cannot_be_read_is_counted_and_stays(full: Path, forgotten: Forgotten, which: int) -> None:
+def test_a_file_that_cannot_be_read_is_counted_and_stays(
+    full: Path, forgotten: Forgotten, which: int
+) -> None:
     with Archive(full):
         pass
     broken = [*sorted((full / "requests").glob("*/*"))[-1:], *(full / "bodies").glob("*/*")][which]

@@ -39,7 +39,9 @@ def test_what_was_recorded_is_synced_within_a_second(root: Path, monkeypatch: py
             recorded = time.monotonic()
             while size not in synced and time.monotonic() < recorded + 10:
                 time.sleep(0.05)
-            assert synced[size] - recorded < 2  # half a second is aimed at; a loaded machine is given some more
+            assert (
+                synced[size] - recorded < 2
+            )  # half a second is aimed at; a loaded machine is given some more
             time.sleep(0.2)
 
 
@@ -59,7 +61,8 @@ def test_recording_stops_when_it_cannot_be_made_durable(root: Path, monkeypatch:
 
 @contextlib.contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """The system refuses to let files grow beyond `size` bytes, in the midst of a write, as on a full disk."""
+    """The system refuses to let files grow beyond `size` bytes, in the midst of a write, as on a full
+    disk."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -81,7 +84,10 @@ def test_a_full_disk_is_said_and_nothing_recorded_before_is_lost(root: Path) -> 
             archive.record(lost := exchange(noise(2)))
         assert journal.stat().st_size == size
         archive.record(two := exchange(noise(3)))
-        assert [answer.body for answer in archive.responses([one.request_id, two.request_id])] == [one.body, two.body]
+        assert [answer.body for answer in archive.responses([one.request_id, two.request_id])] == [
+            one.body,
+            two.body,
+        ]
     with Archive(root) as archive:
         assert set(rows(archive)) == {one.request_id, two.request_id}
         assert lost.request_id not in rows(archive)
@@ -96,11 +102,15 @@ def test_sealing_on_a_full_disk_leaves_the_journal_readable(root: Path) -> None:
         with pytest.raises(ArchiveFull):
             archive.seal()
         with Archive(root) as other:
-            assert [answer.body for answer in other.responses([one.request_id for one in made])] == [one.body for one in made]
+            assert [answer.body for answer in other.responses([one.request_id for one in made])] == [
+                one.body for one in made
+            ]
         with pytest.raises(ArchiveFull):
             archive.close()
         with Archive(root) as other:
-            assert [answer.body for answer in other.responses([one.request_id for one in made])] == [one.body for one in made]
+            assert [answer.body for answer in other.responses([one.request_id for one in made])] == [
+                one.body for one in made
+            ]
     with Archive(root) as other:
         assert set(rows(other)) == {one.request_id for one in made}
     assert len(files(root)) == 1
@@ -129,7 +139,8 @@ def test_a_load_that_could_not_be_logged_leaves_the_log_as_it_was(root: Path) ->
 
 @pytest.mark.slow
 def test_memory_stays_flat_with_a_large_body(root: Path, tmp_path: Path) -> None:
-    """In a process of its own; anonymous memory only, since the pages of mapped files are the system's to drop."""
+    """In a process of its own; anonymous memory only, since the pages of mapped files are the system's to
+    drop."""
     spool = tmp_path / "spool.json"
     with spool.open("wb") as file:
         file.write(b'{"response":{"data":{"items":[0')
@@ -152,5 +163,7 @@ for answer in archive.responses([one.request_id]):
 archive.close()
 print(held() - before)
 """
-    grown = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+    grown = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout
     assert int(grown) < 12_000, f"{grown} kB for a body of {spool.stat().st_size} bytes"

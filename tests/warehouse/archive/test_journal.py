@@ -68,7 +68,9 @@ def test_opening_seals_what_a_dead_process_left_torn(root: Path, cut: int) -> No
     with Archive(root) as archive:
         assert len(files(root)) == 1
         assert list(rows(archive)) == [one.request_id for one in kept]
-        assert [answer.body for answer in archive.responses([one.request_id for one in kept])] == [one.body for one in kept]
+        assert [answer.body for answer in archive.responses([one.request_id for one in kept])] == [
+            one.body for one in kept
+        ]
 
 
 @pytest.mark.parametrize("begun", [b"", HEADER[:3], HEADER])
@@ -129,10 +131,14 @@ def test_sealing_that_was_interrupted_is_finished_by_the_next(root: Path, spool:
         assert [next(answers).body, next(answers).body] == [first.body, made[1].body]
         assert next(answers).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]
         answers.close()  # type: ignore[attr-defined]
-    assert [path for path in files(root) if not path.startswith("requests")] == [f"bodies/date=2026-11-20/{large.request_id}.json.zst"]
+    assert [path for path in files(root) if not path.startswith("requests")] == [
+        f"bodies/date=2026-11-20/{large.request_id}.json.zst"
+    ]
 
 
-def test_who_waits_for_durability_shares_a_sync_that_began_after_its_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_waits_for_durability_shares_a_sync_that_began_after_its_frame(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begun, may_end, syncs = threading.Event(), threading.Event(), []
 
     def slow(descriptor: int) -> None:

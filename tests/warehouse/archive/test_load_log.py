@@ -21,7 +21,10 @@ def test_loads_are_logged_in_their_order(root: Path) -> None:
         archive.load_log.append({"table": "contacts", "request_ids": [1, 2], "note": "line\nbreak ü"})
         archive.load_log.append({"n": 2})
     with Archive(root) as archive:
-        assert list(archive.load_log.read()) == [{"table": "contacts", "request_ids": [1, 2], "note": "line\nbreak ü"}, {"n": 2}]
+        assert list(archive.load_log.read()) == [
+            {"table": "contacts", "request_ids": [1, 2], "note": "line\nbreak ü"},
+            {"n": 2},
+        ]
 
 
 def test_a_torn_last_line_counts_as_not_logged(root: Path) -> None:
@@ -56,7 +59,10 @@ def test_damage_of_any_kind_anywhere_costs_the_lines_that_it_meets_and_no_other(
     whole = path.read_bytes()
     first = data.draw(st.integers(0, len(whole) - 1))
     last = data.draw(st.integers(first, min(first + 500, len(whole) - 1)))
-    damage = bytes(byte ^ data.draw(st.integers(1, 255)) for byte in whole[first : last + 1][:20]) + whole[first + 20 : last + 1]
+    damage = (
+        bytes(byte ^ data.draw(st.integers(1, 255)) for byte in whole[first : last + 1][:20])
+        + whole[first + 20 : last + 1]
+    )
     path.write_bytes(whole[:first] + damage + whole[last + 1 :])
     hit = range(whole[:first].count(b"\n"), min(whole[: last + 1].count(b"\n") + 2, 30))
     read = list(log.read())
@@ -81,7 +87,14 @@ def test_lines_without_a_checksum_are_read_and_looked_at_as_closely_as_can_be(tm
     log = LoadLog(path)
     log.append(NEXT)
     assert list(log.read()) == [*events, NEXT]
-    for harm in (b"[1, 2]\n", b'{"n": 1}\n', old[25].replace(b"eN", b"fN", 1), old[3].replace(b"-", b"x"), b"\xff\n", b"\n"):
+    for harm in (
+        b"[1, 2]\n",
+        b'{"n": 1}\n',
+        old[25].replace(b"eN", b"fN", 1),
+        old[3].replace(b"-", b"x"),
+        b"\xff\n",
+        b"\n",
+    ):
         path.write_bytes(b"".join([*old[:5], harm, *old[5:]]))
         assert list(log.read()) == events
         assert log.damaged() == 1

@@ -47,7 +47,9 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_recorded(root: Path, spool:
             assert set(recorded) <= set(rows(archive))
             answers = list(archive.responses(recorded))
         assert [answer.request_id for answer in answers] == recorded
-        assert all(isinstance(answer.body, bytes) == (int(answer.call.params["id"]) % 50 != 0) for answer in answers)
+        assert all(
+            isinstance(answer.body, bytes) == (int(answer.call.params["id"]) % 50 != 0) for answer in answers
+        )
         assert {path.split("/")[0] for path in files(root)} <= {"requests", "bodies"}
 
 
@@ -80,11 +82,16 @@ def test_answers_in_the_journal_of_a_living_process_can_be_read_and_used(root: P
         reusable = ours.reusable("main", 0, ALWAYS)
         assert reusable.get(question(2).key).body == two.body  # type: ignore[union-attr]
         theirs.seal()
-        assert [answer.body for answer in ours.responses([one.request_id, two.request_id])] == [one.body, two.body]
+        assert [answer.body for answer in ours.responses([one.request_id, two.request_id])] == [
+            one.body,
+            two.body,
+        ]
         assert reusable.get(question(2).key).body == two.body  # type: ignore[union-attr]
 
 
-def test_what_dead_processes_had_in_the_works_is_cleared_away_and_nothing_else(root: Path, spool: Path) -> None:
+def test_what_dead_processes_had_in_the_works_is_cleared_away_and_nothing_else(
+    root: Path, spool: Path
+) -> None:
     dead = disk.make_folder(root / "tmp" / "dead")
     (dead / "1.json.zst").write_bytes(b"x")
     with Archive(root) as archive:

@@ -23,10 +23,14 @@ def test_the_latest_whole_answer_can_be_used_again_whatever_the_clock_showed(roo
         return None if answer is None else answer.body
 
     with Archive(root) as archive:
-        ids = record(archive, at(0, 0), at(3, 3), at(2, 2), at(4, 4, outcome=Outcome.BROKEN), at(5, 5, account="other"))
+        ids = record(
+            archive, at(0, 0), at(3, 3), at(2, 2), at(4, 4, outcome=Outcome.BROKEN), at(5, 5, account="other")
+        )
         for _ in range(2):
             assert archive.reusable("main", 0, ALWAYS).request_id(question().key) == ids[2]
-            assert answered(ids[0]) == answered(ids[2]) == envelope({"n": 2}), "the last request, though the clock had been set back"
+            assert answered(ids[0]) == answered(ids[2]) == envelope({"n": 2}), (
+                "the last request, though the clock had been set back"
+            )
             assert answered(ids[0], 3) == envelope({"n": 3})
             assert answered(ids[0], 0, 1) == envelope({"n": 0})
             assert answered(ids[3]) is None
@@ -57,6 +61,10 @@ def test_an_operation_this_version_does_not_know_keeps_nobody_from_reading(root:
         ids = record(archive, exchange(b"{}", unknown), exchange(b"[]"))
         for _ in range(2):
             future, known = archive.responses(ids)
-            assert (future.call.operation.name, future.call.params, future.body) == ("future/thing", {"x": "1"}, b"{}")
+            assert (future.call.operation.name, future.call.params, future.body) == (
+                "future/thing",
+                {"x": "1"},
+                b"{}",
+            )
             assert known.body == b"[]"
             archive.seal()

@@ -1,4 +1,5 @@
-"""A row counts as gone only where a whole, well-formed answer proves it: whatever else an answer says, nothing is marked as deleted."""
+"""A row counts as gone only where a whole, well-formed answer proves it: whatever else an answer says,
+nothing is marked as deleted."""
 
 from __future__ import annotations
 
@@ -90,13 +91,17 @@ def filled(operation: Operation) -> list[Table]:
 
 def states(memory: Tables, many: list[Table], *, deleted: bool) -> int:
     return sum(
-        memory.rows(f"select count(*) from {table.qualified} where _deleted_at is {'not ' if deleted else ''}null")[0][0]
+        memory.rows(
+            f"select count(*) from {table.qualified} where _deleted_at is {'not ' if deleted else ''}null"
+        )[0][0]
         for table in many
         if table.marks_deleted
     )
 
 
-@pytest.mark.parametrize("name", [name for name in SAMPLES if any(table.marks_deleted for table in filled(ALL[name]))])
+@pytest.mark.parametrize(
+    "name", [name for name in SAMPLES if any(table.marks_deleted for table in filled(ALL[name]))]
+)
 @pytest.mark.slow
 def test_nothing_is_marked_as_deleted_unless_an_answer_proves_it(memory: Tables, name: str) -> None:
     sample, params = SAMPLES[name]
@@ -150,7 +155,9 @@ def _live(memory: Tables, table: Table) -> int:
         pytest.param(0, 0, 0.5, 80, id="nothing left"),
     ],
 )
-def test_a_range_loses_what_its_answer_proves(memory: Tables, count: int, served: int, limit: float | None, left: int) -> None:
+def test_a_range_loses_what_its_answer_proves(
+    memory: Tables, count: int, served: int, limit: float | None, left: int
+) -> None:
     memory.fresh().load([_reviews(80, 80, 0)], tables.DIRECT_REVIEWS, scope=ALL_DAYS)
     memory.load([_reviews(count, served, 1)], tables.DIRECT_REVIEWS, scope=ALL_DAYS, shrink_limit=limit)
     assert _live(memory, tables.DIRECT_REVIEWS) == left
@@ -163,7 +170,9 @@ def test_a_range_loses_what_its_answer_proves(memory: Tables, count: int, served
 
 
 def _coupons(email: str, *ids: int, minutes: float) -> Response:
-    return answer(contacts.GETCOUPON, {"coupons": [{"id": id_, "email": email} for id_ in ids]}, minutes, email=email)
+    return answer(
+        contacts.GETCOUPON, {"coupons": [{"id": id_, "email": email} for id_ in ids]}, minutes, email=email
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,27 +185,48 @@ def _coupons(email: str, *ids: int, minutes: float) -> Response:
         pytest.param(1, 3, 1, 0, id="one with few"),
     ],
 )
-def test_parts_of_entries_are_guarded_one_by_one_and_together(memory: Tables, people: int, each: int, emptied: int, left: int) -> None:
+def test_parts_of_entries_are_guarded_one_by_one_and_together(
+    memory: Tables, people: int, each: int, emptied: int, left: int
+) -> None:
     many = {f"c{number}@x.com": range(number * each, (number + 1) * each) for number in range(people)}
     memory.fresh().load([_coupons(email, *ids, minutes=0) for email, ids in many.items()], tables.COUPONS)
-    again = [_coupons(email, *([] if index < emptied else ids), minutes=1) for index, (email, ids) in enumerate(many.items())]
+    again = [
+        _coupons(email, *([] if index < emptied else ids), minutes=1)
+        for index, (email, ids) in enumerate(many.items())
+    ]
     memory.load(again, tables.COUPONS, shrink_limit=0.5)
     assert _live(memory, tables.COUPONS) == left
 
 
 def _statistics(minutes: float, **clicks: Any) -> Response:
-    return answer(campaigns.STATS, {"campaign": {"stats": {"open": "3 (10%)"}, **clicks}}, minutes, id=1, type="standard")
+    return answer(
+        campaigns.STATS,
+        {"campaign": {"stats": {"open": "3 (10%)"}, **clicks}},
+        minutes,
+        id=1,
+        type="standard",
+    )
 
 
 @pytest.mark.parametrize(
-    "clicks", [None, "", [{"clickers": ["ann@x.com(1 click)"]}], [{"url": "u", "clickers": None}], [{"url": "u"}, "junk"]], ids=str
+    "clicks",
+    [
+        None,
+        "",
+        [{"clickers": ["ann@x.com(1 click)"]}],
+        [{"url": "u", "clickers": None}],
+        [{"url": "u"}, "junk"],
+    ],
+    ids=str,
 )
 def test_what_is_rejected_or_not_told_protects_what_hangs_on_it(home: Home, clicks: Any) -> None:
     many = (tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
     people = [f"{name}@x.com(2 clicks)" for name in ("ann", "bob")]
     for minutes, part in enumerate(([{"url": "u", "clickers": people}], clicks)):
         data = {"campaign": {"stats": {"open": "3 (10%)"}, "clicks": part}}
-        report = home.load([home.answer(campaigns.STATS, data, minutes, id=1, type="standard")], *many, shrink_limit=0.5)
+        report = home.load(
+            [home.answer(campaigns.STATS, data, minutes, id=1, type="standard")], *many, shrink_limit=0.5
+        )
     assert home.values(tables.CAMPAIGN_CLICKERS, "email", "_deleted_at is null") == ["ann@x.com", "bob@x.com"]
     assert "2 rows were not listed" in report.refused["campaign_clickers"]
     assert "@" not in str(report.refused)
@@ -205,7 +235,11 @@ def test_what_is_rejected_or_not_told_protects_what_hangs_on_it(home: Home, clic
 
 def _listed(home: Home, minutes: float, *list_ids: int) -> None:
     items = [{"id": number, "name": "L"} for number in list_ids]
-    home.load([home.answer(lists.GETLISTS, {"lists": {"count": len(items), "items": items}}, minutes)], tables.LISTS, tables.LIST_FIELDS)
+    home.load(
+        [home.answer(lists.GETLISTS, {"lists": {"count": len(items), "items": items}}, minutes)],
+        tables.LISTS,
+        tables.LIST_FIELDS,
+    )
 
 
 def _members(home: Home, minutes: float, list_id: int, *names: str, is_complete: bool = True) -> None:
@@ -220,7 +254,12 @@ def _with_coupons(home: Home) -> None:
     _members(home, 1, 2, "bob", "cyd")
     home.load(
         [
-            home.answer(contacts.GETCOUPON, {"coupons": [{"id": number, "email": f"{name}@x.com"}]}, 2, email=f"{name}@x.com")
+            home.answer(
+                contacts.GETCOUPON,
+                {"coupons": [{"id": number, "email": f"{name}@x.com"}]},
+                2,
+                email=f"{name}@x.com",
+            )
             for number, name in enumerate(("ann", "bob", "cyd"))
         ],
         tables.COUPONS,
@@ -235,7 +274,9 @@ def _night(home: Home, minutes: float) -> list[str]:
 
 
 @pytest.mark.slow
-def test_coupons_go_with_the_last_contact_of_their_address_and_are_asked_for_when_one_comes_back(home: Home) -> None:
+def test_coupons_go_with_the_last_contact_of_their_address_and_are_asked_for_when_one_comes_back(
+    home: Home,
+) -> None:
     _with_coupons(home)
     assert _night(home, 3) == ["ann", "bob", "cyd"]
     _members(home, 4, 1)
@@ -244,8 +285,17 @@ def test_coupons_go_with_the_last_contact_of_their_address_and_are_asked_for_whe
     assert _night(home, 7) == [], "the list of bob and cyd is gone"
     _members(home, 8, 1, "ann")
     candidates = home.warehouse.coupon_candidates("main").to_pylist()
-    assert [(row["email"], row["asked_at"]) for row in candidates] == [("ann@X.com", None)], "like one that never was asked"
-    home.load([home.answer(contacts.GETCOUPON, {"coupons": [{"id": 0, "email": "ann@x.com"}]}, 9, email="ann@x.com")], tables.COUPONS)
+    assert [(row["email"], row["asked_at"]) for row in candidates] == [("ann@X.com", None)], (
+        "like one that never was asked"
+    )
+    home.load(
+        [
+            home.answer(
+                contacts.GETCOUPON, {"coupons": [{"id": 0, "email": "ann@x.com"}]}, 9, email="ann@x.com"
+            )
+        ],
+        tables.COUPONS,
+    )
     assert _night(home, 10) == ["ann"]
 
 
@@ -262,8 +312,14 @@ def test_a_list_that_is_not_read_completely_protects_coupons(home: Home, is_know
 
 def test_a_rebuild_brings_back_what_a_half_answer_took(home: Home) -> None:
     items = [{"id": number, "date": "03/02/2026"} for number in range(20)]
-    for minutes, reviews_ in enumerate(({"count": 20, "items": items}, {"count": 20, "items": None}, {"count": 20, "items": items[:12]})):
-        home.load([home.answer(reputation.DIRECT, {"reviews": reviews_}, minutes)], tables.DIRECT_REVIEWS, scope=ALL_DAYS)
+    for minutes, reviews_ in enumerate(
+        ({"count": 20, "items": items}, {"count": 20, "items": None}, {"count": 20, "items": items[:12]})
+    ):
+        home.load(
+            [home.answer(reputation.DIRECT, {"reviews": reviews_}, minutes)],
+            tables.DIRECT_REVIEWS,
+            scope=ALL_DAYS,
+        )
     with home.warehouse.writing() as connection:  # what the version before made of it
         rows(connection, "delete from source.direct_reviews where review_id > 4")
     rebuild(home.path, archive=home.archive)
@@ -271,7 +327,10 @@ def test_a_rebuild_brings_back_what_a_half_answer_took(home: Home) -> None:
 
 
 def test_a_home_of_the_version_before_opens_and_works(home: Home) -> None:
-    home.load([home.answer(reputation.DIRECT, {"reviews": {"items": [{"id": 1, "date": "03/01/2026"}]}})], tables.DIRECT_REVIEWS)
+    home.load(
+        [home.answer(reputation.DIRECT, {"reviews": {"items": [{"id": 1, "date": "03/01/2026"}]}})],
+        tables.DIRECT_REVIEWS,
+    )
     with home.warehouse.writing() as connection:
         rows(connection, "alter table source.direct_reviews drop column _deleted_at")
         rows(connection, "update sync.meta set value = 'of the version before' where name = 'tables'")
@@ -283,14 +342,26 @@ def test_a_home_of_the_version_before_opens_and_works(home: Home) -> None:
 
 @pytest.mark.parametrize("payload", [{}, []], ids=str)
 def test_an_account_is_never_without_its_business(memory: Tables, payload: Any) -> None:
-    memory.fresh().load([answer(account.ME, {"business": {"id": 7, "businessName": "Corner"}}, 0)], tables.BUSINESS)
+    memory.fresh().load(
+        [answer(account.ME, {"business": {"id": 7, "businessName": "Corner"}}, 0)], tables.BUSINESS
+    )
     memory.load([answer(account.ME, {"business": payload}, 1)], tables.BUSINESS)
     assert _live(memory, tables.BUSINESS) == 1
 
 
-@pytest.mark.parametrize("fields", [{"audiences": {"count": 1, "items": [{"id": 6, "name": "Opened"}]}}, {"12s": "City"}, [7]], ids=str)
+@pytest.mark.parametrize(
+    "fields",
+    [{"audiences": {"count": 1, "items": [{"id": 6, "name": "Opened"}]}}, {"12s": "City"}, [7]],
+    ids=str,
+)
 def test_fields_of_a_list_that_are_none_remove_none(memory: Tables, fields: Any) -> None:
     memory.fresh()
     for minutes, part in enumerate(({"12": "City", "13": "Birthday"}, fields)):
-        memory.load([answer(lists.GETLIST, {"list": {"id": 5, "fields": part}}, minutes, id=5)], tables.LISTS, tables.LIST_FIELDS)
-    assert {"12", "13"} <= {row[0] for row in memory.rows("select field_id from source.list_fields where _deleted_at is null")}
+        memory.load(
+            [answer(lists.GETLIST, {"list": {"id": 5, "fields": part}}, minutes, id=5)],
+            tables.LISTS,
+            tables.LIST_FIELDS,
+        )
+    assert {"12", "13"} <= {
+        row[0] for row in memory.rows("select field_id from source.list_fields where _deleted_at is null")
+    }

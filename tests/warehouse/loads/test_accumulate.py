@@ -21,7 +21,9 @@ def load(home: Home, *answers: Response) -> LoadReport:
 
 def opened(home: Home) -> list[str]:
     """The open dates of all events, in the order of their keys."""
-    found = home.warehouse.read("select details->0->>'value' as opened from source.timeline_events order by contact_id, event_key")
+    found = home.warehouse.read(
+        "select details->0->>'value' as opened from source.timeline_events order by contact_id, event_key"
+    )
     return [str(value) for value in found["opened"].to_pylist()]
 
 
@@ -69,7 +71,9 @@ def test_of_a_cut_group_content_that_is_stored_changes_nothing(home: Home) -> No
 def test_of_a_cut_group_unseen_content_is_added_once(home: Home) -> None:
     load(home, timeline(home, 1, event(1, "a"), event(1, "b"), event(1, "c"), event(2, "other")))
     for minutes in (60, 120):
-        load(home, timeline(home, 1, event(1, "d"), event(1, "d"), event(2, "seen"), total=9, minutes=minutes))
+        load(
+            home, timeline(home, 1, event(1, "d"), event(1, "d"), event(2, "seen"), total=9, minutes=minutes)
+        )
     assert sorted(opened(home)) == ["a", "b", "c", "d", "seen"]
     occurrences = sorted(key.split("-")[1] for key in home.values(tables.TIMELINE_EVENTS, "event_key"))
     assert occurrences == ["0", "0", "1", "2", "3"]
@@ -83,7 +87,11 @@ def test_a_smaller_group_of_a_whole_timeline_updates_by_number(home: Home) -> No
 
 def test_whether_a_group_was_cut_is_told_by_its_own_answer(home: Home) -> None:
     load(home, *(timeline(home, id_, event(1, "a"), event(1, "b")) for id_ in (1, 2)))
-    load(home, timeline(home, 1, event(1, "new"), minutes=60), timeline(home, 2, event(1, "new"), total=5, minutes=60))
+    load(
+        home,
+        timeline(home, 1, event(1, "new"), minutes=60),
+        timeline(home, 2, event(1, "new"), total=5, minutes=60),
+    )
     assert opened(home) == ["new", "b", "a", "b", "new"]
 
 
@@ -101,9 +109,19 @@ def test_a_contact_asked_twice_in_one_load_counts_its_events_once(home: Home) ->
 
 
 def test_visits_and_automations_come_from_the_same_answer(home: Home) -> None:
-    utm = {"data": [{"link": "https://a.example", "utm": {"campaign": "c"}, "timestamp": 1_700_000_000}], "count": 1}
+    utm = {
+        "data": [{"link": "https://a.example", "utm": {"campaign": "c"}, "timestamp": 1_700_000_000}],
+        "count": 1,
+    }
     automated = {
-        "data": [{"name": "Welcome", "type": "sms", "timestamp": 1_700_000_000, "details": [{"key": "k", "value": 1}]}],
+        "data": [
+            {
+                "name": "Welcome",
+                "type": "sms",
+                "timestamp": 1_700_000_000,
+                "details": [{"key": "k", "value": 1}],
+            }
+        ],
         "count": 1,
     }
     load(home, timeline(home, 1, event(1), utm=utm, automated=automated))
@@ -121,7 +139,10 @@ def test_details_that_an_answer_leaves_out_are_kept(home: Home) -> None:
 
 def test_online_reviews_stay_when_the_service_shows_only_the_latest(home: Home) -> None:
     def channel(*texts: str, minutes: float = 0) -> None:
-        data = [{"username": "u", "date": "1700000000", "inquiry": text, "rating": "5", "sourceUrl": "s"} for text in texts]
+        data = [
+            {"username": "u", "date": "1700000000", "inquiry": text, "rating": "5", "sourceUrl": "s"}
+            for text in texts
+        ]
         payload = {"reviews": {"items": {"Yelp": {"AvgRating": "4.5", "data": data}}}}
         answer = home.answer(reputation.ONLINE, payload, minutes, channels="all")
         home.load([answer], tables.ONLINE_REVIEWS, tables.ONLINE_REVIEW_CHANNELS)

@@ -1,4 +1,5 @@
-"""One person is one person wherever their address comes from and however it is written there; two people stay two."""
+"""One person is one person wherever their address comes from and however it is written there; two people stay
+two."""
 
 from __future__ import annotations
 
@@ -28,22 +29,44 @@ def candidates(memory: Tables, name: str, **params: Any) -> list[dict[str, Any]]
 
 
 def members(memory: Tables, minutes: float, list_id: int, *spellings: str | None, first: int = 0) -> None:
-    items = [{"id": 100 * list_id + number, "email": each, "status": "1"} for number, each in enumerate(spellings, first)]
-    memory.load([answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, minutes, listid=list_id)], tables.CONTACTS, is_complete=True)
+    items = [
+        {"id": 100 * list_id + number, "email": each, "status": "1"}
+        for number, each in enumerate(spellings, first)
+    ]
+    memory.load(
+        [answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, minutes, listid=list_id)],
+        tables.CONTACTS,
+        is_complete=True,
+    )
 
 
 def clicked(memory: Tables, *spellings: str) -> None:
     clicks = [{"url": "u", "clickers": [{"email": each, "clicks": 1} for each in spellings]}]
     memory.load(
-        [answer(campaigns.STATS, {"campaign": {"stats": {"open": "9 (9%)"}, "clicks": clicks}}, 3, id=1, type="standard")], *_STATISTICS
+        [
+            answer(
+                campaigns.STATS,
+                {"campaign": {"stats": {"open": "9 (9%)"}, "clicks": clicks}},
+                3,
+                id=1,
+                type="standard",
+            )
+        ],
+        *_STATISTICS,
     )
 
 
 @settings(max_examples=examples(60))
 @given(PEOPLE, st.data())
-def test_who_clicked_redeemed_and_was_requested_is_the_same_person(memory: Tables, people: list[str], data: st.DataObject) -> None:
+def test_who_clicked_redeemed_and_was_requested_is_the_same_person(
+    memory: Tables, people: list[str], data: st.DataObject
+) -> None:
     memory.fresh()
-    memory.load([answer(lists.GETLISTS, {"lists": {"count": 2, "items": [{"id": 1}, {"id": 2}]}}, 0)], tables.LISTS, tables.LIST_FIELDS)
+    memory.load(
+        [answer(lists.GETLISTS, {"lists": {"count": 2, "items": [{"id": 1}, {"id": 2}]}}, 0)],
+        tables.LISTS,
+        tables.LIST_FIELDS,
+    )
     for list_id in (1, 2):
         members(memory, 1, list_id, *(data.draw(spelled(each)) for each in people))
     clicked(memory, *(data.draw(written(each)) for each in people))
@@ -52,7 +75,12 @@ def test_who_clicked_redeemed_and_was_requested_is_the_same_person(memory: Table
     responses = []
     for number, row in enumerate(asked):
         person = next(each for each in people if normal_form(each) == normal_form(row["email"]))
-        coupon = {"id": number, "email": data.draw(spelled(person)), "couponredeemed": "1", "couponredeemedon": "03/01/2026"}
+        coupon = {
+            "id": number,
+            "email": data.draw(spelled(person)),
+            "couponredeemed": "1",
+            "couponredeemedon": "03/01/2026",
+        }
         responses.append(answer(contacts.GETCOUPON, {"coupons": [coupon]}, 2, email=row["email"]))
     memory.load(responses, tables.COUPONS)
 
@@ -63,7 +91,9 @@ def test_who_clicked_redeemed_and_was_requested_is_the_same_person(memory: Table
     timelines = candidates(memory, "timeline_candidates", today=0, days=90)
     assert len(timelines) == 2 * len(people)
     assert None not in [row[name] for row in timelines for name in ("clicked_at", "redeemed_at")]
-    assert [row["clickers"] for row in candidates(memory, "campaign_reach")] == [len(people)] * 2, "of either list"
+    assert [row["clickers"] for row in candidates(memory, "campaign_reach")] == [len(people)] * 2, (
+        "of either list"
+    )
 
     for list_id in (1, 2):  # the first of them goes
         members(memory, 4, list_id, *(data.draw(spelled(each)) for each in people[1:]), first=1)

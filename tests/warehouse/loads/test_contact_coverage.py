@@ -23,7 +23,10 @@ def timeline_state(home: Home, contact_id: int = 1) -> tuple[Any, ...]:
 
 def add_contacts(home: Home, *people: tuple[int, str], list_id: int = 12) -> None:
     items = [{"id": id_, "email": email, "status": "1"} for id_, email in people]
-    home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, -60, listid=list_id)], tables.CONTACTS)
+    home.load(
+        [home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, -60, listid=list_id)],
+        tables.CONTACTS,
+    )
 
 
 def coupons(home: Home, email: str, *ids: int, minutes: float = 0, **options: Any) -> None:
@@ -41,7 +44,9 @@ def test_each_asking_is_counted_and_whether_it_brought_something(home: Home) -> 
     assert row["timeline_first_asked_at"] == START
 
 
-def test_coupons_of_some_people_do_not_make_the_table_complete_and_those_that_are_gone_are_marked_all_the_same(home: Home) -> None:
+def test_coupons_of_some_people_do_not_make_the_table_complete_and_those_that_are_gone_are_marked_all_the_same(
+    home: Home,
+) -> None:
     coupons(home, "ann@x.com", 7, 8, is_complete=False)
     coupons(home, "ann@x.com", 8, minutes=60, is_complete=False)
     (row,) = home.rows("sync.coverage", "is_complete, reason")

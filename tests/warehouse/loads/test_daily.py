@@ -14,7 +14,9 @@ DAY = 24 * 60
 
 def stats(home: Home, opened: int, minutes: float, campaign_id: int = 1) -> None:
     data = {"campaign": {"stats": {"open": f"{opened} (10%)", "unopened": "1 (1%)"}, "clicks": []}}
-    home.load([home.answer(campaigns.STATS, data, minutes, id=campaign_id, type="standard")], tables.CAMPAIGN_STATS)
+    home.load(
+        [home.answer(campaigns.STATS, data, minutes, id=campaign_id, type="standard")], tables.CAMPAIGN_STATS
+    )
 
 
 def test_every_day_keeps_its_own_row(home: Home) -> None:

@@ -1,4 +1,5 @@
-"""Rows that several operations contribute to, and whose details are asked only when they are new or changed."""
+"""Rows that several operations contribute to, and whose details are asked only when they are new or
+changed."""
 
 from __future__ import annotations
 
@@ -32,7 +33,10 @@ def goal_detail(home: Home, entry: dict[str, Any], minutes: float = 0) -> Respon
 def needed(home: Home, *answers: Response, table: tables.Table = tables.GOALS) -> list[Any]:
     ids = [answer.request_id for answer in answers]
     known = home.warehouse.listing_hashes(table, "main")
-    return [getattr(record, table.key[0]) for record in needs_detail(table, home.archive.responses(ids), known, UTC)]
+    return [
+        getattr(record, table.key[0])
+        for record in needs_detail(table, home.archive.responses(ids), known, UTC)
+    ]
 
 
 def test_parts_of_a_row_are_merged_by_what_they_know(home: Home) -> None:
@@ -40,16 +44,30 @@ def test_parts_of_a_row_are_merged_by_what_they_know(home: Home) -> None:
         goal_list(home, {"id": 1, "name": "Sign-up"}),
         goal_by_domain(home, 5, {"id": 1, "name": "Sign-up"}),
         goal_detail(
-            home, {"id": 1, "name": "Sign-up", "goal_value": {"type": "Fixed", "value": "80.0000"}, "links": ["https://a.example"]}
+            home,
+            {
+                "id": 1,
+                "name": "Sign-up",
+                "goal_value": {"type": "Fixed", "value": "80.0000"},
+                "links": ["https://a.example"],
+            },
         ),
     ]
     home.load(answers, tables.GOALS)
     (row,) = home.rows(tables.GOALS)
-    assert (row["domain_id"], row["value_type"], str(row["value"]), row["links"]) == (5, "Fixed", "80.0000", ["https://a.example"])
+    assert (row["domain_id"], row["value_type"], str(row["value"]), row["links"]) == (
+        5,
+        "Fixed",
+        "80.0000",
+        ["https://a.example"],
+    )
 
 
 def test_columns_that_no_part_knows_keep_what_is_stored(home: Home) -> None:
-    home.load([goal_list(home, {"id": 1, "name": "A"}), goal_detail(home, {"id": 1, "type": "Event Triggered"})], tables.GOALS)
+    home.load(
+        [goal_list(home, {"id": 1, "name": "A"}), goal_detail(home, {"id": 1, "type": "Event Triggered"})],
+        tables.GOALS,
+    )
     report = home.load([goal_list(home, {"id": 1, "name": "B"}, minutes=60)], tables.GOALS)
     (row,) = home.rows(tables.GOALS)
     assert (row["name"], row["type"]) == ("B", "Event Triggered")
@@ -57,12 +75,21 @@ def test_columns_that_no_part_knows_keep_what_is_stored(home: Home) -> None:
 
 
 def test_the_last_answer_that_knows_a_column_counts_even_when_it_says_nothing(home: Home) -> None:
-    home.load([goal_list(home, {"id": 1, "name": "A", "type": "x"}), goal_detail(home, {"id": 1, "type": None})], tables.GOALS)
+    home.load(
+        [goal_list(home, {"id": 1, "name": "A", "type": "x"}), goal_detail(home, {"id": 1, "type": None})],
+        tables.GOALS,
+    )
     assert home.values(tables.GOALS, "type") == [None]
 
 
 def test_a_listing_that_says_nothing_new_changes_nothing(home: Home) -> None:
-    home.load([goal_list(home, {"id": 1, "name": "A", "odd": 1}), goal_detail(home, {"id": 1, "type": "t", "other": 2})], tables.GOALS)
+    home.load(
+        [
+            goal_list(home, {"id": 1, "name": "A", "odd": 1}),
+            goal_detail(home, {"id": 1, "type": "t", "other": 2}),
+        ],
+        tables.GOALS,
+    )
     before = home.rows(tables.GOALS)
     report = home.load([goal_list(home, {"id": 1, "name": "A", "odd": 1}, minutes=60)], tables.GOALS)
     assert home.rows(tables.GOALS) == before
@@ -70,7 +97,10 @@ def test_a_listing_that_says_nothing_new_changes_nothing(home: Home) -> None:
 
 
 def test_unknown_fields_of_all_parts_are_kept(home: Home) -> None:
-    home.load([goal_list(home, {"id": 1, "odd": 1}), goal_detail(home, {"id": 1, "other": {"b": 2, "a": 1}})], tables.GOALS)
+    home.load(
+        [goal_list(home, {"id": 1, "odd": 1}), goal_detail(home, {"id": 1, "other": {"b": 2, "a": 1}})],
+        tables.GOALS,
+    )
     home.load([goal_list(home, {"id": 1, "odd": 3}, minutes=60)], tables.GOALS)
     assert home.values(tables.GOALS, "extra") == ['{"odd":3,"other":{"a":1,"b":2}}']
 
@@ -83,7 +113,11 @@ def test_details_alone_never_prove_that_other_rows_are_gone(home: Home) -> None:
 
 def test_a_row_that_only_a_detail_names_is_not_in_the_listing(home: Home) -> None:
     home.load([goal_list(home, {"id": 1}, {"id": 2})], tables.GOALS)
-    answers = [goal_list(home, {"id": 1}, minutes=60), goal_detail(home, {"id": 2, "name": "late"}), goal_by_domain(home, 5, {"id": 3})]
+    answers = [
+        goal_list(home, {"id": 1}, minutes=60),
+        goal_detail(home, {"id": 2, "name": "late"}),
+        goal_by_domain(home, 5, {"id": 3}),
+    ]
     home.load(answers, tables.GOALS)
     assert home.values(tables.GOALS, "goal_id", "_deleted_at is null") == [1]
     assert home.values(tables.GOALS, "goal_id") == [1, 2]
@@ -93,7 +127,9 @@ def test_detail_is_needed_for_new_and_for_changed_entries_only(home: Home) -> No
     first = goal_list(home, {"id": 1, "name": "A"}, {"id": 2, "name": "B"})
     assert needed(home, first) == [1, 2]
     home.load([first, goal_detail(home, {"id": 1}), goal_detail(home, {"id": 2})], tables.GOALS)
-    second = goal_list(home, {"id": 1, "name": "A"}, {"id": 2, "name": "changed"}, {"id": 3, "name": "C"}, minutes=60)
+    second = goal_list(
+        home, {"id": 1, "name": "A"}, {"id": 2, "name": "changed"}, {"id": 3, "name": "C"}, minutes=60
+    )
     assert needed(home, second) == [2, 3]
 
 
@@ -106,7 +142,10 @@ def test_a_detail_that_did_not_come_is_still_needed(home: Home) -> None:
 def test_a_detail_that_could_not_be_read_is_still_needed_one_without_a_value_is_not(home: Home) -> None:
     first = goal_list(home, {"id": 1, "name": "A"}, {"id": 2, "name": "B"})
     details = [({"id": "one"}, 1), ({"id": 2, "has_action": "perhaps"}, 2)]
-    home.load([first, *(home.answer(goals.SHOW, {"goal": goal}, id=goal_id) for goal, goal_id in details)], tables.GOALS)
+    home.load(
+        [first, *(home.answer(goals.SHOW, {"goal": goal}, id=goal_id) for goal, goal_id in details)],
+        tables.GOALS,
+    )
     assert needed(home, first) == [1]
 
 
@@ -125,7 +164,10 @@ def test_a_row_that_comes_back_needs_its_detail_again(home: Home) -> None:
 
 def test_learning_a_detail_is_no_change_of_the_row_when_it_says_the_same(home: Home) -> None:
     home.load([goal_list(home, {"id": 1, "name": "A"})], tables.GOALS)
-    report = home.load([goal_list(home, {"id": 1, "name": "A"}, minutes=60), goal_detail(home, {"id": 1, "name": "A"}, 60)], tables.GOALS)
+    report = home.load(
+        [goal_list(home, {"id": 1, "name": "A"}, minutes=60), goal_detail(home, {"id": 1, "name": "A"}, 60)],
+        tables.GOALS,
+    )
     (row,) = home.rows(tables.GOALS)
     assert row["_changed_at"] == row["_first_seen_at"]
     assert row["_listing_hash"]
@@ -141,13 +183,21 @@ def test_a_listing_that_is_loaded_again_without_its_details_is_not_older_than_it
 
 
 def test_a_list_keeps_the_fields_that_only_its_own_answer_shows(home: Home) -> None:
-    listing = home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": "A"}, {"id": 2, "name": "B"}]}})
+    listing = home.answer(
+        lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": "A"}, {"id": 2, "name": "B"}]}}
+    )
     details = [
-        home.answer(lists.GETLIST, {"list": {"id": 1, "name": "A", "success_email": "hi", "fields": {"7": "City", "8": "Phone"}}}, id=1),
+        home.answer(
+            lists.GETLIST,
+            {"list": {"id": 1, "name": "A", "success_email": "hi", "fields": {"7": "City", "8": "Phone"}}},
+            id=1,
+        ),
         home.answer(lists.GETLIST, {"list": {"id": 2, "name": "B", "fields": {"9": "Age"}}}, id=2),
     ]
     home.load([listing, *details], tables.LISTS, tables.LIST_FIELDS)
-    later = home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": "A"}, {"id": 2, "name": "Bb"}]}}, 60)
+    later = home.answer(
+        lists.GETLISTS, {"lists": {"items": [{"id": 1, "name": "A"}, {"id": 2, "name": "Bb"}]}}, 60
+    )
     detail = home.answer(lists.GETLIST, {"list": {"id": 2, "name": "Bb", "fields": []}}, 60, id=2)
     home.load([later, detail], tables.LISTS, tables.LIST_FIELDS, shrink_limit=0.5)
     assert home.values(tables.LIST_FIELDS, "field_id", "_deleted_at is null") == ["7", "8"]
@@ -156,15 +206,24 @@ def test_a_list_keeps_the_fields_that_only_its_own_answer_shows(home: Home) -> N
 
 def test_webhooks_merge_listing_and_detail(home: Home) -> None:
     listing = home.answer(webhooks.LISTS, {"webhooks": {"items": [{"id": 4, "name": "Exit"}]}})
-    detail = home.answer(webhooks.SHOW, {"webhook": {"id": 4, "domain_id": "77", "action_rules": {"delay": {"minutes": "2"}}}}, id=4)
+    detail = home.answer(
+        webhooks.SHOW,
+        {"webhook": {"id": 4, "domain_id": "77", "action_rules": {"delay": {"minutes": "2"}}}},
+        id=4,
+    )
     home.load([listing, detail], tables.WEBHOOKS)
-    assert home.rows(tables.WEBHOOKS, "name, domain_id, delay_seconds") == [{"name": "Exit", "domain_id": 77, "delay_seconds": 120}]
+    assert home.rows(tables.WEBHOOKS, "name, domain_id, delay_seconds") == [
+        {"name": "Exit", "domain_id": 77, "delay_seconds": 120}
+    ]
     assert home.warehouse.domain_ids("main") == [77]
 
 
 def calendar(home: Home, *posts: tuple[int, str], minutes: float = 0) -> Response:
     channel = {"network": "Facebook", "type": "pages", "id": "1", "name": "P", "date": "03/01/2026 10:00 AM"}
-    items = {str(number): {"id": id_, "message": text, "channel": channel} for number, (id_, text) in enumerate(posts, 1)}
+    items = {
+        str(number): {"id": id_, "message": text, "channel": channel}
+        for number, (id_, text) in enumerate(posts, 1)
+    }
     data = {"calendar": {"items": {"2026-03-01": items}}}
     return home.answer(social.CALENDAR, data, minutes, from_="2026-03-01", to="2026-03-02")
 
@@ -175,11 +234,19 @@ def test_posts_are_asked_for_details_when_new_or_changed(home: Home) -> None:
     assert home.warehouse.posts_needing_detail("main", ["twitter"]) == []
     assert home.warehouse.posts_needing_detail("main", ["facebook"]) == [(2, "facebook"), (1, "facebook")]
     details = [
-        home.answer(social.GETPOST, {"item": {"id": id_, "title": "T", "uid": f"fb_{id_}"}}, id=id_, channel="facebook") for id_ in (1, 2)
+        home.answer(
+            social.GETPOST,
+            {"item": {"id": id_, "title": "T", "uid": f"fb_{id_}"}},
+            id=id_,
+            channel="facebook",
+        )
+        for id_ in (1, 2)
     ]
     home.load(details, tables.SOCIAL_POST_DETAILS)
     assert home.warehouse.posts_needing_detail("main", ["facebook"]) == []
-    home.load([calendar(home, (1, "a"), (2, "changed"), (3, "c"), minutes=60)], tables.SOCIAL_POSTS, scope=scope)
+    home.load(
+        [calendar(home, (1, "a"), (2, "changed"), (3, "c"), minutes=60)], tables.SOCIAL_POSTS, scope=scope
+    )
     assert home.warehouse.posts_needing_detail("main", ["facebook"]) == [(3, "facebook"), (2, "facebook")]
 
 
@@ -199,14 +266,22 @@ def test_a_post_whose_time_has_come_is_asked_for_until_the_network_has_an_id_for
     assert needing(24, {"title": "T"}) == [(1, "facebook")]
     assert needing(48, {"title": "T", "item": {"uid": "fb_1"}}) == []
     assert needing(49, {"title": "T", "item": {"uid": ""}}) == [(1, "facebook")]
-    assert needing(24 * 20, {"title": "T", "item": {"uid": ""}}) == [], "nobody knows why, and it is asked for no more"
+    assert needing(24 * 20, {"title": "T", "item": {"uid": ""}}) == [], (
+        "nobody knows why, and it is asked for no more"
+    )
 
 
 def test_details_of_a_post_that_is_gone_go_with_it(home: Home) -> None:
     scope = {"from_on": "2026-03-01", "to_on": "2026-03-02"}
     home.load([calendar(home, (1, "a"), (2, "b"))], tables.SOCIAL_POSTS, scope=scope)
     details = [
-        home.answer(social.GETPOST, {"item": {"id": id_, "title": "T", "uid": f"fb_{id_}"}}, id=id_, channel="facebook") for id_ in (1, 2)
+        home.answer(
+            social.GETPOST,
+            {"item": {"id": id_, "title": "T", "uid": f"fb_{id_}"}},
+            id=id_,
+            channel="facebook",
+        )
+        for id_ in (1, 2)
     ]
     home.load(details, tables.SOCIAL_POST_DETAILS)
     home.load([calendar(home, (2, "b"), minutes=60)], tables.SOCIAL_POSTS, scope=scope)

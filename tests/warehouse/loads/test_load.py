@@ -19,5 +19,12 @@ def test_a_night_of_ids_takes_few_bytes() -> None:
 
 
 def test_a_logged_load_is_the_load() -> None:
-    load = Load("main", "timelines", ("timeline_events",), tuple(range(100)), "UTC", logged_at=dt.datetime(2026, 11, 21, tzinfo=dt.UTC))
+    load = Load(
+        "main",
+        "timelines",
+        ("timeline_events",),
+        tuple(range(100)),
+        "UTC",
+        logged_at=dt.datetime(2026, 11, 21, tzinfo=dt.UTC),
+    )
     assert Load.from_event(load.event()) == load

@@ -1,4 +1,5 @@
-"""What holds for any sequence of loads: twice equals once, pages may come in any order, nothing received is lost."""
+"""What holds for any sequence of loads: twice equals once, pages may come in any order, nothing received is
+lost."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def timeline(seconds: Sequence[tuple[int, int]], cut: bool, minutes: float) -> R
 
 listings = st.lists(st.dictionaries(st.integers(1, 6), st.integers(0, 3)), min_size=1, max_size=4)
 timelines = st.lists(
-    st.tuples(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2)), max_size=5), st.booleans()), min_size=1, max_size=4
+    st.tuples(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2)), max_size=5), st.booleans()),
+    min_size=1,
+    max_size=4,
 )
 
 
@@ -72,15 +75,21 @@ def test_rows_say_when_they_came_changed_and_went(memory: Tables, nights: list[d
             expected[number] = (first, changed, gone)
             stored[number] = now
     minutes = ", ".join(
-        f"date_diff('minute', timestamptz '{START.isoformat()}', {name})" for name in ("_first_seen_at", "_changed_at", "_deleted_at")
+        f"date_diff('minute', timestamptz '{START.isoformat()}', {name})"
+        for name in ("_first_seen_at", "_changed_at", "_deleted_at")
     )
-    assert {number: tuple(times) for number, *times in tables_.rows(f"select contact_id, {minutes} from source.contacts")} == expected
+    assert {
+        number: tuple(times)
+        for number, *times in tables_.rows(f"select contact_id, {minutes} from source.contacts")
+    } == expected
 
 
 @EXAMPLES
 @given(listed=st.dictionaries(st.integers(1, 9), st.integers(0, 3), min_size=1), data=st.data())
 @pytest.mark.slow
-def test_pages_may_come_in_any_order_and_cut(memory: Tables, listed: dict[int, int], data: st.DataObject) -> None:
+def test_pages_may_come_in_any_order_and_cut(
+    memory: Tables, listed: dict[int, int], data: st.DataObject
+) -> None:
     before = dict.fromkeys(range(1, 5), 1)
     whole = memory.fresh()
     whole.load([page(before, 0)], tables.CONTACTS)
@@ -91,7 +100,9 @@ def test_pages_may_come_in_any_order_and_cut(memory: Tables, listed: dict[int, i
     size = data.draw(st.integers(1, len(entries)))
     cut = memory.fresh()
     cut.load([page(before, 0)], tables.CONTACTS)
-    cut.load([page(entries[start : start + size], 1) for start in range(0, len(entries), size)], tables.CONTACTS)
+    cut.load(
+        [page(entries[start : start + size], 1) for start in range(0, len(entries), size)], tables.CONTACTS
+    )
     assert cut.contents() == expected
 
 
@@ -142,15 +153,27 @@ def test_no_event_is_ever_lost(memory: Tables, nights: list[tuple[list[tuple[int
         tables_.load([timeline(events, cut, minutes)], *TIMELINES)
         assert before <= set(tables_.rows("select event_key from source.timeline_events"))
         most |= Counter(second for second, _ in events)
-        stored = Counter(second for (second,) in tables_.rows("select epoch(occurred_at)::bigint - 1700000000 from source.timeline_events"))
+        stored = Counter(
+            second
+            for (second,) in tables_.rows(
+                "select epoch(occurred_at)::bigint - 1700000000 from source.timeline_events"
+            )
+        )
         assert most <= stored
-        seen = set(tables_.rows("select epoch(occurred_at)::bigint - 1700000000, (details->0->>'value')::int from source.timeline_events"))
+        seen = set(
+            tables_.rows(
+                "select epoch(occurred_at)::bigint - 1700000000, (details->0->>'value')::int from "
+                "source.timeline_events"
+            )
+        )
         assert set(events) <= seen
     assert tables_.rows("select event_key from source.timeline_events group by all having count(*) > 1") == []
 
 
 windows = st.lists(
-    st.tuples(st.dictionaries(st.integers(1, 6), st.integers(1, 9)), st.tuples(st.integers(1, 9), st.integers(1, 9))),
+    st.tuples(
+        st.dictionaries(st.integers(1, 6), st.integers(1, 9)), st.tuples(st.integers(1, 9), st.integers(1, 9))
+    ),
     min_size=1,
     max_size=4,
 )
@@ -171,19 +194,25 @@ def test_a_range_holds_what_was_received_last_and_other_days_keep_theirs(
         reply = answer(reputation.DIRECT, {"reviews": {"items": items}}, minutes, filter="date", **params)
         tables_.load([reply], tables.DIRECT_REVIEWS, scope=scope)
         expected = {number: day for number, day in expected.items() if not first <= day <= last} | reviews
-    stored = tables_.rows("select review_id, day(reviewed_at) from source.direct_reviews where _deleted_at is null")
+    stored = tables_.rows(
+        "select review_id, day(reviewed_at) from source.direct_reviews where _deleted_at is null"
+    )
     assert len(stored) == len(expected)
     assert dict(stored) == expected
 
 
 parts = st.lists(
-    st.tuples(st.sampled_from(["list", "show"]), st.dictionaries(st.sampled_from("abc"), st.integers(0, 2))), min_size=1, max_size=5
+    st.tuples(st.sampled_from(["list", "show"]), st.dictionaries(st.sampled_from("abc"), st.integers(0, 2))),
+    min_size=1,
+    max_size=5,
 )
 
 
 @EXAMPLES
 @given(answers=parts)
-def test_of_each_column_the_last_answer_that_knows_it_counts(memory: Tables, answers: list[tuple[str, dict[str, int]]]) -> None:
+def test_of_each_column_the_last_answer_that_knows_it_counts(
+    memory: Tables, answers: list[tuple[str, dict[str, int]]]
+) -> None:
     names = {"a": "name", "b": "type", "c": "colour"}
 
     def reply(kind: str, known: dict[str, int]) -> Response:
@@ -202,5 +231,7 @@ def test_of_each_column_the_last_answer_that_knows_it_counts(memory: Tables, ans
     for kind, known in answers:
         apart.load([reply(kind, known)], tables.GOALS)
     assert apart.rows("select name, type, extra from source.goals") == one_by_one
-    extra = json.dumps({"colour": expected["colour"]}, separators=(",", ":")) if "colour" in expected else None
+    extra = (
+        json.dumps({"colour": expected["colour"]}, separators=(",", ":")) if "colour" in expected else None
+    )
     assert one_by_one == [(expected.get("name"), expected.get("type"), extra)]

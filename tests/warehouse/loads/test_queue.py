@@ -75,7 +75,9 @@ class Crowd:
 def test_the_most_urgent_goes_first_then_who_came_first_and_the_file_is_opened_once() -> None:
     file = File()
     crowd = Crowd(file)
-    results = [crowd.comes(name, urgency) for name, urgency in [("a", 0), ("b", 0), ("c", 3), ("d", 1), ("e", 3)]]
+    results = [
+        crowd.comes(name, urgency) for name, urgency in [("a", 0), ("b", 0), ("c", 3), ("d", 1), ("e", 3)]
+    ]
     crowd.go()
     assert crowd.order == ["c", "e", "d", "a", "b"]
     assert [result.result() for result in results] == [1] * 5
@@ -85,7 +87,11 @@ def test_the_most_urgent_goes_first_then_who_came_first_and_the_file_is_opened_o
 def test_one_that_fails_costs_the_others_nothing_but_a_new_opening() -> None:
     file = File()
     crowd = Crowd(file)
-    before, bad, behind = crowd.comes("before"), crowd.comes("bad", problem=ValueError("broken")), crowd.comes("behind")
+    before, bad, behind = (
+        crowd.comes("before"),
+        crowd.comes("bad", problem=ValueError("broken")),
+        crowd.comes("behind"),
+    )
     crowd.go()
     assert (before.result(), behind.result()) == (1, 2)
     with pytest.raises(ValueError, match="broken"):
@@ -95,7 +101,11 @@ def test_one_that_fails_costs_the_others_nothing_but_a_new_opening() -> None:
 def test_when_the_file_cannot_be_opened_all_who_wait_are_told_and_the_next_one_tries_again() -> None:
     file = File()
     crowd = Crowd(file)
-    waiting = [crowd.comes("bad", urgency=1, problem=ValueError("broken")), crowd.comes("a"), crowd.comes("b")]
+    waiting = [
+        crowd.comes("bad", urgency=1, problem=ValueError("broken")),
+        crowd.comes("a"),
+        crowd.comes("b"),
+    ]
     file.problem = OSError("held by another")
     crowd.go()
     assert [type(one.exception()) for one in waiting] == [ValueError, OSError, OSError]
@@ -121,7 +131,9 @@ def test_the_result_is_there_when_the_file_is_closed() -> None:
         assert not file.is_open
 
 
-def test_what_the_work_was_done_with_is_let_go_before_the_result_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_work_was_done_with_is_let_go_before_the_result_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The process may end then, and DuckDB aborts one whose thread is letting go of a connection."""
     monkeypatch.setattr("warehouse.loads.queue.KEEP_S", 0.0)  # so that the thread rests before it ends
 
@@ -140,9 +152,13 @@ def test_what_the_work_was_done_with_is_let_go_before_the_result_is_there(monkey
     assert sessions[0]() is None
 
 
-def test_who_waits_is_served_though_the_thread_that_serves_cannot_be_started_or_dies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_waits_is_served_though_the_thread_that_serves_cannot_be_started_or_dies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     queue = LoadQueue(File().opened)
-    monkeypatch.setattr(queue, "_serve", lambda: None)  # it ends without a word, and leaves the queue as served
+    monkeypatch.setattr(
+        queue, "_serve", lambda: None
+    )  # it ends without a word, and leaves the queue as served
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(queue.do, lambda opening: opening)
         time.sleep(0.2)

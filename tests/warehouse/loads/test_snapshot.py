@@ -17,12 +17,20 @@ HOUR = dt.timedelta(hours=1)
 
 
 def contact(number: int, **more: Any) -> dict[str, Any]:
-    return {"id": str(number), "email": f"c{number}@example.com", "status": "1", "registration_date": "01/02/2025 10:00", **more}
+    return {
+        "id": str(number),
+        "email": f"c{number}@example.com",
+        "status": "1",
+        "registration_date": "01/02/2025 10:00",
+        **more,
+    }
 
 
 def page(home: Home, *numbers: int, list_id: int = 12, minutes: float = 0, **more: Any) -> Response:
     items = [contact(number, **more) for number in numbers]
-    return home.answer(contacts.GETCONTACTS, {"contacts": {"count": len(items), "items": items}}, minutes, listid=list_id)
+    return home.answer(
+        contacts.GETCONTACTS, {"contacts": {"count": len(items), "items": items}}, minutes, listid=list_id
+    )
 
 
 def live(home: Home) -> list[int]:
@@ -44,7 +52,11 @@ def test_only_rows_that_differ_are_touched(home: Home) -> None:
     assert (counts.new, counts.changed, counts.unchanged, counts.deleted) == (0, 1, 1, 0)
     first, second = home.rows(tables.CONTACTS)
     assert first["_changed_at"] == START
-    assert (second["_first_seen_at"], second["_changed_at"], second["status"]) == (START, START + HOUR, "unsubscribed")
+    assert (second["_first_seen_at"], second["_changed_at"], second["status"]) == (
+        START,
+        START + HOUR,
+        "unsubscribed",
+    )
 
 
 def test_a_missing_row_is_marked_and_kept(home: Home) -> None:
@@ -81,14 +93,26 @@ def test_every_reading_of_a_list_is_written_down_with_the_time_zone_it_was_made_
     again = page(home, 1, minutes=60)
     for is_complete in (True, False):
         home.load([again], tables.CONTACTS, is_complete=is_complete)
-    home.load([home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 12, "fields": {"1": "City"}}]}})], tables.LISTS, tables.LIST_FIELDS)
-    told = [(row["scope"], row["as_of"], row["timezone"], row["is_complete"]) for row in home.rows("sync.readings")]
-    assert told == [("list_id=12", START, "UTC", True), ("list_id=12", START + HOUR, "America/New_York", False)]
+    home.load(
+        [home.answer(lists.GETLISTS, {"lists": {"items": [{"id": 12, "fields": {"1": "City"}}]}})],
+        tables.LISTS,
+        tables.LIST_FIELDS,
+    )
+    told = [
+        (row["scope"], row["as_of"], row["timezone"], row["is_complete"])
+        for row in home.rows("sync.readings")
+    ]
+    assert told == [
+        ("list_id=12", START, "UTC", True),
+        ("list_id=12", START + HOUR, "America/New_York", False),
+    ]
 
 
 def test_other_scopes_and_accounts_are_left_alone(home: Home) -> None:
     home.load([page(home, 1, list_id=12), page(home, 1, list_id=13)], tables.CONTACTS)
-    other = home.answer(contacts.GETCONTACTS, {"contacts": {"items": [contact(1)]}}, account="second", listid=12)
+    other = home.answer(
+        contacts.GETCONTACTS, {"contacts": {"items": [contact(1)]}}, account="second", listid=12
+    )
     home.load([other], tables.CONTACTS)
     home.load([page(home, 2, list_id=12, minutes=60)], tables.CONTACTS)
     rows = home.rows(tables.CONTACTS, "account, list_id, contact_id", "_deleted_at is null")
@@ -113,9 +137,12 @@ def test_a_listing_that_shrinks_too_much_is_refused(home: Home) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kept", "limit", "is_refused"), [(5, 0.5, False), (4, 0.5, True), (0, 1.0, False), (0, None, False), (9, 0.0, True)]
+    ("kept", "limit", "is_refused"),
+    [(5, 0.5, False), (4, 0.5, True), (0, 1.0, False), (0, None, False), (9, 0.0, True)],
 )
-def test_the_shrink_limit_is_the_share_that_may_go(home: Home, kept: int, limit: float | None, is_refused: bool) -> None:
+def test_the_shrink_limit_is_the_share_that_may_go(
+    home: Home, kept: int, limit: float | None, is_refused: bool
+) -> None:
     home.load([page(home, *range(10))], tables.CONTACTS)
     report = home.load([page(home, *range(kept), minutes=60)], tables.CONTACTS, shrink_limit=limit)
     assert bool(report.refused) is is_refused
@@ -125,7 +152,9 @@ def test_the_shrink_limit_is_the_share_that_may_go(home: Home, kept: int, limit:
 def test_only_the_scope_that_shrinks_is_refused(home: Home) -> None:
     home.load([page(home, 1, 2, 3, list_id=12), page(home, 1, 2, 3, list_id=13)], tables.CONTACTS)
     report = home.load(
-        [page(home, 4, list_id=12, minutes=60), page(home, 1, 2, 4, list_id=13, minutes=60)], tables.CONTACTS, shrink_limit=0.5
+        [page(home, 4, list_id=12, minutes=60), page(home, 1, 2, 4, list_id=13, minutes=60)],
+        tables.CONTACTS,
+        shrink_limit=0.5,
     )
     assert report.tables["contacts"].refused == [report.tables["contacts"].refused[0]]
     assert home.values(tables.CONTACTS, "contact_id", "list_id = 12 and _deleted_at is null") == [1, 2, 3]
@@ -149,7 +178,9 @@ def test_a_listing_that_has_others_in_the_place_of_most_rows_of_the_account_is_r
     home: Home, known: int, kept: int, others: int, elsewhere: int, is_refused: bool
 ) -> None:
     home.load([page(home, *range(known)), page(home, *range(elsewhere), list_id=13)], tables.CONTACTS)
-    report = home.load([page(home, *range(kept), *range(900, 900 + others), minutes=60)], tables.CONTACTS, shrink_limit=0.5)
+    report = home.load(
+        [page(home, *range(kept), *range(900, 900 + others), minutes=60)], tables.CONTACTS, shrink_limit=0.5
+    )
     assert bool(report.refused) is is_refused
     there = set(home.values(tables.CONTACTS, "contact_id", "list_id = 12 and _deleted_at is null"))
     assert there == ({*range(known)} if is_refused else {*range(kept), *range(900, 900 + others)})
@@ -158,11 +189,17 @@ def test_a_listing_that_has_others_in_the_place_of_most_rows_of_the_account_is_r
 def test_an_entry_that_cannot_be_read_may_be_any_row(home: Home) -> None:
     home.load([page(home, 1, 2)], tables.CONTACTS)
     items = [contact(1), {"id": "not a number", "email": "c2@example.com"}]
-    home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, 60, listid=12)], tables.CONTACTS)
+    home.load(
+        [home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, 60, listid=12)], tables.CONTACTS
+    )
     assert live(home) == [1, 2]
     (coverage,) = home.rows("sync.coverage")
     assert not coverage["is_complete"]
-    assert coverage["reason"] == "1 rows were not listed, and 1 entries or collections could not be read: nothing was marked as deleted"
+    assert (
+        coverage["reason"]
+        == "1 rows were not listed, and 1 entries or collections could not be read: nothing was "
+        "marked as deleted"
+    )
 
 
 def test_a_field_that_the_only_operation_leaves_out_is_empty(home: Home) -> None:
@@ -215,19 +252,37 @@ def test_one_answer_is_the_whole_of_an_addresss_coupons(home: Home) -> None:
         data = {"coupons": [{"id": id_, "email": email.swapcase(), "couponcode": "A"} for id_ in ids]}
         return home.answer(contacts.GETCOUPON, data, minutes, email=email)
 
-    home.load([coupons("Ann@x.com", 1, 2), coupons("bob@x.com", 3)], tables.COUPONS, is_complete=False, shrink_limit=0.5)
+    home.load(
+        [coupons("Ann@x.com", 1, 2), coupons("bob@x.com", 3)],
+        tables.COUPONS,
+        is_complete=False,
+        shrink_limit=0.5,
+    )
     home.load([coupons("Ann@x.com", minutes=60)], tables.COUPONS, is_complete=False, shrink_limit=0.5)
     assert home.values(tables.COUPONS, "coupon_id", "_deleted_at is null") == [3]
 
 
 def test_clickers_of_a_campaign_come_and_go_with_its_answer(home: Home) -> None:
     def stats(campaign_id: int, *people: str, minutes: float = 0) -> Response:
-        clicks = [{"url": "https://a.example", "message": "m", "clickers": [f"{name}@x.com(2 clicks)" for name in people]}]
+        clicks = [
+            {
+                "url": "https://a.example",
+                "message": "m",
+                "clickers": [f"{name}@x.com(2 clicks)" for name in people],
+            }
+        ]
         data = {"campaign": {"stats": {"open": "1 (10%)"}, "clicks": clicks}}
         return home.answer(campaigns.STATS, data, minutes, id=campaign_id, type="standard")
 
-    home.load([stats(1, "ann", "bob"), stats(2, "ann")], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
-    home.load([stats(1, "bob", minutes=60)], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS)
+    home.load(
+        [stats(1, "ann", "bob"), stats(2, "ann")],
+        tables.CAMPAIGN_STATS,
+        tables.CAMPAIGN_LINKS,
+        tables.CAMPAIGN_CLICKERS,
+    )
+    home.load(
+        [stats(1, "bob", minutes=60)], tables.CAMPAIGN_STATS, tables.CAMPAIGN_LINKS, tables.CAMPAIGN_CLICKERS
+    )
     left = home.rows(tables.CAMPAIGN_CLICKERS, "campaign_id, email", "_deleted_at is null")
     assert [tuple(row.values()) for row in left] == [(1, "bob@x.com"), (2, "ann@x.com")]
 
@@ -237,8 +292,16 @@ def test_clickers_that_were_exchanged_for_others_are_refused_where_they_are_many
     home: Home, known: int, others: int, is_refused: bool
 ) -> None:
     def stats(numbers: Iterable[int], minutes: float = 0) -> Response:
-        clicks = [{"url": "https://a.example", "message": "m", "clickers": [f"c{number}@x.com(2 clicks)" for number in numbers]}]
-        return home.answer(campaigns.STATS, {"campaign": {"stats": {}, "clicks": clicks}}, minutes, id=1, type="standard")
+        clicks = [
+            {
+                "url": "https://a.example",
+                "message": "m",
+                "clickers": [f"c{number}@x.com(2 clicks)" for number in numbers],
+            }
+        ]
+        return home.answer(
+            campaigns.STATS, {"campaign": {"stats": {}, "clicks": clicks}}, minutes, id=1, type="standard"
+        )
 
     home.load([stats(range(known))], tables.CAMPAIGN_CLICKERS)
     report = home.load([stats(range(others, others + known), 60)], tables.CAMPAIGN_CLICKERS, shrink_limit=0.5)
@@ -247,7 +310,10 @@ def test_clickers_that_were_exchanged_for_others_are_refused_where_they_are_many
 
 def test_users_of_several_businesses_are_one_listing(home: Home) -> None:
     def listing(*businesses: int, minutes: float = 0) -> Response:
-        items = {str(id_): {"users": {"1": {"fullname": "Ann", "username": "ann", "status": "Active"}}} for id_ in businesses}
+        items = {
+            str(id_): {"users": {"1": {"fullname": "Ann", "username": "ann", "status": "Active"}}}
+            for id_ in businesses
+        }
         return home.answer(users.LISTS, {"users": {"count": len(items), "items": items}}, minutes)
 
     home.load([listing(1, 2)], tables.USERS)

@@ -1,4 +1,5 @@
-"""A timeline that says what was loaded last only counts as asked: no row is read, and nothing else is different."""
+"""A timeline that says what was loaded last only counts as asked: no row is read, and nothing else is
+different."""
 
 from __future__ import annotations
 
@@ -65,7 +66,11 @@ def load(home: Home, *answers: Response, filled: Sequence[Table] = TABLES, **opt
 def test_only_what_says_something_else_is_read(home: Home, reading: Counting) -> None:
     load(home, *(timeline(home, id_, event(1), total=5) for id_ in (1, 2)))
     assert reading.taken() == ["1", "2"]
-    load(home, timeline(home, 1, event(1), total=5, minutes=60), timeline(home, 2, event(1), event(2), minutes=60))
+    load(
+        home,
+        timeline(home, 1, event(1), total=5, minutes=60),
+        timeline(home, 2, event(1), event(2), minutes=60),
+    )
     assert reading.taken() == ["2"]
     assert (timeline_state(home, 1), timeline_state(home, 2)) == ((2, 1, 1, 5), (2, 2, 2, 2))
     assert coverage(home)["timeline_asked_at"] == START + dt.timedelta(hours=1)
@@ -73,7 +78,9 @@ def test_only_what_says_something_else_is_read(home: Home, reading: Counting) ->
 
 
 @pytest.mark.slow
-def test_an_answer_is_read_again_when_it_could_become_other_rows(home: Home, reading: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_is_read_again_when_it_could_become_other_rows(
+    home: Home, reading: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     minutes = itertools.count(0, 60)
 
     def again(**options: Any) -> bool:
@@ -119,14 +126,18 @@ def test_a_contact_that_is_twice_in_a_load_is_read_twice_and_once_more(home: Hom
     assert reading.taken() == ["1"]
 
 
-def test_what_another_process_loads_in_between_is_not_overlooked(home: Home, reading: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_process_loads_in_between_is_not_overlooked(
+    home: Home, reading: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     load(home, timeline(home, 1, event(1, "first")))
     other = Warehouse(home.path, home.archive)
     between = timeline(home, 1, event(1, "other"), minutes=60)
     flush = home.archive.flush
 
     def meanwhile() -> None:
-        if threading.current_thread() is threading.main_thread():  # the archive flushes by itself, too, in its own
+        if (
+            threading.current_thread() is threading.main_thread()
+        ):  # the archive flushes by itself, too, in its own
             monkeypatch.setattr(home.archive, "flush", flush)
             other.apply(home.event([between], *TABLES))
         else:
@@ -169,7 +180,9 @@ def test_a_replay_passes_over_what_the_nights_passed_over(home: Home, reading: C
     with again.writing() as connection:
         assert all(again.replay(connection, map(Load.from_event, home.archive.load_log.read())))
     assert reading.taken() == ["1", "2", "3", "3"]
-    assert again.read("from source.timeline_events order by all") == home.warehouse.read("from source.timeline_events order by all")
+    assert again.read("from source.timeline_events order by all") == home.warehouse.read(
+        "from source.timeline_events order by all"
+    )
 
 
 def test_a_large_answer_is_passed_over_too(home: Home, reading: Counting, tmp_path: Path) -> None:
@@ -200,7 +213,11 @@ payloads = st.lists(st.tuples(st.lists(entries, max_size=4), st.booleans()), min
 #: Whose timeline says which of the payloads, asked at which minute.
 said_by = st.tuples(st.integers(1, 2), st.integers(0, 2), st.integers(0, 6))
 nights = st.lists(
-    st.tuples(st.lists(said_by, min_size=1, max_size=3), st.sampled_from(["UTC", "UTC", "UTC", "Asia/Tokyo"]), st.integers(0, 1)),
+    st.tuples(
+        st.lists(said_by, min_size=1, max_size=3),
+        st.sampled_from(["UTC", "UTC", "UTC", "Asia/Tokyo"]),
+        st.integers(0, 1),
+    ),
     min_size=2,
     max_size=5,
 )
@@ -210,9 +227,12 @@ nights = st.lists(
 @given(payloads=payloads, nights=nights)
 @pytest.mark.slow
 def test_passing_over_what_was_said_before_changes_nothing_but_the_work(
-    memory: Tables, payloads: list[tuple[list[Any], bool]], nights: list[tuple[list[tuple[int, int, int]], str, int]]
+    memory: Tables,
+    payloads: list[tuple[list[Any], bool]],
+    nights: list[tuple[list[tuple[int, int, int]], str, int]],
 ) -> None:
-    """Whatever is asked, loaded early or late, several times in a load, or loaded by another since it was compared."""
+    """Whatever is asked, loaded early or late, several times in a load, or loaded by another since it was
+    compared."""
 
     def said_of(contact: int, payload: int, minutes: int) -> Response:
         events, cut = payloads[payload % len(payloads)]

@@ -13,7 +13,14 @@ from warehouse import tables
 
 
 def review(number: int, day: int, time: str = "12:00 PM", **more: Any) -> dict[str, Any]:
-    return {"id": str(number), "email": "a@x.com", "date": f"03/{day:02}/2026", "time": time, "rating": "Good", **more}
+    return {
+        "id": str(number),
+        "email": "a@x.com",
+        "date": f"03/{day:02}/2026",
+        "time": time,
+        "rating": "Good",
+        **more,
+    }
 
 
 def reviews(home: Home, *entries: dict[str, Any], minutes: float = 0) -> Response:
@@ -30,7 +37,9 @@ def ids(home: Home) -> list[int]:
 
 
 def test_exactly_the_range_asked_for_is_replaced(home: Home) -> None:
-    home.load([reviews(home, *(review(day, day) for day in range(1, 11)))], tables.DIRECT_REVIEWS, scope=days(1, 10))
+    home.load(
+        [reviews(home, *(review(day, day) for day in range(1, 11)))], tables.DIRECT_REVIEWS, scope=days(1, 10)
+    )
     report = home.load([reviews(home, review(5, 5), minutes=60)], tables.DIRECT_REVIEWS, scope=days(4, 7))
     assert ids(home) == [1, 2, 3, 5, 8, 9, 10]
     assert report.tables["direct_reviews"].deleted == 3
@@ -38,7 +47,11 @@ def test_exactly_the_range_asked_for_is_replaced(home: Home) -> None:
 
 def test_rows_from_outside_the_range_are_taken_in_and_nothing_there_is_deleted(home: Home) -> None:
     home.load([reviews(home, review(1, 1), review(2, 2))], tables.DIRECT_REVIEWS, scope=days(1, 10))
-    home.load([reviews(home, review(2, 2, rating="Bad"), review(3, 20), minutes=60)], tables.DIRECT_REVIEWS, scope=days(5, 6))
+    home.load(
+        [reviews(home, review(2, 2, rating="Bad"), review(3, 20), minutes=60)],
+        tables.DIRECT_REVIEWS,
+        scope=days(5, 6),
+    )
     assert home.values(tables.DIRECT_REVIEWS, "rating") == ["Bad", "Good", "Good"]
     assert ids(home) == [1, 2, 3]
 
@@ -51,7 +64,9 @@ def test_a_row_that_moved_into_the_range_is_one_row(home: Home) -> None:
 
 
 @pytest.mark.parametrize("options", [{"is_complete": False, "scope": days(1, 10)}, {}])
-def test_nothing_is_deleted_when_the_range_was_not_read_whole_or_is_unknown(home: Home, options: dict[str, Any]) -> None:
+def test_nothing_is_deleted_when_the_range_was_not_read_whole_or_is_unknown(
+    home: Home, options: dict[str, Any]
+) -> None:
     home.load([reviews(home, review(1, 1), review(2, 2))], tables.DIRECT_REVIEWS, scope=days(1, 10))
     home.load([reviews(home, review(1, 1), minutes=60)], tables.DIRECT_REVIEWS, **options)
     assert ids(home) == [1, 2]
@@ -59,13 +74,19 @@ def test_nothing_is_deleted_when_the_range_was_not_read_whole_or_is_unknown(home
 
 def test_nothing_is_deleted_when_an_entry_could_not_be_read(home: Home) -> None:
     home.load([reviews(home, review(1, 1), review(2, 2))], tables.DIRECT_REVIEWS, scope=days(1, 10))
-    home.load([reviews(home, review(1, 1), {"id": "?"}, minutes=60)], tables.DIRECT_REVIEWS, scope=days(1, 10))
+    home.load(
+        [reviews(home, review(1, 1), {"id": "?"}, minutes=60)], tables.DIRECT_REVIEWS, scope=days(1, 10)
+    )
     assert ids(home) == [1, 2]
 
 
 def test_a_day_is_one_in_the_accounts_zone(tmp_path: Any) -> None:
     home = Home(tmp_path, zone="America/New_York")
-    home.load([reviews(home, review(1, 5, "11:30 PM"), review(2, 6, "12:30 AM"))], tables.DIRECT_REVIEWS, scope=days(1, 10))
+    home.load(
+        [reviews(home, review(1, 5, "11:30 PM"), review(2, 6, "12:30 AM"))],
+        tables.DIRECT_REVIEWS,
+        scope=days(1, 10),
+    )
     home.load([reviews(home, minutes=60)], tables.DIRECT_REVIEWS, scope=days(6, 6))
     assert ids(home) == [1]
     home.close()
@@ -73,9 +94,19 @@ def test_a_day_is_one_in_the_accounts_zone(tmp_path: Any) -> None:
 
 def test_totals_of_a_range_are_replaced_by_the_same_range_only(home: Home) -> None:
     def sentiment(first: str, last: str, positives: int, minutes: float = 0) -> None:
-        data = {"sentiment": {"overall": {"stats": {"positives": positives, "negatives": 0}}, "items": {"Positives": []}}}
+        data = {
+            "sentiment": {
+                "overall": {"stats": {"positives": positives, "negatives": 0}},
+                "items": {"Positives": []},
+            }
+        }
         answer = home.answer(reputation.SENTIMENT, data, minutes, from_=first, to=last)
-        home.load([answer], tables.SENTIMENT_MENTIONS, tables.SENTIMENT_TOTALS, scope={"from_on": first, "to_on": last})
+        home.load(
+            [answer],
+            tables.SENTIMENT_MENTIONS,
+            tables.SENTIMENT_TOTALS,
+            scope={"from_on": first, "to_on": last},
+        )
 
     sentiment("2026-03-02", "2026-03-03", 1)
     sentiment("2026-03-01", "2026-03-31", 5, minutes=1)
@@ -99,22 +130,31 @@ A_MONTH = 30 * 24 * 60
 
 
 def covered(home: Home, zone: str = "UTC") -> list[str]:
-    return [f"{first}..{last}" for first, last in home.warehouse.covered_days(tables.DIRECT_REVIEWS, "main", zone)]
+    return [
+        f"{first}..{last}" for first, last in home.warehouse.covered_days(tables.DIRECT_REVIEWS, "main", zone)
+    ]
 
 
 def lacking(home: Home) -> list[str]:
-    return [f"{first}..{last}" for first, last in home.warehouse.covered_days(tables.DIRECT_REVIEWS, "main", is_complete=False)]
+    return [
+        f"{first}..{last}"
+        for first, last in home.warehouse.covered_days(tables.DIRECT_REVIEWS, "main", is_complete=False)
+    ]
 
 
 def test_the_days_covered_are_those_that_were_read_whole(home: Home) -> None:
     home.load([reviews(home, minutes=A_MONTH)], tables.DIRECT_REVIEWS, scope=days(1, 10))
-    home.load([reviews(home, minutes=A_MONTH + 1)], tables.DIRECT_REVIEWS, scope=days(11, 12), is_complete=False)
+    home.load(
+        [reviews(home, minutes=A_MONTH + 1)], tables.DIRECT_REVIEWS, scope=days(11, 12), is_complete=False
+    )
     assert covered(home) == ["2026-03-01..2026-03-10"]
     assert lacking(home) == ["2026-03-11..2026-03-12"]
 
 
 def test_a_day_counts_as_read_when_it_was_over_in_the_accounts_zone(home: Home) -> None:
-    home.load([reviews(home, minutes=24 * 60)], tables.DIRECT_REVIEWS, scope=days(1, 31))  # asked on 3 March, 08:00 UTC
+    home.load(
+        [reviews(home, minutes=24 * 60)], tables.DIRECT_REVIEWS, scope=days(1, 31)
+    )  # asked on 3 March, 08:00 UTC
     assert covered(home) == ["2026-03-01..2026-03-02"]
     assert covered(home, "Pacific/Honolulu") == ["2026-03-01..2026-03-01"], "it is the second there"
     assert covered(home, "Etc/GMT-14") == ["2026-03-01..2026-03-02"]
@@ -132,9 +172,13 @@ def test_a_day_counts_as_read_when_it_was_over_in_the_accounts_zone(home: Home) 
         pytest.param([days(11, 12)], ["2026-03-05..2026-03-10"], id="nothing of it"),
     ],
 )
-def test_what_was_read_of_a_range_that_lacked_lacks_no_more(home: Home, then: list[dict[str, str]], left: list[str]) -> None:
+def test_what_was_read_of_a_range_that_lacked_lacks_no_more(
+    home: Home, then: list[dict[str, str]], left: list[str]
+) -> None:
     reason = {"reason": "left out"}
-    home.load([reviews(home, minutes=A_MONTH)], tables.DIRECT_REVIEWS, scope=days(5, 10) | reason, is_complete=False)
+    home.load(
+        [reviews(home, minutes=A_MONTH)], tables.DIRECT_REVIEWS, scope=days(5, 10) | reason, is_complete=False
+    )
     assert home.values("sync.coverage", "reason") == ["left out"]
     for number, scope in enumerate(then, 1):
         home.load([reviews(home, minutes=A_MONTH + number)], tables.DIRECT_REVIEWS, scope=scope)
@@ -149,5 +193,11 @@ def test_one_answer_fills_three_tables(home: Home) -> None:
         "FeedbackHub": [{"periode": "2026-03-01", "views": "9"}],
     }
     answer = home.answer(reputation.STATS, {"stats": stats}, from_="2026-03-01", to="2026-03-31")
-    report = home.load([answer], tables.REVIEW_STATS, tables.SOCIAL_MEDIA_STATS, tables.FEEDBACK_VIEWS, scope=days(1, 31))
-    assert {name: table.new for name, table in report.tables.items()} == {"review_stats": 1, "social_media_stats": 2, "feedback_views": 1}
+    report = home.load(
+        [answer], tables.REVIEW_STATS, tables.SOCIAL_MEDIA_STATS, tables.FEEDBACK_VIEWS, scope=days(1, 31)
+    )
+    assert {name: table.new for name, table in report.tables.items()} == {
+        "review_stats": 1,
+        "social_media_stats": 2,
+        "feedback_views": 1,
+    }

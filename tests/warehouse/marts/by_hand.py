@@ -27,11 +27,19 @@ def _on(day: int) -> dt.date:
 
 
 def _rows(*some: dict[str, Any]) -> list[Row]:
-    return [{"account": ACCOUNT, "_first_seen_at": _at("17 02:30"), "_changed_at": _at("17 02:30"), **row} for row in some]
+    return [
+        {"account": ACCOUNT, "_first_seen_at": _at("17 02:30"), "_changed_at": _at("17 02:30"), **row}
+        for row in some
+    ]
 
 
 def _stats(campaign_id: int, day: int, opened: int, unopened: int, bounced: int, unsubscribed: int) -> Row:
-    counts = {"opened_count": opened, "unopened_count": unopened, "bounced_count": bounced, "unsubscribed_count": unsubscribed}
+    counts = {
+        "opened_count": opened,
+        "unopened_count": unopened,
+        "bounced_count": bounced,
+        "unsubscribed_count": unsubscribed,
+    }
     return {"campaign_id": campaign_id, "observed_on": _on(day), **counts}
 
 
@@ -47,17 +55,43 @@ def _sent(contact_id: int, subject: str, at: str, opened: str, clicks: str) -> R
 
 CAMPAIGNS = {
     "campaigns": _rows(
-        {"campaign_id": 1, "type": "standard", "status": "sent", "subject": "Spring menu", "created_at": _at("10 08:00")},
+        {
+            "campaign_id": 1,
+            "type": "standard",
+            "status": "sent",
+            "subject": "Spring menu",
+            "created_at": _at("10 08:00"),
+        },
         # the 19th in Berlin: it did not exist when the account was asked on the 18th
-        {"campaign_id": 2, "type": "standard", "status": "sent", "subject": "Easter", "created_at": _at("18 23:30")},
+        {
+            "campaign_id": 2,
+            "type": "standard",
+            "status": "sent",
+            "subject": "Easter",
+            "created_at": _at("18 23:30"),
+        },
     ),
     "campaign_stats": _rows(
         *(_stats(1, 17, 2, 7, 1, 0), _stats(1, 18, 3, 6, 1, 0), _stats(1, 20, 5, 4, 1, 1)),
         _stats(2, 20, 1, 1, 0, 0) | {"opened_percent": 366.67},
     ),
     "campaign_links": _rows(
-        {"campaign_id": 1, "url": _MENU, "observed_on": _on(18), "message": "Menu", "clicker_count": 1, "click_count": 1},
-        {"campaign_id": 1, "url": _MENU, "observed_on": _on(20), "message": "Menu", "clicker_count": 2, "click_count": 3},
+        {
+            "campaign_id": 1,
+            "url": _MENU,
+            "observed_on": _on(18),
+            "message": "Menu",
+            "clicker_count": 1,
+            "click_count": 1,
+        },
+        {
+            "campaign_id": 1,
+            "url": _MENU,
+            "observed_on": _on(20),
+            "message": "Menu",
+            "clicker_count": 2,
+            "click_count": 3,
+        },
     ),
     "campaign_clickers": _rows(
         {"campaign_id": 1, "url": _MENU, "email": "anna@example.com", "click_count": 2},
@@ -68,18 +102,49 @@ CAMPAIGNS = {
 CONTACTS = {
     "lists": _rows({"list_id": 1, "name": "News"}, {"list_id": 2, "name": "Events"}),
     "contacts": _rows(
-        {"list_id": 1, "contact_id": 1, "email": "anna@example.com", "status": "active", "registered_at": _at("01 12:00")},
-        {"list_id": 1, "contact_id": 2, "email": "ben@example.org", "status": "active", "registered_at": _at("18 23:30")}
+        {
+            "list_id": 1,
+            "contact_id": 1,
+            "email": "anna@example.com",
+            "status": "active",
+            "registered_at": _at("01 12:00"),
+        },
+        {
+            "list_id": 1,
+            "contact_id": 2,
+            "email": "ben@example.org",
+            "status": "active",
+            "registered_at": _at("18 23:30"),
+        }
         | dict.fromkeys(("_first_seen_at", "_changed_at"), _at("20 02:30")),
-        {"list_id": 2, "contact_id": 3, "email": "ANNA@example.com", "status": "unsubscribed", "registered_at": _at("02 12:00")},
-        {"list_id": 2, "contact_id": 4, "email": "carl@example.net", "status": "bounced", "_deleted_at": _at("18 02:30")},
+        {
+            "list_id": 2,
+            "contact_id": 3,
+            "email": "ANNA@example.com",
+            "status": "unsubscribed",
+            "registered_at": _at("02 12:00"),
+        },
+        {
+            "list_id": 2,
+            "contact_id": 4,
+            "email": "carl@example.net",
+            "status": "bounced",
+            "_deleted_at": _at("18 02:30"),
+        },
     ),
     "timeline_events": _rows(
         _sent(1, "Spring menu", "16 09:00", "2026-03-16 11:30 AM", "2"),
         _sent(2, "Easter", "19 10:00", "N/A", "0"),
     ),
     "timeline_visits": _rows(
-        {"contact_id": 1, "visit_key": "v1", "link": _MENU, "utm_campaign": "spring", "utm_medium": "email", "visited_at": _at("16 10:40")}
+        {
+            "contact_id": 1,
+            "visit_key": "v1",
+            "link": _MENU,
+            "utm_campaign": "spring",
+            "utm_medium": "email",
+            "visited_at": _at("16 10:40"),
+        }
     ),
     "timeline_automations": _rows(
         {
@@ -100,15 +165,33 @@ CONTACTS = {
         },
     ),
     "coupons": _rows(
-        {"coupon_id": 1, "email": "anna@example.com", "coupon_code": "A1", "is_redeemed": True, "redeemed_on": _on(18)},
+        {
+            "coupon_id": 1,
+            "email": "anna@example.com",
+            "coupon_code": "A1",
+            "is_redeemed": True,
+            "redeemed_on": _on(18),
+        },
         {"coupon_id": 2, "email": "ben@example.org", "coupon_code": "B1", "is_redeemed": False},
     ),
 }
 
 GOALS = {
     "goals": _rows(
-        {"goal_id": 1, "name": "Menu", "value_type": "Fixed", "value": 80, "links": [f"{_MENU}/?from=goal"], "type": "Event Triggered"},
-        {"goal_id": 2, "name": "Menu and table", "value_type": "Variable", "links": [_MENU, "https://shop.example.com/book"]}
+        {
+            "goal_id": 1,
+            "name": "Menu",
+            "value_type": "Fixed",
+            "value": 80,
+            "links": [f"{_MENU}/?from=goal"],
+            "type": "Event Triggered",
+        },
+        {
+            "goal_id": 2,
+            "name": "Menu and table",
+            "value_type": "Variable",
+            "links": [_MENU, "https://shop.example.com/book"],
+        }
         | {"event_link_rule": "All of the links are clicked"},
     )
 }
@@ -117,26 +200,56 @@ REPUTATION = {
     "review_stats": _rows({"period_on": _on(18), "good_count": 3, "bad_count": 1}),
     "direct_reviews": _rows(
         {"review_id": 1, "reviewed_at": _at("18 12:00"), "rating": "Good"},
-        {"review_id": 2, "reviewed_at": _at("15 23:30"), "rating": "Bad", "email": "Anna@example.com", "inquiry": "Cold"},  # the 16th
+        {
+            "review_id": 2,
+            "reviewed_at": _at("15 23:30"),
+            "rating": "Bad",
+            "email": "Anna@example.com",
+            "inquiry": "Cold",
+        },  # the 16th
         {"review_id": 3, "reviewed_at": _at("18 12:00"), "rating": "Bad", "notes": "Called back"},
     ),
     "feedback_views": _rows({"period_on": _on(18), "view_count": 8}, {"period_on": _on(20), "view_count": 4}),
     "online_reviews": _rows(
-        {"review_key": "r1", "channel": "Yelp", "reviewed_at": _at("18 23:30"), "rating": 4.0},  # the 19th in Berlin
+        {
+            "review_key": "r1",
+            "channel": "Yelp",
+            "reviewed_at": _at("18 23:30"),
+            "rating": 4.0,
+        },  # the 19th in Berlin
         {"review_key": "r2", "channel": "Yelp", "reviewed_at": _at("19 12:00"), "rating": 1.0},
     ),
-    "online_review_channels": _rows({"channel": "Yelp", "observed_on": _on(20), "average_rating": 3.9, "review_count": 2}),
-    "sentiment_mentions": _rows({"mention_key": "m1", "polarity": "positive", "channel": "Yelp", "reviewed_on": _on(19)}),
+    "online_review_channels": _rows(
+        {"channel": "Yelp", "observed_on": _on(20), "average_rating": 3.9, "review_count": 2}
+    ),
+    "sentiment_mentions": _rows(
+        {"mention_key": "m1", "polarity": "positive", "channel": "Yelp", "reviewed_on": _on(19)}
+    ),
 }
 
 SOCIAL = {
     "social_posts": _rows(
-        {"post_id": 1, "network": "facebook", "message": "Look: https://go.example.com/a1.", "scheduled_at": _at("18 17:00")},
+        {
+            "post_id": 1,
+            "network": "facebook",
+            "message": "Look: https://go.example.com/a1.",
+            "scheduled_at": _at("18 17:00"),
+        },
         {"post_id": 2, "network": "facebook", "message": "Soon", "scheduled_at": _at("25 17:00")},
     ),
     "social_links": _rows(
-        {"link_id": 1, "short_url": "https://go.example.com/a1", "created_at": _at("18 17:00"), "track_count": 9},
-        {"link_id": 2, "short_url": "https://go.example.com/b2", "created_at": _at("18 17:00"), "track_count": 0},  # nobody clicked it
+        {
+            "link_id": 1,
+            "short_url": "https://go.example.com/a1",
+            "created_at": _at("18 17:00"),
+            "track_count": 9,
+        },
+        {
+            "link_id": 2,
+            "short_url": "https://go.example.com/b2",
+            "created_at": _at("18 17:00"),
+            "track_count": 0,
+        },  # nobody clicked it
     ),
     "social_link_clicks": _rows(
         {"link_id": 1, "network": "facebook", "observed_on": _on(18), "click_count": 2},
@@ -148,13 +261,23 @@ SOCIAL = {
 
 
 def _read(table: str, scope: str, *, is_complete: bool = True) -> Row:
-    return {"account": ACCOUNT, "table_name": table, "scope": scope, "as_of": NOW, "is_complete": is_complete, "reason": None}
+    return {
+        "account": ACCOUNT,
+        "table_name": table,
+        "scope": scope,
+        "as_of": NOW,
+        "is_complete": is_complete,
+        "reason": None,
+    }
 
 
 SYNC = {
     "business": _rows({"business_id": 1, "timezone": "Europe/Berlin"}),
     "sync.coverage": [
-        *(_read(table, "2026-03-18..2026-03-20") for table in ("review_stats", "feedback_views", "social_posts")),
+        *(
+            _read(table, "2026-03-18..2026-03-20")
+            for table in ("review_stats", "feedback_views", "social_posts")
+        ),
         _read("sentiment_mentions", "2026-03-18..2026-03-20", is_complete=False),
         _read("social_link_clicks", "all"),
         _read("contacts", "list_id=1"),
@@ -163,13 +286,20 @@ SYNC = {
     ],
     "sync.readings": [
         {
-            **{"account": ACCOUNT, "table_name": "contacts", "scope": f"list_id={list_id}", "timezone": str(ZONE)},
+            **{
+                "account": ACCOUNT,
+                "table_name": "contacts",
+                "scope": f"list_id={list_id}",
+                "timezone": str(ZONE),
+            },
             **{"as_of": _at(f"{day} 02:30"), "is_complete": True},
         }
         for day in (17, 18, 20)
         for list_id in (1, 2)
     ],
-    "sync.contact_coverage": [{"account": ACCOUNT, "contact_id": 1, "timeline_asked_at": NOW - dt.timedelta(hours=6)}],
+    "sync.contact_coverage": [
+        {"account": ACCOUNT, "contact_id": 1, "timeline_asked_at": NOW - dt.timedelta(hours=6)}
+    ],
 }
 
 PARTS = (CAMPAIGNS, CONTACTS, GOALS, REPUTATION, SOCIAL, SYNC)

@@ -19,17 +19,27 @@ def differences(mart: pd.DataFrame, expected: Found, key: Sequence[str]) -> Iter
     wanted = {tuple(row[name] for name in key): row for row in expected}
     if len(wanted) != len(expected):
         yield f"{len(expected) - len(wanted)} expected rows share a key"
-    for word, keys in (("missing", wanted.keys() - actual.keys()), ("too many", actual.keys() - wanted.keys())):
+    for word, keys in (
+        ("missing", wanted.keys() - actual.keys()),
+        ("too many", actual.keys() - wanted.keys()),
+    ):
         if keys:
             yield f"{len(keys)} rows {word}, e.g. {min(keys, key=str)}"
     if wanted and (unknown := set(columns) ^ set(next(iter(wanted.values())))):
         yield f"columns on one side only: {sorted(unknown)}"
         return
     for name in columns:
-        wrong = [place for place in wanted.keys() & actual.keys() if not is_same(actual[place][name], wanted[place][name])]
+        wrong = [
+            place
+            for place in wanted.keys() & actual.keys()
+            if not is_same(actual[place][name], wanted[place][name])
+        ]
         if wrong:
             place = min(wrong, key=str)
-            yield f"{name} differs in {len(wrong)} rows, e.g. {place}: {actual[place][name]!r}, not {wanted[place][name]!r}"
+            yield (
+                f"{name} differs in {len(wrong)} rows, e.g. {place}: {actual[place][name]!r}, not "
+                f"{wanted[place][name]!r}"
+            )
 
 
 def is_same(one: Any, other: Any) -> bool:

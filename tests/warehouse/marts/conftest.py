@@ -41,7 +41,9 @@ def marts(built: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 @pytest.fixture(scope="session")
 def source(marts: duckdb.DuckDBPyConnection) -> Source:
     """What the marts were made from."""
-    return Source(read(marts, "source"), read(marts, "sync"), ZONES | {by_hand.ACCOUNT: by_hand.ZONE}, _now(marts))
+    return Source(
+        read(marts, "source"), read(marts, "sync"), ZONES | {by_hand.ACCOUNT: by_hand.ZONE}, _now(marts)
+    )
 
 
 def _now(connection: duckdb.DuckDBPyConnection) -> dt.datetime:

@@ -1,8 +1,8 @@
-"""What every mart must hold, worked out in pandas and plain Python from the source tables: no SQL, nothing of the models.
+"""What every mart must hold, worked out in pandas and plain Python from the source tables: no SQL, nothing of
+the models.
 
-Belongs here: the pieces that the calculations share, and their list. Not here: the calculations (`expected_*`), the comparing
-(`comparing`).
-"""
+Belongs here: the pieces that the calculations share, and their list. Not here: the calculations
+(`expected_*`), the comparing (`comparing`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Found = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class Source:
-    """The `source` and `sync` tables, the time zones of the accounts, and the clock of the queries, which stands still."""
+    """The `source` and `sync` tables, the time zones of the accounts, and the clock of the queries, which
+    stands still."""
 
     source: Mapping[str, pd.DataFrame]
     sync: Mapping[str, pd.DataFrame]
@@ -55,7 +56,9 @@ class Source:
 
     def as_of(self, account: str) -> dt.datetime:
         """When the newest answer of the account was asked."""
-        moments: list[dt.datetime] = [row["as_of"] for row in self.rows("sync.coverage") if row["account"] == account and row["as_of"]]
+        moments: list[dt.datetime] = [
+            row["as_of"] for row in self.rows("sync.coverage") if row["account"] == account and row["as_of"]
+        ]
         return max(moments)
 
 
@@ -90,7 +93,11 @@ def share(part: float | None, whole: float | None) -> float | None:
 
 def added(*values: float | None) -> float | None:
     """The sum, unknown when any part is."""
-    return None if any(value is None for value in values) else sum(value for value in values if value is not None)
+    return (
+        None
+        if any(value is None for value in values)
+        else sum(value for value in values if value is not None)
+    )
 
 
 def less(value: float | None, before: float | None) -> float | None:

@@ -20,20 +20,39 @@ def touch(source: Source, *, is_first: bool) -> Found:
     touches = _touches(source)
     found = []
     for visit in source.rows("timeline_visits"):
-        clicks = [touch for touch in touches.get((visit["account"], visit["contact_id"]), []) if touch["touch"] == "click"]
+        clicks = [
+            touch
+            for touch in touches.get((visit["account"], visit["contact_id"]), [])
+            if touch["touch"] == "click"
+        ]
         outcome = {name: visit[name] for name in ("account", "contact_id", "link")}
-        outcome |= {"outcome": "visit", "outcome_key": f"{visit['contact_id']}/{visit['visit_key']}", "email": None}
+        outcome |= {
+            "outcome": "visit",
+            "outcome_key": f"{visit['contact_id']}/{visit['visit_key']}",
+            "email": None,
+        }
         outcome |= {"outcome_at": visit["visited_at"], **{f"visit_{name}": visit[name] for name in _UTM}}
-        found.append(outcome | _touch(clicks, visit["visited_at"] - WINDOW, visit["visited_at"], is_first=is_first))
+        found.append(
+            outcome | _touch(clicks, visit["visited_at"] - WINDOW, visit["visited_at"], is_first=is_first)
+        )
     people: dict[tuple[str, str], set[int]] = {}
     for row in source.rows("contacts"):
         people.setdefault((row["account"], address(row["email"])), set()).add(row["contact_id"])
     for coupon in source.rows("coupons"):
         if coupon["is_redeemed"] and coupon["redeemed_on"]:
             account, email = coupon["account"], address(coupon["email"])
-            mine = [touch for contact_id in people.get((account, email), ()) for touch in touches.get((account, contact_id), [])]
+            mine = [
+                touch
+                for contact_id in people.get((account, email), ())
+                for touch in touches.get((account, contact_id), [])
+            ]
             begin, end = _day(source, account, coupon["redeemed_on"])
-            outcome = {"account": account, "outcome": "redemption", "outcome_key": str(coupon["coupon_id"]), "email": email}
+            outcome = {
+                "account": account,
+                "outcome": "redemption",
+                "outcome_key": str(coupon["coupon_id"]),
+                "email": email,
+            }
             outcome |= dict.fromkeys(("contact_id", "link", *(f"visit_{name}" for name in _UTM)))
             found.append(outcome | {"outcome_at": end} | _touch(mine, begin - WINDOW, end, is_first=is_first))
     return found
@@ -42,7 +61,10 @@ def touch(source: Source, *, is_first: bool) -> Found:
 def _day(source: Source, account: str, day: dt.date) -> tuple[dt.datetime, dt.datetime]:
     """The first and the last moment of a local day."""
     zone = source.zones[account]
-    begin, end = (dt.datetime.combine(date, dt.time(), zone).astimezone(dt.UTC) for date in (day, day + dt.timedelta(days=1)))
+    begin, end = (
+        dt.datetime.combine(date, dt.time(), zone).astimezone(dt.UTC)
+        for date in (day, day + dt.timedelta(days=1))
+    )
     return begin, end - dt.timedelta(microseconds=1)
 
 
@@ -51,13 +73,31 @@ def _touches(source: Source) -> dict[tuple[Any, ...], Found]:
     touches = []
     for message in contact_campaign(source):
         if message["clicked_at"]:
-            touch = {"touch": "click", "key": message["message_key"], "at": message["clicked_at"], "campaign_id": message["campaign_id"]}
+            touch = {
+                "touch": "click",
+                "key": message["message_key"],
+                "at": message["clicked_at"],
+                "campaign_id": message["campaign_id"],
+            }
             touch["channel"] = message["channel"]
-            touches.append({"account": message["account"], "contact_id": message["contact_id"], **touch, **dict.fromkeys(_UTM)})
+            touches.append(
+                {
+                    "account": message["account"],
+                    "contact_id": message["contact_id"],
+                    **touch,
+                    **dict.fromkeys(_UTM),
+                }
+            )
     for visit in source.rows("timeline_visits"):
         if not _tag(visit):
             continue
-        touch = {"touch": "visit", "key": visit["visit_key"], "at": visit["visited_at"], "campaign_id": None, "channel": None}
+        touch = {
+            "touch": "visit",
+            "key": visit["visit_key"],
+            "at": visit["visited_at"],
+            "campaign_id": None,
+            "channel": None,
+        }
         utm = {name: visit[name] for name in _UTM}
         touches.append({"account": visit["account"], "contact_id": visit["contact_id"], **touch, **utm})
     return grouped(touches, "account", "contact_id")
@@ -71,7 +111,11 @@ def _touch(touches: Found, begin: dt.datetime, end: dt.datetime, *, is_first: bo
         key=lambda touch: (touch["at"], clicks_at * (touch["touch"] == "click"), touch["key"]),
     )
     if not inside:
-        return {"touch_count": 0, "touch": "none", **dict.fromkeys(("touched_at", "campaign_id", *_UTM, "hours_since_touch"))}
+        return {
+            "touch_count": 0,
+            "touch": "none",
+            **dict.fromkeys(("touched_at", "campaign_id", *_UTM, "hours_since_touch")),
+        }
     one = inside[0 if is_first else -1]
     hours = int(end.timestamp()) - int(one["at"].timestamp())
     found = {"touch_count": len(inside), "touched_at": one["at"], "hours_since_touch": hours / 3600}
@@ -80,7 +124,9 @@ def _touch(touches: Found, begin: dt.datetime, end: dt.datetime, *, is_first: bo
 
 def _tag(visit: dict[str, Any]) -> str | None:
     """The source that a visit names, else its medium."""
-    return next((tag for name in ("utm_source", "utm_medium") if (tag := (visit[name] or "").strip().lower())), None)
+    return next(
+        (tag for name in ("utm_source", "utm_medium") if (tag := (visit[name] or "").strip().lower())), None
+    )
 
 
 @once
@@ -90,11 +136,19 @@ def attribution(source: Source) -> Found:
     for row in source.rows("contacts", deleted=True):
         contacts.setdefault((row["account"], address(row["email"])), set()).add(row["contact_id"])
     found = [row for visit in source.rows("timeline_visits") for row in _of_visit(visit, touches)]
-    present = grouped([row | {"address": address(row["email"])} for row in source.rows("contacts")], "account", "address")
+    present = grouped(
+        [row | {"address": address(row["email"])} for row in source.rows("contacts")], "account", "address"
+    )
     for coupon in source.rows("coupons"):
         if coupon["is_redeemed"] and coupon["redeemed_on"]:
-            ids = {row["contact_id"] for row in present.get((coupon["account"], address(coupon["email"])), [])}
-            found += _of_coupon(source, coupon, [one for number in ids for one in touches.get((coupon["account"], number), [])])
+            ids = {
+                row["contact_id"] for row in present.get((coupon["account"], address(coupon["email"])), [])
+            }
+            found += _of_coupon(
+                source,
+                coupon,
+                [one for number in ids for one in touches.get((coupon["account"], number), [])],
+            )
     strangers: Counter[tuple[str, int]] = Counter()
     for one in sorted(reached(source), key=lambda one: str(one["person"])):
         account, goal, person = one["account"], one["goal"], one["person"]
@@ -106,57 +160,113 @@ def attribution(source: Source) -> Found:
             contact_id = min(mine, default=None)
             strangers[account, goal["goal_id"]] += 1
         name = contact_id if contact_id is not None else f"clicker {strangers[account, goal['goal_id']]}"
-        outcome = {"account": account, "outcome": "goal", "outcome_key": f"{goal['goal_id']}/{name}", "contact_id": contact_id}
-        outcome |= {"email": person if isinstance(person, str) else None, "goal_id": goal["goal_id"], "outcome_at": visit["visited_at"]}
-        outcome |= {"link": visit["link"], "value": value_of(goal), **{f"visit_{name}": visit[name] for name in _UTM}}
+        outcome = {
+            "account": account,
+            "outcome": "goal",
+            "outcome_key": f"{goal['goal_id']}/{name}",
+            "contact_id": contact_id,
+        }
+        outcome |= {
+            "email": person if isinstance(person, str) else None,
+            "goal_id": goal["goal_id"],
+            "outcome_at": visit["visited_at"],
+        }
+        outcome |= {
+            "link": visit["link"],
+            "value": value_of(goal),
+            **{f"visit_{name}": visit[name] for name in _UTM},
+        }
         if one["visit"]:
             some = [touch for number in mine | {contact_id} for touch in touches.get((account, number), [])]
             found += _credited(outcome, _inside(some, visit["visited_at"] - WINDOW, visit["visited_at"]))
         else:
             campaign = min(one["campaigns"]) if len(one["campaigns"]) == 1 else None
             unknown = dict.fromkeys(("at", "channel", "contact_id", *_UTM))
-            found += _credited(outcome, [{"touch": "click", "key": "clickers", "campaign_id": campaign, **unknown}])
+            found += _credited(
+                outcome, [{"touch": "click", "key": "clickers", "campaign_id": campaign, **unknown}]
+            )
     return found
 
 
 def _of_visit(visit: dict[str, Any], touches: dict[tuple[Any, ...], Found]) -> Found:
-    outcome = {name: visit[name] for name in ("account", "contact_id", "link")} | {"outcome": "visit", "email": None, "goal_id": None}
-    outcome |= {"outcome_key": f"{visit['contact_id']}/{visit['visit_key']}", "outcome_at": visit["visited_at"], "value": None}
-    clicks = [touch for touch in touches.get((visit["account"], visit["contact_id"]), []) if touch["touch"] == "click"]
+    outcome = {name: visit[name] for name in ("account", "contact_id", "link")} | {
+        "outcome": "visit",
+        "email": None,
+        "goal_id": None,
+    }
+    outcome |= {
+        "outcome_key": f"{visit['contact_id']}/{visit['visit_key']}",
+        "outcome_at": visit["visited_at"],
+        "value": None,
+    }
+    clicks = [
+        touch
+        for touch in touches.get((visit["account"], visit["contact_id"]), [])
+        if touch["touch"] == "click"
+    ]
     return _credited(
-        outcome | {f"visit_{name}": visit[name] for name in _UTM}, _inside(clicks, visit["visited_at"] - WINDOW, visit["visited_at"])
+        outcome | {f"visit_{name}": visit[name] for name in _UTM},
+        _inside(clicks, visit["visited_at"] - WINDOW, visit["visited_at"]),
     )
 
 
 def _of_coupon(source: Source, coupon: dict[str, Any], touches: Found) -> Found:
     account, email = coupon["account"], address(coupon["email"])
     begin, end = _day(source, account, coupon["redeemed_on"])
-    outcome = {"account": account, "outcome": "redemption", "outcome_key": str(coupon["coupon_id"]), "email": email, "outcome_at": end}
+    outcome = {
+        "account": account,
+        "outcome": "redemption",
+        "outcome_key": str(coupon["coupon_id"]),
+        "email": email,
+        "outcome_at": end,
+    }
     outcome |= dict.fromkeys(("contact_id", "goal_id", "link", "value", *(f"visit_{name}" for name in _UTM)))
     return _credited(outcome, _inside(touches, begin - WINDOW, end))
 
 
 def _inside(touches: Found, begin: dt.datetime, end: dt.datetime) -> Found:
-    return sorted((one for one in touches if begin <= one["at"] <= end), key=lambda one: (one["at"], one["touch"] != "click", one["key"]))
+    return sorted(
+        (one for one in touches if begin <= one["at"] <= end),
+        key=lambda one: (one["at"], one["touch"] != "click", one["key"]),
+    )
 
 
 def _credited(outcome: dict[str, Any], touches: Found) -> Found:
     """The outcome with each of its touches, in their order."""
     if not touches:
-        nothing = dict.fromkeys(("touch_key", "channel", "touched_at", "campaign_id", *_UTM, "hours_since_touch"))
+        nothing = dict.fromkeys(
+            ("touch_key", "channel", "touched_at", "campaign_id", *_UTM, "hours_since_touch")
+        )
         credit = {"first_credit": 1, "last_credit": 1, "linear_credit": 1, "is_landing": False}
-        return [outcome | nothing | credit | {"touch_number": 1, "touch_count": 0, "touch": "none", "source": "(none)"}]
+        return [
+            outcome
+            | nothing
+            | credit
+            | {"touch_number": 1, "touch_count": 0, "touch": "none", "source": "(none)"}
+        ]
     clicks = {(one["contact_id"], one["at"]) for one in touches if one["touch"] == "click"}
     landings = [one["touch"] == "visit" and (one["contact_id"], one["at"]) in clicks for one in touches]
-    last = max(range(len(touches)), key=lambda place: (touches[place]["at"], touches[place]["touch"] == "click", touches[place]["key"]))
+    last = max(
+        range(len(touches)),
+        key=lambda place: (touches[place]["at"], touches[place]["touch"] == "click", touches[place]["key"]),
+    )
     found = []
     for place, (one, is_landing) in enumerate(zip(touches, landings, strict=True)):
-        hours = (int(outcome["outcome_at"].timestamp()) - int(one["at"].timestamp())) / 3600 if one["at"] else None
+        hours = (
+            (int(outcome["outcome_at"].timestamp()) - int(one["at"].timestamp())) / 3600
+            if one["at"]
+            else None
+        )
         found.append(
             {
                 **outcome,
                 **{name: one[name] for name in ("touch", "campaign_id", "channel", *_UTM)},
-                **{"touch_number": place + 1, "touch_count": len(touches), "touch_key": one["key"], "touched_at": one["at"]},
+                **{
+                    "touch_number": place + 1,
+                    "touch_count": len(touches),
+                    "touch_key": one["key"],
+                    "touched_at": one["at"],
+                },
                 **{"source": _tag(one) or "(click)", "hours_since_touch": hours, "is_landing": is_landing},
                 **{"first_credit": float(place == 0), "last_credit": float(place == last)},
                 "linear_credit": 0 if is_landing else 1 / (len(touches) - sum(landings)),
@@ -166,18 +276,38 @@ def _credited(outcome: dict[str, Any], touches: Found) -> Found:
 
 
 def goal_conversions(source: Source) -> Found:
-    subjects = {(row["account"], row["campaign_id"]): row["subject"] for row in source.rows("campaigns", deleted=True)}
-    touches = grouped([row for row in attribution(source) if row["outcome"] == "goal" and not row["is_landing"]], "account", "goal_id")
+    subjects = {
+        (row["account"], row["campaign_id"]): row["subject"] for row in source.rows("campaigns", deleted=True)
+    }
+    touches = grouped(
+        [row for row in attribution(source) if row["outcome"] == "goal" and not row["is_landing"]],
+        "account",
+        "goal_id",
+    )
     found = []
     for goal in source.rows("goals"):
         account, value = goal["account"], value_of(goal)
-        credited = grouped(touches.get((account, goal["goal_id"]), []), "campaign_id", "source") or {(None, "(none)"): []}
+        credited = grouped(touches.get((account, goal["goal_id"]), []), "campaign_id", "source") or {
+            (None, "(none)"): []
+        }
         for (campaign_id, name), some in credited.items():
-            row = {"account": account, "goal_id": goal["goal_id"], "goal_name": goal["name"], "campaign_id": campaign_id, "source": name}
-            row |= {"credited_to": str(campaign_id or "(none)"), "subject": subjects.get((account, campaign_id))}
+            row = {
+                "account": account,
+                "goal_id": goal["goal_id"],
+                "goal_name": goal["name"],
+                "campaign_id": campaign_id,
+                "source": name,
+            }
+            row |= {
+                "credited_to": str(campaign_id or "(none)"),
+                "subject": subjects.get((account, campaign_id)),
+            }
             row |= {"can_be_told": is_told(goal), "goal_value": value}
             for credit in ("first", "last", "linear"):
                 count = sum(one[f"{credit}_credit"] for one in some) if is_told(goal) else None
-                row |= {f"{credit}_touch_count": count, f"{credit}_touch_value": None if None in (count, value) else count * (value or 0)}
+                row |= {
+                    f"{credit}_touch_count": count,
+                    f"{credit}_touch_value": None if None in (count, value) else count * (value or 0),
+                }
             found.append(row)
     return found

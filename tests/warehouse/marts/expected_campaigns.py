@@ -15,9 +15,15 @@ _COUNTS = ("opened_count", "unopened_count", "bounced_count", "unsubscribed_coun
 
 def nights_before(source: Source) -> dict[tuple[Any, ...], dt.date | None]:
     """(account, campaign, day of asking) → the day since which its changes are known."""
-    created = {(row["account"], row["campaign_id"]): row["created_at"] for row in source.rows("campaigns", deleted=True)}
+    created = {
+        (row["account"], row["campaign_id"]): row["created_at"]
+        for row in source.rows("campaigns", deleted=True)
+    }
     stats = source.rows("campaign_stats")
-    account_nights = {account: sorted({row["observed_on"] for row in rows}) for (account,), rows in grouped(stats, "account").items()}
+    account_nights = {
+        account: sorted({row["observed_on"] for row in rows})
+        for (account,), rows in grouped(stats, "account").items()
+    }
     found: dict[tuple[Any, ...], dt.date | None] = {}
     for (account, campaign_id), rows in grouped(stats, "account", "campaign_id").items():
         days = sorted(row["observed_on"] for row in rows)
@@ -25,11 +31,15 @@ def nights_before(source: Source) -> dict[tuple[Any, ...], dt.date | None]:
             earlier = [night for night in account_nights[account] if night < day]
             born_on = source.local_date(account, created.get((account, campaign_id)))
             was_born_since = earlier and born_on and born_on >= earlier[-1]
-            found[account, campaign_id, day] = days[place - 1] if place else earlier[-1] if was_born_since else None
+            found[account, campaign_id, day] = (
+                days[place - 1] if place else earlier[-1] if was_born_since else None
+            )
     return found
 
 
-def changes(rows: Found, before: dict[tuple[Any, ...], dt.date | None], measure: str) -> dict[dt.date, float | None]:
+def changes(
+    rows: Found, before: dict[tuple[Any, ...], dt.date | None], measure: str
+) -> dict[dt.date, float | None]:
     """Changes of one thing's totals by day of asking; `rows` are all of one campaign (and link)."""
     found: dict[dt.date, float | None] = {}
     last: dict[str, Any] | None = None
@@ -69,12 +79,16 @@ def campaign_daily(source: Source) -> Found:
             totals[place] = totals.get(place, 0) + row["click_count"]
             gains[place] = gains.get(place, 0) + (gained[row["observed_on"]] or 0)
     found, is_told = [], can_tell_openings(source)
-    for (account, campaign_id), rows in grouped(source.rows("campaign_stats"), "account", "campaign_id").items():
+    for (account, campaign_id), rows in grouped(
+        source.rows("campaign_stats"), "account", "campaign_id"
+    ).items():
         change = {name: changes(rows, before, name) for name in _COUNTS}
         for row in rows:
             day = row["observed_on"]
             since = before[account, campaign_id, day]
-            unknown = {} if is_told[account, campaign_id] else dict.fromkeys(("opened_count", "opened_change"))
+            unknown = (
+                {} if is_told[account, campaign_id] else dict.fromkeys(("opened_count", "opened_change"))
+            )
             found.append(
                 {
                     "account": account,
@@ -87,7 +101,11 @@ def campaign_daily(source: Source) -> Found:
                     **{name: row[name] for name in _COUNTS if name != "unopened_count"},
                     "click_count": totals.get((account, campaign_id, day), 0),
                     "sent_change": added(*(change[name][day] for name in _COUNTS[:3])),
-                    **{name.replace("_count", "_change"): change[name][day] for name in _COUNTS if name != "unopened_count"},
+                    **{
+                        name.replace("_count", "_change"): change[name][day]
+                        for name in _COUNTS
+                        if name != "unopened_count"
+                    },
                     "click_change": gains.get((account, campaign_id, day), 0) if since else None,
                     **unknown,
                 }
@@ -103,23 +121,40 @@ def _counted(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Fou
     found, can_tell, shown = [], can_tell_openings(source), channels(source)
     for campaign in source.rows("campaigns", deleted=True):
         key = (campaign["account"], campaign["campaign_id"])
-        last = max(stats.get(key, []), key=lambda row: row["observed_on"], default=dict.fromkeys(("observed_on", *_COUNTS, *_PERCENTS)))
+        last = max(
+            stats.get(key, []),
+            key=lambda row: row["observed_on"],
+            default=dict.fromkeys(("observed_on", *_COUNTS, *_PERCENTS)),
+        )
         is_asked = last["observed_on"] is not None
         named = links.get((*key, last["observed_on"]), [])
         clicked = len({row["email"].lower() for row in clickers.get(key, [])}) if is_asked else None
         counted = added(last["opened_count"], last["unopened_count"])
         bounced = last["bounced_count"]
-        is_told = campaign["delivered_count"] is not None and campaign["delivered_count"] >= (last["opened_count"] or 0)
-        failed = None if not is_told else bounced if campaign["failed_count"] is None else campaign["failed_count"]
+        is_told = campaign["delivered_count"] is not None and campaign["delivered_count"] >= (
+            last["opened_count"] or 0
+        )
+        failed = (
+            None if not is_told else bounced if campaign["failed_count"] is None else campaign["failed_count"]
+        )
         delivered = campaign["delivered_count"] if is_told else counted
         sent = added(counted, bounced) if failed is None else added(delivered, failed)
-        opened, unopened = (last[name] if can_tell[key] else None for name in ("opened_count", "unopened_count"))
+        opened, unopened = (
+            last[name] if can_tell[key] else None for name in ("opened_count", "unopened_count")
+        )
         found.append(
             {
-                **{name: campaign[name] for name in ("account", "campaign_id", "subject", "name", "status", "type", "created_at")},
+                **{
+                    name: campaign[name]
+                    for name in ("account", "campaign_id", "subject", "name", "status", "type", "created_at")
+                },
                 "is_deleted": campaign["_deleted_at"] is not None,
-                "sent_at": (campaign["sent_at"] if campaign["status"] == "sent" else None) or sent_at.get(key),
-                **{name: last[name] for name in ("observed_on", "bounced_count", "unsubscribed_count", "opened_percent")},
+                "sent_at": (campaign["sent_at"] if campaign["status"] == "sent" else None)
+                or sent_at.get(key),
+                **{
+                    name: last[name]
+                    for name in ("observed_on", "bounced_count", "unsubscribed_count", "opened_percent")
+                },
                 **{"opened_count": opened, "unopened_count": unopened, "channel": shown.get(key)},
                 "is_percent_inconsistent": _is_inconsistent(last, counted, added(counted, bounced)),
                 "failed_count": failed,
@@ -139,10 +174,15 @@ def _counted(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Fou
 
 
 def _is_inconsistent(last: dict[str, Any], delivered: float | None, sent: float | None) -> bool | None:
-    """Whether a stated percentage is more than a point off both shares that its count may be; None when none is to compare."""
+    """Whether a stated percentage is more than a point off both shares that its count may be; None when none
+    is to compare."""
     verdicts = []
     for count, percent in ((last[name], last[name.replace("_count", "_percent")]) for name in _COUNTS):
-        shares = [100 * count / whole if whole else 0 for whole in (delivered, sent) if count is not None and (whole or count == 0)]
+        shares = [
+            100 * count / whole if whole else 0
+            for whole in (delivered, sent)
+            if count is not None and (whole or count == 0)
+        ]
         if percent is not None and shares:
             verdicts.append(min(abs(percent - value) for value in shares) > 1)
     return any(verdicts) if verdicts else None
@@ -152,12 +192,25 @@ def performance(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> 
     """campaign_performance; `sent_at` by account and campaign."""
     found, openings = _counted(source, sent_at), told(source)
     silence: dict[str, Any] = dict.fromkeys(("message_count", "matched_count", "timed_open_count"), 0)
-    silence |= dict.fromkeys(("matched_message_rate", "median_hours_to_open", *(f"opened_within_{hours}h_rate" for hours in (1, 24, 48))))
+    silence |= dict.fromkeys(
+        (
+            "matched_message_rate",
+            "median_hours_to_open",
+            *(f"opened_within_{hours}h_rate" for hours in (1, 24, 48)),
+        )
+    )
     for row in found:
         row |= openings.get((row["account"], row["campaign_id"]), silence)
     for (account,), rows in grouped(found, "account").items():
-        day = {row["campaign_id"]: source.local_date(account, row["sent_at"] or row["created_at"]) for row in rows}
-        comparable = [row for row in rows if row["type"] == "standard" and (row["sent_count"] or 0) > 0 and day[row["campaign_id"]]]
+        day = {
+            row["campaign_id"]: source.local_date(account, row["sent_at"] or row["created_at"])
+            for row in rows
+        }
+        comparable = [
+            row
+            for row in rows
+            if row["type"] == "standard" and (row["sent_count"] or 0) > 0 and day[row["campaign_id"]]
+        ]
         for row in rows:
             _compare(row, [other for other in comparable if row in comparable and _is_near(day, other, row)])
     return found
@@ -171,7 +224,9 @@ def _compare(row: dict[str, Any], near: Found) -> None:
     """`near` includes the campaign itself, and is empty when it cannot be compared."""
     row["comparable_count_90d"] = len(near) - 1 if near else None
     for name in ("open", "click"):
-        rates = [other[f"{name}_rate"] for other in near if other is not row and other[f"{name}_rate"] is not None]
+        rates = [
+            other[f"{name}_rate"] for other in near if other is not row and other[f"{name}_rate"] is not None
+        ]
         own = row[f"{name}_rate"]
         row[f"median_{name}_rate_90d"] = statistics.median(rates) if rates else None
         row[f"{name}_rate_over_median"] = less(own, row[f"median_{name}_rate_90d"])
@@ -182,7 +237,9 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
     campaigns = {(row["account"], row["campaign_id"]): row for row in performed}
     asked = grouped(source.rows("campaign_stats"), "account", "campaign_id")
     found: Found = []
-    for (account, campaign_id, _), some in grouped(source.rows("campaign_links"), "account", "campaign_id", "url").items():
+    for (account, campaign_id, _), some in grouped(
+        source.rows("campaign_links"), "account", "campaign_id", "url"
+    ).items():
         rows = sorted(some, key=lambda row: row["observed_on"])
         last, nights = rows[-1], [row["observed_on"] for row in asked[account, campaign_id]]
         a_week_ago = max(nights) - dt.timedelta(days=7)
@@ -192,12 +249,26 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
         is_new = created_on is not None and created_on > a_week_ago
         found.append(
             {
-                **{name: last[name] for name in ("account", "campaign_id", "url", "observed_on", "clicker_count", "click_count")},
+                **{
+                    name: last[name]
+                    for name in (
+                        "account",
+                        "campaign_id",
+                        "url",
+                        "observed_on",
+                        "clicker_count",
+                        "click_count",
+                    )
+                },
                 "subject": campaign["subject"],
                 "link_text": last["message"],
                 "first_observed_on": rows[0]["observed_on"],
                 "is_current": last["observed_on"] == max(nights),
-                "click_count_7d": last["click_count"] if is_new else last["click_count"] - then[-1] if min(nights) <= a_week_ago else None,
+                "click_count_7d": last["click_count"]
+                if is_new
+                else last["click_count"] - then[-1]
+                if min(nights) <= a_week_ago
+                else None,
                 "click_rate": share(last["clicker_count"], campaign["delivered_count"]),
             }
         )
@@ -210,14 +281,20 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
 
 
 def send_time_performance(source: Source, performed: Found) -> Found:
-    chosen = [row for row in performed if row["type"] == "standard" and row["sent_at"] and (row["sent_count"] or 0) > 0]
+    chosen = [
+        row
+        for row in performed
+        if row["type"] == "standard" and row["sent_at"] and (row["sent_count"] or 0) > 0
+    ]
     chosen = [row for row in chosen if row["opened_count"] is not None]
     for row in chosen:
         local = source.local(row["account"], row["sent_at"])
         assert local is not None
         row |= {"weekday_number": local.isoweekday(), "weekday": local.strftime("%A"), "hour": local.hour}
     found = []
-    for (account, number, weekday, hour), rows in grouped(chosen, "account", "weekday_number", "weekday", "hour").items():
+    for (account, number, weekday, hour), rows in grouped(
+        chosen, "account", "weekday_number", "weekday", "hour"
+    ).items():
         sums = {
             name: sum(row[name] for row in rows if row[name] is not None)
             for name in ("sent_count", "delivered_count", "opened_count", "clicker_count")

@@ -17,22 +17,42 @@ _NOTHING = {"", "-", "n/a", "na", "null", "none", "0"}
 @once
 def contact_campaign(source: Source) -> Found:
     campaigns = _by_subject(source)
-    titles = {(row["account"], row["campaign_id"]): (row["subject"] or "").strip() for row in source.rows("campaigns", deleted=True)}
-    links = {key: {row["url"] for row in rows} for key, rows in grouped(source.rows("campaign_links"), "account", "campaign_id").items()}
+    titles = {
+        (row["account"], row["campaign_id"]): (row["subject"] or "").strip()
+        for row in source.rows("campaigns", deleted=True)
+    }
+    links = {
+        key: {row["url"] for row in rows}
+        for key, rows in grouped(source.rows("campaign_links"), "account", "campaign_id").items()
+    }
     visits = grouped(source.rows("timeline_visits"), "account", "contact_id")
     found = []
     for message in _messages(source):
         account = message["account"]
         subject = (message["message_text"] or "").strip().lower()
-        campaign_id, is_ambiguous = _campaign(campaigns.get((account, message["kind"], subject), []), message["sent_at"])
+        campaign_id, is_ambiguous = _campaign(
+            campaigns.get((account, message["kind"], subject), []), message["sent_at"]
+        )
         clicked_at = message["clicked_at"]
         if clicked_at is None and message["click_count"] and campaign_id is not None and message["sent_at"]:
             urls = links.get((account, campaign_id), set())
             mine = visits.get((account, message["contact_id"]), [])
-            later = [visit["visited_at"] for visit in mine if visit["link"] in urls and visit["visited_at"] >= message["sent_at"]]
+            later = [
+                visit["visited_at"]
+                for visit in mine
+                if visit["link"] in urls and visit["visited_at"] >= message["sent_at"]
+            ]
             clicked_at = min(later, default=None)
         title = titles[account, campaign_id] if campaign_id is not None else None
-        found.append({**message, "subject": title, "campaign_id": campaign_id, "is_ambiguous": is_ambiguous, "clicked_at": clicked_at})
+        found.append(
+            {
+                **message,
+                "subject": title,
+                "campaign_id": campaign_id,
+                "is_ambiguous": is_ambiguous,
+                "clicked_at": clicked_at,
+            }
+        )
     return found
 
 
@@ -43,12 +63,20 @@ def is_known_opening(message: dict[str, Any]) -> bool:
 
 def message_matching(source: Source) -> Found:
     found = []
-    for (account, kind, channel), rows in grouped(contact_campaign(source), "account", "kind", "channel").items():
+    for (account, kind, channel), rows in grouped(
+        contact_campaign(source), "account", "kind", "channel"
+    ).items():
         matched = sum(row["campaign_id"] is not None for row in rows)
         ambiguous = sum(row["is_ambiguous"] for row in rows)
         found.append(
             {
-                **{"account": account, "kind": kind, "channel": channel, "message_count": len(rows), "matched_count": matched},
+                **{
+                    "account": account,
+                    "kind": kind,
+                    "channel": channel,
+                    "message_count": len(rows),
+                    "matched_count": matched,
+                },
                 **{"ambiguous_count": ambiguous, "unmatched_count": len(rows) - matched - ambiguous},
                 "matched_message_rate": matched / len(rows),
             }
@@ -58,7 +86,9 @@ def message_matching(source: Source) -> Found:
 
 def channels(source: Source) -> dict[tuple[str, int], str | None]:
     """The channel of each campaign of which timelines show a message; None where they show several."""
-    known = grouped([row for row in contact_campaign(source) if row["campaign_id"] is not None], "account", "campaign_id")
+    known = grouped(
+        [row for row in contact_campaign(source) if row["campaign_id"] is not None], "account", "campaign_id"
+    )
     words = {(key[0], key[1]): {row["channel"] for row in rows} for key, rows in known.items()}
     return {key: some.pop() if len(some) == 1 else None for key, some in words.items()}
 
@@ -66,7 +96,10 @@ def channels(source: Source) -> dict[tuple[str, int], str | None]:
 def sent_at(source: Source) -> dict[tuple[str, int], dt.datetime]:
     """When each campaign's first message went out, as far as timelines tell."""
     known = [row for row in contact_campaign(source) if row["campaign_id"] is not None and row["sent_at"]]
-    return {(key[0], key[1]): min(row["sent_at"] for row in rows) for key, rows in grouped(known, "account", "campaign_id").items()}
+    return {
+        (key[0], key[1]): min(row["sent_at"] for row in rows)
+        for key, rows in grouped(known, "account", "campaign_id").items()
+    }
 
 
 def told(source: Source) -> dict[tuple[str, int], dict[str, Any]]:
@@ -75,7 +108,10 @@ def told(source: Source) -> dict[tuple[str, int], dict[str, Any]]:
     possible: Counter[tuple[str, int]] = Counter()
     for message in contact_campaign(source):
         able = _able(
-            campaigns.get((message["account"], message["kind"], (message["message_text"] or "").strip().lower()), []), message["sent_at"]
+            campaigns.get(
+                (message["account"], message["kind"], (message["message_text"] or "").strip().lower()), []
+            ),
+            message["sent_at"],
         )
         possible.update((message["account"], one["id"]) for one in able)
         if message["campaign_id"] is not None:
@@ -95,9 +131,19 @@ def _minutes(sent_at: dt.datetime | None, opened_at: dt.datetime | None) -> int:
 def _openings(minutes: list[int], possible: int) -> dict[str, Any]:
     timed = [one for one in minutes if one >= 0]
     return {
-        **{"message_count": possible, "matched_count": len(minutes), "matched_message_rate": share(len(minutes), possible)},
-        **{"timed_open_count": len(timed), "median_hours_to_open": statistics.median(timed) / 60 if timed else None},
-        **{f"opened_within_{hours}h_rate": share(sum(one <= 60 * hours for one in timed), len(timed)) for hours in (1, 24, 48)},
+        **{
+            "message_count": possible,
+            "matched_count": len(minutes),
+            "matched_message_rate": share(len(minutes), possible),
+        },
+        **{
+            "timed_open_count": len(timed),
+            "median_hours_to_open": statistics.median(timed) / 60 if timed else None,
+        },
+        **{
+            f"opened_within_{hours}h_rate": share(sum(one <= 60 * hours for one in timed), len(timed))
+            for hours in (1, 24, 48)
+        },
     }
 
 
@@ -121,13 +167,17 @@ def _channel(word: str) -> str:
     return "sms" if "sms" in word else "email" if "mail" in word else word or "unknown"
 
 
-def _told(source: Source, row: dict[str, Any], message: dict[str, Any], snippet: str | None, at: dt.datetime | None) -> dict[str, Any]:
+def _told(
+    source: Source, row: dict[str, Any], message: dict[str, Any], snippet: str | None, at: dt.datetime | None
+) -> dict[str, Any]:
     details: dict[str, Any] = {}
     for entry in json.loads(row["details"] or "[]"):
         details.setdefault(entry["key"], entry["value"])
 
     def moment(name: str) -> dt.datetime | None:
-        return read_moment(details.get(name), source.zones[row["account"]]) if _says(details.get(name)) else None
+        return (
+            read_moment(details.get(name), source.zones[row["account"]]) if _says(details.get(name)) else None
+        )
 
     # an e-mail with details says by its silence that nothing happened; other messages say nothing by it
     is_plain = message["channel"] == "email" and bool(details)
@@ -154,7 +204,8 @@ def _told(source: Source, row: dict[str, Any], message: dict[str, Any], snippet:
 
 
 def _is_quick(sent_at: dt.datetime | None, opened_at: dt.datetime | None) -> bool | None:
-    """In the minute of the sending or the next one; openings are told to the minute. Unknown when it lies before the sending."""
+    """In the minute of the sending or the next one; openings are told to the minute. Unknown when it lies
+    before the sending."""
     if sent_at is None or opened_at is None:
         return None
     minutes = int(opened_at.timestamp() // 60) - int(sent_at.timestamp() // 60)
@@ -169,8 +220,9 @@ _EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def _by_subject(source: Source) -> dict[tuple[Any, ...], Found]:
-    """(account, kind, subject) → the campaigns that went out: id, and from when until when they may have sent messages. The end is when an
-    answer first listed them as sent; where the sending is told, hours around it are both."""
+    """(account, kind, subject) → the campaigns that went out: id, and from when until when they may have sent
+    messages. The end is when an answer first listed them as sent; where the sending is told, hours around it
+    are both."""
     found: dict[tuple[Any, ...], Found] = {}
     for row in source.rows("campaigns", deleted=True):
         if row["subject"] is None or row["status"] in ("draft", "scheduled"):
@@ -180,7 +232,10 @@ def _by_subject(source: Source) -> dict[tuple[Any, ...], Found]:
         gone_at = seen_at if kind == "standard" and row["status"] == "sent" else None
         begins_at = row["created_at"] or _EVER
         if kind == "standard" and row["sent_at"]:
-            begins_at, gone_at = row["sent_at"] - dt.timedelta(hours=12), row["sent_at"] + dt.timedelta(hours=10)
+            begins_at, gone_at = (
+                row["sent_at"] - dt.timedelta(hours=12),
+                row["sent_at"] + dt.timedelta(hours=10),
+            )
         campaign = {"id": row["campaign_id"], "begins_at": begins_at, "gone_at": gone_at}
         found.setdefault((row["account"], kind, row["subject"].strip().lower()), []).append(campaign)
     return found
@@ -201,4 +256,8 @@ def _able(campaigns: Found, at: dt.datetime | None) -> Found:
         at = first  # clocks differ
     before = [campaign for campaign in campaigns if campaign["begins_at"] <= at]
     newest = max((campaign["begins_at"] for campaign in before), default=None)
-    return [one for one in before if one["begins_at"] == newest or one["gone_at"] is None or one["gone_at"] >= newest]
+    return [
+        one
+        for one in before
+        if one["begins_at"] == newest or one["gone_at"] is None or one["gone_at"] >= newest
+    ]

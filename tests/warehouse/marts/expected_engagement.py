@@ -1,4 +1,5 @@
-"""How addresses react, arrive, registered and use coupons, and what automations do, worked out without SQL."""
+"""How addresses react, arrive, registered and use coupons, and what automations do, worked out without
+SQL."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ def address(text: str | None) -> str:
 def contact_engagement(source: Source) -> Found:
     messages = grouped(contact_campaign(source), "account", "contact_id")
     visits = grouped(source.rows("timeline_visits"), "account", "contact_id")
-    asked = {(row["account"], row["contact_id"]): row["timeline_asked_at"] for row in source.rows("sync.contact_coverage")}
+    asked = {
+        (row["account"], row["contact_id"]): row["timeline_asked_at"]
+        for row in source.rows("sync.contact_coverage")
+    }
     names = {(row["account"], row["list_id"]): row["name"] for row in source.rows("lists")}
     coupons: dict[tuple[str, str], Found] = {}
     for row in source.rows("coupons"):
@@ -42,7 +46,9 @@ def contact_engagement(source: Source) -> Found:
             "list_count": len(lists),
             "lists": lists,
             "status": next((status for status in _STATUSES if status in statuses), "unknown"),
-            "registered_at": min((one["registered_at"] for one in entries if one["registered_at"]), default=None),
+            "registered_at": min(
+                (one["registered_at"] for one in entries if one["registered_at"]), default=None
+            ),
             "coupon_count": len(given),
             "redeemed_count": sum(bool(one["is_redeemed"]) for one in given),
             "timeline_as_of": min((moment for one in ids if (moment := asked.get(one))), default=None),
@@ -72,33 +78,75 @@ def _reactions(source: Source, account: str, messages: Found) -> dict[str, Any]:
     texts = [one for one in messages if one["channel"] == "sms"]
 
     def since(days: int, some: Found) -> Found:
-        return [one for one in some if one["sent_at"] and 0 <= _days_ago(source, account, one["sent_at"]) < days]
+        return [
+            one for one in some if one["sent_at"] and 0 <= _days_ago(source, account, one["sent_at"]) < days
+        ]
 
     row: dict[str, Any] = {"sent_180d_count": len(since(180, emails))}
     for suffix, some in (("", emails), ("_90d", since(90, emails))):
         counts = (len(some), sum(one["is_opened"] for one in some), sum(one["is_clicked"] for one in some))
-        row |= dict(zip((f"sent{suffix}_count", f"opened{suffix}_count", f"clicked{suffix}_count"), counts, strict=True))
+        row |= dict(
+            zip(
+                (f"sent{suffix}_count", f"opened{suffix}_count", f"clicked{suffix}_count"),
+                counts,
+                strict=True,
+            )
+        )
     clicks = [one["is_clicked"] for one in texts]
     row |= {"sms_sent_count": len(texts), "sms_sent_90d_count": len(since(90, texts))}
-    row |= {"sms_clicked_count": None if None in clicks else sum(clicks), "other_sent_count": len(messages) - len(emails) - len(texts)}
+    row |= {
+        "sms_clicked_count": None if None in clicks else sum(clicks),
+        "other_sent_count": len(messages) - len(emails) - len(texts),
+    }
     row["open_of_sent_rate"] = share(row["opened_count"], row["sent_count"])
     row["click_of_sent_rate"] = share(row["clicked_count"], row["sent_count"])
     row["open_of_sent_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
     opened = [one["opened_at"] or one["sent_at"] for one in messages if one["is_opened"]]
-    clicked = [one["clicked_at"] or one["opened_at"] or one["sent_at"] for one in messages if one["is_clicked"]]
-    for name, moments in (("sent", [one["sent_at"] for one in messages]), ("opened", opened), ("clicked", clicked)):
+    clicked = [
+        one["clicked_at"] or one["opened_at"] or one["sent_at"] for one in messages if one["is_clicked"]
+    ]
+    for name, moments in (
+        ("sent", [one["sent_at"] for one in messages]),
+        ("opened", opened),
+        ("clicked", clicked),
+    ):
         row[f"last_{name}_at"] = max((moment for moment in moments if moment), default=None)
     return row
 
 
 def _tiers(source: Source, row: dict[str, Any]) -> dict[str, Any]:
-    last = max((moment for name in ("opened", "clicked", "visited") if (moment := row[f"last_{name}_at"])), default=None)
+    last = max(
+        (moment for name in ("opened", "clicked", "visited") if (moment := row[f"last_{name}_at"])),
+        default=None,
+    )
     days = max(0, _days_ago(source, row["account"], last)) if last else None
-    tier = "never" if days is None else "30 days" if days <= 30 else "90 days" if days <= 90 else "1 year" if days <= 365 else "older"
+    tier = (
+        "never"
+        if days is None
+        else "30 days"
+        if days <= 30
+        else "90 days"
+        if days <= 90
+        else "1 year"
+        if days <= 365
+        else "older"
+    )
     rate = row["open_of_sent_90d_rate"]
-    frequency = "not mailed" if rate is None else "none" if rate == 0 else "rare" if rate < 0.25 else "regular" if rate < 0.6 else "keen"
+    frequency = (
+        "not mailed"
+        if rate is None
+        else "none"
+        if rate == 0
+        else "rare"
+        if rate < 0.25
+        else "regular"
+        if rate < 0.6
+        else "keen"
+    )
     is_dormant = row["status"] == "active" and row["sent_180d_count"] >= 3 and (days is None or days > 180)
-    is_new = row["registered_at"] is not None and _days_ago(source, row["account"], row["registered_at"]) <= 30
+    is_new = (
+        row["registered_at"] is not None and _days_ago(source, row["account"], row["registered_at"]) <= 30
+    )
 
     def tier_by(since: int | None) -> str:
         rules = (
@@ -123,10 +171,16 @@ def _tiers(source: Source, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def deliverability_by_domain(source: Source) -> Found:
-    people = [row | {"domain": row["email"].rpartition("@")[2]} for row in contact_engagement(source) if "@" in row["email"][1:-1]]
+    people = [
+        row | {"domain": row["email"].rpartition("@")[2]}
+        for row in contact_engagement(source)
+        if "@" in row["email"][1:-1]
+    ]
     average: dict[str, float | None] = {}
     for (account,), rows in grouped(people, "account").items():
-        average[account] = share(sum(row["opened_90d_count"] for row in rows), sum(row["sent_90d_count"] for row in rows))
+        average[account] = share(
+            sum(row["opened_90d_count"] for row in rows), sum(row["sent_90d_count"] for row in rows)
+        )
     found = []
     for (account, domain), rows in grouped(people, "account", "domain").items():
         row: dict[str, Any] = {"account": account, "domain": domain, "address_count": len(rows)}
@@ -141,9 +195,18 @@ def deliverability_by_domain(source: Source) -> Found:
         row["click_of_sent_rate"] = share(row["clicked_count"], row["sent_count"])
         row["open_of_sent_90d_rate"] = share(row["opened_90d_count"], row["sent_90d_count"])
         usual = average[account]
-        row["relative_open_90d"] = row["open_of_sent_90d_rate"] / usual if row["open_of_sent_90d_rate"] is not None and usual else None
-        row["last_opened_at"] = max((one["last_opened_at"] for one in rows if one["last_opened_at"]), default=None)
-        row["is_suspicious"] = row["sent_90d_count"] >= 50 and row["opened_90d_count"] < 0.2 * (usual or 0) * row["sent_90d_count"]
+        row["relative_open_90d"] = (
+            row["open_of_sent_90d_rate"] / usual
+            if row["open_of_sent_90d_rate"] is not None and usual
+            else None
+        )
+        row["last_opened_at"] = max(
+            (one["last_opened_at"] for one in rows if one["last_opened_at"]), default=None
+        )
+        row["is_suspicious"] = (
+            row["sent_90d_count"] >= 50
+            and row["opened_90d_count"] < 0.2 * (usual or 0) * row["sent_90d_count"]
+        )
         found.append(row)
     return found
 
@@ -156,7 +219,10 @@ def signup_cohorts(source: Source) -> Found:
     found = []
     for (account, month), rows in grouped(people, "account", "registered_month").items():
         row = {"account": account, "registered_month": month, "address_count": len(rows)}
-        row |= {f"{status}_count": sum(one["status"] == status for one in rows) for status in ("active", "unsubscribed", "bounced")}
+        row |= {
+            f"{status}_count": sum(one["status"] == status for one in rows)
+            for status in ("active", "unsubscribed", "bounced")
+        }
         row["engaged_count"] = sum(one["engagement_tier"] == "engaged" for one in rows)
         row["dormant_count"] = sum(one["is_dormant"] for one in rows)
         row |= {f"{name}_rate": share(row[f"{name}_count"], len(rows)) for name in ("active", "engaged")}
@@ -171,7 +237,9 @@ def send_frequency(source: Source) -> Found:
             weeks.setdefault((row["account"], row["contact_id"], _monday(sent_on)), []).append(row)
     statuses = grouped(source.rows("contacts"), "account", "contact_id")
     gone = {
-        key for key, rows in statuses.items() if "unsubscribed" in (all_of := {row["status"] for row in rows}) and "active" not in all_of
+        key
+        for key, rows in statuses.items()
+        if "unsubscribed" in (all_of := {row["status"] for row in rows}) and "active" not in all_of
     }
     last: dict[tuple[str, int], dt.date] = {}
     for account, contact, week in weeks:
@@ -190,13 +258,20 @@ def send_frequency(source: Source) -> Found:
         left = sum((account, contact) in gone and last[account, contact] == week for contact, week, _ in some)
         row = {"account": account, "messages_a_week": number, "contact_week_count": len(some)}
         row |= {"contact_count": len({contact for contact, _, _ in some}), "sent_count": sum(sent)}
-        row |= {"opened_count": sum(opened), "clicked_count": sum(clicked), "clicked_week_count": sum(map(bool, clicked))}
+        row |= {
+            "opened_count": sum(opened),
+            "clicked_count": sum(clicked),
+            "clicked_week_count": sum(map(bool, clicked)),
+        }
         row |= {
             "unsubscribed_count": left,
             "open_of_sent_rate": share(sum(opened), sum(sent)),
             "click_of_sent_rate": share(sum(clicked), sum(sent)),
         }
-        row |= {"clicked_week_rate": share(sum(map(bool, clicked)), len(some)), "unsubscribed_week_rate": share(left, len(some))}
+        row |= {
+            "clicked_week_rate": share(sum(map(bool, clicked)), len(some)),
+            "unsubscribed_week_rate": share(left, len(some)),
+        }
         found.append(row)
     return found
 
@@ -208,9 +283,14 @@ def _monday(day: dt.date) -> dt.date:
 def automation_activity(source: Source) -> Found:
     messages = [row for row in contact_campaign(source) if row["kind"] == "automated" and row["sent_at"]]
     for row in messages:
-        row |= {"automation": row["automation"] or "(no name)", "triggered_on": source.local_date(row["account"], row["sent_at"])}
+        row |= {
+            "automation": row["automation"] or "(no name)",
+            "triggered_on": source.local_date(row["account"], row["sent_at"]),
+        }
     found = []
-    for (account, name, channel, day), rows in grouped(messages, "account", "automation", "channel", "triggered_on").items():
+    for (account, name, channel, day), rows in grouped(
+        messages, "account", "automation", "channel", "triggered_on"
+    ).items():
         openings = [row["is_opened"] for row in rows if is_known_opening(row)]
         clicks = [row["is_clicked"] for row in rows if row["is_clicked"] is not None]
         opened, clicked = (sum(known) if known else None for known in (openings, clicks))
@@ -222,8 +302,16 @@ def automation_activity(source: Source) -> Found:
                 "campaign_id": campaigns.pop() if len(campaigns) == 1 else None,
                 "triggered_count": len(rows),
                 "contact_count": len({row["contact_id"] for row in rows}),
-                **{"open_known_count": len(openings), "opened_count": opened, "open_of_sent_rate": share(opened, len(openings))},
-                **{"click_known_count": len(clicks), "clicked_count": clicked, "click_of_sent_rate": share(clicked, len(clicks))},
+                **{
+                    "open_known_count": len(openings),
+                    "opened_count": opened,
+                    "open_of_sent_rate": share(opened, len(openings)),
+                },
+                **{
+                    "click_known_count": len(clicks),
+                    "clicked_count": clicked,
+                    "click_of_sent_rate": share(clicked, len(clicks)),
+                },
                 "median_hours_to_open": statistics.median(minutes) / 60 if minutes else None,
             }
         )
@@ -241,11 +329,18 @@ def coupon_funnel(source: Source) -> Found:
     for row in source.rows("contacts"):
         key = (row["account"], address(row["email"]))
         known[key] = min(known.get(key, row["_first_seen_at"]), row["_first_seen_at"])
-    first = {account: min(row["_first_seen_at"] for row in rows) for (account,), rows in grouped(coupons, "account").items()}
+    first = {
+        account: min(row["_first_seen_at"] for row in rows)
+        for (account,), rows in grouped(coupons, "account").items()
+    }
     half_a_day = dt.timedelta(hours=12)
     for row in coupons:
         seen_at, since = row["_first_seen_at"], known.get((row["account"], address(row["email"])))
-        is_known = seen_at > first[row["account"]] + half_a_day and since is not None and seen_at > since + half_a_day
+        is_known = (
+            seen_at > first[row["account"]] + half_a_day
+            and since is not None
+            and seen_at > since + half_a_day
+        )
         issued_on = source.local_date(row["account"], seen_at) if is_known else None
         row["issued_month"] = f"{issued_on:%Y-%m}" if issued_on else "unknown"
         is_timed = issued_on and row["is_redeemed"] and row["redeemed_on"]
@@ -257,11 +352,18 @@ def coupon_funnel(source: Source) -> Found:
         count = sum(bool(row["is_redeemed"]) for row in rows)
         found.append(
             {
-                **{"account": account, "issued_month": month, "issued_count": len(rows), "redeemed_count": count},
+                **{
+                    "account": account,
+                    "issued_month": month,
+                    "issued_count": len(rows),
+                    "redeemed_count": count,
+                },
                 "address_count": len({address(row["email"]) for row in rows}),
                 "redemption_rate": share(count, len(rows)),
                 **{
-                    f"redeemed_within_{length}_days_count": None if month == "unknown" else sum(one <= length for one in days)
+                    f"redeemed_within_{length}_days_count": None
+                    if month == "unknown"
+                    else sum(one <= length for one in days)
                     for length in (7, 30)
                 },
                 "median_days_to_redeem": statistics.median(days) if days else None,

@@ -13,7 +13,9 @@ Person = str | int
 
 
 def is_told(goal: dict[str, Any]) -> bool:
-    return bool(pages_of(goal)) and not any(word in (goal["event_type"] or "").lower() for word in ("video", "form"))
+    return bool(pages_of(goal)) and not any(
+        word in (goal["event_type"] or "").lower() for word in ("video", "form")
+    )
 
 
 def pages_of(goal: dict[str, Any]) -> set[str]:
@@ -49,7 +51,10 @@ def _visits(source: Source) -> Found:
             emails.setdefault((row["account"], row["contact_id"]), []).append(address(row["email"]))
     visits = source.rows("timeline_visits")
     for row in visits:
-        row |= {"person": min(emails.get((row["account"], row["contact_id"]), [""])) or row["contact_id"], "page": page(row["link"])}
+        row |= {
+            "person": min(emails.get((row["account"], row["contact_id"]), [""])) or row["contact_id"],
+            "page": page(row["link"]),
+        }
     return sorted(visits, key=lambda row: (row["visited_at"], row["visit_key"], row["contact_id"]))
 
 

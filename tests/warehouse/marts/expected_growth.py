@@ -18,7 +18,8 @@ from tests.warehouse.marts.expected_reputation import days_read, review_daily
 from tests.warehouse.marts.expected_social import social_daily
 
 _FLOWS = ("joined_count", "moved_in_count", "left_count", "moved_out_count")
-#: Who is the same person, from the surest on: the same id, the same address on the same list, the same address.
+#: Who is the same person, from the surest on: the same id, the same address on the same list, the same
+#: address.
 _PERSONS: tuple[Callable[[Crossing], tuple[Any, ...]], ...] = (
     lambda one: (one.row["contact_id"],),
     lambda one: (one.list_id, one.address),
@@ -51,7 +52,11 @@ class Readings:
 
     @cached_property
     def all(self) -> Found:
-        rows = [row for row in self.source.rows("sync.readings") if row["account"] == self.account and row["table_name"] == "contacts"]
+        rows = [
+            row
+            for row in self.source.rows("sync.readings")
+            if row["account"] == self.account and row["table_name"] == "contacts"
+        ]
         return sorted(rows, key=lambda row: (row["as_of"], row["timezone"]))
 
     def zone(self, moment: dt.datetime) -> ZoneInfo:
@@ -85,13 +90,23 @@ class Readings:
         return complete[0]
 
     def days_covered(self, list_id: int) -> dict[dt.date, int | None]:
-        days = sorted({row["as_of"].astimezone(ZoneInfo(row["timezone"])).date() for row in self.of(list_id) if row["is_complete"]})
-        return {day: (day - before).days if before else None for before, day in zip([None, *days], days, strict=False)}
+        days = sorted(
+            {
+                row["as_of"].astimezone(ZoneInfo(row["timezone"])).date()
+                for row in self.of(list_id)
+                if row["is_complete"]
+            }
+        )
+        return {
+            day: (day - before).days if before else None
+            for before, day in zip([None, *days], days, strict=False)
+        }
 
 
 @once
 def list_growth_daily(source: Source) -> Found:
-    """Of a warehouse whose models are built for the first time: of what was gone and came back only the last is known."""
+    """Of a warehouse whose models are built for the first time: of what was gone and came back only the last
+    is known."""
     contacts = grouped(source.rows("contacts", deleted=True), "account")
     return [row for (account,), rows in contacts.items() for row in _growth(Readings(source, account), rows)]
 
@@ -99,7 +114,9 @@ def list_growth_daily(source: Source) -> Found:
 def _growth(readings: Readings, contacts: Found) -> Iterator[dict[str, Any]]:
     """The rows of one account."""
     flows: dict[tuple[int, dt.date], Counter[str]] = defaultdict(Counter)
-    first = {list_id: readings.first(list_id, rows) for (list_id,), rows in grouped(contacts, "list_id").items()}
+    first = {
+        list_id: readings.first(list_id, rows) for (list_id,), rows in grouped(contacts, "list_id").items()
+    }
     came: list[Crossing] = []
     for row in contacts:
         begun_at = first[row["list_id"]]
@@ -112,24 +129,40 @@ def _growth(readings: Readings, contacts: Found) -> Iterator[dict[str, Any]]:
         flows[row["list_id"], day] += Counter(joined_count=1, size=1, active=row["status"] == "active")
     went = [Crossing(row, row["_deleted_at"]) for row in contacts if row["_deleted_at"]]
     for day in {readings.day(one.moment) for one in (*came, *went)}:
-        _cross(flows, day, *([one for one in some if readings.day(one.moment) == day] for some in (came, went)))
+        _cross(
+            flows, day, *([one for one in some if readings.day(one.moment) == day] for some in (came, went))
+        )
     last = max(
-        [*(day for _, day in flows), readings.source.local_date(readings.account, readings.source.as_of(readings.account)) or dt.date.min]
+        [
+            *(day for _, day in flows),
+            readings.source.local_date(readings.account, readings.source.as_of(readings.account))
+            or dt.date.min,
+        ]
     )
     for list_id in first:
         yield from _days(
-            readings, list_id, readings.day(first[list_id]), last, {day: one for (other, day), one in flows.items() if other == list_id}
+            readings,
+            list_id,
+            readings.day(first[list_id]),
+            last,
+            {day: one for (other, day), one in flows.items() if other == list_id},
         )
 
 
-def _cross(flows: dict[tuple[int, dt.date], Counter[str]], day: dt.date, came: list[Crossing], went: list[Crossing]) -> None:
-    """What arrivals and departures of one day are: moves, or nothing where a list has the same person as before."""
+def _cross(
+    flows: dict[tuple[int, dt.date], Counter[str]], day: dt.date, came: list[Crossing], went: list[Crossing]
+) -> None:
+    """What arrivals and departures of one day are: moves, or nothing where a list has the same person as
+    before."""
     kinds = dict.fromkeys(came, "joined_count") | dict.fromkeys(went, "left_count")
     for number, person in enumerate(_PERSONS):
         for arrival, departure in _pairs(came, went, person, needs_address=number > 0):
             is_move = arrival.list_id != departure.list_id
             kinds[arrival], kinds[departure] = ("moved_in_count", "moved_out_count") if is_move else ("", "")
-            came, went = [one for one in came if one is not arrival], [one for one in went if one is not departure]
+            came, went = (
+                [one for one in came if one is not arrival],
+                [one for one in went if one is not departure],
+            )
     for one, kind in kinds.items():
         sign = 1 if one.moment == one.row["_first_seen_at"] else -1
         found = flows[one.list_id, day]
@@ -139,7 +172,11 @@ def _cross(flows: dict[tuple[int, dt.date], Counter[str]], day: dt.date, came: l
 
 
 def _pairs(
-    came: list[Crossing], went: list[Crossing], person: Callable[[Crossing], tuple[Any, ...]], *, needs_address: bool
+    came: list[Crossing],
+    went: list[Crossing],
+    person: Callable[[Crossing], tuple[Any, ...]],
+    *,
+    needs_address: bool,
 ) -> Iterator[tuple[Crossing, Crossing]]:
     """Each person's arrivals with its departures, in the order in which they were seen."""
     sides: list[dict[tuple[Any, ...], list[Crossing]]] = [defaultdict(list), defaultdict(list)]
@@ -157,7 +194,9 @@ def _days(
     readings: Readings, list_id: int, first_on: dt.date, last: dt.date, flows: dict[dt.date, Counter[str]]
 ) -> Iterator[dict[str, Any]]:
     """The rows of one list, day by day."""
-    names = {(row["account"], row["list_id"]): row["name"] for row in readings.source.rows("lists", deleted=True)}
+    names = {
+        (row["account"], row["list_id"]): row["name"] for row in readings.source.rows("lists", deleted=True)
+    }
     covered, begun = readings.days_covered(list_id), min(flows)
     size = active = 0
     for day in (begun + dt.timedelta(days=offset) for offset in range((last - begun).days + 1)):
@@ -166,11 +205,19 @@ def _days(
         active += found["active"]
         counts = {name: found[name] if is_observed else None for name in _FLOWS}
         yield {
-            **{"account": readings.account, "list_id": list_id, "list_name": names[readings.account, list_id], "day_on": day},
+            **{
+                "account": readings.account,
+                "list_id": list_id,
+                "list_name": names[readings.account, list_id],
+                "day_on": day,
+            },
             **counts,
             "joined_count": found["joined_count"],
             **dict.fromkeys(("unsubscribed_count", "bounced_count"), 0 if is_observed else None),
-            "net_change": found["joined_count"] + found["moved_in_count"] - found["left_count"] - found["moved_out_count"],
+            "net_change": found["joined_count"]
+            + found["moved_in_count"]
+            - found["left_count"]
+            - found["moved_out_count"],
             "size": size,
             "active_size": active if is_observed else None,
             "days_covered": covered.get(day),
@@ -182,7 +229,9 @@ def account_daily(source: Source) -> Found:
     mails, is_told = campaign_daily(source), can_tell_openings(source)
     for mail in mails:
         sent = mail["sent_change"]
-        mail["other_sent_change"] = 0 if sent is not None and is_told[mail["account"], mail["campaign_id"]] else sent
+        mail["other_sent_change"] = (
+            0 if sent is not None and is_told[mail["account"], mail["campaign_id"]] else sent
+        )
     parts: dict[str, dict[tuple[Any, ...], Found]] = {
         "lists": grouped(list_growth_daily(source), "account", "day_on"),
         "mails": grouped(mails, "account", "observed_on"),
@@ -200,7 +249,10 @@ def account_daily(source: Source) -> Found:
     }
     first = {account: _first_day(source, account) for account in source.zones}
     keys = {key for days in parts.values() for key in days}
-    found = [_day(key, {name: days.get(key, []) for name, days in parts.items()}, is_known=key[1] >= first[key[0]]) for key in keys]
+    found = [
+        _day(key, {name: days.get(key, []) for name, days in parts.items()}, is_known=key[1] >= first[key[0]])
+        for key in keys
+    ]
     read = days_read(source)
     for row in found:
         if row["post_count"] is None and read.get((row["account"], "social_posts"), {}).get(row["day_on"]):
@@ -225,12 +277,16 @@ _UNUSUAL = {
 def anomalies(source: Source, campaigns: Found) -> Found:
     days = {(row["account"], row["day_on"]): row for row in account_daily(source)}
     sent = {
-        (row["account"], source.local_date(row["account"], row["sent_at"])) for row in campaigns if row["sent_at"] and row["sent_count"]
+        (row["account"], source.local_date(row["account"], row["sent_at"]))
+        for row in campaigns
+        if row["sent_at"] and row["sent_count"]
     }
     return [row for key in days for name in _UNUSUAL if (row := _anomaly(source, days, key, name, sent))]
 
 
-def _anomaly(source: Source, days: dict[Any, dict[str, Any]], key: tuple[str, dt.date], name: str, sent: set[Any]) -> dict[str, Any] | None:
+def _anomaly(
+    source: Source, days: dict[Any, dict[str, Any]], key: tuple[str, dt.date], name: str, sent: set[Any]
+) -> dict[str, Any] | None:
     account, day = key
 
     def value(ago: int) -> float | None:
@@ -238,19 +294,37 @@ def _anomaly(source: Source, days: dict[Any, dict[str, Any]], key: tuple[str, dt
         return row.get(name) if name != "left_count" or row.get("list_days_covered") == 1 else None
 
     today = source.local_date(account, source.as_of(account))
-    weekdays = [[found for ago in range(first, 85, 7) if (found := value(ago)) is not None] for first in (7, 1, 2, 3, 4, 5, 6)]
-    if today is None or not 1 <= (today - day).days <= 90 or len(weekdays[0]) < 6 or (found := value(0)) is None:
+    weekdays = [
+        [found for ago in range(first, 85, 7) if (found := value(ago)) is not None]
+        for first in (7, 1, 2, 3, 4, 5, 6)
+    ]
+    if (
+        today is None
+        or not 1 <= (today - day).days <= 90
+        or len(weekdays[0]) < 6
+        or (found := value(0)) is None
+    ):
         return None
     roots = [[_root(one) for one in some] for some in weekdays if some]
     middle = statistics.median(roots[0])
-    spread = max(1.4826 * statistics.median(abs(one - statistics.median(some)) for some in roots for one in some), 1)
+    spread = max(
+        1.4826 * statistics.median(abs(one - statistics.median(some)) for some in roots for one in some), 1
+    )
     low, high = max(0.0, max(middle - 4 * spread, 0) ** 2 / 4 - 0.375), (middle + 4 * spread) ** 2 / 4 - 0.375
     if low <= found <= high:
         return None
     mailed = not sent.isdisjoint({key, (account, day - dt.timedelta(days=1))})
     band = f"usually {math.ceil(low)} to {math.floor(high)}{' (a campaign was just sent)' if mailed else ''}"
     sentence = f"{_UNUSUAL[name]}: {found} on {day:%A}, {day.day} {day:%B %Y}, {band}"
-    row = {"account": account, "day_on": day, "figure": name, "value": found, "usual_low": low, "usual_high": high, "sentence": sentence}
+    row = {
+        "account": account,
+        "day_on": day,
+        "figure": name,
+        "value": found,
+        "usual_low": low,
+        "usual_high": high,
+        "sentence": sentence,
+    }
     return row | {
         "usual_value": statistics.median(weekdays[0]),
         "deviation": (_root(found) - middle) / spread,
@@ -265,8 +339,14 @@ def _root(count: float) -> float:
 def _first_day(source: Source, account: str) -> dt.date:
     """From when on every list had been read that was there from the beginning."""
     readings = Readings(source, account)
-    lists = grouped([row for row in source.rows("contacts", deleted=True) if row["account"] == account], "list_id")
-    return max(readings.day(readings.first(list_id, rows)) for (list_id,), rows in lists.items() if list_id not in readings.new_lists)
+    lists = grouped(
+        [row for row in source.rows("contacts", deleted=True) if row["account"] == account], "list_id"
+    )
+    return max(
+        readings.day(readings.first(list_id, rows))
+        for (list_id,), rows in lists.items()
+        if list_id not in readings.new_lists
+    )
 
 
 def _day(key: tuple[Any, ...], rows: dict[str, Found], *, is_known: bool) -> dict[str, Any]:
@@ -275,7 +355,15 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found], *, is_known: bool) -> dic
         return sum(known) if known else None
 
     review = rows["reviews"][0] if rows["reviews"] else {}
-    names = ("good_count", "bad_count", "online_review_count", "average_rating", "positive_count", "negative_count", "view_count")
+    names = (
+        "good_count",
+        "bad_count",
+        "online_review_count",
+        "average_rating",
+        "positive_count",
+        "negative_count",
+        "view_count",
+    )
     return {
         "account": key[0],
         "day_on": key[1],
@@ -283,10 +371,17 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found], *, is_known: bool) -> dic
         "active_member_count": total("lists", "active_size") if is_known else None,
         "joined_count": total("lists", "joined_count"),
         **{name: total("lists", name) if is_known else None for name in _FLOWS[1:]},
-        "list_days_covered": max((row["days_covered"] for row in rows["lists"] if row["days_covered"]), default=None),
-        "mail_days_covered": max((row["days_covered"] for row in rows["mails"] if row["days_covered"]), default=None),
+        "list_days_covered": max(
+            (row["days_covered"] for row in rows["lists"] if row["days_covered"]), default=None
+        ),
+        "mail_days_covered": max(
+            (row["days_covered"] for row in rows["mails"] if row["days_covered"]), default=None
+        ),
         **{f"{name}_change": total("mails", f"{name}_change") for name in ("sent", "other_sent", "opened")},
-        **{f"{name}_change": total("mails", f"{name}_change") for name in ("click", "bounced", "unsubscribed")},
+        **{
+            f"{name}_change": total("mails", f"{name}_change")
+            for name in ("click", "bounced", "unsubscribed")
+        },
         "visit_count": len(rows["visits"]),
         **{name: review.get(name) for name in names},
         "mention_count": total("social", "mention_count"),

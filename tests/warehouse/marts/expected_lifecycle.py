@@ -1,4 +1,5 @@
-"""When addresses began to react, were lost and came back, worked out without SQL: day by day, as somebody would who watches."""
+"""When addresses began to react, were lost and came back, worked out without SQL: day by day, as somebody
+would who watches."""
 
 from __future__ import annotations
 
@@ -30,20 +31,37 @@ def contact_lifecycle(source: Source) -> Found:
         steps = list(_watched(source, account, entries, mine, _reactions(source, account, mine, came)))
         steps.sort(key=lambda step: (step["day_on"], _ORDER.index(step["transition"])))
         for number, step in enumerate(steps, 1):
-            found.append({"account": account, "email": email, **step, "transition_number": number, "is_last": number == len(steps)})
+            found.append(
+                {
+                    "account": account,
+                    "email": email,
+                    **step,
+                    "transition_number": number,
+                    "is_last": number == len(steps),
+                }
+            )
     return found
 
 
 def _reactions(source: Source, account: str, messages: Found, visits: Found) -> dict[dt.date, Found]:
     """By day, in their order."""
     some = [("open", one, one["opened_at"] or one["sent_at"]) for one in messages if one["is_opened"]]
-    some += [("click", one, one["clicked_at"] or one["opened_at"] or one["sent_at"]) for one in messages if one["is_clicked"]]
+    some += [
+        ("click", one, one["clicked_at"] or one["opened_at"] or one["sent_at"])
+        for one in messages
+        if one["is_clicked"]
+    ]
     some += [("visit", None, one["visited_at"]) for one in visits]
     found: dict[dt.date, Found] = {}
     today = _today(source, account)
     for kind, message, at in sorted(
         (one for one in some if one[2]),
-        key=lambda one: (one[2], _FIRST[one[0]], one[1]["message_key"] if one[1] else "", one[1]["contact_id"] if one[1] else 0),
+        key=lambda one: (
+            one[2],
+            _FIRST[one[0]],
+            one[1]["message_key"] if one[1] else "",
+            one[1]["contact_id"] if one[1] else 0,
+        ),
     ):
         on = source.local_date(account, at) or today
         found.setdefault(on, []).append({"reaction": kind, "message": message, "at": at})
@@ -56,8 +74,13 @@ def _today(source: Source, account: str) -> dt.date:
     return today
 
 
-def _watched(source: Source, account: str, entries: Found, messages: Found, reactions: dict[dt.date, Found]) -> Iterator[dict[str, Any]]:
-    sent = sorted((one for one in messages if one["sent_at"]), key=lambda one: (one["sent_at"], one["contact_id"], one["message_key"]))
+def _watched(
+    source: Source, account: str, entries: Found, messages: Found, reactions: dict[dt.date, Found]
+) -> Iterator[dict[str, Any]]:
+    sent = sorted(
+        (one for one in messages if one["sent_at"]),
+        key=lambda one: (one["sent_at"], one["contact_id"], one["message_key"]),
+    )
     registered = min((row["registered_at"] for row in entries if row["registered_at"]), default=None)
     mails: dict[dt.date, int] = {}
     for one in sent:
@@ -71,13 +94,24 @@ def _watched(source: Source, account: str, entries: Found, messages: Found, reac
     at_risk: dict[str, Any] | None = None
     is_dormant = False
 
-    def step(transition: str, on: dt.date, at: dt.datetime, reaction: dict[str, Any] | None = None) -> dict[str, Any]:
+    def step(
+        transition: str, on: dt.date, at: dt.datetime, reaction: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         before = [one for one in sent if one["sent_at"] <= at]
         heard = [one for one in before if last and one["sent_at"] <= last[1]]
         message = (reaction or {}).get("message") or (before[-1] if before else None)
         names = {"message_channel": "channel", "message_sent_at": "sent_at"}
-        told = {name: message[names.get(name, name)] if message else None for name in (*names, "campaign_id", "subject", "automation")}
-        row = {"transition": transition, "day_on": on, "is_day_known": True, "reaction": (reaction or {}).get("reaction"), **told}
+        told = {
+            name: message[names.get(name, name)] if message else None
+            for name in (*names, "campaign_id", "subject", "automation")
+        }
+        row = {
+            "transition": transition,
+            "day_on": on,
+            "is_day_known": True,
+            "reaction": (reaction or {}).get("reaction"),
+            **told,
+        }
         row |= {"days_since_active": (on - last[0]).days if last else None, "days_at_risk": None}
         return row | {"messages_since_active_count": len(before) - len(heard)}
 

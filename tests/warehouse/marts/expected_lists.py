@@ -14,7 +14,9 @@ from tests.warehouse.marts.expected_growth import Readings
 
 def list_performance(source: Source) -> Found:
     """Of a warehouse whose models are built for the first time: nobody's status has changed yet."""
-    messages = grouped([row for row in contact_campaign(source) if is_known_opening(row)], "account", "contact_id")
+    messages = grouped(
+        [row for row in contact_campaign(source) if is_known_opening(row)], "account", "contact_id"
+    )
     members = grouped(source.rows("contacts", deleted=True), "account", "list_id")
     found = []
     for one in source.rows("lists", deleted=True):
@@ -23,7 +25,12 @@ def list_performance(source: Source) -> Found:
         assert today
         mine = members.get(key, [])
         first_at = readings.first(key[1], mine) if mine else None
-        row: dict[str, Any] = {"account": key[0], "list_id": key[1], "list_name": one["name"], "is_deleted": one["_deleted_at"] is not None}
+        row: dict[str, Any] = {
+            "account": key[0],
+            "list_id": key[1],
+            "list_name": one["name"],
+            "is_deleted": one["_deleted_at"] is not None,
+        }
         row["first_read_on"] = readings.day(first_at) if first_at else None
         row |= _people(mine, first_at)
         since = today - dt.timedelta(days=89)
@@ -31,13 +38,19 @@ def list_performance(source: Source) -> Found:
             message
             for member in mine
             for message in messages.get((key[0], member["contact_id"]), [])
-            if message["sent_at"] and since <= (source.local_date(key[0], message["sent_at"]) or since) <= today
+            if message["sent_at"]
+            and since <= (source.local_date(key[0], message["sent_at"]) or since) <= today
             if _is_there(member, message["sent_at"], first_at)
         ]
-        counts = {"sent": len(told), "opened": sum(one["is_opened"] for one in told), "clicked": sum(one["is_clicked"] for one in told)}
+        counts = {
+            "sent": len(told),
+            "opened": sum(one["is_opened"] for one in told),
+            "clicked": sum(one["is_clicked"] for one in told),
+        }
         row |= {f"{name}_90d_count": count for name, count in counts.items()}
         row |= {
-            f"{name}_of_sent_90d_rate": share(counts[part], counts["sent"]) for name, part in (("open", "opened"), ("click", "clicked"))
+            f"{name}_of_sent_90d_rate": share(counts[part], counts["sent"])
+            for name, part in (("open", "opened"), ("click", "clicked"))
         }
         found.append(row)
     return found
@@ -61,16 +74,27 @@ def _people(members: Found, first_at: dt.datetime | None) -> dict[str, Any]:
         if member["status"] == "active":
             ever.add(person)
             begun_at = member["_first_seen_at"] if member["_deleted_at"] else member["_changed_at"]
-            if first_at and begun_at <= first_at and (member["_deleted_at"] is None or member["_deleted_at"] > first_at):
+            if (
+                first_at
+                and begun_at <= first_at
+                and (member["_deleted_at"] is None or member["_deleted_at"] > first_at)
+            ):
                 then.add(person)
     active = {person for person, statuses in now.items() if "active" in statuses}
     fates = Counter(
-        "left" if person not in now else next((status for status in ("bounced", "unsubscribed") if status in now[person]), "other")
+        "left"
+        if person not in now
+        else next((status for status in ("bounced", "unsubscribed") if status in now[person]), "other")
         for person in ever - active
     )
     lost = len(ever - active)
     return {
-        **{"address_count": len(now), "active_count": len(active), "active_90d_count": len(ever), "lost_90d_count": lost},
+        **{
+            "address_count": len(now),
+            "active_count": len(active),
+            "active_90d_count": len(ever),
+            "lost_90d_count": lost,
+        },
         **{f"{fate}_90d_count": fates[fate] for fate in ("left", "unsubscribed", "bounced", "other")},
         "active_change_90d": len(active) - len(then) if first_at else None,
         "churn_90d_rate": share(lost, len(ever)),

@@ -38,11 +38,24 @@ def period_summary(source: Source, performed: Found) -> Found:
         today = source.local_date(account, source.as_of(account))
         assert today
         for period in ("week", "month", "quarter"):
-            rows, day = dict[dt.date, dict[str, Any]](), begin(period, min(day for some in things.values() for day, _ in some))
+            rows, day = (
+                dict[dt.date, dict[str, Any]](),
+                begin(period, min(day for some in things.values() for day, _ in some)),
+            )
             while day <= today:
-                after = begin(period, day + (7 if period == "week" else 31 if period == "month" else 95) * _DAY)
-                inside = {name: [thing for on, thing in some if day <= on < after and on <= today] for name, some in things.items()}
-                rows[day] = {"begins_on": day, "ends_on": after - _DAY, "is_over": after <= today, **_summed(inside, things)}
+                after = begin(
+                    period, day + (7 if period == "week" else 31 if period == "month" else 95) * _DAY
+                )
+                inside = {
+                    name: [thing for on, thing in some if day <= on < after and on <= today]
+                    for name, some in things.items()
+                }
+                rows[day] = {
+                    "begins_on": day,
+                    "ends_on": after - _DAY,
+                    "is_over": after <= today,
+                    **_summed(inside, things),
+                }
                 day = after
             for day, row in rows.items():
                 year_before = day - 364 * _DAY if period == "week" else day.replace(year=day.year - 1)
@@ -57,11 +70,20 @@ Things = dict[str, list[tuple[dt.date, Any]]]
 
 def _things(source: Source, account: str, performed: Found) -> Things:
     """What happened on which day: campaigns, reviews, redeemed coupons, and what account_daily knows."""
-    sent = [row for row in performed if row["account"] == account and row["type"] == "standard" and (row["sent_count"] or 0) > 0]
-    mine = {name: [row for row in source.rows(name) if row["account"] == account] for name in ("online_reviews", "coupons")}
+    sent = [
+        row
+        for row in performed
+        if row["account"] == account and row["type"] == "standard" and (row["sent_count"] or 0) > 0
+    ]
+    mine = {
+        name: [row for row in source.rows(name) if row["account"] == account]
+        for name in ("online_reviews", "coupons")
+    }
     dated = {
         "campaigns": [(source.local_date(account, row["sent_at"] or row["created_at"]), row) for row in sent],
-        "ratings": [(source.local_date(account, row["reviewed_at"]), row["rating"]) for row in mine["online_reviews"]],
+        "ratings": [
+            (source.local_date(account, row["reviewed_at"]), row["rating"]) for row in mine["online_reviews"]
+        ],
         "coupons": [(row["redeemed_on"], row) for row in mine["coupons"] if row["is_redeemed"]],
         "days": [(row["day_on"], row) for row in account_daily(source) if row["account"] == account],
     }
@@ -70,14 +92,23 @@ def _things(source: Source, account: str, performed: Found) -> Things:
 
 def _summed(inside: Things | dict[str, list[Any]], everything: Things) -> dict[str, Any]:
     campaigns: Any = inside["campaigns"]
-    told = [row for row in campaigns if row["opened_count"] is not None and row["delivered_count"] is not None]
-    row: dict[str, Any] = {"campaign_count": len(campaigns), "sent_count": sum(one["sent_count"] for one in campaigns)}
+    told = [
+        row for row in campaigns if row["opened_count"] is not None and row["delivered_count"] is not None
+    ]
+    row: dict[str, Any] = {
+        "campaign_count": len(campaigns),
+        "sent_count": sum(one["sent_count"] for one in campaigns),
+    }
     for name in _MAILS:
         known = [one[name] for one in told if one[name] is not None]
         row[name] = sum(known) if known or not campaigns else None
     if not everything["campaigns"]:
         row |= dict.fromkeys(("campaign_count", "sent_count", *_MAILS))
-    rates = (("open_rate", "opened_count"), ("click_rate", "clicker_count"), ("unsubscribe_rate", "unsubscribed_count"))
+    rates = (
+        ("open_rate", "opened_count"),
+        ("click_rate", "clicker_count"),
+        ("unsubscribe_rate", "unsubscribed_count"),
+    )
     row |= {name: share(row[part], row["delivered_count"]) for name, part in rates}
     for name in ("joined_count", "online_review_count"):
         counts = [one[name] for one in inside["days"] if one[name] is not None]
@@ -89,7 +120,11 @@ def _summed(inside: Things | dict[str, list[Any]], everything: Things) -> dict[s
 
 
 def cohort_retention(source: Source) -> Found:
-    asked = {(row["account"], row["contact_id"]) for row in source.rows("sync.contact_coverage") if row["timeline_asked_at"]}
+    asked = {
+        (row["account"], row["contact_id"])
+        for row in source.rows("sync.contact_coverage")
+        if row["timeline_asked_at"]
+    }
     ids: dict[tuple[str, int], set[str]] = {}
     people: dict[tuple[str, str], Found] = {}
     for row in source.rows("contacts", deleted=True):
@@ -111,23 +146,43 @@ def cohort_retention(source: Source) -> Found:
             after = begin("month", month + 31 * _DAY)
             kinds = [reactions.get((account, email, month), set[str]()) for email in read]
             clickers = sum("click" in one for one in kinds)
-            row = {"account": account, "registered_month": registered, "months_since": number, "month_on": month, "is_over": after <= today}
+            row = {
+                "account": account,
+                "registered_month": registered,
+                "months_since": number,
+                "month_on": month,
+                "is_over": after <= today,
+            }
             row |= {
                 "address_count": len(some),
                 "read_count": len(read),
                 "responder_count": sum(map(bool, kinds)),
                 "clicker_count": clickers,
             }
-            found.append(row | {f"{name}_rate": share(row[f"{name}_count"], len(read)) for name in ("responder", "clicker")})
+            found.append(
+                row
+                | {
+                    f"{name}_rate": share(row[f"{name}_count"], len(read))
+                    for name in ("responder", "clicker")
+                }
+            )
             month, number = after, number + 1
     return found
 
 
-def _reactions(source: Source, ids: dict[tuple[str, int], set[str]]) -> dict[tuple[str, str, dt.date], set[str]]:
+def _reactions(
+    source: Source, ids: dict[tuple[str, int], set[str]]
+) -> dict[tuple[str, str, dt.date], set[str]]:
     """(account, address, month) → what the address did in it."""
-    moments = [(row, "open", row["opened_at"] or row["sent_at"]) for row in contact_campaign(source) if row["is_opened"]]
+    moments = [
+        (row, "open", row["opened_at"] or row["sent_at"])
+        for row in contact_campaign(source)
+        if row["is_opened"]
+    ]
     moments += [
-        (row, "click", row["clicked_at"] or row["opened_at"] or row["sent_at"]) for row in contact_campaign(source) if row["is_clicked"]
+        (row, "click", row["clicked_at"] or row["opened_at"] or row["sent_at"])
+        for row in contact_campaign(source)
+        if row["is_clicked"]
     ]
     moments += [(row, "visit", row["visited_at"]) for row in source.rows("timeline_visits")]
     found: dict[tuple[str, str, dt.date], set[str]] = {}

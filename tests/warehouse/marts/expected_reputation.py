@@ -72,7 +72,9 @@ def _days(source: Source, account: str) -> Found:
         }
         for name in ("positive", "negative"):
             unmentioned = 0 if is_read("sentiment_mentions", day) else None
-            row[f"{name}_count"] = sum(one["polarity"] == name for one in mood[day]) if day in mood else unmentioned
+            row[f"{name}_count"] = (
+                sum(one["polarity"] == name for one in mood[day]) if day in mood else unmentioned
+            )
         row["view_count"] = views[day] if day in views else 0 if is_read("feedback_views", day) else None
         found.append(row)
     return [_with_rates(row, found[max(0, place - 27) : place + 1]) for place, row in enumerate(found)]
@@ -88,7 +90,10 @@ def _with_rates(row: dict[str, Any], month: Found) -> dict[str, Any]:
         window = month[-days:]
         for name in ("good_count", "bad_count", "online_review_count", "view_count"):
             full[f"{name}_mean_{days}d"] = mean([one[name] for one in window])
-        for rate, part, rest in (("good_rate", "good_count", "bad_count"), ("positive_rate", "positive_count", "negative_count")):
+        for rate, part, rest in (
+            ("good_rate", "good_count", "bad_count"),
+            ("positive_rate", "positive_count", "negative_count"),
+        ):
             parts = [one[part] for one in window if one[part] is not None]
             both = [total for one in window if (total := added(one[part], one[rest])) is not None]
             full[f"{rate}_{days}d"] = share(sum(parts), sum(both)) if parts and both else None
@@ -99,7 +104,9 @@ def _with_rates(row: dict[str, Any], month: Found) -> dict[str, Any]:
 def reputation_overview(source: Source) -> Found:
     days = grouped(review_daily(source), "account")
     return [
-        row for (account,), rows in days.items() for row in [*_sites(source, account, rows[-1]["day_on"]), _page(source, account, rows)]
+        row
+        for (account,), rows in days.items()
+        for row in [*_sites(source, account, rows[-1]["day_on"]), _page(source, account, rows)]
     ]
 
 
@@ -107,14 +114,21 @@ def _sites(source: Source, account: str, today: dt.date) -> Found:
     ratings, reviews, mentions = (
         {
             key[0]: rows
-            for key, rows in grouped([row for row in source.rows(table) if row["account"] == account], "channel").items()
+            for key, rows in grouped(
+                [row for row in source.rows(table) if row["account"] == account], "channel"
+            ).items()
             if key[0]
         }
         for table in ("online_review_channels", "online_reviews", "sentiment_mentions")
     )
     found = []
     for channel in {**ratings, **reviews, **mentions}:
-        row: dict[str, Any] = {"account": account, "channel": channel, "kind": "review site", "as_of_on": today}
+        row: dict[str, Any] = {
+            "account": account,
+            "channel": channel,
+            "kind": "review site",
+            "as_of_on": today,
+        }
         row |= _rating(sorted(ratings.get(channel, []), key=lambda one: one["observed_on"]))
         mine = reviews.get(channel, [])
         dates = [one["reviewed_at"] for one in mine if one["reviewed_at"]]
@@ -126,9 +140,20 @@ def _sites(source: Source, account: str, today: dt.date) -> Found:
         }
         for length in (7, 28):
             start = today - dt.timedelta(days=length)
-            recent = [one for one in mine if (day := source.local_date(account, one["reviewed_at"])) and start < day <= today]
-            row |= {f"review_count_{length}d": len(recent), f"average_rating_{length}d": mean([one["rating"] for one in recent])}
-            mood = [one["polarity"] for one in mentions.get(channel, []) if one["reviewed_on"] and start < one["reviewed_on"] <= today]
+            recent = [
+                one
+                for one in mine
+                if (day := source.local_date(account, one["reviewed_at"])) and start < day <= today
+            ]
+            row |= {
+                f"review_count_{length}d": len(recent),
+                f"average_rating_{length}d": mean([one["rating"] for one in recent]),
+            }
+            mood = [
+                one["polarity"]
+                for one in mentions.get(channel, [])
+                if one["reviewed_on"] and start < one["reviewed_on"] <= today
+            ]
             row |= _shares("positive", mood.count("positive"), "negative", mood.count("negative"), length)
             row |= dict.fromkeys((f"good_count_{length}d", f"bad_count_{length}d", f"good_rate_{length}d"))
         found.append(row)
@@ -136,7 +161,11 @@ def _sites(source: Source, account: str, today: dt.date) -> Found:
 
 
 def _rating(observations: Found) -> dict[str, Any]:
-    last = observations[-1] if observations else {"observed_on": None, "average_rating": None, "review_count": None}
+    last = (
+        observations[-1]
+        if observations
+        else {"observed_on": None, "average_rating": None, "review_count": None}
+    )
     old = [one for one in observations if one["observed_on"] <= last["observed_on"] - dt.timedelta(days=28)]
     return {
         "observed_on": last["observed_on"],
@@ -147,27 +176,55 @@ def _rating(observations: Found) -> dict[str, Any]:
 
 
 def _shares(name: str, count: int, other: str, rest: int, length: int) -> dict[str, Any]:
-    return {f"{name}_count_{length}d": count, f"{other}_count_{length}d": rest, f"{name}_rate_{length}d": share(count, count + rest)}
+    return {
+        f"{name}_count_{length}d": count,
+        f"{other}_count_{length}d": rest,
+        f"{name}_rate_{length}d": share(count, count + rest),
+    }
 
 
 def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
     direct = [row["reviewed_at"] for row in source.rows("direct_reviews") if row["account"] == account]
     last = days[-1]
-    row: dict[str, Any] = {"account": account, "channel": "Feedback page", "kind": "feedback page", "as_of_on": last["day_on"]}
-    row |= dict.fromkeys(("average_rating", "average_rating_change_28d", "served_review_count", "average_rating_7d", "average_rating_28d"))
-    row |= {"observed_on": last["day_on"], "review_count": len(direct), "last_review_at": max(direct, default=None)}
+    row: dict[str, Any] = {
+        "account": account,
+        "channel": "Feedback page",
+        "kind": "feedback page",
+        "as_of_on": last["day_on"],
+    }
+    row |= dict.fromkeys(
+        (
+            "average_rating",
+            "average_rating_change_28d",
+            "served_review_count",
+            "average_rating_7d",
+            "average_rating_28d",
+        )
+    )
+    row |= {
+        "observed_on": last["day_on"],
+        "review_count": len(direct),
+        "last_review_at": max(direct, default=None),
+    }
     for length in (7, 28):
         recent = days[-length:]
         good, bad = (sum(day[name] or 0 for day in recent) for name in ("good_count", "bad_count"))
         row |= _shares("good", good, "bad", bad, length)
-        row |= dict.fromkeys((f"positive_count_{length}d", f"negative_count_{length}d", f"positive_rate_{length}d"))
+        row |= dict.fromkeys(
+            (f"positive_count_{length}d", f"negative_count_{length}d", f"positive_rate_{length}d")
+        )
         dates = [source.local_date(account, moment) for moment in direct]
-        row[f"review_count_{length}d"] = sum(0 <= (last["day_on"] - date).days < length for date in dates if date)
+        row[f"review_count_{length}d"] = sum(
+            0 <= (last["day_on"] - date).days < length for date in dates if date
+        )
         row[f"view_count_mean_{length}d"] = last[f"view_count_mean_{length}d"]
     return row
 
 
-_BY_CONTACT = (("contact timelines", "timeline_asked_at", "timeline_events"), ("contact coupons", "coupon_asked_at", "coupons"))
+_BY_CONTACT = (
+    ("contact timelines", "timeline_asked_at", "timeline_events"),
+    ("contact coupons", "coupon_asked_at", "coupons"),
+)
 
 
 def data_freshness(source: Source) -> Found:
@@ -191,10 +248,16 @@ def data_coverage(source: Source) -> Found:
         broken = [row for row in rows if not row["is_complete"] and row["reason"]]
         row = {"account": account, "subject": table, "part": "day" if days else "scope"}
         row["part_count"], row["read_part_count"] = (
-            (len(days), sum(days.values())) if days else (len(rows), sum(bool(one["is_complete"]) for one in rows))
+            (len(days), sum(days.values()))
+            if days
+            else (len(rows), sum(bool(one["is_complete"]) for one in rows))
         )
-        row["due_at"] = newest["due_at"] if days else min((one["due_at"] for one in rows if one["due_at"]), default=None)
-        row["reason"] = max(broken, key=lambda one: (one["as_of"], one["scope"]))["reason"] if broken else None
+        row["due_at"] = (
+            newest["due_at"] if days else min((one["due_at"] for one in rows if one["due_at"]), default=None)
+        )
+        row["reason"] = (
+            max(broken, key=lambda one: (one["as_of"], one["scope"]))["reason"] if broken else None
+        )
         found.append(_counted(source, row, [one["as_of"] for one in rows], is_days=bool(days)))
     due = {(row["account"], row["subject"]): row["due_at"] for row in found}
     asked = {(row["account"], row["contact_id"]): row for row in source.rows("sync.contact_coverage")}
@@ -202,38 +265,69 @@ def data_coverage(source: Source) -> Found:
         ids = {row["contact_id"] for row in source.rows("contacts") if row["account"] == account}
         for subject, name, table in _BY_CONTACT:
             moments = [moment for one in ids if (moment := asked.get((account, one), {}).get(name))]
-            row = {"account": account, "subject": subject, "part": "contact", "part_count": len(ids), "read_part_count": len(moments)}
-            found.append(_counted(source, row | {"due_at": due.get((account, table)), "reason": None}, moments, is_days=False))
+            row = {
+                "account": account,
+                "subject": subject,
+                "part": "contact",
+                "part_count": len(ids),
+                "read_part_count": len(moments),
+            }
+            found.append(
+                _counted(
+                    source,
+                    row | {"due_at": due.get((account, table)), "reason": None},
+                    moments,
+                    is_days=False,
+                )
+            )
     return found
 
 
-def _counted(source: Source, row: dict[str, Any], moments: list[dt.datetime], *, is_days: bool) -> dict[str, Any]:
+def _counted(
+    source: Source, row: dict[str, Any], moments: list[dt.datetime], *, is_days: bool
+) -> dict[str, Any]:
     seconds = [moment.timestamp() for moment in moments]
     row["as_of"] = max(moments, default=None)
-    row["median_as_of"] = dt.datetime.fromtimestamp(statistics.median(seconds), dt.UTC) if seconds and not is_days else None
+    row["median_as_of"] = (
+        dt.datetime.fromtimestamp(statistics.median(seconds), dt.UTC) if seconds and not is_days else None
+    )
     row["oldest_as_of"] = min(moments) if moments and not is_days else None
     row["coverage_rate"] = share(row["read_part_count"], row["part_count"])
     rejected = source.rows("sync.rejected_records")
-    row["rejected_count"] = sum((one["account"], one["table_name"]) == (row["account"], row["subject"]) for one in rejected)
+    row["rejected_count"] = sum(
+        (one["account"], one["table_name"]) == (row["account"], row["subject"]) for one in rejected
+    )
     return row
 
 
 def reviews_waiting(source: Source) -> Found:
     people = {(row["account"], row["email"]): row for row in contact_engagement(source)}
-    ids = grouped([row | {"address": address(row["email"])} for row in source.rows("contacts")], "account", "address")
+    ids = grouped(
+        [row | {"address": address(row["email"])} for row in source.rows("contacts")], "account", "address"
+    )
     sent = grouped([row for row in contact_campaign(source) if row["sent_at"]], "account", "contact_id")
-    pushed = [row for row in source.rows("sync.writebacks") if row["kind"] == "activities" and row["state"] in ("applied", "verified")]
+    pushed = [
+        row
+        for row in source.rows("sync.writebacks")
+        if row["kind"] == "activities" and row["state"] in ("applied", "verified")
+    ]
     found = []
     for review in source.rows("direct_reviews"):
         if review["rating"] != "Bad":
             continue
         account, email, at = review["account"], address(review["email"]) or None, review["reviewed_at"]
         mine = {row["contact_id"] for row in ids.get((account, email), [])}
-        messages = [row["sent_at"] for number in mine for row in sent.get((account, number), []) if row["sent_at"] >= at]
+        messages = [
+            row["sent_at"]
+            for number in mine
+            for row in sent.get((account, number), [])
+            if row["sent_at"] >= at
+        ]
         moments = [
             row["done_at"] or row["sent_at"]
             for row in pushed
-            if row["account"] == account and (row["contact_id"] in mine or (email and address(row["email"]) == email))
+            if row["account"] == account
+            and (row["contact_id"] in mine or (email and address(row["email"]) == email))
         ]
         activity = min((moment for moment in moments if moment >= at), default=None)
         person, notes = people.get((account, email), {}), (review["notes"] or "").strip() or None
@@ -243,8 +337,16 @@ def reviews_waiting(source: Source) -> Found:
                 **{name: review[name] for name in ("account", "review_id", "reviewed_at", "inquiry")},
                 **{"email": email, "phone": (review["phone"] or "").strip() or None, "notes": notes},
                 "days_since_review": (today - day).days if today and day else None,
-                **{"is_contact": bool(person), "status": person.get("status"), "engagement_tier": person.get("engagement_tier")},
-                **{"message_count": len(messages), "first_message_at": min(messages, default=None), "activity_pushed_at": activity},
+                **{
+                    "is_contact": bool(person),
+                    "status": person.get("status"),
+                    "engagement_tier": person.get("engagement_tier"),
+                },
+                **{
+                    "message_count": len(messages),
+                    "first_message_at": min(messages, default=None),
+                    "activity_pushed_at": activity,
+                },
                 "is_waiting": notes is None and activity is None,
             }
         )

@@ -12,13 +12,16 @@ _STOPS = ".,;:!?)]'"
 
 
 def post_links(source: Source) -> dict[tuple[str, int, str], set[int]]:
-    """(account, post, network) → links in its text: words are cut at blanks and brackets, and lose the stops at their end."""
+    """(account, post, network) → links in its text: words are cut at blanks and brackets, and lose the stops
+    at their end."""
     urls = {(row["account"], row["short_url"]): row["link_id"] for row in source.rows("social_links")}
     found: dict[tuple[str, int, str], set[int]] = {}
     for post in source.rows("social_posts"):
         words = (post["message"] or "").replace("(", " ").split()
         ids = {urls.get((post["account"], word.rstrip(_STOPS))) for word in words} - {None}
-        found[post["account"], post["post_id"], post["network"]] = {int(link_id) for link_id in ids if link_id is not None}
+        found[post["account"], post["post_id"], post["network"]] = {
+            int(link_id) for link_id in ids if link_id is not None
+        }
     return found
 
 
@@ -38,28 +41,57 @@ def social_link_performance(source: Source) -> Found:
         last_on = max((row["observed_on"] for row in rows), default=read_completely(source, link["account"]))
         mine = [key for key, ids in standing.items() if key[0] == link["account"] and link["link_id"] in ids]
         dates = [posts[key]["scheduled_at"] for key in mine if posts[key]["scheduled_at"]]
-        row = {name: link[name] for name in ("account", "link_id", "short_url", "real_url", "message", "created_at", "track_count")}
+        row = {
+            name: link[name]
+            for name in (
+                "account",
+                "link_id",
+                "short_url",
+                "real_url",
+                "message",
+                "created_at",
+                "track_count",
+            )
+        }
         row |= {"observed_on": last_on, "post_count": len(mine), "first_posted_at": min(dates, default=None)}
-        first_on = min((row["observed_on"] for row in nights.get((link["account"],), [])), default=dt.date.max)
+        first_on = min(
+            (row["observed_on"] for row in nights.get((link["account"],), [])), default=dt.date.max
+        )
         created_on = source.local_date(link["account"], link["created_at"])
         found.append(row | _link_clicks(grouped(rows, "network"), last_on, created_on, first_on))
     return found
 
 
 def read_completely(source: Source, account: str) -> dt.date | None:
-    """The day of the last answer about links, when nothing is missing from it: whatever it does not name was not clicked."""
+    """The day of the last answer about links, when nothing is missing from it: whatever it does not name was
+    not clicked."""
     is_table = {"account": account, "table_name": "social_link_clicks"}.items()
     scopes = [row for row in source.rows("sync.coverage") if is_table <= row.items()]
     if not scopes or any(is_table <= row.items() for row in source.rows("sync.rejected_records")):
         return None
-    return source.local_date(account, max(row["as_of"] for row in scopes)) if all(row["is_complete"] for row in scopes) else None
+    return (
+        source.local_date(account, max(row["as_of"] for row in scopes))
+        if all(row["is_complete"] for row in scopes)
+        else None
+    )
 
 
 def _link_clicks(
-    networks: dict[tuple[Any, ...], Found], last_on: dt.date | None, created_on: dt.date | None, first_on: dt.date
+    networks: dict[tuple[Any, ...], Found],
+    last_on: dt.date | None,
+    created_on: dt.date | None,
+    first_on: dt.date,
 ) -> dict[str, Any]:
     if last_on is None:
-        names = ("click_count", "click_count_7d", "click_count_28d", "clicks_per_day", "network_count", "top_network", "top_network_rate")
+        names = (
+            "click_count",
+            "click_count_7d",
+            "click_count_28d",
+            "clicks_per_day",
+            "network_count",
+            "top_network",
+            "top_network_rate",
+        )
         return dict.fromkeys(names)
     totals = {network: _clicks_before(rows, last_on) or 0 for (network,), rows in networks.items()}
     total = sum(totals.values())
@@ -78,7 +110,9 @@ def _link_clicks(
 
 @once
 def social_post_performance(source: Source) -> Found:
-    details = {(row["account"], row["post_id"], row["network"]): row for row in source.rows("social_post_details")}
+    details = {
+        (row["account"], row["post_id"], row["network"]): row for row in source.rows("social_post_details")
+    }
     clicks = grouped(source.rows("social_link_clicks"), "account", "link_id", "network")
     standing = post_links(source)
     found = []
@@ -88,18 +122,27 @@ def social_post_performance(source: Source) -> Found:
         detail = details.get((account, post["post_id"], network), {"title": None, "posted_at": None})
         published_at = detail["posted_at"] or post["scheduled_at"]
         read_at = max(
-            row["as_of"] for row in source.rows("sync.coverage") if (row["account"], row["table_name"]) == (account, "social_posts")
+            row["as_of"]
+            for row in source.rows("sync.coverage")
+            if (row["account"], row["table_name"]) == (account, "social_posts")
         )
         local = source.local(account, published_at)
-        known = [_clicks_before(clicks.get((account, link_id, network), []), dt.date.max) for link_id in links]
+        known = [
+            _clicks_before(clicks.get((account, link_id, network), []), dt.date.max) for link_id in links
+        ]
         if read_completely(source, account):
             known = [count or 0 for count in known]
         others = [
-            ids for (owner, number, place), ids in standing.items() if (owner, place) == (account, network) and number != post["post_id"]
+            ids
+            for (owner, number, place), ids in standing.items()
+            if (owner, place) == (account, network) and number != post["post_id"]
         ]
         found.append(
             {
-                **{name: post[name] for name in ("account", "post_id", "network", "channel_name", "channel_type", "message")},
+                **{
+                    name: post[name]
+                    for name in ("account", "post_id", "network", "channel_name", "channel_type", "message")
+                },
                 "title": detail["title"],
                 "published_at": published_at,
                 "is_published": published_at <= read_at if published_at else None,
@@ -115,22 +158,36 @@ def social_post_performance(source: Source) -> Found:
 
 
 def link_changes(source: Source) -> Found:
-    """Clicks of each link and network since its last total; of one that appears later, since the account's night before."""
+    """Clicks of each link and network since its last total; of one that appears later, since the account's
+    night before."""
     rows = source.rows("social_link_clicks")
-    first = {account: min(row["observed_on"] for row in some) for (account,), some in grouped(rows, "account").items()}
+    first = {
+        account: min(row["observed_on"] for row in some)
+        for (account,), some in grouped(rows, "account").items()
+    }
     found = []
     for (account, _, network), some in grouped(rows, "account", "link_id", "network").items():
         last: int | None = None
         for row in sorted(some, key=lambda row: row["observed_on"]):
             base = last if last is not None else None if row["observed_on"] == first[account] else 0
-            found.append({"account": account, "network": network, "day_on": row["observed_on"], "change": less(row["click_count"], base)})
+            found.append(
+                {
+                    "account": account,
+                    "network": network,
+                    "day_on": row["observed_on"],
+                    "change": less(row["click_count"], base),
+                }
+            )
             last = row["click_count"]
     return found
 
 
 @once
 def social_daily(source: Source) -> Found:
-    mentions = {(row["account"], row["network"], row["period_on"]): row["mention_count"] for row in source.rows("social_media_stats")}
+    mentions = {
+        (row["account"], row["network"], row["period_on"]): row["mention_count"]
+        for row in source.rows("social_media_stats")
+    }
     posts: dict[tuple[Any, ...], int] = {}
     for post in social_post_performance(source):
         if post["is_published"]:

@@ -1,8 +1,9 @@
-"""A large made-up warehouse: two accounts in different time zones, thousands of contacts, and every oddity that marts must bear.
+"""A large made-up warehouse: two accounts in different time zones, thousands of contacts, and every oddity
+that marts must bear.
 
-What is drawn is plausible where a mart's calculation depends on it, and odd on purpose here and there: counts that are missing or
-contradict each other, rows that are deleted, nights without an answer. Not here: the parts (`generate_*`), how they are written (`rows`).
-"""
+What is drawn is plausible where a mart's calculation depends on it, and odd on purpose here and there: counts
+that are missing or contradict each other, rows that are deleted, nights without an answer. Not here: the
+parts (`generate_*`), how they are written (`rows`)."""
 
 from __future__ import annotations
 
@@ -30,7 +31,13 @@ def generated() -> dict[str, list[Row]]:
 
 def _account(name: str, zone: str, contacts: int) -> dict[str, list[Row]]:
     made = Made(name, ZoneInfo(zone), random.Random(name), contacts)
-    parts = [campaign_rows(made), contact_rows(made), reputation_rows(made), social_rows(made), goal_rows(made)]
+    parts = [
+        campaign_rows(made),
+        contact_rows(made),
+        reputation_rows(made),
+        social_rows(made),
+        goal_rows(made),
+    ]
     told = zone if name == "harbor" else None
     parts.append({"business": [made.row(business_id=1, business_name=name, timezone=told)]})
     rows = together(parts)

@@ -15,13 +15,19 @@ _URLS = (
 )
 
 
-#: Campaigns with the subject of another: an automation that goes on beside it, and two that are newer than what is long sent.
+#: Campaigns with the subject of another: an automation that goes on beside it, and two that are newer than
+#: what is long sent.
 _SUBJECTS = {31: 13, 38: 12, 39: 20}
 
 
 def campaign_rows(made: Made) -> dict[str, list[Row]]:
     """About forty campaigns over a year; ids grow with the day of creation."""
-    rows: dict[str, list[Row]] = {"campaigns": [], "campaign_stats": [], "campaign_links": [], "campaign_clickers": []}
+    rows: dict[str, list[Row]] = {
+        "campaigns": [],
+        "campaign_stats": [],
+        "campaign_links": [],
+        "campaign_clickers": [],
+    }
     for number in range(40):
         campaign = _campaign(made, number)
         rows["campaigns"].append(campaign)
@@ -40,7 +46,8 @@ def _campaign(made: Made, number: int) -> Row:
         type=kind,
         name=f"Name {number}" if number % 3 else None,
         sent_at=_told(made, number),
-        subject=f"Letter {_SUBJECTS.get(number, number // 2 if number % 10 == 1 else number)}",  # some are used twice
+        # some are used twice
+        subject=f"Letter {_SUBJECTS.get(number, number // 2 if number % 10 == 1 else number)}",
         message="Hello",
         created_at=None if number == 30 else created_at,
         _deleted_at=made.moment(3) if number % 13 == 5 else None,
@@ -67,8 +74,15 @@ def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
             continue  # this campaign's answer was missing
         opened = min(sent, opened + made.draw.randint(-1, 12)) if sent else 0
         opened = 0 if campaign["campaign_id"] == 1022 else max(opened, 0)  # text messages
-        counts = {"opened": opened, "unopened": sent - opened, "bounced": sent // 50, "unsubscribed": min(opened, sent // 70)}
-        shares = {f"{name}_percent": _stated(made, count, sent + sent // 50) for name, count in counts.items()}
+        counts = {
+            "opened": opened,
+            "unopened": sent - opened,
+            "bounced": sent // 50,
+            "unsubscribed": min(opened, sent // 70),
+        }
+        shares = {
+            f"{name}_percent": _stated(made, count, sent + sent // 50) for name, count in counts.items()
+        }
         row = made.row(campaign_id=campaign["campaign_id"], observed_on=night, **shares)
         for name, count in counts.items():
             row[f"{name}_count"] = None if name in ("opened", "bounced") and made.chance(0.02) else count
@@ -77,25 +91,38 @@ def _statistics(made: Made, campaign: Row, rows: dict[str, list[Row]]) -> None:
         _links(made, campaign["campaign_id"], night, urls, clicks, rows["campaign_links"])
     if campaign["campaign_id"] % 4:  # one in twelve says less than was opened
         told = 1 if campaign["campaign_id"] % 12 == 7 else sent
-        campaign |= {"delivered_count": told, "failed_count": sent // 40 if campaign["campaign_id"] % 4 == 1 else None}
+        campaign |= {
+            "delivered_count": told,
+            "failed_count": sent // 40 if campaign["campaign_id"] % 4 == 1 else None,
+        }
     if nights and sent:
         rows["campaign_clickers"] += _clickers(made, campaign["campaign_id"], urls, sent)
 
 
 def _stated(made: Made, count: int, whole: int) -> float | None:
-    """The percentage beside a count: rounded or cut off, now and then missing, over 100 or of something else."""
+    """The percentage beside a count: rounded or cut off, now and then missing, over 100 or of something
+    else."""
     share = 100 * count / whole if whole else 0.0
-    return made.draw.choices([round(share, 2), float(int(share)), None, 366.67, share / 2], (80, 10, 5, 2, 3))[0]
+    return made.draw.choices(
+        [round(share, 2), float(int(share)), None, 366.67, share / 2], (80, 10, 5, 2, 3)
+    )[0]
 
 
-def _links(made: Made, campaign_id: int, night: dt.date, urls: list[str], clicks: int, rows: list[Row]) -> None:
+def _links(
+    made: Made, campaign_id: int, night: dt.date, urls: list[str], clicks: int, rows: list[Row]
+) -> None:
     for place, url in enumerate(urls):
         if place == 2 and night == made.today:
             continue  # gone from the last answer
         count = clicks // (place + 1)
         rows.append(
             made.row(
-                campaign_id=campaign_id, url=url, observed_on=night, message=f"Link {place}", clicker_count=count // 2, click_count=count
+                campaign_id=campaign_id,
+                url=url,
+                observed_on=night,
+                message=f"Link {place}",
+                clicker_count=count // 2,
+                click_count=count,
             )
         )
 
@@ -108,5 +135,7 @@ def _clickers(made: Made, campaign_id: int, urls: list[str], sent: int) -> list[
         for _ in range(many):
             email = f"{'Person' if made.chance(0.1) else 'person'}{made.draw.randint(0, sent)}@example.com"
             gone_at = NOW if made.chance(0.05) else None
-            rows[url, email] = made.row(campaign_id=campaign_id, url=url, email=email, click_count=1, _deleted_at=gone_at)
+            rows[url, email] = made.row(
+                campaign_id=campaign_id, url=url, email=email, click_count=1, _deleted_at=gone_at
+            )
     return list(rows.values())

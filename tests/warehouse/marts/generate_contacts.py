@@ -10,7 +10,8 @@ from tests.warehouse.marts.rows import Row
 
 _DOMAINS = ("example.com", "example.org", "mail.example.net", "old.example.net")
 _STATUS = {0: "unconfirmed", 1: "active", 2: "unsubscribed", 3: "bounced"}
-#: Messages of other channels and of none that is told, and entries that are no message though they name a campaign.
+#: Messages of other channels and of none that is told, and entries that are no message though they name a
+#: campaign.
 _OTHER_KEYS = ("sms-sent", "browser-push-sent", "campaign-sent", "email-campaign-opened")
 _TAGS = {0: ("google", "cpc"), 1: (None, None), 2: (" Facebook", None), 3: ("", "Social"), 4: (None, " ")}
 _LISTS = (1, 2, 3, 4)
@@ -22,7 +23,8 @@ def contact_rows(made: Made) -> dict[str, list[Row]]:
     names = ("lists", "contacts", "timeline_events", "timeline_visits", "timeline_automations", "coupons")
     rows: dict[str, list[Row]] = {name: [] for name in names}
     rows["lists"] = [
-        made.row(list_id=number, name=f"List {number}", _deleted_at=made.moment(9) if number == 4 else None) for number in _LISTS
+        made.row(list_id=number, name=f"List {number}", _deleted_at=made.moment(9) if number == 4 else None)
+        for number in _LISTS
     ]
     rows["lists"].append(made.row(list_id=_LATER_LIST, name="Came later", _first_seen_at=made.moment(12)))
     for number in range(made.contacts):
@@ -30,8 +32,17 @@ def contact_rows(made: Made) -> dict[str, list[Row]]:
     for number in range(made.contacts // 10):
         _comer(made, 30_000 + 4 * number, rows["contacts"])
         rows["timeline_events"] += _mails(made, 30_000 + 4 * number)
-    rows["coupons"].append(made.row(coupon_id=1, email="late@example.com", is_redeemed=True, redeemed_on=made.today + dt.timedelta(days=2)))
-    rows["coupons"].append(made.row(coupon_id=2, email="late@example.com", is_redeemed=False, redeemed_on=made.today))
+    rows["coupons"].append(
+        made.row(
+            coupon_id=1,
+            email="late@example.com",
+            is_redeemed=True,
+            redeemed_on=made.today + dt.timedelta(days=2),
+        )
+    )
+    rows["coupons"].append(
+        made.row(coupon_id=2, email="late@example.com", is_redeemed=False, redeemed_on=made.today)
+    )
     return rows
 
 
@@ -40,12 +51,14 @@ def _mails(made: Made, contact_id: int) -> list[Row]:
     details = json.dumps([{"key": "subject", "value": "Letter 1"}, {"key": "links-clicked", "value": "1"}])
     told = {"contact_id": contact_id, "key": "email-sent", "snippet": "Letter 1", "details": details}
     return [
-        made.row(event_key=f"{contact_id}-{back}", occurred_at=made.moment(back), **told) for back in (60, 20.5, 13.5, 12.5, 11.5, 5, 0.5)
+        made.row(event_key=f"{contact_id}-{back}", occurred_at=made.moment(back), **told)
+        for back in (60, 20.5, 13.5, 12.5, 11.5, 5, 0.5)
     ]
 
 
 def _comer(made: Made, contact_id: int, rows: list[Row]) -> None:
-    """Somebody whom a night after the first showed, and what another night showed of it: gone, moved, or there under another id."""
+    """Somebody whom a night after the first showed, and what another night showed of it: gone, moved, or
+    there under another id."""
     list_id, day = made.draw.choice((*_LISTS, _LATER_LIST)), made.draw.randint(1, 11)
     target = made.draw.choice([one for one in _LISTS if one != list_id])
     email = f"comer{contact_id}@example.com" if made.chance(0.95) else None
@@ -57,13 +70,34 @@ def _comer(made: Made, contact_id: int, rows: list[Row]) -> None:
         went_at = made.moment(went) if went else None
         address = email.upper() if email and made.chance(0.3) else email
         times = {"_first_seen_at": came_at, "_changed_at": went_at or came_at, "_deleted_at": went_at}
-        rows.append(made.row(list_id=where, contact_id=number, email=address, status=status, registered_at=registered_at, **times))
+        rows.append(
+            made.row(
+                list_id=where,
+                contact_id=number,
+                email=address,
+                status=status,
+                registered_at=registered_at,
+                **times,
+            )
+        )
 
     begun = 12 if list_id == _LATER_LIST else made.draw.choice([None, 12, 20])
-    fate = made.draw.choice(["comes", "goes", "moves", "moves as another", "turns into another", "returns as another", "on two, then one"])
+    fate = made.draw.choice(
+        [
+            "comes",
+            "goes",
+            "moves",
+            "moves as another",
+            "turns into another",
+            "returns as another",
+            "on two, then one",
+        ]
+    )
     seen(list_id, contact_id, begun, None if fate == "comes" else day)
     if fate == "moves":
-        seen(target, contact_id, day - made.draw.choice([-0.001, 0, 0.001]))  # lists are read one after the other
+        seen(
+            target, contact_id, day - made.draw.choice([-0.001, 0, 0.001])
+        )  # lists are read one after the other
     if fate in ("moves as another", "on two, then one"):
         seen(target, contact_id + 1, day)
     if fate == "on two, then one":
@@ -75,7 +109,11 @@ def _comer(made: Made, contact_id: int, rows: list[Row]) -> None:
 
 
 def _person(made: Made, number: int, rows: dict[str, list[Row]]) -> None:
-    email = f"person{number}@{made.draw.choice(_DOMAINS)}" if number % 500 else made.draw.choice([None, "no address"])
+    email = (
+        f"person{number}@{made.draw.choice(_DOMAINS)}"
+        if number % 500
+        else made.draw.choice([None, "no address"])
+    )
     registered_at = made.moment(made.draw.random() * 400)
     entries = [(made.draw.choice(_LISTS), 10_000 + 2 * number, email)]
     if number % 12 == 0 and email:
@@ -83,7 +121,9 @@ def _person(made: Made, number: int, rows: dict[str, list[Row]]) -> None:
     for _, contact_id, _ in entries:
         _timeline(made, contact_id, registered_at, rows)
     if number % 50 == 1:
-        entries.append((entries[0][0] % 4 + 1, *entries[0][1:]))  # moved between the readings of the two lists
+        entries.append(
+            (entries[0][0] % 4 + 1, *entries[0][1:])
+        )  # moved between the readings of the two lists
     for list_id, contact_id, address in entries:
         code = made.draw.choices((0, 1, 2, 3), (4, 84, 8, 4))[0]
         rows["contacts"].append(
@@ -109,24 +149,35 @@ def _timeline(made: Made, contact_id: int, registered_at: dt.datetime, rows: dic
         rows["timeline_events"].append(_sent(made, contact_id, number, f"Letter {campaign}", sent_at))
         if made.chance(0.2):
             rows["timeline_visits"].append(
-                _visit(made, contact_id, number, campaign, sent_at + dt.timedelta(hours=made.draw.random() * 200))
+                _visit(
+                    made, contact_id, number, campaign, sent_at + dt.timedelta(hours=made.draw.random() * 200)
+                )
             )
     by_text = contact_id % 40 in (6, 7)  # hardly mailed, but sent many text messages
     for number in range(made.draw.randint(3, 9) if by_text else made.chance(0.3)):
         triggered_at = made.moment(made.draw.random() * since)
-        kind = "sms" if by_text else made.draw.choice(["email", "sms", "Email", "e-mail", " SMS ", "browser_push", None])
+        kind = (
+            "sms"
+            if by_text
+            else made.draw.choice(["email", "sms", "Email", "e-mail", " SMS ", "browser_push", None])
+        )
         rows["timeline_automations"].append(_automation(made, contact_id, number, kind, triggered_at))
 
 
 def _automation(made: Made, contact_id: int, number: int, kind: str | None, triggered_at: dt.datetime) -> Row:
-    """Of some neither the moment nor the details are told; text messages have no subject and no opening, and few of them a click."""
+    """Of some neither the moment nor the details are told; text messages have no subject and no opening, and
+    few of them a click."""
     minutes = made.draw.choice([0, 1, made.draw.randint(2, 5000)])
     opened_at = triggered_at + dt.timedelta(minutes=minutes) if made.chance(0.5) else None
     clicked_at = opened_at + dt.timedelta(minutes=7) if opened_at and made.chance(0.4) else None
     dates = {"send-date": triggered_at, "open-date": opened_at, "click-date": clicked_at}
     is_text = "sms" in (kind or "").lower()
     if is_text:
-        dates = {name: moment for name, moment in dates.items() if name == "send-date" or (name == "click-date" and made.chance(0.4))}
+        dates = {
+            name: moment
+            for name, moment in dates.items()
+            if name == "send-date" or (name == "click-date" and made.chance(0.4))
+        }
     title, numbers = ("message", [13, 22]) if is_text else ("subject", [4, 13, 31])
     details = [{"key": title, "value": f"Letter {made.draw.choice(numbers)}"}]
     details += [{"key": key, "value": _shown(made, moment)} for key, moment in dates.items()]
@@ -146,7 +197,11 @@ def _sent(made: Made, contact_id: int, number: int, subject: str, sent_at: dt.da
     opened_at = sent_at + dt.timedelta(minutes=minutes) if made.chance(0.4) else None
     clicks = made.draw.choice([0, "0", "1", 2, "3"]) if opened_at else made.draw.choice(["0"] * 30 + ["1"])
     details = [
-        {"key": "subject", "label": "Subject", "value": f" {subject.upper()}" if made.chance(0.1) else subject},
+        {
+            "key": "subject",
+            "label": "Subject",
+            "value": f" {subject.upper()}" if made.chance(0.1) else subject,
+        },
         {"key": "send-date", "label": "Send Date", "value": _shown(made, sent_at)},
         {"key": "open-date", "label": "Open Date", "value": _shown(made, opened_at)},
         {"key": "links-clicked", "label": "Links Clicked", "value": clicks},
@@ -154,7 +209,9 @@ def _sent(made: Made, contact_id: int, number: int, subject: str, sent_at: dt.da
     return made.row(
         contact_id=contact_id,
         event_key=f"{contact_id}-{number}",
-        key=made.draw.choice(["email-campaign-sent"] * 16 + ["mail-sent", "email-sent", "list-subscription", *_OTHER_KEYS]),
+        key=made.draw.choice(
+            ["email-campaign-sent"] * 16 + ["mail-sent", "email-sent", "list-subscription", *_OTHER_KEYS]
+        ),
         snippet=subject,
         occurred_at=sent_at,
         details=None if made.chance(0.03) else json.dumps(details),
@@ -165,7 +222,9 @@ def _shown(made: Made, moment: dt.datetime | None) -> str:
     """In one of the service's forms, on the account's clock."""
     if moment is None:
         return made.draw.choice(["N/A", "-", ""])
-    form = made.draw.choice(["%Y-%m-%d %I:%M %p", "%Y-%m-%d %I:%M%p", "%m/%d/%Y %H:%M", "%d-%m-%Y %I:%M %p", ""])
+    form = made.draw.choice(
+        ["%Y-%m-%d %I:%M %p", "%Y-%m-%d %I:%M%p", "%m/%d/%Y %H:%M", "%d-%m-%Y %I:%M %p", ""]
+    )
     return moment.astimezone(made.zone).strftime(form) if form else str(int(moment.timestamp()))
 
 
@@ -175,7 +234,9 @@ def _visit(made: Made, contact_id: int, number: int, campaign: int, visited_at: 
     return made.row(
         contact_id=contact_id,
         visit_key=f"{contact_id}-{number}",
-        link="https://shop.example.com/book" if contact_id % 5 == 0 and number % 2 else "https://shop.example.com/menu",
+        link="https://shop.example.com/book"
+        if contact_id % 5 == 0 and number % 2
+        else "https://shop.example.com/menu",
         utm_campaign=f"c{1000 + campaign}-letter" if made.chance(0.8) else made.draw.choice([None, "spring"]),
         utm_source=source,
         utm_medium=medium,

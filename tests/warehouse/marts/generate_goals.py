@@ -1,4 +1,5 @@
-"""Conversion goals of a made-up account. Nothing is drawn: the links are those of its campaigns and visits."""
+"""Conversion goals of a made-up account. Nothing is drawn: the links are those of its campaigns and
+visits."""
 
 from __future__ import annotations
 
@@ -10,10 +11,18 @@ _ANY, _ALL = "Any of the links is clicked", "All of the links are clicked"
 
 
 def goal_rows(made: Made) -> dict[str, list[Row]]:
-    """Reached by one link, by all of several (in other spellings), by none that anybody saw, and by what is no link."""
+    """Reached by one link, by all of several (in other spellings), by none that anybody saw, and by what is
+    no link."""
     clicked = {"type": "Event Triggered", "event_type": "Link(s) Clicked"}
     some: list[Row] = [
-        {"name": "Menu", "value_type": "Fixed", "value": 2, "links": [_MENU], "event_link_rule": _ANY, **clicked},
+        {
+            "name": "Menu",
+            "value_type": "Fixed",
+            "value": 2,
+            "links": [_MENU],
+            "event_link_rule": _ANY,
+            **clicked,
+        },
         {
             "name": "Booked",
             "value_type": "Fixed",
@@ -22,10 +31,34 @@ def goal_rows(made: Made) -> dict[str, list[Row]]:
             "event_link_rule": _ALL,
             **clicked,
         },
-        {"name": "Either", "value_type": "Variable", "value": 0, "links": ["http://www.shop.example.com/gift/", _BOOK], **clicked},
-        {"name": "Twice", "value_type": "Fixed", "links": [_MENU, f"{_MENU}/#top"], "event_link_rule": _ALL, **clicked},
-        {"name": "Nobody", "value_type": "Fixed", "value": 5, "type": "Destination URL", "links": ["https://shop.example.com/thanks"]},
-        {"name": "Video", "value_type": "Fixed", "value": 5, "event_type": "Video(s) Watched", "links": [_MENU]},
+        {
+            "name": "Either",
+            "value_type": "Variable",
+            "value": 0,
+            "links": ["http://www.shop.example.com/gift/", _BOOK],
+            **clicked,
+        },
+        {
+            "name": "Twice",
+            "value_type": "Fixed",
+            "links": [_MENU, f"{_MENU}/#top"],
+            "event_link_rule": _ALL,
+            **clicked,
+        },
+        {
+            "name": "Nobody",
+            "value_type": "Fixed",
+            "value": 5,
+            "type": "Destination URL",
+            "links": ["https://shop.example.com/thanks"],
+        },
+        {
+            "name": "Video",
+            "value_type": "Fixed",
+            "value": 5,
+            "event_type": "Video(s) Watched",
+            "links": [_MENU],
+        },
         {"name": "Pages", "value_type": "Fixed", "value": 5, "type": "Pages per Visit", "links": []},
         {"name": "Gone", "value_type": "Fixed", "value": 5, "links": [_MENU], "_deleted_at": made.moment(2)},
     ]

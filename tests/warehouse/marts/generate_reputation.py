@@ -16,7 +16,9 @@ def reputation_rows(made: Made) -> dict[str, list[Row]]:
     days = [made.today - dt.timedelta(days=back) for back in range(_DAYS)]
     return {
         "review_stats": _stats(made, days),
-        "feedback_views": [made.row(period_on=day, view_count=made.draw.randint(0, 60)) for day in days if made.chance(0.9)],
+        "feedback_views": [
+            made.row(period_on=day, view_count=made.draw.randint(0, 60)) for day in days if made.chance(0.9)
+        ],
         "social_media_stats": _mentions_by_network(made, days),
         "direct_reviews": _direct(made),
         "online_reviews": _online(made),
@@ -27,7 +29,11 @@ def reputation_rows(made: Made) -> dict[str, list[Row]]:
 
 def _stats(made: Made, days: list[dt.date]) -> list[Row]:
     return [
-        made.row(period_on=day, good_count=made.draw.randint(0, 3), bad_count=None if made.chance(0.05) else made.draw.randint(0, 2))
+        made.row(
+            period_on=day,
+            good_count=made.draw.randint(0, 3),
+            bad_count=None if made.chance(0.05) else made.draw.randint(0, 2),
+        )
         for day in days[1:]
         if made.chance(0.5)
     ]
@@ -35,7 +41,11 @@ def _stats(made: Made, days: list[dt.date]) -> list[Row]:
 
 def _mentions_by_network(made: Made, days: list[dt.date]) -> list[Row]:
     return [
-        made.row(period_on=day, network=network, mention_count=None if made.chance(0.05) else made.draw.randint(0, 9))
+        made.row(
+            period_on=day,
+            network=network,
+            mention_count=None if made.chance(0.05) else made.draw.randint(0, 9),
+        )
         for day in days
         for network in ("facebook", "yelp")
         if made.chance(0.9)
@@ -45,11 +55,22 @@ def _mentions_by_network(made: Made, days: list[dt.date]) -> list[Row]:
 def _direct(made: Made) -> list[Row]:
     """Every fourth is bad: of contacts in either spelling, of others and of nobody; some have notes."""
     some = [
-        made.row(review_id=number, email="someone@example.com", reviewed_at=made.moment(made.draw.random() * _DAYS), rating="Good")
+        made.row(
+            review_id=number,
+            email="someone@example.com",
+            reviewed_at=made.moment(made.draw.random() * _DAYS),
+            rating="Good",
+        )
         for number in range(80)
     ]
     for number, row in enumerate(some[::4]):
-        emails = (f"comer{30_000 + 4 * number}@example.com", f" Comer{30_000 + 4 * number}@Example.com", "someone@example.com", "", None)
+        emails = (
+            f"comer{30_000 + 4 * number}@example.com",
+            f" Comer{30_000 + 4 * number}@Example.com",
+            "someone@example.com",
+            "",
+            None,
+        )
         notes = (None, "", "Called", None, " ")[number // 2 % 5]
         row |= {
             "rating": "Bad",
@@ -62,7 +83,8 @@ def _direct(made: Made) -> list[Row]:
 
 
 def _online(made: Made) -> list[Row]:
-    """Near the edges of days, so that the zone matters; some without a rating or a date, one from a wrong clock."""
+    """Near the edges of days, so that the zone matters; some without a rating or a date, one from a wrong
+    clock."""
     return [
         made.row(
             review_key=f"r{number}",
@@ -80,7 +102,12 @@ def _online(made: Made) -> list[Row]:
 
 def _channels(made: Made) -> list[Row]:
     rows = [
-        made.row(channel=site, observed_on=night, average_rating=round(3 + made.draw.random(), 1), review_count=20 + place)
+        made.row(
+            channel=site,
+            observed_on=night,
+            average_rating=round(3 + made.draw.random(), 1),
+            review_count=20 + place,
+        )
         for place, site in enumerate(_SITES)
         for night in made.nights
         if made.chance(0.9)

@@ -22,12 +22,19 @@ def social_rows(made: Made) -> dict[str, list[Row]]:
         for number in range(20)
     ]
     posts = [row for number in range(60) for row in _post(made, number)]
-    return {"social_links": links, "social_link_clicks": _clicks(made), "social_posts": posts, "social_post_details": _details(made, posts)}
+    return {
+        "social_links": links,
+        "social_link_clicks": _clicks(made),
+        "social_posts": posts,
+        "social_post_details": _details(made, posts),
+    }
 
 
 def _post(made: Made, number: int) -> list[Row]:
     first, second = made.draw.randrange(25), made.draw.randrange(25)  # some of them are unknown
-    text = made.draw.choice(["Come in", f"Look: https://go.example.com/{first:x}.", f"(https://go.example.com/{first:x})"])
+    text = made.draw.choice(
+        ["Come in", f"Look: https://go.example.com/{first:x}.", f"(https://go.example.com/{first:x})"]
+    )
     if made.chance(0.2):
         text += f" and https://go.example.com/{second:x}"
     scheduled_at = made.moment(made.draw.random() * 150 - 30)
@@ -69,5 +76,7 @@ def _clicks(made: Made) -> list[Row]:
             for night in made.nights:
                 count += made.draw.randint(0, 4)
                 if night >= first and not made.chance(0.05):
-                    rows.append(made.row(link_id=link_id, network=network, observed_on=night, click_count=count))
+                    rows.append(
+                        made.row(link_id=link_id, network=network, observed_on=night, click_count=count)
+                    )
     return rows

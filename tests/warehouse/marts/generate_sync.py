@@ -12,25 +12,43 @@ from warehouse.tables import TABLES, Window
 
 def sync_rows(made: Made, rows: Rows) -> dict[str, list[Row]]:
     """Every table but one was read; some of it long ago or not completely."""
-    coverage = [row for table in TABLES.values() for row in _table(made, table.name, isinstance(table.load, Window))]
+    coverage = [
+        row for table in TABLES.values() for row in _table(made, table.name, isinstance(table.load, Window))
+    ]
     return {
         "sync.coverage": coverage,
-        "sync.readings": list(_readings(made)) if made.account == "harbor" else [],  # the other home is older than they are
+        "sync.readings": list(_readings(made))
+        if made.account == "harbor"
+        else [],  # the other home is older than they are
         "sync.contact_coverage": _contacts(made, rows),
-        "sync.rejected_records": [{"account": made.account, "table_name": "contacts", "scope": "list_id=1", "reason": "no id"}] * 3,
+        "sync.rejected_records": [
+            {"account": made.account, "table_name": "contacts", "scope": "list_id=1", "reason": "no id"}
+        ]
+        * 3,
         "sync.writebacks": list(_pushed(made)),
     }
 
 
 def _pushed(made: Made) -> Iterator[Row]:
-    """To those who left reviews, by contact and by address; not all of it arrived, and not all are activities."""
+    """To those who left reviews, by contact and by address; not all of it arrived, and not all are
+    activities."""
     for number in range(24):
         contact_id, told = 30_000 + 4 * (number // 2), made.moment(number * 4)
         who = {"contact_id": contact_id} if number % 3 else {"email": f"Comer{contact_id}@example.com"}
         state = ("verified", "applied", "rejected")[number % 5 % 3]
         yield {
-            **{"account": made.account, "outbox_begun_at": NOW, "item_id": number, "kind": "tags" if number % 7 == 0 else "activities"},
-            **{"state": state, "sent_at": told, "done_at": None if number % 4 == 0 else told + dt.timedelta(minutes=1), **who},
+            **{
+                "account": made.account,
+                "outbox_begun_at": NOW,
+                "item_id": number,
+                "kind": "tags" if number % 7 == 0 else "activities",
+            },
+            **{
+                "state": state,
+                "sent_at": told,
+                "done_at": None if number % 4 == 0 else told + dt.timedelta(minutes=1),
+                **who,
+            },
         }
 
 
@@ -39,11 +57,19 @@ def _table(made: Made, name: str, is_range: bool) -> list[Row]:
         return []
     if is_range:
         return [_range(made, name, back) for back in range(0, 130, 6)]
-    if name == "social_link_clicks":  # one account's silence about a link tells that nobody clicked it, the other's tells nothing
+    if (
+        name == "social_link_clicks"
+    ):  # one account's silence about a link tells that nobody clicked it, the other's tells nothing
         return [_row(made, name, "all", NOW, is_complete=made.account == "harbor")]
     scopes = [f"list_id={number}" for number in (1, 2, 3, 4)] if name == "contacts" else ["all"]
     return [
-        _row(made, name, scope, NOW - dt.timedelta(hours=made.draw.randint(0, 60)), is_complete=made.chance(0.8))
+        _row(
+            made,
+            name,
+            scope,
+            NOW - dt.timedelta(hours=made.draw.randint(0, 60)),
+            is_complete=made.chance(0.8),
+        )
         for scope in scopes[: 1 if name == "lists" else None]
     ]
 
@@ -56,7 +82,8 @@ def _range(made: Made, name: str, back: int) -> Row:
 
 
 def _readings(made: Made) -> Iterator[Row]:
-    """Of each list on most nights; one list could not be read completely at first, and the account was in another time zone."""
+    """Of each list on most nights; one list could not be read completely at first, and the account was in
+    another time zone."""
     for back in [NIGHTS, *(night for night in range(NIGHTS - 1, -1, -1) if made.chance(0.9))]:
         for list_id in (1, 2, 3, 4, 5):
             if list_id < 5 or back <= 12:

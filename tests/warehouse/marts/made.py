@@ -26,9 +26,15 @@ class Made:
     contacts: int
 
     def row(self, **values: object) -> Row:
-        """A row of the account, with the times that the loading writes: seen for the first time when the nights began."""
+        """A row of the account, with the times that the loading writes: seen for the first time when the
+        nights began."""
         began = NOW - dt.timedelta(days=NIGHTS)
-        return {"account": self.account, "_first_seen_at": began, "_changed_at": values.get("_deleted_at") or began, **values}
+        return {
+            "account": self.account,
+            "_first_seen_at": began,
+            "_changed_at": values.get("_deleted_at") or began,
+            **values,
+        }
 
     def local_date(self, moment: dt.datetime) -> dt.date:
         return moment.astimezone(self.zone).date()

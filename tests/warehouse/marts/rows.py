@@ -24,7 +24,9 @@ Row = dict[str, Any]
 Rows = Mapping[str, list[Row]]
 Frames = Mapping[str, pd.DataFrame]
 
-_DECLARED = {table.name: table for table in TABLES.values()} | {table.qualified: table for table in SYNC_TABLES}
+_DECLARED = {table.name: table for table in TABLES.values()} | {
+    table.qualified: table for table in SYNC_TABLES
+}
 
 
 def together(parts: Iterable[Rows]) -> dict[str, list[Row]]:
@@ -37,7 +39,8 @@ def together(parts: Iterable[Rows]) -> dict[str, list[Row]]:
 
 
 def write(path: Path, rows: Rows) -> None:
-    """A warehouse with these rows, to which the normal forms of addresses are added; its other tables are empty."""
+    """A warehouse with these rows, to which the normal forms of addresses are added; its other tables are
+    empty."""
     with connect(path) as connection:
         ensure_schema(connection, TABLES.values())
         for name, some in rows.items():
@@ -55,7 +58,9 @@ def write(path: Path, rows: Rows) -> None:
 def read(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, pd.DataFrame]:
     """Every table of a schema, by its name."""
     connection.execute("set timezone = 'UTC'").fetchall()
-    names = connection.execute("select table_name from duckdb_tables() where schema_name = ?", [schema]).fetchall()
+    names = connection.execute(
+        "select table_name from duckdb_tables() where schema_name = ?", [schema]
+    ).fetchall()
     return {name: frame(connection, f'from {schema}."{name}"') for (name,) in names}
 
 

@@ -34,11 +34,17 @@ _OUTCOME = ("account", "outcome", "outcome_key")
 #: Mart → its key, and the calculation.
 MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
     "account_daily": (("account", "day_on"), expected_growth.account_daily),
-    "anomalies": (("account", "day_on", "figure"), lambda source: expected_growth.anomalies(source, _performed(source))),
+    "anomalies": (
+        ("account", "day_on", "figure"),
+        lambda source: expected_growth.anomalies(source, _performed(source)),
+    ),
     "attribution": ((*_OUTCOME, "touch_number"), expected_attribution.attribution),
     "attribution_first_touch": (_OUTCOME, lambda source: expected_attribution.touch(source, is_first=True)),
     "attribution_last_touch": (_OUTCOME, lambda source: expected_attribution.touch(source, is_first=False)),
-    "automation_activity": (("account", "automation", "channel", "triggered_on"), expected_engagement.automation_activity),
+    "automation_activity": (
+        ("account", "automation", "channel", "triggered_on"),
+        expected_engagement.automation_activity,
+    ),
     "campaign_daily": (("account", "campaign_id", "observed_on"), expected_campaigns.campaign_daily),
     "campaign_link_clicks": (
         ("account", "campaign_id", "url"),
@@ -53,7 +59,10 @@ MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
     "data_coverage": (("account", "subject"), expected_reputation.data_coverage),
     "data_freshness": (("account", "subject"), expected_reputation.data_freshness),
     "deliverability_by_domain": (("account", "domain"), expected_engagement.deliverability_by_domain),
-    "goal_conversions": (("account", "goal_id", "credited_to", "source"), expected_attribution.goal_conversions),
+    "goal_conversions": (
+        ("account", "goal_id", "credited_to", "source"),
+        expected_attribution.goal_conversions,
+    ),
     "list_growth_daily": (("account", "list_id", "day_on"), expected_growth.list_growth_daily),
     "list_performance": (("account", "list_id"), expected_lists.list_performance),
     "message_matching": (("account", "kind", "channel"), expected_contacts.message_matching),
@@ -78,7 +87,9 @@ MARTS: dict[str, tuple[tuple[str, ...], Callable[[Source], Found]]] = {
 
 @pytest.mark.parametrize("mart", MARTS)
 @pytest.mark.slow
-def test_the_mart_equals_an_independent_calculation(mart: str, marts: duckdb.DuckDBPyConnection, source: Source) -> None:
+def test_the_mart_equals_an_independent_calculation(
+    mart: str, marts: duckdb.DuckDBPyConnection, source: Source
+) -> None:
     key, calculate = MARTS[mart]
     found = frame(marts, f"from marts.{mart}")
     assert len(found) > 0
@@ -89,6 +100,13 @@ def test_the_comparison_sees_every_kind_of_difference() -> None:
     mart = pd.DataFrame({"key": [1, 2], "value": [1.5, None]})
     same: Found = [{"key": 1, "value": 1.5}, {"key": 2, "value": None}]
     assert list(differences(mart, same, ["key"])) == []
-    for wrong in (same[:1], [*same, {"key": 3, "value": 0}], [{"key": 1, "value": 1.6}, same[1]], [same[0], {"key": 2, "value": 0}]):
+    for wrong in (
+        same[:1],
+        [*same, {"key": 3, "value": 0}],
+        [{"key": 1, "value": 1.6}, same[1]],
+        [same[0], {"key": 2, "value": 0}],
+    ):
         assert len(list(differences(mart, wrong, ["key"]))) == 1
-    assert list(differences(mart, [{"key": 1}, {"key": 2}], ["key"])) == ["columns on one side only: ['value']"]
+    assert list(differences(mart, [{"key": 1}, {"key": 2}], ["key"])) == [
+        "columns on one side only: ['value']"
+    ]

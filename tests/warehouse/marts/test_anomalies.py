@@ -18,8 +18,11 @@ FIGURES += ["view_count", "positive_count", "negative_count", "social_click_chan
 
 
 def anomalies(days: pd.DataFrame, campaign_at: str | None = None) -> pd.DataFrame:
-    """What the mart makes of the accounts' days: account, day_on, any of FIGURES, list_days_covered; and of a campaign of the first."""
-    node = next(node for node in ModelSettings().nodes() if node.relation == "marts.anomalies" and not node.is_test)
+    """What the mart makes of the accounts' days: account, day_on, any of FIGURES, list_days_covered; and of a
+    campaign of the first."""
+    node = next(
+        node for node in ModelSettings().nodes() if node.relation == "marts.anomalies" and not node.is_test
+    )
     with duckdb.connect() as connection:
         connection.execute("create schema marts; create schema staging; create schema intermediate")
         accounts = pd.DataFrame({"account": days["account"].unique(), "today": TODAY})
@@ -28,10 +31,17 @@ def anomalies(days: pd.DataFrame, campaign_at: str | None = None) -> pd.DataFram
         connection.register("accounts", accounts)
         connection.register("days", table)
         (home,) = [needed for needed in node.needs if needed.endswith(".int_accounts")]
-        connection.execute(f"create table {home} as select account, 'Europe/Berlin' as timezone, today::date as today from accounts")
-        campaign = f"'main' as account, timestamptz '{campaign_at or '2020-01-01'}' as sent_at, 900 as sent_count"
+        connection.execute(
+            f"create table {home} as select account, 'Europe/Berlin' as timezone, today::date as today "
+            "from accounts"
+        )
+        campaign = (
+            f"'main' as account, timestamptz '{campaign_at or '2020-01-01'}' as sent_at, 900 as sent_count"
+        )
         connection.execute(f"create table marts.campaign_performance as select {campaign}")
-        connection.execute("create table marts.account_daily as select * replace (day_on::date as day_on) from days")
+        connection.execute(
+            "create table marts.account_daily as select * replace (day_on::date as day_on) from days"
+        )
         for name in FIGURES:
             connection.execute(f"alter table marts.account_daily alter {name} type bigint")
         return connection.execute(node.sql).df()
@@ -45,19 +55,32 @@ def days_of(account: str, name: str, values: Iterable[float | None], **more: obj
 
 
 def test_a_day_is_compared_with_the_same_weekday_before() -> None:
-    """Thursdays have 10, all others 100: yesterday, a Thursday, had 60. The band: (√10.375 ± 2)² - 0.375, as roots vary by ½ at least."""
+    """Thursdays have 10, all others 100: yesterday, a Thursday, had 60. The band: (√10.375 ± 2)² - 0.375, as
+    roots vary by ½ at least."""
     values: list[float | None] = [10 if ago % 7 == 1 else 100 for ago in range(92, 0, -1)]
     values[-1] = 60
     (found,) = anomalies(days_of("main", "view_count", values)).to_dict("records")
-    assert (found["day_on"].date(), found["figure"], found["value"], found["usual_value"]) == (dt.date(2026, 3, 19), "view_count", 60, 10)
-    assert (found["usual_low"], found["usual_high"]) == pytest.approx(((10.375**0.5 - 2) ** 2 - 0.375, (10.375**0.5 + 2) ** 2 - 0.375))
+    assert (found["day_on"].date(), found["figure"], found["value"], found["usual_value"]) == (
+        dt.date(2026, 3, 19),
+        "view_count",
+        60,
+        10,
+    )
+    assert (found["usual_low"], found["usual_high"]) == pytest.approx(
+        ((10.375**0.5 - 2) ** 2 - 0.375, (10.375**0.5 + 2) ** 2 - 0.375)
+    )
     assert found["deviation"] == pytest.approx(2 * 60.375**0.5 - 2 * 10.375**0.5)
     assert found["sentence"] == "Views of the feedback page: 60 on Thursday, 19 March 2026, usually 2 to 26"
 
 
 @pytest.mark.parametrize(
     ("sent_at", "is_said"),
-    [("2026-03-19 22:59+00", True), ("2026-03-17 23:00+00", True), ("2026-03-17 22:59+00", False), ("2026-03-19 23:00+00", False)],
+    [
+        ("2026-03-19 22:59+00", True),
+        ("2026-03-17 23:00+00", True),
+        ("2026-03-17 22:59+00", False),
+        ("2026-03-19 23:00+00", False),
+    ],
 )
 def test_a_campaign_of_that_day_or_the_one_before_is_said(sent_at: str, is_said: bool) -> None:
     """In the account's time zone, an hour ahead of UTC."""
@@ -73,7 +96,9 @@ def test_a_campaign_of_that_day_or_the_one_before_is_said(sent_at: str, is_said:
         days_of("main", "view_count", [5] * 41 + [90]),  # five earlier Thursdays
         days_of("main", "view_count", [5] * 91 + [None]),  # not known is not nothing
         days_of("main", "view_count", [0, 1, 2] * 30 + [0, 3]),  # small numbers
-        days_of("main", "left_count", [5] * 91 + [90], list_days_covered=[1] * 91 + [4]),  # of four days together
+        days_of(
+            "main", "left_count", [5] * 91 + [90], list_days_covered=[1] * 91 + [4]
+        ),  # of four days together
     ],
 )
 def test_what_nothing_can_be_said_about_is_not_unusual(days: pd.DataFrame) -> None:
@@ -81,7 +106,8 @@ def test_what_nothing_can_be_said_about_is_not_unusual(days: pd.DataFrame) -> No
 
 
 def test_planted_breaks_are_found_where_a_threshold_for_all_is_not_enough() -> None:
-    """200 accounts with quiet weekends, growth and sizes of their own; each second one has a day of a third, or of three times as much.
+    """200 accounts with quiet weekends, growth and sizes of their own; each second one has a day of a third,
+    or of three times as much.
 
     The plain threshold: half and twice the mean of the 28 days before, which is what people set by hand.
     """
@@ -90,8 +116,12 @@ def test_planted_breaks_are_found_where_a_threshold_for_all_is_not_enough() -> N
     for number in range(200):
         size, growth = rng.lognormal(4, 0.7), rng.uniform(0.7, 1.5)
         ago = np.arange(180, 0, -1)
-        weekly = np.where([(TODAY - dt.timedelta(days=int(day))).weekday() >= 5 for day in ago], rng.uniform(0.2, 0.6), 1.0)
-        values = rng.poisson(rng.gamma(25, size / 25, 180) * weekly * growth ** ((180 - ago) / 180)).astype(float)
+        weekly = np.where(
+            [(TODAY - dt.timedelta(days=int(day))).weekday() >= 5 for day in ago], rng.uniform(0.2, 0.6), 1.0
+        )
+        values = rng.poisson(rng.gamma(25, size / 25, 180) * weekly * growth ** ((180 - ago) / 180)).astype(
+            float
+        )
         if number % 2:
             place = int(rng.integers(100, 180))
             values[place] = round(values[place] * rng.choice([3, 1 / 3]))
@@ -102,7 +132,12 @@ def test_planted_breaks_are_found_where_a_threshold_for_all_is_not_enough() -> N
         accounts.append(days_of(f"a{number}", "visit_count", values))
     rows = anomalies(pd.concat(accounts))
     found = {(account, day.date()) for account, day in zip(rows["account"], rows["day_on"], strict=True)}
-    ours, theirs = ((len(planted & some) / len(some), len(planted & some) / len(planted)) for some in (found, plain))
-    print(f"precision and recall: mart {ours[0]:.2f} and {ours[1]:.2f}, plain threshold {theirs[0]:.2f} and {theirs[1]:.2f}")
+    ours, theirs = (
+        (len(planted & some) / len(some), len(planted & some) / len(planted)) for some in (found, plain)
+    )
+    print(
+        f"precision and recall: mart {ours[0]:.2f} and {ours[1]:.2f}, plain threshold {theirs[0]:.2f} and "
+        f"{theirs[1]:.2f}"
+    )
     assert ours[0] > 10 * theirs[0]
     assert ours[1] > 0.5

@@ -1,4 +1,5 @@
-"""Every mart over a handful of rows, against rows that were worked out by hand (`by_hand` has what they are made from)."""
+"""Every mart over a handful of rows, against rows that were worked out by hand (`by_hand` has what they are
+made from)."""
 
 from __future__ import annotations
 
@@ -22,35 +23,68 @@ def _row(columns: str, *values: Any) -> dict[str, Any]:
     return dict(zip(columns.split(), values, strict=True))
 
 
-_CHANGES = "campaign_id observed_on days_covered sent_change opened_change unsubscribed_change click_change click_count"
-_RATES = "campaign_id sent_count open_rate click_rate bounce_rate unsubscribe_rate comparable_count_90d median_open_rate_90d open_rank_90d"
-_RATES += (
-    " channel opened_percent is_percent_inconsistent matched_message_rate median_hours_to_open opened_within_1h_rate opened_within_24h_rate"
+_CHANGES = (
+    "campaign_id observed_on days_covered sent_change opened_change unsubscribed_change "
+    "click_change click_count"
 )
-_LINK = "campaign_id clicker_count click_count click_count_7d click_rate click_share_rate click_rank is_current"
+_RATES = (
+    "campaign_id sent_count open_rate click_rate bounce_rate unsubscribe_rate comparable_count_90d "
+    "median_open_rate_90d open_rank_90d"
+)
+_RATES += (
+    " channel opened_percent is_percent_inconsistent matched_message_rate median_hours_to_open "
+    "opened_within_1h_rate opened_within_24h_rate"
+)
+_LINK = (
+    "campaign_id clicker_count click_count click_count_7d click_rate click_share_rate click_rank is_current"
+)
 _MESSAGE = "contact_id kind channel campaign_id is_opened opened_at is_quick_open click_count clicked_at"
-_DAY = "day_on good_count bad_count online_review_count average_rating positive_count view_count good_rate_7d view_count_mean_7d"
+_DAY = (
+    "day_on good_count bad_count online_review_count average_rating positive_count view_count "
+    "good_rate_7d "
+    "view_count_mean_7d"
+)
 _CHANNEL = (
-    "channel review_count average_rating average_rating_28d good_count_7d bad_count_7d good_rate_7d positive_rate_7d view_count_mean_7d"
+    "channel review_count average_rating average_rating_28d good_count_7d bad_count_7d good_rate_7d "
+    "positive_rate_7d view_count_mean_7d"
 )
 _PUBLISHED = "post_id is_published weekday hour link_count click_count"
 _LINKED = "link_id click_count click_count_7d clicks_per_day network_count top_network post_count"
 _NETWORK = "network day_on mention_count post_count click_change"
 _ADDRESS = """email contact_count status sent_count opened_count open_of_sent_90d_rate days_since_active recency_tier frequency_tier
     engagement_tier click_engagement_tier days_since_clicked sms_sent_count sms_clicked_count redeemed_count"""
-_DOMAIN = "domain address_count active_count sent_90d_count open_of_sent_90d_rate relative_open_90d is_suspicious"
-_AUTOMATION = "automation channel triggered_on triggered_count open_known_count opened_count open_of_sent_rate clicked_count"
+_DOMAIN = (
+    "domain address_count active_count sent_90d_count open_of_sent_90d_rate relative_open_90d is_suspicious"
+)
+_AUTOMATION = (
+    "automation channel triggered_on triggered_count open_known_count opened_count "
+    "open_of_sent_rate "
+    "clicked_count"
+)
 _TOUCH = "outcome outcome_key touch_count touch campaign_id hours_since_touch"
-_CREDIT = "outcome outcome_key touch_number touch source campaign_id is_landing first_credit last_credit linear_credit value"
-_STEP = "email transition_number transition day_on is_day_known reaction days_since_active messages_since_active_count subject"
-_REVIEW = "review_id days_since_review email is_contact engagement_tier message_count activity_pushed_at is_waiting"
+_CREDIT = (
+    "outcome outcome_key touch_number touch source campaign_id is_landing first_credit last_credit "
+    "linear_credit value"
+)
+_STEP = (
+    "email transition_number transition day_on is_day_known reaction days_since_active "
+    "messages_since_active_count subject"
+)
+_REVIEW = (
+    "review_id days_since_review email is_contact engagement_tier message_count activity_pushed_at is_waiting"
+)
 _MATCHING = "kind channel message_count matched_count ambiguous_count unmatched_count matched_message_rate"
 _LIST = "list_id day_on joined_count left_count size active_size days_covered"
 _HEADLINES = """day_on member_count joined_count left_count list_days_covered mail_days_covered sent_change opened_change click_change
     good_count bad_count
     view_count mention_count post_count social_click_change"""
-_COHORT = "registered_month months_since address_count read_count responder_count clicker_count responder_rate"
-_GOAL = "goal_id credited_to source can_be_told first_touch_count last_touch_count first_touch_value last_touch_value"
+_COHORT = (
+    "registered_month months_since address_count read_count responder_count clicker_count responder_rate"
+)
+_GOAL = (
+    "goal_id credited_to source can_be_told first_touch_count last_touch_count first_touch_value "
+    "last_touch_value"
+)
 _MEMBERS = """list_id address_count active_count active_90d_count lost_90d_count active_change_90d churn_90d_rate sent_90d_count
     opened_90d_count open_of_sent_90d_rate click_of_sent_90d_rate"""
 _PERIOD = """period begins_on ends_on is_over campaign_count sent_count opened_count open_rate click_rate joined_count online_review_count
@@ -122,15 +156,58 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_MESSAGE, 2, "standard", "email", 2, False, None, False, 0, None),
     ],
     "contact_engagement": [
-        _row(_ADDRESS, "anna@example.com", 2, "active", 2, 1, 0.5, 4, "30 days", "regular", "engaged", "engaged", 4, 0, 0, 1),
-        _row(_ADDRESS, "ben@example.org", 1, "active", 1, 0, 0, None, "never", "none", "new", "new", None, 1, None, 0),
+        _row(
+            _ADDRESS,
+            "anna@example.com",
+            2,
+            "active",
+            2,
+            1,
+            0.5,
+            4,
+            "30 days",
+            "regular",
+            "engaged",
+            "engaged",
+            4,
+            0,
+            0,
+            1,
+        ),
+        _row(
+            _ADDRESS,
+            "ben@example.org",
+            1,
+            "active",
+            1,
+            0,
+            0,
+            None,
+            "never",
+            "none",
+            "new",
+            "new",
+            None,
+            1,
+            None,
+            0,
+        ),
     ],
     "contact_lifecycle": [
         # number 1 is of the 16th, when she clicked
         _row(_STEP, "anna@example.com", 2, "unsubscribed", _on(17), False, None, 1, 0, "Spring menu"),
         _row(_STEP, "carl@example.net", 1, "bounced", _on(17), False, None, None, 0, None),
     ],
-    "coupon_funnel": [_row("issued_month issued_count redeemed_count redemption_rate last_redeemed_on", "unknown", 2, 1, 0.5, _on(18))],
+    "coupon_funnel": [
+        _row(
+            "issued_month issued_count redeemed_count redemption_rate last_redeemed_on",
+            "unknown",
+            2,
+            1,
+            0.5,
+            _on(18),
+        )
+    ],
     "deliverability_by_domain": [
         _row(_DOMAIN, "example.com", 1, 1, 2, 0.5, 1.5, False),
         _row(_DOMAIN, "example.org", 1, 1, 1, 0, 0, False),
@@ -159,16 +236,58 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_MATCHING, "standard", "email", 2, 2, 0, 0, 1),
     ],
     "period_summary": [
-        _row(_PERIOD, "month", _on(1), _on(31), False, 2, 12, 6, 6 / 11, 2 / 11, 4, 2, 2.5, 1, None, None, None),
-        _row(_PERIOD, "quarter", dt.date(2026, 1, 1), _on(31), False, 2, 12, 6, 6 / 11, 2 / 11, 4, 2, 2.5, 1, None, None, None),
-        _row(_PERIOD, "week", dt.date(2026, 2, 23), _on(1), True, 0, 0, 0, None, None, 1, None, None, 0, None, None, None),
+        _row(
+            _PERIOD, "month", _on(1), _on(31), False, 2, 12, 6, 6 / 11, 2 / 11, 4, 2, 2.5, 1, None, None, None
+        ),
+        _row(
+            _PERIOD,
+            "quarter",
+            dt.date(2026, 1, 1),
+            _on(31),
+            False,
+            2,
+            12,
+            6,
+            6 / 11,
+            2 / 11,
+            4,
+            2,
+            2.5,
+            1,
+            None,
+            None,
+            None,
+        ),
+        _row(
+            _PERIOD,
+            "week",
+            dt.date(2026, 2, 23),
+            _on(1),
+            True,
+            0,
+            0,
+            0,
+            None,
+            None,
+            1,
+            None,
+            None,
+            0,
+            None,
+            None,
+            None,
+        ),
         _row(_PERIOD, "week", _on(2), _on(8), True, 0, 0, 0, None, None, 1, None, None, 0, 0, 1, None),
         _row(_PERIOD, "week", _on(9), _on(15), True, 0, 0, 0, None, None, 0, None, None, 0, 0, 1, None),
         _row(_PERIOD, "week", _on(16), _on(22), False, 2, 12, 6, 6 / 11, 2 / 11, 2, 2, 2.5, 1, 0, 0, None),
     ],
     # the two campaigns are of the week that is not over; nobody opened the greeting of 1 March
-    "send_frequency": [_row("messages_a_week contact_week_count contact_count sent_count clicked_week_rate", 1, 1, 1, 1, 0)],
-    "signup_cohorts": [_row("registered_month address_count active_count engaged_count engaged_rate", _on(1), 2, 2, 1, 0.5)],
+    "send_frequency": [
+        _row("messages_a_week contact_week_count contact_count sent_count clicked_week_rate", 1, 1, 1, 1, 0)
+    ],
+    "signup_cohorts": [
+        _row("registered_month address_count active_count engaged_count engaged_rate", _on(1), 2, 2, 1, 0.5)
+    ],
     "review_daily": [
         _row(_DAY, _on(18), 3, 1, 0, None, None, 8, 0.75, 8),
         _row(_DAY, _on(19), 0, 0, 2, 2.5, 1, 0, 0.75, 4),
@@ -186,7 +305,10 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_PUBLISHED, 1, True, "Wednesday", 18, 1, 6),
         _row(_PUBLISHED, 2, False, "Wednesday", 18, 0, None),
     ],
-    "social_link_performance": [_row(_LINKED, 1, 9, 9, 3, 2, "facebook", 1), _row(_LINKED, 2, 0, 0, 0, 0, None, 0)],
+    "social_link_performance": [
+        _row(_LINKED, 1, 9, 9, 3, 2, "facebook", 1),
+        _row(_LINKED, 2, 0, 0, 0, 0, None, 0),
+    ],
     "social_daily": [
         _row(_NETWORK, "facebook", _on(18), None, 1, None),
         _row(_NETWORK, "facebook", _on(20), 7, 0, 4),
@@ -194,7 +316,16 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
     ],
     "data_coverage": [
         _row(_COVERED, "contact coupons", "contact", 3, 0, 0, None, None),
-        _row(_COVERED, "contact timelines", "contact", 3, 1, 1 / 3, NOW - dt.timedelta(hours=6), NOW + dt.timedelta(days=6)),
+        _row(
+            _COVERED,
+            "contact timelines",
+            "contact",
+            3,
+            1,
+            1 / 3,
+            NOW - dt.timedelta(hours=6),
+            NOW + dt.timedelta(days=6),
+        ),
         _row(_COVERED, "contacts", "scope", 2, 1, 0.5, NOW, None),
         _row(_COVERED, "feedback_views", "day", 3, 3, 1, NOW, None),
         _row(_COVERED, "review_stats", "day", 3, 3, 1, NOW, None),
@@ -221,8 +352,16 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
 def test_the_mart_is_as_worked_out_by_hand(mart: str, marts: duckdb.DuckDBPyConnection) -> None:
     wanted = BY_HAND[mart]
     since = "and day_on >= date '2026-03-17'" if "day_on" in wanted[0] else ""
-    found = plain(frame(marts, f"select {', '.join(wanted[0])} from marts.{mart} where account = '{ACCOUNT}' {since} order by all"))
+    found = plain(
+        frame(
+            marts,
+            f"select {', '.join(wanted[0])} from marts.{mart} where account = '{ACCOUNT}' {since} "
+            "order by all",
+        )
+    )
     assert len(found) == len(wanted)
     for row, expected in zip(found, wanted, strict=True):
-        wrong = {name: (row[name], value) for name, value in expected.items() if not is_same(row[name], value)}
+        wrong = {
+            name: (row[name], value) for name, value in expected.items() if not is_same(row[name], value)
+        }
         assert not wrong, f"{expected}: found, expected"

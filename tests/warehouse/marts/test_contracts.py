@@ -16,7 +16,8 @@ from docs.generate import definitions
 from warehouse.dbt_project import PROJECT, metrics
 
 ROOT = PROJECT.parent
-#: The marts' columns and types as of the last release; `python -m tests.warehouse.marts.test_contracts` writes it when there is one.
+#: The marts' columns and types as of the last release; `python -m tests.warehouse.marts.test_contracts`
+#: writes it when there is one.
 RELEASED = Path(__file__).with_name("released_columns.json")
 
 
@@ -31,46 +32,75 @@ def contracts() -> dict[str, dict[str, str]]:
 
 def test_the_marts_are_as_their_contracts_say(marts: duckdb.DuckDBPyConnection) -> None:
     built: dict[str, dict[str, str]] = {}
-    sql = "select table_name, column_name, data_type from duckdb_columns() where schema_name = 'marts' and column_name[1] <> '_'"
+    sql = (
+        "select table_name, column_name, data_type from duckdb_columns() where schema_name = 'marts' and "
+        "column_name[1] <> '_'"
+    )
     for mart, column, sql_type in marts.execute(sql).fetchall():
-        built.setdefault(mart, {})[column] = sql_type.lower().replace("timestamp with time zone", "timestamptz")
-    promised = {mart: {name: kind for name, kind in columns.items() if name[0] != "_"} for mart, columns in contracts().items()}
+        built.setdefault(mart, {})[column] = sql_type.lower().replace(
+            "timestamp with time zone", "timestamptz"
+        )
+    promised = {
+        mart: {name: kind for name, kind in columns.items() if name[0] != "_"}
+        for mart, columns in contracts().items()
+    }
     assert built == promised
 
 
 def test_a_column_of_the_last_release_goes_only_when_the_changelog_says_so() -> None:
-    removed, now = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("### Removed")[2], contracts()
+    removed, now = (
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("### Removed")[2],
+        contracts(),
+    )
     released: dict[str, dict[str, str]] = json.loads(RELEASED.read_text(encoding="utf-8"))
     assert released
     gone = {
         f"{mart}.{column}": f"{kind}, now {now.get(mart, {}).get(column, 'gone')}"
         for mart, columns in released.items()
         for column, kind in columns.items()
-        if now.get(mart, {}).get(column) != kind and not re.search(rf"`(marts\.)?{mart}(\.{column})?`", removed)
+        if now.get(mart, {}).get(column) != kind
+        and not re.search(rf"`(marts\.)?{mart}(\.{column})?`", removed)
     }
-    assert not gone, "keep it beside the new one, with a deprecation_date, or name it in CHANGELOG.md under Removed"
+    assert not gone, (
+        "keep it beside the new one, with a deprecation_date, or name it in CHANGELOG.md under Removed"
+    )
 
 
 def exposures() -> list[Any]:
-    found: list[Any] = yaml.safe_load((PROJECT / "models" / "exposures.yml").read_text(encoding="utf-8"))["exposures"]
+    found: list[Any] = yaml.safe_load((PROJECT / "models" / "exposures.yml").read_text(encoding="utf-8"))[
+        "exposures"
+    ]
     return found
 
 
 def test_exposures_name_what_report_and_notebooks_read() -> None:
-    texts = {"report": "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "pipelines/report/sql").glob("*.sql"))}
-    notebooks = [path for path in (ROOT / "notebooks").glob("*.py") if path.stem != "published"]  # which all of them import
+    texts = {
+        "report": "\n".join(
+            path.read_text(encoding="utf-8") for path in (ROOT / "pipelines/report/sql").glob("*.sql")
+        )
+    }
+    notebooks = [
+        path for path in (ROOT / "notebooks").glob("*.py") if path.stem != "published"
+    ]  # which all of them import
     texts |= {f"notebook_{path.stem}": path.read_text(encoding="utf-8") for path in notebooks}
     read = {
-        name: {f"ref('{table}')" if schema == "marts" else f"source('{schema}', '{table}')" for schema, table in _RELATION.findall(text)}
+        name: {
+            f"ref('{table}')" if schema == "marts" else f"source('{schema}', '{table}')"
+            for schema, table in _RELATION.findall(text)
+        }
         for name, text in texts.items()
     }
-    assert {each["name"]: set(each["depends_on"]) for each in exposures()} == {name: tables for name, tables in read.items() if tables}
+    assert {each["name"]: set(each["depends_on"]) for each in exposures()} == {
+        name: tables for name, tables in read.items() if tables
+    }
 
 
 _RELATION = re.compile(r"\b(marts|source|sync)\.(?!md\b)([a-z_]+)\b")
 
 
-@pytest.mark.parametrize("name", [name for name, metric in metrics().items() if not isinstance(metric.expression, str)])
+@pytest.mark.parametrize(
+    "name", [name for name, metric in metrics().items() if not isinstance(metric.expression, str)]
+)
 def test_a_rate_is_defined_as_the_metric_of_its_name(name: str) -> None:
     part, whole = metrics()[name].expression
     whole = f"({whole})" if " " in whole else whole
@@ -80,7 +110,9 @@ def test_a_rate_is_defined_as_the_metric_of_its_name(name: str) -> None:
 @pytest.mark.parametrize("name", list(metrics()))
 def test_a_metric_can_be_queried_over_any_grouping(name: str, marts: duckdb.DuckDBPyConnection) -> None:
     metric = metrics()[name]
-    found = marts.execute(f"select account, {metric.sql} from marts.{metric.mart} group by account").fetchall()
+    found = marts.execute(
+        f"select account, {metric.sql} from marts.{metric.mart} group by account"
+    ).fetchall()
     assert any(value is not None for _, value in found)
 
 
@@ -91,7 +123,9 @@ def test_no_query_for_readers_writes_a_rate_again() -> None:
         (file.name, part)
         for part, whole in rates
         for file in files
-        if re.search(rf"\b{part}\W+/\W*(nullif\W+)?(sum\W+)?{re.escape(whole)}", file.read_text(encoding="utf-8"))
+        if re.search(
+            rf"\b{part}\W+/\W*(nullif\W+)?(sum\W+)?{re.escape(whole)}", file.read_text(encoding="utf-8")
+        )
     ]
     assert not again
 

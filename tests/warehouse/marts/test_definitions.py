@@ -1,4 +1,5 @@
-"""A name means one thing: windows span exactly the days they say, a rate of one name has one denominator in every mart."""
+"""A name means one thing: windows span exactly the days they say, a rate of one name has one denominator in
+every mart."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ _WINDOW = re.compile(r"_(\d+)d(?=_|$)")
 #: The account's days: numbers 0 to TODAY, and two that its clock has not reached.
 TODAY = 120
 
-#: Zones west and east of UTC, at moments when it is another day there, and beside days on which clocks change.
+#: Zones west and east of UTC, at moments when it is another day there, and beside days on which clocks
+#: change.
 ACCOUNTS = {
     "midway": ("Pacific/Midway", dt.datetime(2026, 3, 20, 5, 0, tzinfo=dt.UTC)),
     "kiritimati": ("Pacific/Kiritimati", dt.datetime(2026, 3, 20, 15, 0, tzinfo=dt.UTC)),
@@ -36,15 +38,20 @@ _CLICKED = '[{"key": "subject", "value": "x"}, {"key": "links-clicked", "value":
 
 
 def edges(account: str) -> dict[str, list[Row]]:
-    """On every local day an event in its first moment and one in its last; totals that grow with the number of the day."""
+    """On every local day an event in its first moment and one in its last; totals that grow with the number
+    of the day."""
     name, now = ACCOUNTS[account]
     zone = ZoneInfo(name)
     first = now.astimezone(zone).date() - dt.timedelta(days=TODAY)
     days = [first + dt.timedelta(days=number) for number in range(TODAY + 3)]
     nights = list(enumerate(days[: TODAY + 1]))
     times = (dt.time(0), dt.time(23, 59, 59, 999_999))
-    moments = [(number, dt.datetime.combine(day, time, zone)) for number, day in enumerate(days) for time in times]
-    known = [(place, number, moment) for place, (number, moment) in enumerate(moments) if number != TODAY + 1]  # that would be a day read
+    moments = [
+        (number, dt.datetime.combine(day, time, zone)) for number, day in enumerate(days) for time in times
+    ]
+    known = [
+        (place, number, moment) for place, (number, moment) in enumerate(moments) if number != TODAY + 1
+    ]  # that would be a day read
 
     def rows(some: Iterable[dict[str, Any]]) -> list[Row]:
         return [{"account": account, "_first_seen_at": now, "_changed_at": now, **row} for row in some]
@@ -57,10 +64,19 @@ def edges(account: str) -> dict[str, list[Row]]:
         return {"contact_id": 1, "event_key": f"e{place}", **occurred, "details": _CLICKED}
 
     def text_message(place: int, moment: dt.datetime) -> dict[str, Any]:
-        return {"contact_id": 1, "event_key": f"s{place}", "key": "sms-sent", "snippet": "x", "occurred_at": moment}
+        return {
+            "contact_id": 1,
+            "event_key": f"s{place}",
+            "key": "sms-sent",
+            "snippet": "x",
+            "occurred_at": moment,
+        }
 
     sent = {"type": "standard", "status": "sent"}
-    campaigns = [{"campaign_id": place, "subject": f"s{place}", "created_at": moment, **sent} for place, number, moment in known]
+    campaigns = [
+        {"campaign_id": place, "subject": f"s{place}", "created_at": moment, **sent}
+        for place, number, moment in known
+    ]
     return {
         "business": rows([{"business_id": 1, "timezone": name}]),
         "sync.coverage": [
@@ -68,32 +84,70 @@ def edges(account: str) -> dict[str, list[Row]]:
             *(read(table, f"{first}..{days[TODAY]}") for table in ("review_stats", "feedback_views")),
         ],
         "lists": rows([{"list_id": 1, "name": "x"}]),
-        "contacts": rows([{"list_id": 1, "contact_id": 1, "email": "a@b.example", "status": "active", "registered_at": OLD}]),
-        "timeline_events": rows(make(place, moment) for make in (event, text_message) for place, (_, moment) in enumerate(moments)),
-        "campaigns": rows([*campaigns, {"campaign_id": -1, "type": "automated", "status": "automation", "created_at": OLD}]),
+        "contacts": rows(
+            [
+                {
+                    "list_id": 1,
+                    "contact_id": 1,
+                    "email": "a@b.example",
+                    "status": "active",
+                    "registered_at": OLD,
+                }
+            ]
+        ),
+        "timeline_events": rows(
+            make(place, moment) for make in (event, text_message) for place, (_, moment) in enumerate(moments)
+        ),
+        "campaigns": rows(
+            [*campaigns, {"campaign_id": -1, "type": "automated", "status": "automation", "created_at": OLD}]
+        ),
         "campaign_stats": rows(
-            {"campaign_id": number, "observed_on": day, "opened_count": number + 1, "unopened_count": 999 - number, "bounced_count": 0}
-            for number, day in [*((one["campaign_id"], days[TODAY]) for one in campaigns), *((-1, day) for day in days[: TODAY + 1])]
+            {
+                "campaign_id": number,
+                "observed_on": day,
+                "opened_count": number + 1,
+                "unopened_count": 999 - number,
+                "bounced_count": 0,
+            }
+            for number, day in [
+                *((one["campaign_id"], days[TODAY]) for one in campaigns),
+                *((-1, day) for day in days[: TODAY + 1]),
+            ]
         ),
         "campaign_links": rows(
-            {"campaign_id": -1, "url": "u", "observed_on": day, "clicker_count": 1, "click_count": number} for number, day in nights
+            {"campaign_id": -1, "url": "u", "observed_on": day, "clicker_count": 1, "click_count": number}
+            for number, day in nights
         ),
         "social_links": rows([{"link_id": 1, "short_url": "u", "created_at": OLD}]),
-        "social_link_clicks": rows({"link_id": 1, "network": "x", "observed_on": day, "click_count": number} for number, day in nights),
-        "social_media_stats": rows({"period_on": day, "network": "x", "mention_count": number} for number, day in nights),
+        "social_link_clicks": rows(
+            {"link_id": 1, "network": "x", "observed_on": day, "click_count": number}
+            for number, day in nights
+        ),
+        "social_media_stats": rows(
+            {"period_on": day, "network": "x", "mention_count": number} for number, day in nights
+        ),
         "direct_reviews": rows({"review_id": place, "reviewed_at": moment} for place, _, moment in known),
         "online_reviews": rows(
-            {"review_key": f"r{place}", "channel": "Yelp", "reviewed_at": moment, "rating": number} for place, number, moment in known
+            {"review_key": f"r{place}", "channel": "Yelp", "reviewed_at": moment, "rating": number}
+            for place, number, moment in known
         ),
         "online_review_channels": rows(
-            {"channel": "Yelp", "observed_on": day, "average_rating": number / 100, "review_count": number} for number, day in nights
+            {"channel": "Yelp", "observed_on": day, "average_rating": number / 100, "review_count": number}
+            for number, day in nights
         ),
         "sentiment_mentions": rows(
-            {"mention_key": f"{polarity} {number}", "channel": "Yelp", "polarity": polarity, "reviewed_on": days[number]}
+            {
+                "mention_key": f"{polarity} {number}",
+                "channel": "Yelp",
+                "polarity": polarity,
+                "reviewed_on": days[number],
+            }
             for number in [*range(TODAY + 1), TODAY + 2]
             for polarity in ("positive", "negative")
         ),
-        "review_stats": rows({"period_on": day, "good_count": number, "bad_count": 1} for number, day in nights),
+        "review_stats": rows(
+            {"period_on": day, "good_count": number, "bad_count": 1} for number, day in nights
+        ),
         "feedback_views": rows({"period_on": day, "view_count": number} for number, day in nights),
     }
 
@@ -116,7 +170,9 @@ _GOOD_RATE: Expected = lambda days: good(days) / (good(days) + days)  # noqa: E7
 #: (mart, which of its rows) → column, as with N for its days → what it must be of N days.
 WINDOWS: dict[tuple[str, str], dict[str, Expected]] = {
     ("contact_engagement", "true"): {
-        **dict.fromkeys(("sent_Nd_count", "opened_Nd_count", "clicked_Nd_count", "sms_sent_Nd_count"), _TWICE),
+        **dict.fromkeys(
+            ("sent_Nd_count", "opened_Nd_count", "clicked_Nd_count", "sms_sent_Nd_count"), _TWICE
+        ),
         "open_of_sent_Nd_rate": lambda days: 1,
     },
     ("deliverability_by_domain", "true"): {
@@ -126,7 +182,10 @@ WINDOWS: dict[tuple[str, str], dict[str, Expected]] = {
     ("list_performance", "true"): {
         **dict.fromkeys(("sent_Nd_count", "opened_Nd_count", "clicked_Nd_count"), _TWICE),
         **dict.fromkeys(("open_of_sent_Nd_rate", "click_of_sent_Nd_rate", "active_Nd_count"), lambda days: 1),
-        **dict.fromkeys((f"{fate}_Nd_count" for fate in ("lost", "left", "unsubscribed", "bounced", "other")), lambda days: 0),
+        **dict.fromkeys(
+            (f"{fate}_Nd_count" for fate in ("lost", "left", "unsubscribed", "bounced", "other")),
+            lambda days: 0,
+        ),
         **dict.fromkeys(("active_change_Nd", "churn_Nd_rate"), lambda days: 0),
     },
     ("campaign_performance", f"campaign_id = {2 * TODAY + 1}"): {
@@ -164,7 +223,9 @@ WINDOWS: dict[tuple[str, str], dict[str, Expected]] = {
 
 def windowed() -> set[tuple[str, str]]:
     """(mart, column) of everything that names a number of days."""
-    return {(mart.table, name) for mart in described("marts") for name in mart.columns if _WINDOW.search(name)}
+    return {
+        (mart.table, name) for mart in described("marts") for name in mart.columns if _WINDOW.search(name)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -183,17 +244,24 @@ def test_every_column_that_names_days_is_checked() -> None:
 
 @pytest.mark.parametrize("account", ACCOUNTS)
 @pytest.mark.parametrize(("mart", "chosen"), WINDOWS, ids=lambda part: str(part))
-def test_n_days_are_n_days_of_the_account(account: str, mart: str, chosen: str, on_edges: duckdb.DuckDBPyConnection) -> None:
+def test_n_days_are_n_days_of_the_account(
+    account: str, mart: str, chosen: str, on_edges: duckdb.DuckDBPyConnection
+) -> None:
     zone, now = ACCOUNTS[account]
     today = now.astimezone(ZoneInfo(zone)).date()
-    sql = f"from marts.{mart} where account = ? and {chosen.replace('today', f'date {chr(39)}{today}{chr(39)}')}"
+    sql = (
+        f"from marts.{mart} where account = ? and "
+        f"{chosen.replace('today', f'date {chr(39)}{today}{chr(39)}')}"
+    )
     for name in sorted(column for owner, column in windowed() if owner == mart):
         expected = WINDOWS[mart, chosen].get(_WINDOW.sub("_Nd", name))
         if expected is not None:
             days = int(_WINDOW.findall(name)[0])
             found = on_edges.execute(f"select {name} {sql} and {name} is not null", [account]).fetchall()
             assert found, f"{name} is not known"
-            assert all(is_same(value, expected(days)) for (value,) in found), f"{name}: {found}, not {expected(days)}"
+            assert all(is_same(value, expected(days)) for (value,) in found), (
+                f"{name}: {found}, not {expected(days)}"
+            )
 
 
 def _rates() -> list[tuple[str, str, str]]:
@@ -206,32 +274,46 @@ def test_a_rate_of_one_name_is_defined_once() -> None:
     texts = definitions()
     for mart, column, text in _rates():
         if not column.startswith(("median_", "account_")):
-            assert text.startswith(texts[_WINDOW.sub("", column)]), f"{mart}.{column} does not say its definition"
+            assert text.startswith(texts[_WINDOW.sub("", column)]), (
+                f"{mart}.{column} does not say its definition"
+            )
 
 
 #: Rates whose denominator is in no column beside them → what it is.
 _ELSEWHERE = {
     ("campaign_link_clicks", "click_rate"): (
-        "clicker_count / (select delivered_count from marts.campaign_performance as c where c.account = m.account "
+        "clicker_count / (select delivered_count from marts.campaign_performance as c where c.account "
+        "= m.account "
         "and c.campaign_id = m.campaign_id)"
     ),
-    ("campaign_link_clicks", "click_share_rate"): "click_count / (sum(click_count) over (partition by account, campaign_id))",
+    (
+        "campaign_link_clicks",
+        "click_share_rate",
+    ): "click_count / (sum(click_count) over (partition by account, campaign_id))",
     ("social_link_performance", "top_network_rate"): None,
     ("automation_activity", "open_of_sent_rate"): "opened_count / open_known_count",
     ("automation_activity", "click_of_sent_rate"): "clicked_count / click_known_count",
     **{
         ("campaign_performance", f"opened_within_{hours}h_rate"): (
-            "(select count(*) from marts.contact_campaign as c where c.account = m.account and c.campaign_id = m.campaign_id "
+            "(select count(*) from marts.contact_campaign as c where c.account = m.account and "
+            "c.campaign_id = m.campaign_id "
             f"and date_diff('minute', sent_at, opened_at) between -1 and {60 * hours}) / timed_open_count"
         )
         for hours in (1, 24, 48)
     },
-    ("campaign_performance", "click_rate"): "clicker_count / (case when opened_count is not null then delivered_count end)",
+    (
+        "campaign_performance",
+        "click_rate",
+    ): "clicker_count / (case when opened_count is not null then delivered_count end)",
 }
 
 
-@pytest.mark.parametrize(("mart", "column", "text"), _rates(), ids=[f"{mart}.{column}" for mart, column, _ in _rates()])
-def test_a_rate_has_the_denominator_that_its_definition_names(mart: str, column: str, text: str, marts: duckdb.DuckDBPyConnection) -> None:
+@pytest.mark.parametrize(
+    ("mart", "column", "text"), _rates(), ids=[f"{mart}.{column}" for mart, column, _ in _rates()]
+)
+def test_a_rate_has_the_denominator_that_its_definition_names(
+    mart: str, column: str, text: str, marts: duckdb.DuckDBPyConnection
+) -> None:
     """Over the made-up accounts: the counts stand beside the rate."""
     days = "".join(f"_{found}d" for found in _WINDOW.findall(column))
     if column.startswith("median_") or ((mart, column) == ("review_daily", column) and days):
@@ -242,12 +324,21 @@ def test_a_rate_has_the_denominator_that_its_definition_names(mart: str, column:
     if days:  # opened_90d_count, good_count_28d
         columns = next(one for one in described("marts") if one.table == mart).columns
         formula = re.sub(
-            r"(\w+)_count", lambda part: next(n for n in (f"{part[1]}{days}_count", f"{part[1]}_count{days}") if n in columns), formula
+            r"(\w+)_count",
+            lambda part: next(
+                n for n in (f"{part[1]}{days}_count", f"{part[1]}_count{days}") if n in columns
+            ),
+            formula,
         )
     part, whole = formula.split(" / ", 1)
     known = f"coalesce({whole} > 0 and {part} between 0 and {whole}, false)"
-    sql = f"select {column} as rate, {part} as part, {whole} as whole, {known} as is_known from marts.{mart} as m"
+    sql = (
+        f"select {column} as rate, {part} as part, {whole} as whole, {known} as is_known from "
+        f"marts.{mart} as m"
+    )
     rows = marts.execute(sql).fetchall()
-    assert [row for row in rows if (row[0] is not None) != row[3]] == [], "known where there is something to divide by"
+    assert [row for row in rows if (row[0] is not None) != row[3]] == [], (
+        "known where there is something to divide by"
+    )
     assert [row for row in rows if row[3] and not is_same(row[0], row[1] / row[2])] == []
     assert any(row[3] for row in rows)

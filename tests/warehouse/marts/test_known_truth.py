@@ -1,8 +1,9 @@
-"""Attribution, retention and lifecycle of an account of which it is known what happened, since it was made so.
+"""Attribution, retention and lifecycle of an account of which it is known what happened, since it was made
+so.
 
-Ann clicked in One, a day later in Two, which led her to the menu; by an advertisement she came back and booked, and redeemed her coupon the
-day after. Bob clicked the booking link of One, of whom nothing else is told. Cat came and booked by herself. Dan came back after a silence.
-"""
+Ann clicked in One, a day later in Two, which led her to the menu; by an advertisement she came back and
+booked, and redeemed her coupon the day after. Bob clicked the booking link of One, of whom nothing else is
+told. Cat came and booked by herself. Dan came back after a silence."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from warehouse.connection import connect
 from warehouse.models import ModelSettings, build
 
 _MENU, _BOOK = "https://s.example/menu", "https://s.example/book"
-_ASKED, _LATER = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC), dt.datetime(2026, 3, 22, 2, 30, tzinfo=dt.UTC)  # the 19th and 21st there
+_ASKED, _LATER = (
+    dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC),
+    dt.datetime(2026, 3, 22, 2, 30, tzinfo=dt.UTC),
+)  # the 19th and 21st there
 _SETTINGS = ModelSettings(attribution_hours="48,visit=24", timezone="America/New_York")
 
 
@@ -32,14 +36,34 @@ def _at(text: str) -> dt.datetime:
 
 
 def _sent(contact_id: int, subject: str, at: str, clicked: str = "-") -> Row:
-    details = {"subject": subject, "open-date": clicked, "click-date": clicked, "links-clicked": "0" if clicked == "-" else "1"}
+    details = {
+        "subject": subject,
+        "open-date": clicked,
+        "click-date": clicked,
+        "links-clicked": "0" if clicked == "-" else "1",
+    }
     told = json.dumps([{"key": key, "value": value} for key, value in details.items()])
-    event = {"event_key": subject, "key": "email-campaign-sent", "snippet": subject, "occurred_at": _at(at), "details": told}
+    event = {
+        "event_key": subject,
+        "key": "email-campaign-sent",
+        "snippet": subject,
+        "occurred_at": _at(at),
+        "details": told,
+    }
     return {"contact_id": contact_id, **event}
 
 
-def _visit(contact_id: int, key: str, link: str, at: str, source: str | None = None, medium: str | None = None) -> Row:
-    return {"contact_id": contact_id, "visit_key": key, "link": link, "visited_at": _at(at), "utm_source": source, "utm_medium": medium}
+def _visit(
+    contact_id: int, key: str, link: str, at: str, source: str | None = None, medium: str | None = None
+) -> Row:
+    return {
+        "contact_id": contact_id,
+        "visit_key": key,
+        "link": link,
+        "visited_at": _at(at),
+        "utm_source": source,
+        "utm_medium": medium,
+    }
 
 
 ACCOUNT = {
@@ -78,17 +102,29 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> duckdb.DuckDBPyConnection
     write(path, ACCOUNT)
     assert not build(path, _SETTINGS).problem
     with connect(path) as connection:
-        connection.execute("update source.contacts set status = 'unsubscribed', _changed_at = ? where contact_id = 1", [_LATER])
+        connection.execute(
+            "update source.contacts set status = 'unsubscribed', _changed_at = ? where contact_id = 1",
+            [_LATER],
+        )
         connection.execute("update sync.coverage set as_of = ?", [_LATER])
     assert not build(path, _SETTINGS).problem
     return duckdb.connect(str(path), read_only=True)
 
 
 def test_attribution_is_what_happened(known: duckdb.DuckDBPyConnection) -> None:
-    columns = "outcome, outcome_key, touch_key, campaign_id, source, is_landing, first_credit, last_credit, round(linear_credit, 3), value"
+    columns = (
+        "outcome, outcome_key, touch_key, campaign_id, source, is_landing, first_credit, last_credit, "
+        "round(linear_credit, 3), value"
+    )
     one, two = ("One", 1, "(click)", False), ("Two", 2, "(click)", False)
-    landing, advertised, none = ("v1", None, "newsletter", True), ("v2", None, "google", False), (None, None, "(none)", False)
-    assert known.execute(f"select {columns} from marts.attribution order by outcome, outcome_key, touch_number").fetchall() == [
+    landing, advertised, none = (
+        ("v1", None, "newsletter", True),
+        ("v2", None, "google", False),
+        (None, None, "(none)", False),
+    )
+    assert known.execute(
+        f"select {columns} from marts.attribution order by outcome, outcome_key, touch_number"
+    ).fetchall() == [
         ("goal", "5/1", *one, 1, 0, 0.333, 50),
         ("goal", "5/1", *two, 0, 0, 0.333, 50),
         ("goal", "5/1", *landing, 0, 0, 0, 50),
@@ -110,7 +146,10 @@ def test_attribution_is_what_happened(known: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_goals_are_counted_once_by_each_kind_of_credit(known: duckdb.DuckDBPyConnection) -> None:
-    columns = "credited_to, source, first_touch_count, last_touch_count, round(linear_touch_count, 3), round(linear_touch_value, 1)"
+    columns = (
+        "credited_to, source, first_touch_count, last_touch_count, round(linear_touch_count, 3), "
+        "round(linear_touch_value, 1)"
+    )
     assert known.execute(f"select {columns} from marts.goal_conversions order by all").fetchall() == [
         ("(none)", "(none)", 1, 1, 1, 50),
         ("(none)", "google", 0, 1, 0.333, 16.7),
@@ -120,8 +159,15 @@ def test_goals_are_counted_once_by_each_kind_of_credit(known: duckdb.DuckDBPyCon
 
 
 def test_retention_is_what_happened(known: duckdb.DuckDBPyConnection) -> None:
-    columns = "registered_month::varchar, months_since, is_over, address_count, read_count, responder_count, clicker_count"
-    sql = f"select {columns} from marts.cohort_retention where registered_month >= date '2026-01-01' order by all"
+    columns = (
+        "registered_month::varchar, months_since, is_over, address_count, read_count, "
+        "responder_count, "
+        "clicker_count"
+    )
+    sql = (
+        f"select {columns} from marts.cohort_retention where registered_month >= date '2026-01-01' "
+        "order by all"
+    )
     assert known.execute(sql).fetchall() == [
         ("2026-01-01", 0, True, 2, 1, 0, 0),
         ("2026-01-01", 1, True, 2, 1, 0, 0),
@@ -132,8 +178,14 @@ def test_retention_is_what_happened(known: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_who_was_lost_and_won_is_what_happened(known: duckdb.DuckDBPyConnection) -> None:
-    columns = "split_part(email, '@', 1), transition, day_on::varchar, is_day_known, reaction, days_since_active, days_at_risk, subject"
-    assert known.execute(f"select {columns} from marts.contact_lifecycle order by email, transition_number").fetchall() == [
+    columns = (
+        "split_part(email, '@', 1), transition, day_on::varchar, is_day_known, reaction, "
+        "days_since_active, "
+        "days_at_risk, subject"
+    )
+    assert known.execute(
+        f"select {columns} from marts.contact_lifecycle order by email, transition_number"
+    ).fetchall() == [
         ("ann", "activated", "2026-03-10", True, "click", None, None, "One"),
         ("ann", "unsubscribed", "2026-03-21", True, None, 10, None, "Two"),
         ("cat", "activated", "2026-03-15", True, "visit", None, None, None),

@@ -1,4 +1,5 @@
-"""Every notebook runs from its first cell to its last on the published file, with and without personal data, and on one without rows.
+"""Every notebook runs from its first cell to its last on the published file, with and without personal data,
+and on one without rows.
 
 What they say in words is what the tables hold; gaps stay gaps; queries are bounded.
 """
@@ -29,7 +30,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of the libraries that noteb
 
 
 @pytest.fixture(scope="module", params=["keep", "drop", "empty"])
-def home(request: pytest.FixtureRequest, built: Path, empty_tables: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(
+    request: pytest.FixtureRequest, built: Path, empty_tables: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A home with a published file."""
     home = tmp_path_factory.mktemp(request.param)
     shutil.copy(empty_tables if request.param == "empty" else built, home / "warehouse.duckdb")
@@ -93,8 +96,13 @@ def test_large_figures_are_the_numbers_that_their_labels_say(home: Path, run: An
 
     defined = run("data_quality", home)
     shown = _stats(defined["shown"])
-    counts = "count(*), count(*) filter (coverage_rate = 1), count(*) filter (is_overdue), coalesce(sum(rejected_count), 0)"
-    wanted = _only(home, f"select {counts} from marts.data_freshness where account = ?", defined["account"].value)
+    counts = (
+        "count(*), count(*) filter (coverage_rate = 1), count(*) filter (is_overdue), "
+        "coalesce(sum(rejected_count), 0)"
+    )
+    wanted = _only(
+        home, f"select {counts} from marts.data_freshness where account = ?", defined["account"].value
+    )
     labels = ("tables, and readings by contact", "complete", "overdue", "entries that could not be read")
     assert tuple(shown[label] for label in labels) == tuple(f"{value:,.0f}" for value in wanted)
     assert ("Syncing has stopped" in defined["shown"]) is (wanted[0] > 0), "the made-up data is of long ago"
@@ -105,8 +113,15 @@ def test_a_campaign_s_figures_are_its_row_of_the_mart(home: Path, run: Any) -> N
         return
     defined = run("campaign_review", home)
     shown = _stats(defined["shown"])
-    columns, chosen = "delivered_count, open_rate, click_rate, unsubscribed_count", (defined["account"].value, defined["campaign_id"])
-    row = _only(home, f"select {columns} from marts.campaign_performance where account = ? and campaign_id = ?", *chosen)
+    columns, chosen = (
+        "delivered_count, open_rate, click_rate, unsubscribed_count",
+        (defined["account"].value, defined["campaign_id"]),
+    )
+    row = _only(
+        home,
+        f"select {columns} from marts.campaign_performance where account = ? and campaign_id = ?",
+        *chosen,
+    )
     delivered, opened, clicked, unsubscribed = row
     assert shown["delivered"] == f"{delivered:,.0f}"
     assert (shown["opened"], shown["clicked"]) == tuple(share(rate) for rate in (opened, clicked))
@@ -120,24 +135,41 @@ def _headings(shown: str) -> list[str]:
 
 def test_headings_say_what_was_found(home: Path, run: Any) -> None:
     defined = run("contact_segments", home)
-    tiers = "count(*) filter (engagement_tier = 'engaged'), count(*), count(*) filter (engagement_tier = 'dormant')"
-    engaged, everybody, dormant = _only(home, f"select {tiers} from marts.contact_engagement where account = ?", defined["account"].value)
-    said = f"{engaged:,} of {everybody:,} people are engaged ({share(engaged / everybody)}), {dormant:,} are dormant" if everybody else ""
+    tiers = (
+        "count(*) filter (engagement_tier = 'engaged'), count(*), count(*) filter (engagement_tier "
+        "= 'dormant')"
+    )
+    engaged, everybody, dormant = _only(
+        home, f"select {tiers} from marts.contact_engagement where account = ?", defined["account"].value
+    )
+    said = (
+        f"{engaged:,} of {everybody:,} people are engaged ({share(engaged / everybody)}), "
+        f"{dormant:,} are dormant"
+        if everybody
+        else ""
+    )
     headings = _headings(defined["shown"])
     assert any(one.startswith(said or "There are no contacts yet.") for one in headings), (said, headings)
-    assert ("segment.csv" in defined["shown"]) is ("keep" in home.name), "addresses that are not there are not pushed"
+    assert ("segment.csv" in defined["shown"]) is ("keep" in home.name), (
+        "addresses that are not there are not pushed"
+    )
 
 
 def test_of_data_that_was_not_read_nothing_is_claimed(home: Path, run: Any) -> None:
     headings = _headings(run("data_quality", home)["shown"])
     assert ("Nothing was read yet." in headings) is ("empty" in home.name)
-    assert any("could be read" in one or "could not be read" in one for one in headings) is ("empty" not in home.name)
+    assert any("could be read" in one or "could not be read" in one for one in headings) is (
+        "empty" not in home.name
+    )
 
 
 def test_a_review_without_words_says_why(home: Path, run: Any) -> None:
     if "empty" not in home.name:
         headings = _headings(run("reputation", home)["shown"])
-        assert any(one.startswith("The newest") and ("without their words" in one) is ("drop" in home.name) for one in headings)
+        assert any(
+            one.startswith("The newest") and ("without their words" in one) is ("drop" in home.name)
+            for one in headings
+        )
 
 
 @pytest.fixture
@@ -169,10 +201,15 @@ def test_every_question_of_the_marts_can_be_asked_and_drawn(published: Any) -> N
         ("select $a", "has parameters"),
         ("from read_csv('/etc/hostname')", "may read the tables and nothing else"),
         ("select range(1000000000)", "more than 1GB of memory"),
-        ("select count(*) from range(1000000) a, range(1000000) b where a.range * b.range = 7", "longer than 0.2 seconds"),
+        (
+            "select count(*) from range(1000000) a, range(1000000) b where a.range * b.range = 7",
+            "longer than 0.2 seconds",
+        ),
     ],
 )
-def test_a_query_that_cannot_be_answered_gets_a_sentence(published: Any, home: Path, sql: str, why: str) -> None:
+def test_a_query_that_cannot_be_answered_gets_a_sentence(
+    published: Any, home: Path, sql: str, why: str
+) -> None:
     if "keep" not in home.name:
         return
     con = published.connect()
@@ -189,22 +226,41 @@ def test_an_answer_ends_one_row_after_what_is_shown(published: Any, home: Path) 
 
 
 def _points(published: Any, days: list[str], values: list[float | None]) -> list[tuple[str, float | None]]:
-    frame = pd.DataFrame({"x": pd.to_datetime(pd.Series(days)), "y": pd.Series(values, dtype="float64"), "what": "a"})
+    frame = pd.DataFrame(
+        {"x": pd.to_datetime(pd.Series(days)), "y": pd.Series(values, dtype="float64"), "what": "a"}
+    )
     drawn = published._with_gaps(frame)
     return [(f"{x:%m-%d}", None if pd.isna(y) else y) for x, y in zip(drawn["x"], drawn["y"], strict=True)]
 
 
 def test_no_line_is_drawn_over_days_that_are_missing(published: Any) -> None:
     days = ["2026-01-01", "2026-01-02", "2026-01-05"]
-    assert _points(published, days, [1, None, 4]) == [("01-01", 1), ("01-02", None), ("01-03", None), ("01-04", None), ("01-05", 4)]
+    assert _points(published, days, [1, None, 4]) == [
+        ("01-01", 1),
+        ("01-02", None),
+        ("01-03", None),
+        ("01-04", None),
+        ("01-05", 4),
+    ]
     weeks = ["2026-01-05", "2026-01-12", "2026-01-26"]
     assert _points(published, weeks, [1, 2, 4]) == [("01-05", 1), ("01-12", 2), ("01-19", None), ("01-26", 4)]
     months = ["2026-01-01", "2026-02-01", "2026-04-01"]
-    assert _points(published, months, [1, 2, 4]) == [("01-01", 1), ("02-01", 2), ("03-01", None), ("04-01", 4)]
+    assert _points(published, months, [1, 2, 4]) == [
+        ("01-01", 1),
+        ("02-01", 2),
+        ("03-01", None),
+        ("04-01", 4),
+    ]
 
 
 def test_what_is_not_known_is_a_dash_and_no_zero(published: Any) -> None:
-    frame = pd.DataFrame({"n": [1234.0, None, 0.0014], "flag": [True, False, None], "on": pd.to_datetime(["2026-01-02", None, None])})
+    frame = pd.DataFrame(
+        {
+            "n": [1234.0, None, 0.0014],
+            "flag": [True, False, None],
+            "on": pd.to_datetime(["2026-01-02", None, None]),
+        }
+    )
     forms = {name: published._form(frame[name]) for name in frame}
     written = [[forms[name](value) for value in frame[name]] for name in frame]
     assert written == [["1,234", "–", "0.0014"], ["yes", "no", "–"], ["2026-01-02", "–", "–"]]

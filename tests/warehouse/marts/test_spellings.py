@@ -1,4 +1,5 @@
-"""From responses to marts and to a hashed copy, a person is one row however the responses spell their address."""
+"""From responses to marts and to a hashed copy, a person is one row however the responses spell their
+address."""
 
 from __future__ import annotations
 
@@ -20,14 +21,25 @@ _COUNT = 2 * len(SPELLINGS)
 
 
 def fill(home: Home) -> None:
-    """Everybody is on two lists, in two spellings, has a coupon and clicked in a campaign; so is who has nearly the same address."""
+    """Everybody is on two lists, in two spellings, has a coupon and clicked in a campaign; so is who has
+    nearly the same address."""
     home.load([home.answer(account.ME, {"business": {"id": 7, "businessName": "Corner"}})], tables.BUSINESS)
     both = [{"id": 1, "name": "News"}, {"id": 2, "name": "Shop"}]
-    home.load([home.answer(lists.GETLISTS, {"lists": {"count": 2, "items": both}})], tables.LISTS, tables.LIST_FIELDS)
+    home.load(
+        [home.answer(lists.GETLISTS, {"lists": {"count": 2, "items": both}})],
+        tables.LISTS,
+        tables.LIST_FIELDS,
+    )
     for list_id in (1, 2):
         spellings = [spelling for found in SPELLINGS for spelling in (found[list_id - 1], found[2])]
-        items = [{"id": 100 * list_id + number, "email": each, "status": "1"} for number, each in enumerate(spellings)]
-        home.load([home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, 1, listid=list_id)], tables.CONTACTS)
+        items = [
+            {"id": 100 * list_id + number, "email": each, "status": "1"}
+            for number, each in enumerate(spellings)
+        ]
+        home.load(
+            [home.answer(contacts.GETCONTACTS, {"contacts": {"items": items}}, 1, listid=list_id)],
+            tables.CONTACTS,
+        )
     pairs = [pair for shown, given, other in SPELLINGS for pair in ((given, shown), (other, other))]
     responses = [
         home.answer(contacts.GETCOUPON, {"coupons": [{"id": number, "email": shown}]}, 2, email=given)
@@ -55,7 +67,12 @@ def test_a_person_is_one_row_of_the_marts_and_has_one_hash(home: Home) -> None:
 
     publish(home.path, Masking(PersonalData.HASH, Secret("k" * 20)))
     with duckdb.connect(str(published_path(home.path)), read_only=True) as connection:
-        hashes = "select count(distinct email), count(distinct email_normalized), bool_and(email = email_normalized) from source.contacts"
+        hashes = (
+            "select count(distinct email), count(distinct email_normalized), bool_and(email = "
+            "email_normalized) from source.contacts"
+        )
         assert connection.sql(hashes).fetchall() == [(_COUNT, _COUNT, True)]
-        joined = "select count(*) from source.coupons as c join marts.contact_engagement as e on c.email = e.email"
+        joined = (
+            "select count(*) from source.coupons as c join marts.contact_engagement as e on c.email = e.email"
+        )
         assert connection.sql(joined).fetchall() == [(_COUNT,)]

@@ -1,4 +1,5 @@
-"""Columns are found by what a person says, then by their names, then by usual spellings, where these leave no doubt."""
+"""Columns are found by what a person says, then by their names, then by usual spellings, where these leave no
+doubt."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def shape(found: Picked) -> dict[str, str]:
     return {name: str(cells[0]) for columns in (found.cells, found.fields) for name, cells in columns.items()}
 
 
-@pytest.mark.parametrize("title", ["E-Mail", "Email Address", "Mail", "e_mail", "E-Mail-Adresse", "EMAIL ADDRESS:", "e–mail"])
+@pytest.mark.parametrize(
+    "title", ["E-Mail", "Email Address", "Mail", "e_mail", "E-Mail-Adresse", "EMAIL ADDRESS:", "e–mail"]
+)
 def test_an_address_is_recognized_however_its_column_is_called(title: str) -> None:
     found = picked(CONTACTS, title, "List")
     assert shape(found) == {"email": title, "list": "List"}
@@ -47,7 +50,9 @@ def test_an_address_is_recognized_however_its_column_is_called(title: str) -> No
         (CONTACTS, ["email", "list", "Given name", "9100"], ["email", "list", "First Name", "9100"]),
     ],
 )
-def test_usual_spellings_mean_our_columns_and_the_custom_field_of_their_family(kind: Kind, titles: list[str], columns: list[str]) -> None:
+def test_usual_spellings_mean_our_columns_and_the_custom_field_of_their_family(
+    kind: Kind, titles: list[str], columns: list[str]
+) -> None:
     assert shape(picked(kind, *titles)) == dict(zip(columns, titles, strict=True))
 
 
@@ -60,9 +65,21 @@ def test_what_no_family_has_stays_unknown(title: str) -> None:
 @pytest.mark.parametrize(
     ("titles", "fields", "said"),
     [
-        (["E-Mail", "Mail", "list"], (), "the columns “E-Mail” and “Mail” may both be “email”: say which it is, like --map email=E-Mail"),
-        (["email", "E-Mail", "list"], (), "the columns “email” and “E-Mail” mean the same: remove one, or leave it out with --ignore"),
-        (["email", "list", "Stadt", "Ort"], ("City",), "“Stadt” and “Ort” may both be “City”: say which it is, like --map City=Stadt"),
+        (
+            ["E-Mail", "Mail", "list"],
+            (),
+            "the columns “E-Mail” and “Mail” may both be “email”: say which it is, like --map email=E-Mail",
+        ),
+        (
+            ["email", "E-Mail", "list"],
+            (),
+            "the columns “email” and “E-Mail” mean the same: remove one, or leave it out with --ignore",
+        ),
+        (
+            ["email", "list", "Stadt", "Ort"],
+            ("City",),
+            "“Stadt” and “Ort” may both be “City”: say which it is, like --map City=Stadt",
+        ),
         (
             ["email", "list", "given name"],
             ("First name", "Vorname"),
@@ -73,10 +90,16 @@ def test_what_no_family_has_stays_unknown(title: str) -> None:
             ("Email Address",),
             "may be “email” or “Email Address”: say which it is, like --map email=Email-Address",
         ),
-        (["Email Address", "list"], ("Email Address",), "custom field here: if it is meant, write --map 'email=Email Address'"),
+        (
+            ["Email Address", "list"],
+            ("Email Address",),
+            "custom field here: if it is meant, write --map 'email=Email Address'",
+        ),
     ],
 )
-def test_a_doubt_is_an_error_that_names_both_and_what_to_write(titles: list[str], fields: tuple[str, ...], said: str) -> None:
+def test_a_doubt_is_an_error_that_names_both_and_what_to_write(
+    titles: list[str], fields: tuple[str, ...], said: str
+) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         picked(CONTACTS, *titles, fields=fields)
 
@@ -86,14 +109,28 @@ def test_what_a_person_says_goes_before_guesses() -> None:
     assert shape(found) == {"email": "Mail", "list": "list"}
     assert found.warnings == ("column “E-Mail” is left out, since --map takes “Mail” in its place",)
     assert found.renamed == (("email", "Mail"),)
-    assert shape(picked(CONTACTS, "E-Mail", "Mail", "list", ignore=("Mail",))) == {"email": "E-Mail", "list": "list"}
-    both = picked(CONTACTS, "email", "list", "given name", fields=("First name", "Vorname"), mapping={"Vorname": "given name"})
+    assert shape(picked(CONTACTS, "E-Mail", "Mail", "list", ignore=("Mail",))) == {
+        "email": "E-Mail",
+        "list": "list",
+    }
+    both = picked(
+        CONTACTS,
+        "email",
+        "list",
+        "given name",
+        fields=("First name", "Vorname"),
+        mapping={"Vorname": "given name"},
+    )
     assert shape(both) == {"email": "email", "list": "list", "Vorname": "given name"}
 
 
 _WORDS = [word for family in (*SPELLINGS.values(), *FIELD_FAMILIES) for word in family]
 _NAMES = st.sampled_from([*_WORDS, *SPELLINGS, *FIELDS]) | st.text("ab- _", min_size=1, max_size=3)
-_TITLES = st.builds(lambda name, change: str(change(name)).strip(), _NAMES, st.sampled_from([str, str.upper, str.title, "{}:".format]))
+_TITLES = st.builds(
+    lambda name, change: str(change(name)).strip(),
+    _NAMES,
+    st.sampled_from([str, str.upper, str.title, "{}:".format]),
+)
 _FILES = st.sampled_from(list(KINDS.values())).flatmap(
     lambda kind: st.tuples(
         st.just(kind),

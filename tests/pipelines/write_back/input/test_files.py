@@ -1,4 +1,5 @@
-"""Files of every usual kind become the same rows, numbered as a spreadsheet numbers them; what cannot be read is said, never guessed."""
+"""Files of every usual kind become the same rows, numbered as a spreadsheet numbers them; what cannot be read
+is said, never guessed."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ WANTED = [{"email": "ann@example.com", "city": "Köln"}, {"email": "bo@example.c
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_csv_is_read_whatever_its_delimiter_encoding_and_line_ends(delimiter: str, encoding: str, line_end: str) -> None:
+def test_csv_is_read_whatever_its_delimiter_encoding_and_line_ends(
+    delimiter: str, encoding: str, line_end: str
+) -> None:
     text = line_end.join([delimiter.join(("email", " city ")), delimiter.join(("ann@example.com ", "Köln"))])
     text += line_end + delimiter.join(("bo@example.com", '"a,b;c\td"'))
     rows = reading(text.encode(encoding))
@@ -48,7 +51,8 @@ def test_csv_is_read_whatever_its_delimiter_encoding_and_line_ends(delimiter: st
 
 def test_the_same_cells_have_the_same_hash_however_they_are_written() -> None:
     hashes = {
-        reading(text).source.content_hash for text in ("email,city\na@b.co,x", "email;city\r\na@b.co ;x", "\ufeffemail\tcity\na@b.co\tx")
+        reading(text).source.content_hash
+        for text in ("email,city\na@b.co,x", "email;city\r\na@b.co ;x", "\ufeffemail\tcity\na@b.co\tx")
     }
     assert len(hashes) == 1
     assert reading("email,city\na@b.co,y").source.content_hash not in hashes
@@ -89,7 +93,10 @@ def test_a_short_row_is_filled_up_and_a_long_one_is_a_fault_of_its_own() -> None
         ('{"a": {}}', "line 1: “a” holds a list or an object"),
         ('{"a": 1}\n[1]', "line 2 is no JSON object"),
         ('{"a": 1}\n{"a": 1', "line 2 is not a whole JSON object"),
-        ('{"a": 1, "a": 2}', "line 1 is not a whole JSON object in UTF-8: write one object a line, each member once"),
+        (
+            '{"a": 1, "a": 2}',
+            "line 1 is not a whole JSON object in UTF-8: write one object a line, each member once",
+        ),
         ('{"a": NaN}', "line 1 is not a whole JSON object"),
         ('{"a": "\\ud800"}', "line 1 is not a whole JSON object"),
         (b'{"a": "\xff"}', "line 1 is not a whole JSON object"),
@@ -105,7 +112,9 @@ def test_what_cannot_be_read_is_said_in_one_sentence(text: str | bytes, said: st
 
 def test_a_hint_about_the_delimiter_is_no_row() -> None:
     for line_end in ("\n", "\r\n", "\r"):
-        assert records(reading(line_end.join(["sep=;", "email;city", "a@b.co;x,y"]))) == [{"email": "a@b.co", "city": "x,y"}]
+        assert records(reading(line_end.join(["sep=;", "email;city", "a@b.co;x,y"]))) == [
+            {"email": "a@b.co", "city": "x,y"}
+        ]
     rows = reading("sep=;\nemail;city\na@b.co;x,y")
     assert (records(rows), rows.numbers) == ([{"email": "a@b.co", "city": "x,y"}], [2])
 
@@ -119,7 +128,9 @@ def test_a_missing_file_and_a_folder_are_said(tmp_path: Path) -> None:
         read_file(tmp_path / "no.xlsx")
 
 
-_CELLS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8) | st.sampled_from(['"', "a\nb", ",", "'=1", "=1", ";", "\t"])
+_CELLS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8) | st.sampled_from(
+    ['"', "a\nb", ",", "'=1", "=1", ";", "\t"]
+)
 
 
 @given(st.lists(st.tuples(_CELLS, _CELLS), max_size=5), st.sampled_from(",;\t"))
@@ -136,8 +147,14 @@ def test_every_cell_of_a_csv_comes_back(table: list[tuple[str, str]], delimiter:
 
 
 def test_json_lines_are_rows_with_the_numbers_of_their_lines(tmp_path: Path) -> None:
-    text = '{"email": " ann@example.com", "id": 12.0}\r\n\n{"vip": true, "email": "bo@example.com", "id": null}\n{}\n'
-    wanted = [{"email": "ann@example.com", "id": "12", "vip": None}, {"email": "bo@example.com", "id": None, "vip": "true"}]
+    text = (
+        '{"email": " ann@example.com", "id": 12.0}\r\n\n{"vip": true, "email": "bo@example.com", '
+        '"id": null}\n{}\n'
+    )
+    wanted = [
+        {"email": "ann@example.com", "id": "12", "vip": None},
+        {"email": "bo@example.com", "id": None, "vip": "true"},
+    ]
     (tmp_path / "people.ndjson").write_text(text, encoding="utf-8-sig")
     for rows in (reading(text), reading(f" {text}"), read_file(tmp_path / "people.ndjson")):
         assert records(rows) == wanted
@@ -145,7 +162,8 @@ def test_json_lines_are_rows_with_the_numbers_of_their_lines(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("", "is empty"), ("{}\n{}", "is empty"), ('[{"email": "a@b.co"}]', "line 1 is no JSON object")]
+    ("text", "said"),
+    [("", "is empty"), ("{}\n{}", "is empty"), ('[{"email": "a@b.co"}]', "line 1 is no JSON object")],
 )
 def test_a_json_file_without_rows_is_said(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "x.jsonl").write_text(text)
@@ -233,7 +251,13 @@ def workbook(*records: tuple[Any, ...], sheets: int = 1) -> bytes:
 
 def test_excel_gives_numbers_dates_and_rows_as_it_shows_them() -> None:
     moment = dt.datetime(2026, 1, 31, 14, 5, 7)
-    content = workbook(("email", "id", "when", None), ("a@b.co", 12.0, moment), (), ("c@d.co", 0.5, dt.date(2026, 2, 1)), sheets=2)
+    content = workbook(
+        ("email", "id", "when", None),
+        ("a@b.co", 12.0, moment),
+        (),
+        ("c@d.co", 0.5, dt.date(2026, 2, 1)),
+        sheets=2,
+    )
     rows = reading(content)
     assert records(rows) == [
         {"email": "a@b.co", "id": "12", "when": moment},
@@ -261,10 +285,14 @@ def test_a_formula_gives_its_stored_value_and_without_one_its_row_is_bad_never_e
         4: "the formula in cell B4 has no stored value: open the ",
     }
     stored = with_values(
-        content, rb'<c r="B2"[^>]*>(<f>[^<]*</f>)<v ?/>|<c r="B2"[^>]*>(<f>[^<]*</f>)<v></v>', rb'<c r="B2" t="str">\1\2<v>K</v>'
+        content,
+        rb'<c r="B2"[^>]*>(<f>[^<]*</f>)<v ?/>|<c r="B2"[^>]*>(<f>[^<]*</f>)<v></v>',
+        rb'<c r="B2" t="str">\1\2<v>K</v>',
     )
     stored = with_values(
-        stored, rb'<c r="B4"[^>]*>(<f>[^<]*</f>)<v ?/>|<c r="B4"[^>]*>(<f>[^<]*</f>)<v></v>', rb'<c r="B4" t="e">\1\2<v>#N/A</v>'
+        stored,
+        rb'<c r="B4"[^>]*>(<f>[^<]*</f>)<v ?/>|<c r="B4"[^>]*>(<f>[^<]*</f>)<v></v>',
+        rb'<c r="B4" t="e">\1\2<v>#N/A</v>',
     )
     rows = reading(stored)
     assert [row["city"] for row in records(rows)] == ["K", "Rom", "#N/A"]
@@ -282,14 +310,20 @@ def test_a_file_is_refused_when_it_is_larger_than_its_limit_or_has_more_cells(tm
     pq.write_table(table, tmp_path / "a.parquet")
     (tmp_path / "a.csv").write_text("email\n" + "a@example.com\n" * 1_000)
     (tmp_path / "b.csv").write_text("email\n" + "," * 5_000)
-    for name, limit, said in [("a.parquet", 10_000, "10,000 bytes"), ("a.csv", 10_000, "10,000 bytes"), ("b.csv", 20_000, "800 cells")]:
+    for name, limit, said in [
+        ("a.parquet", 10_000, "10,000 bytes"),
+        ("a.csv", 10_000, "10,000 bytes"),
+        ("b.csv", 20_000, "800 cells"),
+    ]:
         with pytest.raises(InputError, match=said):
             read_file(tmp_path / name, limit=limit)
     assert len(read_file(tmp_path / "a.csv", limit=30_000)) == 1_000
 
 
 @pytest.mark.parametrize("is_lying", [False, True])
-def test_a_workbook_counts_as_it_is_unpacked_whatever_its_directory_says(tmp_path: Path, is_lying: bool) -> None:
+def test_a_workbook_counts_as_it_is_unpacked_whatever_its_directory_says(
+    tmp_path: Path, is_lying: bool
+) -> None:
     path = tmp_path / "book.xlsx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
         book.writestr("xl/workbook.xml", b" " * 2_000_000)

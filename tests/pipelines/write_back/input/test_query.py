@@ -29,7 +29,10 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("query") / "warehouse.duckdb"
     with connect(path) as connection:
         stamp_version(connection)
-        connection.execute("create schema source; create table source.people as select 'ann@example.com' as email, 12::double as id")
+        connection.execute(
+            "create schema source; create table source.people as select 'ann@example.com' as email, "
+            "12::double as id"
+        )
     return path
 
 
@@ -43,8 +46,13 @@ def refusal(path: Path, sql: str) -> str:
 
 
 def test_a_query_gives_rows(path: Path) -> None:
-    rows = asked(path, "with p as (from source.people) select email, id, timestamptz '2026-01-01 00:00:00+01' as at from p;")
-    assert records(rows) == [{"email": "ann@example.com", "id": "12", "at": dt.datetime(2025, 12, 31, 23, tzinfo=dt.UTC)}]
+    rows = asked(
+        path,
+        "with p as (from source.people) select email, id, timestamptz '2026-01-01 00:00:00+01' as at from p;",
+    )
+    assert records(rows) == [
+        {"email": "ann@example.com", "id": "12", "at": dt.datetime(2025, 12, 31, 23, tzinfo=dt.UTC)}
+    ]
     assert (rows.numbers, rows.source.name) == ([2], "query")
 
 
@@ -99,7 +107,11 @@ def test_an_error_of_a_query_shows_no_values_of_the_tables(path: Path) -> None:
             {"input_limit": 1_000_000},
             "MB of memory",
         ),  # not counted by DuckDB
-        ("select length(repeat('x', 2000000000)) as n", {}, "takes more than 501MB of memory"),  # nor interrupted: it took 47 s
+        (
+            "select length(repeat('x', 2000000000)) as n",
+            {},
+            "takes more than 501MB of memory",
+        ),  # nor interrupted: it took 47 s
         ("select id as email, id as email from source.people", {}, "two columns are called"),
     ],
 )
@@ -111,9 +123,17 @@ def test_a_query_ends_at_its_limits(path: Path, sql: str, limits: dict[str, int]
 
 @pytest.mark.slow
 def test_an_endless_query_ends_with_the_command(home: Path, service: Sandbox) -> None:
-    endless = "select count(*) as contact_id, 'x' as tag from range(1000000000) a, range(1000000000) b where a.range * b.range < -1"
+    endless = (
+        "select count(*) as contact_id, 'x' as tag from range(1000000000) a, "
+        "range(1000000000) b where "
+        "a.range * b.range < -1"
+    )
     command = start(home, service, "push", "tags", "--sql", endless)
-    while not (children := subprocess.run(["pgrep", "-P", str(command.pid)], capture_output=True, text=True).stdout.split()):
+    while not (
+        children := subprocess.run(
+            ["pgrep", "-P", str(command.pid)], capture_output=True, text=True
+        ).stdout.split()
+    ):
         assert command.poll() is None
         time.sleep(0.05)
     os.kill(command.pid, signal.SIGINT)

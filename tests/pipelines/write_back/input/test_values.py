@@ -38,7 +38,17 @@ def test_dates_are_read_as_people_write_them(value: object, wall: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["20.13.2026", "31 Feb 2026", "20 Foo 2026", "20.11.26", "Nov 20", "20.11.2026 25:00", "20.11.20261", "x" * 999]
+    "text",
+    [
+        "20.13.2026",
+        "31 Feb 2026",
+        "20 Foo 2026",
+        "20.11.26",
+        "Nov 20",
+        "20.11.2026 25:00",
+        "20.11.20261",
+        "x" * 999,
+    ],
 )
 def test_what_is_no_date_is_rejected_with_an_example(text: str) -> None:
     with pytest.raises(BadValue, match="write it like 2026-01-31 14:05"):

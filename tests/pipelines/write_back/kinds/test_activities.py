@@ -25,7 +25,9 @@ def plan(known: Known) -> Planner:
     return Planner(known, ACTIVITIES)
 
 
-def row(email: str | None, description: str | None = "Met", when: Any = "2026-02-03 14:05", contact_id: Any = None) -> dict[str, Any]:
+def row(
+    email: str | None, description: str | None = "Met", when: Any = "2026-02-03 14:05", contact_id: Any = None
+) -> dict[str, Any]:
     return {"email": email, "contact_id": contact_id, "description": description, "datetime": when}
 
 
@@ -47,9 +49,13 @@ def test_an_activity_goes_to_one_contact_active_ones_first_then_the_oldest(plan:
     ]
     assert [item.must_look_up for item in planned.items] == [False, False, False, True, False]
     assert planned.warnings == (
-        "2 rows: the address has several contacts; the activity goes to one of them, active ones first, then the oldest",
+        "2 rows: the address has several contacts; the activity goes to one of them, active ones first, "
+        "then the oldest",
     )
-    assert planned.items[0].expected == {"description": "Met", "at": int(dt.datetime(2026, 2, 3, 14, 5, tzinfo=BERLIN).timestamp())}
+    assert planned.items[0].expected == {
+        "description": "Met",
+        "at": int(dt.datetime(2026, 2, 3, 14, 5, tzinfo=BERLIN).timestamp()),
+    }
     assert planned.items[0].effects == (
         Effect("101|2026-02-03 14:05:00|Met", "101"),
         Effect("ann@example.com|2026-02-03 14:05:00|Met", "101"),
@@ -85,7 +91,12 @@ def test_every_form_becomes_the_accounts_local_time(cell: Any, wall: str) -> Non
 
 
 def test_addresses_that_have_to_be_looked_up_are_counted_once(plan: Planner) -> None:
-    assert plan(row("x@example.com"), row("X@example.com", "Called"), row("ann@example.com")).unknown_address_count == 1
+    assert (
+        plan(
+            row("x@example.com"), row("X@example.com", "Called"), row("ann@example.com")
+        ).unknown_address_count
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,14 +122,22 @@ def test_a_moment_that_cannot_be_is_said(cell: Any, said: str) -> None:
 
 
 def test_of_a_time_that_the_clocks_show_twice_the_first_is_taken_and_said(plan: Planner) -> None:
-    planned = plan(row("bo@example.com", when="2026-10-25 02:30"), row("ed@example.com", when="2026-10-25T02:30:00+01:00"))
+    planned = plan(
+        row("bo@example.com", when="2026-10-25 02:30"),
+        row("ed@example.com", when="2026-10-25T02:30:00+01:00"),
+    )
     assert [params["datetime"] for params in requests(planned)] == ["2026-10-25 02:30:00"] * 2
-    assert {item.expected["at"] for item in planned.items} == {int(dt.datetime(2026, 10, 25, 0, 30, tzinfo=dt.UTC).timestamp())}
-    assert planned.warnings == ("2 rows: the local time is one that the clocks show twice; the first of the two is taken",)
+    assert {item.expected["at"] for item in planned.items} == {
+        int(dt.datetime(2026, 10, 25, 0, 30, tzinfo=dt.UTC).timestamp())
+    }
+    assert planned.warnings == (
+        "2 rows: the local time is one that the clocks show twice; the first of the two is taken",
+    )
 
 
 @given(
-    st.datetimes(dt.datetime(1990, 1, 1), dt.datetime(2090, 1, 1)), st.sampled_from(["Europe/Berlin", "America/New_York", "Asia/Kolkata"])
+    st.datetimes(dt.datetime(1990, 1, 1), dt.datetime(2090, 1, 1)),
+    st.sampled_from(["Europe/Berlin", "America/New_York", "Asia/Kolkata"]),
 )
 def test_moments_with_an_offset_and_local_ones_agree(wall: dt.datetime, name: str) -> None:
     zone = ZoneInfo(name)
@@ -176,11 +195,19 @@ def test_what_is_in_the_timeline_is_not_sent(plan: Planner) -> None:
         row("ed@example.com", "Called about the offer", "2026-02-01 10:30"),
         row("ann@example.com", "Called", "2026-02-01 10:30"),
     )
-    assert fates(planned) == {2: "idle: already in the timeline", 3: "idle: already in the timeline", 4: "sent", 5: "sent", 6: "sent"}
+    assert fates(planned) == {
+        2: "idle: already in the timeline",
+        3: "idle: already in the timeline",
+        4: "sent",
+        5: "sent",
+        6: "sent",
+    }
 
 
 def test_a_row_that_says_the_same_again_names_the_first(plan: Planner) -> None:
-    planned = plan(row("ed@example.com"), row(None, contact_id=202), row("x@example.com"), row("X@example.com"))
+    planned = plan(
+        row("ed@example.com"), row(None, contact_id=202), row("x@example.com"), row("X@example.com")
+    )
     assert fates(planned) == {
         2: "sent",
         3: "bad: it says the same as row 2: an activity is written once",
@@ -193,7 +220,10 @@ def test_a_row_that_says_the_same_again_names_the_first(plan: Planner) -> None:
     ("bad", "said"),
     [
         (row("ann@example.com", None), "the description is missing"),
-        (row("ann@example.com", "x" * 10_001), "the description is too long: 10,001 characters, at most 10,000"),
+        (
+            row("ann@example.com", "x" * 10_001),
+            "the description is too long: 10,001 characters, at most 10,000",
+        ),
         (row("ann@example.com", when="soon"), "write it like 2026-01-31 14:05"),
         (row(None), "neither an e-mail address nor a contact id"),
         (row(None, contact_id=5), "there is no contact 5"),
@@ -210,7 +240,9 @@ _ROWS = st.lists(
         row,
         st.sampled_from(["ann@example.com", "ED@example.com", "nobody@example.com", None]),
         st.sampled_from(["Met", "Called about the offer", ""]),
-        st.sampled_from(["2026-02-01 10:30", "2026-02-01T09:30:00Z", "2026-10-25 02:30", "2026-03-29 02:30", 1769938200]),
+        st.sampled_from(
+            ["2026-02-01 10:30", "2026-02-01T09:30:00Z", "2026-10-25 02:30", "2026-03-29 02:30", 1769938200]
+        ),
         st.sampled_from([None, None, 101, 201, 202, 5]),
     ),
     min_size=1,
@@ -220,7 +252,9 @@ _ROWS = st.lists(
 
 @settings(max_examples=40)
 @given(_ROWS, st.sampled_from([State.APPLIED, State.UNKNOWN, State.PLANNED]))
-def test_every_row_has_one_fate_and_nothing_is_ever_sent_twice(known: Known, rows: list[dict[str, Any]], state: State) -> None:
+def test_every_row_has_one_fate_and_nothing_is_ever_sent_twice(
+    known: Known, rows: list[dict[str, Any]], state: State
+) -> None:
     plan = Planner(known, ACTIVITIES)
     check_every_row_has_one_fate(plan.sent(*rows, state=state, at=LATER))
     plan.read_again()

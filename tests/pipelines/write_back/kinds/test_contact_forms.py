@@ -1,4 +1,5 @@
-"""A service that wants a contact sync otherwise than specified gets it so, at the least cost, and nobody is subscribed again."""
+"""A service that wants a contact sync otherwise than specified gets it so, at the least cost, and nobody is
+subscribed again."""
 
 from __future__ import annotations
 
@@ -26,7 +27,10 @@ def people(desk: Desk, status: str, count: int) -> list[str]:
 
 
 def renamed(emails: list[str], *lists: int) -> list[Item]:
-    return [contact(row, email, *lists, status=None, fields={"9100": f"Name {row}"}) for row, email in enumerate(emails or [], 2)]
+    return [
+        contact(row, email, *lists, status=None, fields={"9100": f"Name {row}"})
+        for row, email in enumerate(emails or [], 2)
+    ]
 
 
 def shown(desk: Desk, email: str, list_id: int = FIRST) -> dict[str, Any]:
@@ -43,7 +47,8 @@ def test_a_sync_without_a_status_leaves_everybody_as_they_are(desk: Desk) -> Non
 
 
 def test_where_a_status_is_wanted_the_service_is_asked_for_the_present_one(make_desk: MakeDesk) -> None:
-    """At the cost of one refusal in all, and of one reading for each; who is there is edited, which takes no status."""
+    """At the cost of one refusal in all, and of one reading for each; who is there is edited, which takes no
+    status."""
     desk = make_desk(switches={"required": "variants"})
     emails = people(desk, "unsubscribed", 4) + people(desk, "active", 2) + people(desk, "bounced", 1)
     before = [shown(desk, email)["status"] for email in emails]
@@ -56,7 +61,9 @@ def test_where_a_status_is_wanted_the_service_is_asked_for_the_present_one(make_
     assert [shown(desk, email)["9100"] for email in emails] == [f"Name {row}" for row in range(2, 9)]
 
 
-def test_who_has_left_the_list_meanwhile_is_not_put_there_again_for_want_of_a_status(make_desk: MakeDesk) -> None:
+def test_who_has_left_the_list_meanwhile_is_not_put_there_again_for_want_of_a_status(
+    make_desk: MakeDesk,
+) -> None:
     desk = make_desk(switches={"required": "variants"})
     push_id, sent = desk.push(*renamed(["gone@example.com"], FIRST))
     assert (sent.applied, sent.rejected) == (0, 1)
@@ -104,6 +111,13 @@ def test_a_faulty_line_changes_nothing_about_the_end(make_desk: MakeDesk) -> Non
     ],
 )
 def test_a_refusal_tells_whether_a_status_is_wanted(said: str, fields: Any, is_wanted: bool) -> None:
-    refusal = Refused(f"emailmarketing/synccontact: the service refused with {said}", detail={"fields": fields} if fields else None)
-    assert CONTACTS.lacks(refusal, Call(SYNCCONTACT, {"email": "a@example.com", "listid": "1,2"})) == is_wanted
-    assert not CONTACTS.lacks(refusal, Call(SYNCCONTACT, {"email": "a@example.com", "listid": "1", "status": "Active"}))
+    refusal = Refused(
+        f"emailmarketing/synccontact: the service refused with {said}",
+        detail={"fields": fields} if fields else None,
+    )
+    assert (
+        CONTACTS.lacks(refusal, Call(SYNCCONTACT, {"email": "a@example.com", "listid": "1,2"})) == is_wanted
+    )
+    assert not CONTACTS.lacks(
+        refusal, Call(SYNCCONTACT, {"email": "a@example.com", "listid": "1", "status": "Active"})
+    )

@@ -52,9 +52,14 @@ def test_who_is_on_the_source_is_moved_by_contact_id(moves: Planner) -> None:
     ]
     assert [item.must_look_up for item in planned.items] == [False, True, False, False]
     assert [item.expected["look_up"] for item in planned.items] == [[3], [3], [1], [1]]
-    assert [item.expected.get("status") for item in planned.items] == [None, None, None, "unsubscribed"], "as which fay is moved"
+    assert [item.expected.get("status") for item in planned.items] == [None, None, None, "unsubscribed"], (
+        "as which fay is moved"
+    )
     assert (planned.changed_count, planned.request_count) == (3, 1 + 4 + 4 + 1)
-    assert [(each.old, each.new) for each in planned.changes][:2] == [("Friends, Family", "Shop"), ("News", "Shop")]
+    assert [(each.old, each.new) for each in planned.changes][:2] == [
+        ("Friends, Family", "Shop"),
+        ("News", "Shop"),
+    ]
 
 
 def test_that_a_move_may_send_mail_is_said(moves: Planner, deletions: Planner) -> None:
@@ -65,7 +70,12 @@ def test_that_a_move_may_send_mail_is_said(moves: Planner, deletions: Planner) -
 
 
 def test_who_is_there_already_stays_and_who_is_on_neither_is_said(moves: Planner) -> None:
-    planned = moves(move("ed@example.com", "News", 2), move("ed@example.com", "News", "Shop"), move(None, 1, 2, 202), move(None, 1, 3, 202))
+    planned = moves(
+        move("ed@example.com", "News", 2),
+        move("ed@example.com", "News", "Shop"),
+        move(None, 1, 2, 202),
+        move(None, 1, 3, 202),
+    )
     assert fates(planned) == {
         2: "idle: already on the list as of 2026-03-02 09:00",
         3: "bad: row 2 moves the same contact to another list: keep one of them",
@@ -79,7 +89,11 @@ def test_who_is_there_already_stays_and_who_is_on_neither_is_said(moves: Planner
 
 def test_moves_that_would_never_come_to_rest_are_both_bad(moves: Planner) -> None:
     planned = moves(
-        move("ann@example.com", 1, 2), move("ANN@example.com", 2, 1), move(None, 3, 1, 302), move(None, 1, 3, 101), move(None, 1, 3, 104)
+        move("ann@example.com", 1, 2),
+        move("ANN@example.com", 2, 1),
+        move(None, 3, 1, 302),
+        move(None, 1, 3, 101),
+        move(None, 1, 3, 104),
     )
     assert {row: fate[:10] for row, fate in fates(planned).items()} == {
         2: "bad: row 3",
@@ -104,7 +118,10 @@ def test_a_move_is_made_once_until_it_was_read_again(moves: Planner) -> None:
 
 def test_who_is_on_the_list_is_deleted_from_it(deletions: Planner) -> None:
     planned = deletions(
-        delete("ann@example.com", "News;Shop"), delete(None, 2, 202), delete("bo@example.com", "Shop"), delete("nobody@example.com", 1)
+        delete("ann@example.com", "News;Shop"),
+        delete(None, 2, 202),
+        delete("bo@example.com", "Shop"),
+        delete("nobody@example.com", 1),
     )
     check_every_row_has_one_fate(planned)
     assert list(requests(planned)) == [
@@ -117,15 +134,30 @@ def test_who_is_on_the_list_is_deleted_from_it(deletions: Planner) -> None:
     assert planned.items[3].must_look_up
 
 
-def test_a_deletion_is_made_once_also_when_the_contact_is_gone_since(deletions: Planner, known: Known) -> None:
-    rows = (delete("ann@example.com", "News"), delete(None, "Shop", 303), delete("nobody@example.com", "Shop"))
+def test_a_deletion_is_made_once_also_when_the_contact_is_gone_since(
+    deletions: Planner, known: Known
+) -> None:
+    rows = (
+        delete("ann@example.com", "News"),
+        delete(None, "Shop", 303),
+        delete("nobody@example.com", "Shop"),
+    )
     planned = deletions.sent(*rows)
     assert set(fates(deletions(*rows)).values()) == {"idle: sent before"}
-    gone = replace(planned, items=tuple(replace(item, effects=(replace(item.effects[0], subject="55|3"),)) for item in planned.items[:1]))
+    gone = replace(
+        planned,
+        items=tuple(
+            replace(item, effects=(replace(item.effects[0], subject="55|3"),)) for item in planned.items[:1]
+        ),
+    )
     deletions.memory.note(gone)
     assert fates(deletions(delete(None, 3, 55))) == {2: "idle: sent before"}
     deletions.read_again()
-    assert fates(deletions(*rows)) == {2: "sent", 3: "sent", 4: "idle: sent before"}  # somebody has put them there again
+    assert fates(deletions(*rows)) == {
+        2: "sent",
+        3: "sent",
+        4: "idle: sent before",
+    }  # somebody has put them there again
 
 
 @pytest.mark.parametrize(
@@ -147,7 +179,10 @@ def test_a_bad_row_is_said_and_the_others_go_on(moves: Planner, bad: dict[str, A
 
 
 def test_what_the_service_refused_is_refused(moves: Planner, deletions: Planner) -> None:
-    for plan, row in ((moves, move("ann@example.com", "News", "Shop")), (deletions, delete("ann@example.com", "News"))):
+    for plan, row in (
+        (moves, move("ann@example.com", "News", "Shop")),
+        (deletions, delete("ann@example.com", "News")),
+    ):
         plan.sent(row, state=State.REJECTED)
         assert [bad.by_service for bad in plan(row).bad] == [True]
 
@@ -164,8 +199,13 @@ def on(email: str, lists: Any) -> dict[str, Any]:
     return {"email": email, "list": lists}
 
 
-def test_who_was_taken_off_a_list_by_us_is_not_on_it_any_more(known: Known, moves: Planner, deletions: Planner) -> None:
-    for planner, row in ((moves, move("di@example.com", "News", "Shop")), (deletions, delete(None, "News", 101))):
+def test_who_was_taken_off_a_list_by_us_is_not_on_it_any_more(
+    known: Known, moves: Planner, deletions: Planner
+) -> None:
+    for planner, row in (
+        (moves, move("di@example.com", "News", "Shop")),
+        (deletions, delete(None, "News", 101)),
+    ):
         contacts = Planner(known, CONTACTS, planner.memory)
         person = on("di@example.com" if planner is moves else "ann@example.com", "News")
         assert fates(contacts(person)) == {2: "idle: unchanged"}
@@ -179,9 +219,13 @@ def test_who_was_taken_off_a_list_by_us_is_not_on_it_any_more(known: Known, move
 def test_who_was_moved_or_synced_to_a_list_by_us_can_be_taken_off_it(known: Known, moves: Planner) -> None:
     deletions, contacts = Planner(known, DELETIONS, moves.memory), Planner(known, CONTACTS, moves.memory)
     moves.sent(move("di@example.com", "News", "Shop"))
-    assert fates(deletions(delete("di@example.com", "News"))) == {2: "idle: not on the list as of 2026-03-02 09:00"}
+    assert fates(deletions(delete("di@example.com", "News"))) == {
+        2: "idle: not on the list as of 2026-03-02 09:00"
+    }
     assert list(requests(deletions(delete("di@example.com", "Shop")))) == [{"id": "104", "listid": "3"}]
-    assert list(requests(moves(move(None, "Shop", "News", 104)))) == [{"id": "104", "listid": "1", "sourceid": "3"}]
+    assert list(requests(moves(move(None, "Shop", "News", 104)))) == [
+        {"id": "104", "listid": "1", "sourceid": "3"}
+    ]
     deletions.sent(delete("di@example.com", "Shop"))
     assert fates(deletions(delete("di@example.com", "Shop"))) == {2: "idle: sent before"}
     contacts.sent(on("di@example.com", "Shop"), on("ann@example.com", "News,Shop"))
@@ -193,17 +237,32 @@ def test_who_was_moved_or_synced_to_a_list_by_us_can_be_taken_off_it(known: Know
 
 
 _WHO = st.sampled_from(
-    [("ann@example.com", None), ("ED@example.com", None), ("nobody@example.com", None), (None, 101), (None, 303), (None, 5)]
+    [
+        ("ann@example.com", None),
+        ("ED@example.com", None),
+        ("nobody@example.com", None),
+        (None, 101),
+        (None, 303),
+        (None, 5),
+    ]
 )
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(_WHO, st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 3, None])), min_size=1, max_size=6), st.booleans())
+@given(
+    st.lists(
+        st.tuples(_WHO, st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 3, None])), min_size=1, max_size=6
+    ),
+    st.booleans(),
+)
 def test_every_row_has_one_fate_and_nothing_is_left_once_it_was_sent(
     known: Known, rows: list[tuple[Any, int, int | None]], is_move: bool
 ) -> None:
     plan = Planner(known, MOVES if is_move else DELETIONS)
-    records = [move(who[0], a, b, who[1]) if is_move else delete(who[0], f"{a},{b or ''}", who[1]) for who, a, b in rows]
+    records = [
+        move(who[0], a, b, who[1]) if is_move else delete(who[0], f"{a},{b or ''}", who[1])
+        for who, a, b in rows
+    ]
     check_every_row_has_one_fate(plan.sent(*records))
     again = plan(*records)
     check_every_row_has_one_fate(again)

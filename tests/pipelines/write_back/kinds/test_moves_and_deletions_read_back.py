@@ -1,4 +1,5 @@
-"""Moves and deletions are proved by few listings; what the lists show otherwise is told, and sent again when somebody wants it."""
+"""Moves and deletions are proved by few listings; what the lists show otherwise is told, and sent again when
+somebody wants it."""
 
 from __future__ import annotations
 
@@ -16,12 +17,26 @@ FIRST, SECOND = 1801, 1814
 
 def move(row: int, contact_id: int, source: int = FIRST, target: int = SECOND) -> Item:
     params = {"id": str(contact_id), "listid": str(target), "sourceid": str(source)}
-    return Item(MOVES, (row,), contacts.MOVECONTACT, params, (Effect(f"{contact_id}|{source}", str(target)),), contact_id=contact_id)
+    return Item(
+        MOVES,
+        (row,),
+        contacts.MOVECONTACT,
+        params,
+        (Effect(f"{contact_id}|{source}", str(target)),),
+        contact_id=contact_id,
+    )
 
 
 def deletion(row: int, contact_id: int, list_id: int = FIRST) -> Item:
     params = {"id": str(contact_id), "listid": str(list_id)}
-    return Item(DELETIONS, (row,), contacts.DELETECONTACT, params, (Effect(f"{contact_id}|{list_id}"),), contact_id=contact_id)
+    return Item(
+        DELETIONS,
+        (row,),
+        contacts.DELETECONTACT,
+        params,
+        (Effect(f"{contact_id}|{list_id}"),),
+        contact_id=contact_id,
+    )
 
 
 def on_first_only(desk: Desk) -> list[int]:

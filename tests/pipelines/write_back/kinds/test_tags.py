@@ -1,4 +1,5 @@
-"""Tags: one request for all tags of a contact and action, nothing that was done before, and the order of rows does not matter."""
+"""Tags: one request for all tags of a contact and action, nothing that was done before, and the order of rows
+does not matter."""
 
 from __future__ import annotations
 
@@ -58,7 +59,10 @@ def test_removing_by_address_takes_a_request_for_each_contact_of_it(plan: Planne
 
 def test_rows_that_contradict_each_other_are_both_bad(plan: Planner) -> None:
     planned = plan(
-        row("ed@example.com", "a,b"), row(None, "b", "remove", 202), row("ed@example.com", "c", "remove"), row("fay@example.com", "b")
+        row("ed@example.com", "a,b"),
+        row(None, "b", "remove", 202),
+        row("ed@example.com", "c", "remove"),
+        row("fay@example.com", "b"),
     )
     assert fates(planned) == {
         2: "bad: row 3 removes the tag “b” of the same contact: keep one of them",
@@ -101,7 +105,9 @@ def test_what_the_service_refused_is_refused_and_the_rest_of_the_row_goes_on(pla
     plan.sent(row("a@example.com", "bad"), state=State.REJECTED)
     planned = plan(row("a@example.com", "bad"), row("a@example.com", "bad,good"))
     assert [(bad.rows[0], bad.by_service) for bad in planned.bad] == [(2, True)]
-    assert fates(planned)[3] == "bad: it says the same as row 2" or [params["tagname"] for params in requests(planned)] == ["good"]
+    assert fates(planned)[3] == "bad: it says the same as row 2" or [
+        params["tagname"] for params in requests(planned)
+    ] == ["good"]
     planned = plan(row("a@example.com", "bad,good"))
     assert (fates(planned), [params["tagname"] for params in requests(planned)]) == ({2: "sent"}, ["good"])
     assert any("sent in part" in warning for warning in planned.warnings)
@@ -142,7 +148,12 @@ def test_missing_columns_are_said(plan: Planner) -> None:
 
 
 def test_addresses_that_the_warehouse_does_not_know_are_counted_once(plan: Planner) -> None:
-    rows = (row("x@example.com", "a"), row("X@example.com", "b", "remove"), row("ann@example.com", "a"), row(None, "a", contact_id=102))
+    rows = (
+        row("x@example.com", "a"),
+        row("X@example.com", "b", "remove"),
+        row("ann@example.com", "a"),
+        row(None, "a", contact_id=102),
+    )
     planned = plan(*rows, row("y@example.com", "a"), row("z at example.com", "a"))
     assert planned.unknown_address_count == 2
     plan.sent(*rows)

@@ -13,7 +13,13 @@ import pytest
 from pipelines.write_back.item import Reason, State
 from pipelines.write_back.kinds import NOT_IDEMPOTENT
 from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.store import OutboxBusy, OutboxDamaged, OutboxError, OutboxTooNew, sender_lock
+from pipelines.write_back.outbox.store import (
+    OutboxBusy,
+    OutboxDamaged,
+    OutboxError,
+    OutboxTooNew,
+    sender_lock,
+)
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
 
 
@@ -25,17 +31,32 @@ def path(tmp_path: Path) -> Path:
 def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
     item = contact(2, "ann@example.com", 7, fields={"12": "Köln, =1+1"})
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(item, idle=[3], bad=[Reason((4,), "no address")]), run="r1", options={"verify": "all"})
+        push_id = outbox.enqueue(
+            a_plan(item, idle=[3], bad=[Reason((4,), "no address")]), run="r1", options={"verify": "all"}
+        )
     with Outbox(path) as outbox:
         push = outbox.push(push_id)
         assert push is not None
-        assert (push.row_count, push.item_count, push.idle_count, push.bad_count, push.run) == (3, 1, 1, 1, "r1")
+        assert (push.row_count, push.item_count, push.idle_count, push.bad_count, push.run) == (
+            3,
+            1,
+            1,
+            1,
+            "r1",
+        )
         assert push.options == {"verify": "all"}
         entries = outbox.items(push_id)
         sent = entries[0]
-        assert (sent.kind, sent.rows, sent.operation, sent.params) == (item.kind, item.rows, item.operation.name, item.params)
+        assert (sent.kind, sent.rows, sent.operation, sent.params) == (
+            item.kind,
+            item.rows,
+            item.operation.name,
+            item.params,
+        )
         assert (sent.expected, sent.email, sent.contact_id) == (item.expected, item.email, item.contact_id)
-        assert outbox.subjects([sent.item_id]) == {sent.item_id: tuple(effect.subject for effect in item.effects)}
+        assert outbox.subjects([sent.item_id]) == {
+            sent.item_id: tuple(effect.subject for effect in item.effects)
+        }
         assert [(entry.rows, entry.state, entry.rejected_by) for entry in entries] == [
             ((2,), State.PLANNED, None),
             ((4,), State.REJECTED, "check"),
@@ -120,13 +141,17 @@ def test_the_last_effect_on_a_subject_counts_and_cancelled_ones_do_not(path: Pat
         assert outbox.last("main", [subject, "nobody|vip"], added.kind)[subject].content == "remove"
         assert outbox.cancel("main") == 1
         past = outbox.last("main", [subject, "nobody|vip"], added.kind)
-        assert {name: (one.content, one.state) for name, one in past.items()} == {subject: ("add", State.APPLIED)}
+        assert {name: (one.content, one.state) for name, one in past.items()} == {
+            subject: ("add", State.APPLIED)
+        }
         assert not outbox.last("other", [subject], added.kind)
 
 
 def test_retry_plans_rejected_ones_again_but_never_over_a_later_change(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), bad=[Reason((4,), "no address")]))
+        push_id = outbox.enqueue(
+            a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), bad=[Reason((4,), "no address")])
+        )
         for entry in outbox.items(push_id, [State.PLANNED]):
             outbox.claim(entry.item_id)
             outbox.settle(entry.item_id, State.REJECTED, message="no such contact")
@@ -136,16 +161,27 @@ def test_retry_plans_rejected_ones_again_but_never_over_a_later_change(path: Pat
         retried = outbox.retry("main", push_id, not_idempotent=NOT_IDEMPOTENT)
         assert (retried.planned, retried.superseded) == (1, 1)
         (again,) = outbox.open("main")
-        assert (again.email, again.state, again.message, again.rejected_by) == ("ann@example.com", State.PLANNED, None, None)
+        assert (again.email, again.state, again.message, again.rejected_by) == (
+            "ann@example.com",
+            State.PLANNED,
+            None,
+            None,
+        )
 
 
 def test_retry_leaves_what_its_caller_calls_permanent(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), tag(4, "cy@example.com")))
-        for entry, message in zip(outbox.items(push_id), ("no such list", "no such contact", None), strict=True):
+        push_id = outbox.enqueue(
+            a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"), tag(4, "cy@example.com"))
+        )
+        for entry, message in zip(
+            outbox.items(push_id), ("no such list", "no such contact", None), strict=True
+        ):
             outbox.claim(entry.item_id)
             outbox.settle(entry.item_id, State.REJECTED, message=message)
-        retried = outbox.retry("main", push_id, not_idempotent=NOT_IDEMPOTENT, is_left=lambda message: message == "no such list")
+        retried = outbox.retry(
+            "main", push_id, not_idempotent=NOT_IDEMPOTENT, is_left=lambda message: message == "no such list"
+        )
         assert (retried.planned, [entry.email for entry in retried.left]) == (2, ["ann@example.com"])
         assert [entry.email for entry in outbox.rejected("main")] == ["ann@example.com"]
         assert not outbox.rejected("other")
@@ -155,7 +191,16 @@ def test_a_corrected_row_is_rejected_no_more_and_only_where_it_is_that_row(path:
     with Outbox(path) as outbox:
         bad = [Reason((row,), "no address") for row in (2, 3)]
         first = outbox.enqueue(a_plan(bad=bad))
-        outbox.enqueue(a_plan(), corrects=[(str(first), "2"), (str(first), "12"), ("99", "3"), ("9" * 30, "3"), ("", "3] or true")])
+        outbox.enqueue(
+            a_plan(),
+            corrects=[
+                (str(first), "2"),
+                (str(first), "12"),
+                ("99", "3"),
+                ("9" * 30, "3"),
+                ("", "3] or true"),
+            ],
+        )
         assert [entry.rows for entry in outbox.rejected("main")] == [(3,)]
         counts = outbox.counts(first)
         assert (counts.rows, counts.rejected_by_check) == ({State.SKIPPED: 1, State.REJECTED: 1}, 1)
@@ -174,7 +219,11 @@ def test_retry_leaves_unknown_activities_to_be_looked_for_first(path: Path) -> N
 
 def test_counts_tell_rows_by_their_least_far_item(path: Path) -> None:
     with Outbox(path) as outbox:
-        push_id = outbox.enqueue(a_plan(tag(2, "a@example.com"), tag(2, "b@example.com"), tag(3), idle=[4], bad=[Reason((5,), "no")]))
+        push_id = outbox.enqueue(
+            a_plan(
+                tag(2, "a@example.com"), tag(2, "b@example.com"), tag(3), idle=[4], bad=[Reason((5,), "no")]
+            )
+        )
         first, _second, third = outbox.items(push_id, [State.PLANNED])
         for entry in (first, third):
             outbox.claim(entry.item_id)
@@ -207,7 +256,9 @@ def test_every_change_of_an_entry_raises_its_revision(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_skipped_rows_go_in_within_seconds_and_are_forgotten_after_a_week(path: Path) -> None:
+def test_a_hundred_thousand_skipped_rows_go_in_within_seconds_and_are_forgotten_after_a_week(
+    path: Path,
+) -> None:
     now = 1_000_000.0
     with Outbox(path, clock=lambda: now) as outbox:
         began = time.process_time()
@@ -273,7 +324,11 @@ def test_a_folder_in_the_place_of_a_file_beside_it_is_named_with_the_way_out(pat
     folder = path.with_name(name)
     folder.unlink(missing_ok=True)
     folder.mkdir()
-    with pytest.raises(OutboxError, match=rf"{name} .*move it away"), Outbox(path) as outbox, outbox.sending("main"):
+    with (
+        pytest.raises(OutboxError, match=rf"{name} .*move it away"),
+        Outbox(path) as outbox,
+        outbox.sending("main"),
+    ):
         outbox.enqueue(a_plan(tag(3)))
     folder.rmdir()
     with Outbox(path) as outbox, outbox.sending("main"):
@@ -291,7 +346,9 @@ def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
 
 def test_what_is_shown_of_an_entry_holds_nothing_personal(path: Path) -> None:
     with Outbox(path) as outbox:
-        (entry,) = outbox.items(outbox.enqueue(a_plan(contact(2, "ann@example.com", 7, fields={"3": "secret"}))))
+        (entry,) = outbox.items(
+            outbox.enqueue(a_plan(contact(2, "ann@example.com", 7, fields={"3": "secret"})))
+        )
         assert "ann@" not in repr(entry)
         assert "secret" not in repr(entry)
         assert json.dumps(dict(entry.params)).count("secret") == 1

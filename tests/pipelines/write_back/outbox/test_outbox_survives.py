@@ -53,7 +53,10 @@ def path(tmp_path: Path) -> Path:
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["claim", "applied", "rejected", "unknown", "again", "unclaim", "cancel", "retry", "recover"]), st.integers(0, 3)
+        st.sampled_from(
+            ["claim", "applied", "rejected", "unknown", "again", "unclaim", "cancel", "retry", "recover"]
+        ),
+        st.integers(0, 3),
     )
 )
 
@@ -116,7 +119,9 @@ def test_a_crash_at_any_statement_leaves_the_state_before_or_after_the_change(
         assert State.SENDING not in states.values()
         for item_id, state, _ in after:
             assert states[item_id] is (State.UNKNOWN if state is State.SENDING else state)
-        assert {entry.item_id for entry in outbox.open("main")} == {item_id for item_id, state in states.items() if state in OPEN}
+        assert {entry.item_id for entry in outbox.open("main")} == {
+            item_id for item_id, state in states.items() if state in OPEN
+        }
 
 
 SENDER = """
@@ -138,7 +143,9 @@ def test_a_kill_loses_no_intent_and_no_outcome(path: Path) -> None:
     """What the sender said after it had committed is so; and whoever is next can begin at once."""
     with Outbox(path) as outbox:
         push_id = outbox.enqueue(a_plan(*[tag(row) for row in range(300)]))
-        child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(SENDER), str(path)], stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(SENDER), str(path)], stdout=subprocess.PIPE, text=True
+        )
         assert child.stdout is not None
         told = [child.stdout.readline().split() for _ in range(101)]
         with pytest.raises(OutboxBusy, match=str(child.pid)), outbox.sending("main"):
@@ -204,7 +211,9 @@ HARMS = {
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_nothing_is_sent_from_a_damaged_outbox_and_its_copy_takes_everything_sent_since_for_unknown(path: Path, harm: str) -> None:
+def test_nothing_is_sent_from_a_damaged_outbox_and_its_copy_takes_everything_sent_since_for_unknown(
+    path: Path, harm: str
+) -> None:
     with Outbox(path) as outbox:
         first = outbox.enqueue(a_plan(*[tag(row) for row in range(2, 9)]))
         for entry in outbox.items(first):
@@ -224,7 +233,9 @@ def test_nothing_is_sent_from_a_damaged_outbox_and_its_copy_takes_everything_sen
 
 
 @pytest.mark.parametrize("harm", ["gone", "emptied", "garbage", "cut"])
-def test_what_a_killed_process_sent_is_not_forgotten_when_its_log_is_damaged(path: Path, tmp_path: Path, harm: str) -> None:
+def test_what_a_killed_process_sent_is_not_forgotten_when_its_log_is_damaged(
+    path: Path, tmp_path: Path, harm: str
+) -> None:
     home = tmp_path / "killed"
     with Outbox(path) as outbox:
         push = outbox.enqueue(a_plan(*[activity(row, row, "x") for row in range(2, 6)]))
@@ -259,7 +270,9 @@ def test_a_damaged_copy_is_made_anew_with_the_next_change(path: Path, harm: str)
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EMFILE])
-def test_a_whole_copy_that_cannot_be_written_now_stays_in_its_place(path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_whole_copy_that_cannot_be_written_now_stays_in_its_place(
+    path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     real = os.open
 
     def fail(name: Path, *args: int) -> int:
@@ -314,7 +327,9 @@ def test_what_changed_is_told_completely_however_often_it_is_asked_for(path: Pat
         seen = 0
         push_id = outbox.enqueue(a_plan(*[tag(row) for row in range(6)]))
         ids = [entry.item_id for entry in outbox.items(push_id)]
-        for number, step in enumerate(["claim", "applied", "claim", "unknown", "cancel", "again", "retry", "claim", "recover"]):
+        for number, step in enumerate(
+            ["claim", "applied", "claim", "unknown", "cancel", "again", "retry", "claim", "recover"]
+        ):
             take(outbox, step, ids[number // 2])
             for entry in outbox.changed_since(seen):
                 mirror[entry.item_id] = (entry.state, entry.attempts)
@@ -333,7 +348,11 @@ def test_what_a_backup_had_open_is_unknown_and_nothing_goes_until_a_person_decid
     for _ in range(2):  # a restore that was killed is run again
         hold(path, dt.datetime(2026, 3, 20, 4, tzinfo=dt.UTC), 1.0, NOT_IDEMPOTENT)
     with Outbox(path) as outbox:
-        assert [entry.state for entry in outbox.items(push_id)] == [State.APPLIED, State.UNKNOWN, State.UNKNOWN]
+        assert [entry.state for entry in outbox.items(push_id)] == [
+            State.APPLIED,
+            State.UNKNOWN,
+            State.UNKNOWN,
+        ]
     with pytest.raises(OutboxHeld, match="from the backup of 2026-03-20 04:00 UTC"):
         check_not_held(path)
     held_note(path).unlink()

@@ -58,7 +58,7 @@ Params = Callable[[Any], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class FetchSettings:
-    """The settings that decide what is fetched; see `pipelines.settings` for what they mean."""
+    """The settings that decide what is fetched; see `home.settings` for what they mean."""
 
     history_start: dt.date
     lookback_days: int = 7

@@ -13,6 +13,8 @@ from typing import Any
 import jinja2
 import msgspec
 
+from home import output
+from home.settings import documented
 from marketing_api.expected import reads, types
 from marketing_api.operations import ALL, AREAS
 from marketing_api.paging import PAGE_SIZE
@@ -20,8 +22,6 @@ from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
-from pipelines import output
-from pipelines.settings import documented
 from warehouse.dbt_project import PROJECT, Node, metrics
 from warehouse.masking import is_personal
 from warehouse.models import ModelSettings

@@ -2,7 +2,7 @@
 values.
 
 Belongs here: every form in which they come (api-observed rows 3, 4, 19 and 21). Nothing above this package
-parses them. Not here: what a push makes of them (`pipelines.write_back`), the tables that a sync fills from
+parses them. Not here: what a push makes of them (`write_back`), the tables that a sync fills from
 the same operations (`records`)."""
 
 from __future__ import annotations

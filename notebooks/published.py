@@ -20,9 +20,9 @@ import duckdb
 import marimo as mo
 import pandas as pd
 
+from home import formatting
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
-from pipelines.report import formatting
 from pipelines.report.figures import TIERS as TIERS
 from pipelines.report.figures import headline
 from pipelines.report.queries import report_of

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from pipelines import exits, interrupts
+from home import exits, interrupts
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: Command → its module in `pipelines.commands`, and what it does.

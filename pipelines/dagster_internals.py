@@ -26,7 +26,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool
 from starlette.types import ASGIApp
 
-from pipelines.failures import HomeError
+from home.failures import HomeError
 from warehouse.archive.disk import set_aside
 
 log = logging.getLogger(__name__)

@@ -22,11 +22,12 @@ from assets.published import (
     sync_tables,
 )
 from assets.sources import SOURCE_ASSETS, SourceAsset
+from home.interrupts import Stop
+from home.logs import start_logging
+from home.settings import Settings, load_settings
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
-from pipelines.interrupts import Stop
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, forget_job, rebuild
-from pipelines.logs import start_logging
 from pipelines.publishing import (
     MODELS_STEP,
     Lake,
@@ -36,12 +37,11 @@ from pipelines.publishing import (
     model_settings,
     publish_home,
 )
+from pipelines.push_jobs import AudienceSyncs, push_jobs, standing_order
 from pipelines.report.mail import Reports
 from pipelines.resources import RunReader, reader_resource, settings_resource
 from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags, shard_tags
 from pipelines.sensors import failure_alerts, models_after_failed_reads
-from pipelines.settings import Settings, load_settings
-from pipelines.write_back.push_jobs import AudienceSyncs, push_jobs, standing_order
 
 #: Of a clone; a wheel has none.
 _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"

@@ -5,11 +5,11 @@ import dagster as dg
 from assets.materialize import asset_key
 from assets.published import OWN_MODELS
 from assets.sources import contacts, coupons, lists, timelines
-from pipelines.home import in_use
-from pipelines.progress import stage
-from pipelines.settings import Settings
-from pipelines.write_back.writebacks_export import refill
+from home.folder import in_use
+from home.progress import stage
+from home.settings import Settings
 from warehouse.rebuild import rebuild as rebuild_warehouse
+from write_back.writebacks_export import refill
 
 #: Jobs over assets. They run in one process, as `definitions` says: a process per step would cost more than
 #: the reading.
@@ -53,7 +53,7 @@ PUBLISH = dg.define_asset_job(
 )
 def forget_people(context: dg.OpExecutionContext) -> None:
     """Take people out of everything that is kept of them. Nothing is requested of the service."""
-    from pipelines.erasing import (
+    from upkeep.erasing import (
         dry_run,
         forget,
         is_over,

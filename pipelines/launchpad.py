@@ -6,8 +6,8 @@ from typing import Any
 
 import dagster as dg
 
-from pipelines.options import CONFIRM, CONFIRM_WORD, Option
-from pipelines.settings import SettingsError
+from home.options import CONFIRM, CONFIRM_WORD, Option
+from home.settings import SettingsError
 
 
 def config_fields(options: Iterable[Option]) -> dict[str, dg.Field]:

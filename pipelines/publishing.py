@@ -7,15 +7,15 @@ from contextlib import contextmanager, suppress
 from contextvars import Context
 from dataclasses import replace
 
+from home import output
+from home.folder import in_use
+from home.freshness import ago
+from home.identity import identity_of
+from home.progress import advance, report_waiting, stage
+from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
-from pipelines import output
-from pipelines.freshness import ago
-from pipelines.home import in_use
-from pipelines.identity import identity_of
-from pipelines.progress import advance, report_waiting, stage
-from pipelines.retention import let_go_of_rows
-from pipelines.settings import Settings, SettingsError
+from upkeep.retention import let_go_of_rows
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
 from warehouse.connection import connect
 from warehouse.errors import PublishedLocked, StorageMisconfigured, WarehouseError

@@ -17,17 +17,17 @@ from assets.fetch import FetchSettings
 from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, allowance, next_moment
 from assets.prefetch import Prefetcher
 from assets.sources import SourceAsset
+from home.accounts import connections, explained
+from home.folder import in_use
+from home.identity import Recognition
+from home.progress import report_waiting
+from home.settings import Settings
 from marketing_api.client import RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError, OtherBusiness
 from marketing_api.rate_limit import RateLimiter
-from pipelines.accounts import connections, explained
-from pipelines.backups import back_up_run, check_places
-from pipelines.home import in_use
-from pipelines.identity import Recognition
-from pipelines.progress import report_waiting
-from pipelines.retention import tidy
-from pipelines.settings import Settings
+from upkeep.backups import back_up_run, check_places
+from upkeep.retention import tidy
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace
 from warehouse.errors import WarehouseError

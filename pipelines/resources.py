@@ -11,17 +11,17 @@ import dagster as dg
 from assets.materialize import asset_key
 from assets.prefetch import Prefetcher
 from assets.sources import SOURCE_ASSETS, SourceAsset
+from home.failures import explain
+from home.folder import prepare_home
+from home.logs import start_logging
+from home.options import SYNC
+from home.settings import Settings, SettingsError
 from marketing_api.clock import Clock, utc_now
-from pipelines.failures import explain
-from pipelines.home import prepare_home
 from pipelines.launchpad import config_fields, values
-from pipelines.logs import start_logging
-from pipelines.options import SYNC
 from pipelines.publishing import noted
 from pipelines.reading import open_reader
 from pipelines.schedules import chosen_days
-from pipelines.settings import Settings, SettingsError
-from pipelines.write_back.writebacks_export import try_to_export
+from write_back.writebacks_export import try_to_export
 
 
 @dataclass(eq=False, repr=False)

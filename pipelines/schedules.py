@@ -8,8 +8,8 @@ from typing import Any
 import dagster as dg
 
 from assets.days import FIRST_ZONE, LAST_ZONE, ChosenDays, DateRange, days_of_run, today_in
-from pipelines.settings import SHARD_TAG, Settings, SettingsError
-from pipelines.write_back.push_jobs import standing_order
+from home.settings import SHARD_TAG, Settings, SettingsError
+from pipelines.push_jobs import standing_order
 
 #: Marks the runs of the command line.
 COMMAND_TAG = "marketing-sync/command"

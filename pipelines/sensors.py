@@ -3,12 +3,12 @@ failed."""
 
 import dagster as dg
 
-from pipelines import alerts
+from home import alerts
+from home.settings import SHARD_TAG, Settings
 from pipelines.jobs import REFRESH_MODELS
 from pipelines.publishing import MODELS_STEP
+from pipelines.push_jobs import report_push, standing_order
 from pipelines.schedules import COMMAND_TAG, NIGHT_TAG, shard_tags
-from pipelines.settings import SHARD_TAG, Settings
-from pipelines.write_back.push_jobs import report_push, standing_order
 
 _UNFINISHED = set(dg.DagsterRunStatus) - {
     dg.DagsterRunStatus.SUCCESS,

@@ -19,18 +19,18 @@ from rich.markup import escape
 from assets.prefetch import Prefetcher
 from assets.result import AccountResult, share_read
 from assets.sources import SOURCE_ASSETS
+from home.progress import clock
+from home.settings import Settings
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from pipelines.commands.status import grid
-from pipelines.progress import clock
 from pipelines.publishing import OwnModels, breaking_changes, is_published_since, what_is_published
-from pipelines.settings import Settings
 from warehouse.models import BuildReport, Status
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:
+    from pipelines.push_jobs import AudienceSyncs  # brings Dagster, which takes seconds to import
     from pipelines.report.mail import Reports
-    from pipelines.write_back.push_jobs import AudienceSyncs  # brings Dagster, which takes seconds to import
 
 _FIRST_QUERY = """\
 select c.subject, s.opened_count, s.opened_percent

@@ -23,9 +23,9 @@ from types import ModuleType
 from typing import Any
 
 from marketing_api.redaction import Redactor, Secret
-from pipelines.write_back.refusals import REFUSALS
+from write_back.refusals import REFUSALS
 
-PACKAGES = ("marketing_api", "warehouse", "assets", "pipelines")
+PACKAGES = ("marketing_api", "warehouse", "assets", "home", "write_back", "upkeep", "pipelines")
 MB = 1_000_000
 #: Lengths at which a pattern that is quadratic or worse shows itself without taking long.
 _PROBES, _SLOW_PROBE = (100, 1_000, 4_000), 0.004
@@ -51,7 +51,7 @@ _SAME = {"subn": "sub", "split": "sub", "findall": "sub", "finditer": "sub"}
 #: Made of nothing but what a running program has.
 RUNNING = {
     "marketing_api.redaction": Redactor(Secret('k+"ä/k'))._pattern,
-    "pipelines.write_back.refusals": re.compile("|".join(each.pattern.pattern for each in REFUSALS)),
+    "write_back.refusals": re.compile("|".join(each.pattern.pattern for each in REFUSALS)),
 }
 #: What has neither a pattern nor a use of one need not be parsed.
 _MENTIONS = re.compile(rf"\.({'|'.join([*_MODULE_FUNCTIONS, *_USES, *_SAME])})\b")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("marketing_api", "warehouse", "assets", "pipelines")
+PACKAGES = ("marketing_api", "warehouse", "assets", "home", "write_back", "upkeep", "pipelines")
 #: Needed without being imported: tools, plug-ins, data, and what is started as a program.
 NOT_IMPORTED = {"dbt-duckdb", "tzdata"}
 

@@ -22,8 +22,8 @@ from typing import Any
 import pytest
 import yaml
 
+from home.settings import SHARD_TAG, documented, load_settings
 from pipelines.schedules import shard_tags
-from pipelines.settings import SHARD_TAG, documented, load_settings
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"

@@ -13,10 +13,10 @@ from marketing_api import validation, write_result
 from marketing_api.operations import find
 from marketing_api.records import reputation, values
 from marketing_api.redaction import Secret, without_addresses
-from pipelines.write_back import unknown_outcomes
 from tests.patterns import MB, Found, patterns, worst
 from warehouse.forgetting import Forgotten
 from warehouse.masking import shown_text
+from write_back import unknown_outcomes
 
 #: Patterns over texts that are cut to so many letters. Of the first, many stand in one answer: they are
 #: measured on 1 MB of such texts, like those that are not cut; of the others, there is one in an answer.
@@ -48,7 +48,7 @@ def test_the_patterns_are_found() -> None:
     found = {(each.module, each.name) for each in ALL}
     assert {
         ("marketing_api.write_result", "text"),
-        ("pipelines.write_back.kinds.contacts", "_STATUS"),
+        ("write_back.kinds.contacts", "_STATUS"),
         ("marketing_api.redaction", "self._pattern"),
     } <= found
 

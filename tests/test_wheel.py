@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import Once
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("assets", "pipelines", "warehouse")
+PACKAGES = ("assets", "home", "pipelines", "upkeep", "warehouse", "write_back")
 
 
 @pytest.fixture(scope="module")

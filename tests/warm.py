@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = str(Path(__file__).parent.parent)
-_OURS = ("marketing_api", "warehouse", "assets", "pipelines")
+_OURS = ("marketing_api", "warehouse", "assets", "home", "write_back", "upkeep", "pipelines")
 #: What is imported late, by us or by others.
 _LATE = (
     *(

@@ -5,7 +5,7 @@ Sealed files of the archive stand there under the names they have in the home; w
 name with its digest (`outbox.sqlite.1f…`), the load log in pieces. `manifest.json` names what belongs
 together and is swapped last. Nothing is deleted, unless people are to be forgotten, and never what has
 another name than these. A restore believes no other name either. Not here: what becomes of the outbox
-(`pipelines.write_back.outbox.store`), making the warehouse of it (`rebuild`)."""
+(`write_back.outbox.store`), making the warehouse of it (`rebuild`)."""
 
 import contextlib
 import datetime as dt

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
+from home import exits, interrupts
+from home.options import Option, parameters
+from home.settings import Settings, SettingsError, load_settings
 from marketing_api.redaction import plain
-from pipelines import exits, interrupts
-from pipelines.options import Option, parameters
-from pipelines.settings import Settings, SettingsError, load_settings
 
 Arguments = SimpleNamespace
 #: What a command does; returns the exit code.
@@ -73,7 +73,7 @@ def command(
 
 
 def _run(work: Work, **given: object) -> int:
-    import pipelines.failures  # noqa: F401 (not where Ctrl-C could get lost in it)
+    import home.failures  # noqa: F401 (not where Ctrl-C could get lost in it)
 
     with interrupts.raise_in_main():
         try:
@@ -86,8 +86,8 @@ def _in_a_sentence(work: Work, arguments: Arguments) -> int:
     import logging
     from pathlib import Path
 
-    from pipelines.failures import explain
-    from pipelines.logs import logging_to_home
+    from home.failures import explain
+    from home.logs import logging_to_home
 
     try:
         settings = load_settings(Path.cwd())

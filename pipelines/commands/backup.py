@@ -5,25 +5,25 @@ import os
 import sys
 from contextlib import closing
 
+from home import exits
+from home.folder import prepare_home
+from home.freshness import ago
+from home.options import Option
+from home.progress import report_waiting
+from home.settings import Settings
+from home.versions import check_not_newer
 from marketing_api.clock import utc_now, wall
-from pipelines import exits
-from pipelines.backups import back_up_home, backup_storage
 from pipelines.commands import Arguments, command
-from pipelines.freshness import ago
-from pipelines.home import prepare_home
-from pipelines.options import Option
-from pipelines.progress import report_waiting
-from pipelines.settings import Settings
-from pipelines.versions import check_not_newer
-from pipelines.write_back.kinds import NOT_IDEMPOTENT
-from pipelines.write_back.outbox.outbox import outbox_path
-from pipelines.write_back.outbox.store import held_note, hold
-from pipelines.write_back.writebacks_export import refill
+from upkeep.backups import back_up_home, backup_storage
 from warehouse.archive.disk import Workspace
 from warehouse.backup import finish_restore, kept_tables
 from warehouse.backup import restore as restore_files
 from warehouse.rebuild import rebuild
 from warehouse.storage import shown
+from write_back.kinds import NOT_IDEMPOTENT
+from write_back.outbox.outbox import outbox_path
+from write_back.outbox.store import held_note, hold
+from write_back.writebacks_export import refill
 
 
 @command(Option("verify", "read everything that is there, and send anew what is damaged"))

@@ -13,6 +13,13 @@ import click
 import msgspec
 
 from assets.account_session import business_of
+from home import exits
+from home.accounts import connections, explained
+from home.failures import explain
+from home.identity import Recognition, is_same, known_owner, note_owner, owner_in
+from home.options import ACCOUNT, JSON, Option
+from home.output import Finding, Findings, emit
+from home.settings import Settings, SettingsError, account_named
 from marketing_api import operations
 from marketing_api.client import Client, Connection
 from marketing_api.errors import InvalidCall, MarketingApiError, OtherBusiness, OutcomeUnknown
@@ -21,16 +28,9 @@ from marketing_api.operation import Call
 from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter, RequestBudget
 from marketing_api.redaction import plain
-from pipelines import exits
-from pipelines.accounts import connections, explained
 from pipelines.commands import Arguments, command, print_error
-from pipelines.failures import explain
-from pipelines.identity import Recognition, is_same, known_owner, note_owner, owner_in
-from pipelines.options import ACCOUNT, JSON, Option
-from pipelines.output import Finding, Findings, emit
-from pipelines.settings import Settings, SettingsError, account_named
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.refusals import known
+from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.refusals import known
 
 #: Seconds; all tries together take less than two, since a person waits.
 _FIRST_PAUSE = 0.03

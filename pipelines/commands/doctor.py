@@ -9,23 +9,23 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
+from home import exits
+from home.accounts import connections
+from home.failures import HomeError
+from home.folder import prepare_home, unfinished_erasure
+from home.formatting import plural
+from home.freshness import ago, standstill
+from home.identity import Recognition, check_kind, identity_of
+from home.options import JSON, Option
+from home.output import Finding, Findings, emit
+from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
-from pipelines import exits
-from pipelines.accounts import connections
-from pipelines.backups import backup_storage
 from pipelines.commands import Arguments, command, print_error
 from pipelines.commands.call import IDENTITY, greeting, says_yes
 from pipelines.commands.probe import MOST_REQUESTS, Probe
-from pipelines.failures import HomeError
-from pipelines.freshness import ago, standstill
-from pipelines.home import prepare_home, unfinished_erasure
-from pipelines.identity import Recognition, check_kind, identity_of
-from pipelines.options import JSON, Option
-from pipelines.output import Finding, Findings, emit
 from pipelines.publishing import what_is_published
-from pipelines.report.formatting import plural
-from pipelines.settings import Settings, SettingsError
+from upkeep.backups import backup_storage
 from warehouse.archive.disk import write_file
 from warehouse.backup import read_manifest
 from warehouse.connection import connect

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from pipelines import exits, interrupts
+from home import exits, interrupts
+from home.folder import prepare_home
+from home.formatting import plural
+from home.options import Option
+from home.settings import Settings, SettingsError, whole
 from pipelines.commands import Arguments, command
-from pipelines.erasing import delete_at_service, dry_run, is_over, people, unfinished
-from pipelines.erasing import forget as forget_people
-from pipelines.home import prepare_home
-from pipelines.options import Option
-from pipelines.report.formatting import plural
-from pipelines.settings import Settings, SettingsError, whole
-from pipelines.write_back.order import account_of
-from pipelines.write_back.push_report import result_lines
+from upkeep.erasing import delete_at_service, dry_run, is_over, people, unfinished
+from upkeep.erasing import forget as forget_people
 from warehouse.person import Person
+from write_back.order import account_of
+from write_back.push_report import result_lines
 
 
 @command(

@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 from dotenv import dotenv_values, set_key, unset_key
 
+from home import exits
+from home.options import Option
+from home.settings import Settings, SettingsError, address, load_settings
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
-from pipelines import exits
 from pipelines.commands import Arguments, command, print_error
 from pipelines.commands.call import greeting
-from pipelines.options import Option
-from pipelines.settings import Settings, SettingsError, address, load_settings
 
 _NEXT_STEPS = """
 now           marketing-sync sync       the first one reads the whole history

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
+from home import exits, interrupts
+from home.options import Option
+from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
-from pipelines import exits, interrupts
 from pipelines.commands import Arguments, command
-from pipelines.options import Option
 from pipelines.publishing import in_words
-from pipelines.settings import Settings, SettingsError
 from warehouse.dbt_project import metrics
 from warehouse.errors import WarehouseError
 from warehouse.models import ModelSettings

@@ -3,12 +3,12 @@ for the night."""
 
 import click
 
-from pipelines import exits
+from home import exits
+from home.folder import prepare_home
+from home.options import Option
+from home.settings import Settings
 from pipelines.commands import Arguments, Group, command
-from pipelines.home import prepare_home
-from pipelines.options import Option
 from pipelines.publishing import OwnModels, model_settings
-from pipelines.settings import Settings
 from warehouse.errors import WarehouseError
 from warehouse.models import Outcome, Status
 from warehouse.own_models import NoSuchModel, new_model

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import click
 
+from home import exits
+from home.folder import reading
+from home.formatting import plural
+from home.options import Option
+from home.settings import Settings, SettingsError, whole
 from marketing_api.clock import utc_now
-from pipelines import exits
 from pipelines.commands import Arguments, command
-from pipelines.home import reading
-from pipelines.options import Option
-from pipelines.report.formatting import plural
 from pipelines.report.render import environment, readable
-from pipelines.settings import Settings, SettingsError, whole
-from pipelines.write_back.order import account_of
 from warehouse.archive.disk import create, make_folder
 from warehouse.person import Person, Section, find_person, known_of
+from write_back.order import account_of
 
 _FILES = ("person.html", "person.json")
 

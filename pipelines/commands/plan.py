@@ -13,17 +13,17 @@ from rich.console import Console
 from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner, Rules
 from assets.planning.order import Reason, in_words
 from assets.sources import SOURCE_ASSETS
+from home import exits
+from home.accounts import known_accounts
+from home.folder import prepare_home
+from home.options import JSON, LIMITS
+from home.output import AccountPlan, Plan, Planned, emit
+from home.progress import clock, report_waiting
+from home.settings import Settings
 from marketing_api.rate_limit import RateLimiter
-from pipelines import exits
-from pipelines.accounts import known_accounts
 from pipelines.commands import Arguments, command
 from pipelines.commands.status import grid
-from pipelines.home import prepare_home
-from pipelines.options import JSON, LIMITS
-from pipelines.output import AccountPlan, Plan, Planned, emit
-from pipelines.progress import clock, report_waiting
 from pipelines.reading import budget_of, planner_of
-from pipelines.settings import Settings
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 

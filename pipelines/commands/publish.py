@@ -5,12 +5,13 @@ import sys
 import uuid
 from pathlib import Path
 
+from home import exits, output
+from home.folder import in_use, prepare_home
+from home.options import JSON, Option
+from home.progress import report_waiting
+from home.settings import Settings
 from marketing_api.clock import utc_now, wall
-from pipelines import exits, output
 from pipelines.commands import Arguments, command
-from pipelines.home import in_use, prepare_home
-from pipelines.options import JSON, Option
-from pipelines.progress import report_waiting
 from pipelines.publishing import (
     Lake,
     breaking_changes,
@@ -22,14 +23,13 @@ from pipelines.publishing import (
 )
 from pipelines.report.mail import Reports
 from pipelines.report.render import write_report
-from pipelines.settings import Settings
-from pipelines.write_back.kinds import NOT_IDEMPOTENT
-from pipelines.write_back.outbox.outbox import outbox_path
-from pipelines.write_back.outbox.store import restore
-from pipelines.write_back.writebacks_export import refill
 from warehouse.lake import export_parquet, note_export
 from warehouse.publish import published_path, roll_back
 from warehouse.rebuild import rebuild as rebuild_warehouse
+from write_back.kinds import NOT_IDEMPOTENT
+from write_back.outbox.outbox import outbox_path
+from write_back.outbox.store import restore
+from write_back.writebacks_export import refill
 
 
 @command(

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
+from home.options import ACTIVATIONS, AFTERWARDS, JSON, OUT, PERMANENT, PUSH_OPTIONS, UNKNOWN, Option
+from home.settings import Settings
 from pipelines.commands import Arguments, Group, command
-from pipelines.options import ACTIVATIONS, AFTERWARDS, JSON, OUT, PERMANENT, PUSH_OPTIONS, UNKNOWN, Option
-from pipelines.settings import Settings
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _OTHERS: dict[str, tuple[Option, ...]] = {
@@ -28,10 +28,10 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
     def work(arguments: Arguments, settings: Settings) -> int:
         if name in PUSH_OPTIONS and (arguments.sql is None) == (vars(arguments)["from"] is None):
             raise click.UsageError("the rows come from either --from FILE or --sql QUERY: give one of them")
-        from pipelines.write_back import terminal
+        from pipelines import push_terminal
 
         arguments.action = name
-        return terminal.run(arguments, settings)
+        return push_terminal.run(arguments, settings)
 
     text = f"{doc[0].upper()}{doc[1:]}."
     push.add_command(command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(work))

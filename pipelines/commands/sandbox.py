@@ -2,9 +2,9 @@
 
 import click
 
+from home.settings import Settings
 from marketing_api.sandbox import server
 from pipelines.commands import Arguments, command
-from pipelines.settings import Settings
 
 
 @command(click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), is_for_all_shards=True)

@@ -12,18 +12,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from home import exits, output
+from home.folder import reading, unfinished_erasure
+from home.freshness import ago, due, is_to_come, standstill
+from home.identity import identity_of
+from home.options import JSON, Option
+from home.output import Status, emit
+from home.settings import Settings
+from home.versions import check_not_newer
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
-from pipelines import exits, output
 from pipelines.commands import Arguments, command
-from pipelines.freshness import ago, due, is_to_come, standstill
-from pipelines.home import reading, unfinished_erasure
-from pipelines.identity import identity_of
-from pipelines.options import JSON, Option
-from pipelines.output import Status, emit
 from pipelines.publishing import lake_storage, published_document, what_is_published
-from pipelines.settings import Settings
-from pipelines.versions import check_not_newer
 from warehouse.lake import Manifest, fleet, manifests, problems, views, write_views
 from warehouse.retention import sizes
 from warehouse.sql import literal, records, statements

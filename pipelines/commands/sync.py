@@ -6,18 +6,18 @@ from difflib import get_close_matches
 
 from assets.days import FIRST_ZONE, ChosenDays, today_in
 from assets.sources import SOURCE_ASSETS, SourceAsset
+from home import exits, interrupts
+from home.folder import dagster_home, prepare_home
+from home.options import SYNC
+from home.progress import Progress, stop_stages
+from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
 from marketing_api.errors import OtherBusiness
-from pipelines import exits, interrupts
 from pipelines.commands import Arguments, command, print_error
-from pipelines.home import dagster_home, prepare_home
-from pipelines.options import SYNC
-from pipelines.progress import Progress, stop_stages
 from pipelines.publishing import is_published_since
 from pipelines.reading import open_reader
-from pipelines.settings import Settings, SettingsError
 from pipelines.summary import print_activations, print_summary
-from pipelines.write_back.writebacks_export import try_to_export
+from write_back.writebacks_export import try_to_export
 
 
 @command(*SYNC)

@@ -9,13 +9,13 @@ import threading
 import time
 from pathlib import Path
 
-from pipelines import exits
-from pipelines.accounts import connections
+from home import exits
+from home.accounts import connections
+from home.folder import dagster_home, prepare_home
+from home.keeper import Keeper
+from home.options import Option
+from home.settings import Settings, SettingsError
 from pipelines.commands import Arguments, command, print_error
-from pipelines.home import dagster_home, prepare_home
-from pipelines.keeper import Keeper
-from pipelines.options import Option
-from pipelines.settings import Settings, SettingsError
 
 _HOST, PORT = "127.0.0.1", 3000
 _CODE = "pipelines.definitions"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from pipelines.report.formatting import short_day
+from home.formatting import short_day
 
 _MACROS = Path(__file__).parent / "templates" / "charts.html"
 

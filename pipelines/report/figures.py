@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from pipelines.report.formatting import UNKNOWN, change_of, cut, day, number, plural, rating, share
+from home.formatting import UNKNOWN, change_of, cut, day, number, plural, rating, share
 from pipelines.report.queries import AccountData, Row, Rows
 
 _CAMPAIGN_DAYS = dt.timedelta(days=90)

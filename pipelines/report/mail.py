@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from home.alerts import try_to_post
+from home.formatting import cut, day, plural
+from home.settings import WEEKDAYS, Settings
 from marketing_api.clock import utc_now
 from marketing_api.redaction import Redactor, plain, without_addresses
-from pipelines.alerts import try_to_post
-from pipelines.report.formatting import cut, day, plural
 from pipelines.report.queries import ReportData, impersonal
 from pipelines.report.render import environment, preview, readable, render, write_report
-from pipelines.settings import WEEKDAYS, Settings
 from warehouse.archive.disk import create
 from warehouse.publish import published_path, schema_changes
 

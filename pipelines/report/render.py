@@ -15,12 +15,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jinja2.ext import Extension
 from markupsafe import Markup
 
+from home import formatting
+from home.formatting import change_of, day, number, rating, share, short_day, whole_share
+from home.freshness import standstill
+from home.progress import stage
 from marketing_api.clock import utc_now
-from pipelines.freshness import standstill
-from pipelines.progress import stage
-from pipelines.report import charts, figures, formatting
+from pipelines.report import charts, figures
 from pipelines.report.figures import key_figures
-from pipelines.report.formatting import change_of, day, number, rating, share, short_day, whole_share
 from pipelines.report.queries import AccountData, ReportData, Rows, read_report
 from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
 from warehouse.loads.coverage import FRESH_FOR

@@ -85,8 +85,8 @@ def _read(items: str) -> str:
 
 
 def _pushed(path: Path) -> str:
-    from pipelines.write_back.input.files import read_file
-    from pipelines.write_back.input.rows import InputError
+    from write_back.input.files import read_file
+    from write_back.input.rows import InputError
 
     try:
         return f"read: {len(read_file(path, limit=_LIMIT))} rows"
@@ -144,9 +144,9 @@ def _parquet(folder: Path) -> Path:
 def _queried(folder: Path, sql: str) -> str:
     import duckdb
 
-    from pipelines.settings import Settings
-    from pipelines.write_back.input.query import read_query
-    from pipelines.write_back.input.rows import InputError
+    from home.settings import Settings
+    from write_back.input.query import read_query
+    from write_back.input.rows import InputError
 
     path = folder / "warehouse.duckdb"
     with duckdb.connect(str(path)) as connection:

@@ -27,13 +27,13 @@ from pathlib import Path
 import pytest
 
 from assets.checkpoint import Checkpoints
+from home import exits
+from home.folder import prepare_home
 from marketing_api.exchange import Exchange, Outcome
 from marketing_api.operations import lists
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
-from pipelines import cli, exits
-from pipelines.home import prepare_home
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from pipelines import cli
 from tests.pipelines.running import Ran
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import Tables, differing, source
@@ -41,6 +41,7 @@ from warehouse.archive import Archive
 from warehouse.connection import connect
 from warehouse.masking import personal_key
 from warehouse.sql import rows
+from write_back.outbox.outbox import Outbox, outbox_path
 
 Words = tuple[str, ...]
 SYNC = ("sync", "--only", "lists")

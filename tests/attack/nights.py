@@ -38,14 +38,14 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from assets.sources import SOURCE_ASSETS
+from home.folder import prepare_home
+from home.settings import Settings
 from marketing_api import clock
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
-from pipelines.home import prepare_home
 from pipelines.reading import open_reader
-from pipelines.settings import Settings
 from tests.pipelines.running import finish
 from tests.pipelines.sandboxes import KEY, Dated, Sandbox
 

@@ -30,7 +30,10 @@ import duckdb
 import pyarrow.parquet as pq
 
 ROOT = f"{Path(__file__).parents[2]}/"
-OURS = tuple(f"{ROOT}{package}/" for package in ("marketing_api", "warehouse", "assets", "pipelines"))
+OURS = tuple(
+    f"{ROOT}{package}/"
+    for package in ("marketing_api", "warehouse", "assets", "home", "write_back", "upkeep", "pipelines")
+)
 #: Kinds of calls that change a file: a full disk refuses all of these, and nothing else.
 CHANGING = ("write", "open", "name", "parquet", "sync")
 DATABASES = ("sqlite", "duckdb")

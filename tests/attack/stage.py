@@ -40,15 +40,15 @@ LIMIT_S = 300.0
 _WATCHED = {"reset": "1e-12"}
 _IMPORTED = (
     "pipelines.definitions",
-    "pipelines.failures",
-    "pipelines.logs",
-    "pipelines.settings",
-    "pipelines.write_back.terminal",
-    "pipelines.write_back.push_service",
-    "pipelines.write_back.push_jobs",
+    "home.failures",
+    "home.logs",
+    "home.settings",
+    "pipelines.push_terminal",
+    "write_back.push_service",
+    "pipelines.push_jobs",
     *(f"pipelines.commands.{name}" for name in ("sync", "push", "publish", "status")),
     *("dagster._daemon.controller", "pandas", "fsspec.implementations.local", "_strptime"),
-    *("marketing_api.client", "pipelines.write_back.writebacks_export"),
+    *("marketing_api.client", "write_back.writebacks_export"),
 )
 
 Action = Callable[[], int]
@@ -138,7 +138,7 @@ def _command(folder: Path, url: str, action: Action, places: Places | None, outp
 def _hasten() -> None:
     """Activities whose answer was lost are looked for sooner than at the service: the sandbox shows them at
     once."""
-    from pipelines.write_back.retry_policy import RETRY_POLICY
+    from write_back.retry_policy import RETRY_POLICY
 
     for name, seconds in {"first_look_s": 1.0, "last_look_s": 4.0}.items():
         object.__setattr__(RETRY_POLICY, name, seconds)

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.home import prepare_home
+from home.folder import prepare_home
 from tests.benchmarks.simulated_account import (
     SimulatedAccount,
     mass_mailings,

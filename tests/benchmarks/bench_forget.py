@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from home.folder import prepare_home
 from marketing_api.exchange import Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from marketing_api.parsing import parse_rows
-from pipelines.home import prepare_home
 from tests.benchmarks import model_data
 from tests.benchmarks.bench_archive import anonymous_mb, timed
 from warehouse.archive import Archive, sealed

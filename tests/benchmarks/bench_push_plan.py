@@ -25,13 +25,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipelines.settings import Settings
-from pipelines.write_back.account_state import load_known
-from pipelines.write_back.input.files import read_file
-from pipelines.write_back.item import Options, Plan
-from pipelines.write_back.kinds import CONTACTS, make_plan
-from pipelines.write_back.outbox.outbox import Outbox
+from home.settings import Settings
 from tests.pipelines.write_back.planner import LISTS, READ_AT, make_warehouse
+from write_back.account_state import load_known
+from write_back.input.files import read_file
+from write_back.item import Options, Plan
+from write_back.kinds import CONTACTS, make_plan
+from write_back.outbox.outbox import Outbox
 
 GOAL_S = 5.0
 FIRST = ("Ann", "Bo", "Cyril", "Dörte", "Édith")

@@ -30,14 +30,14 @@ from typing import Any
 
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
-from pipelines.write_back.item import Item, State
-from pipelines.write_back.kinds import ACTIVITIES, CONTACTS, TAGS, Kind
-from pipelines.write_back.outbox.outbox import Outbox
 from tests.pipelines.running import Ran
 from tests.pipelines.running import finish as finish_command
 from tests.pipelines.running import start_cold as start
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
+from write_back.item import Item, State
+from write_back.kinds import ACTIVITIES, CONTACTS, TAGS, Kind
+from write_back.outbox.outbox import Outbox
 
 _WRITES = (
     "emailmarketing/addactivity,emailmarketing/addtag,emailmarketing/removetag,emailmarketing/synccontact"

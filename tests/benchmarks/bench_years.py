@@ -34,14 +34,11 @@ from typing import Any
 import dagster as dg
 
 from assets.planning.crawl_plan import TIMELINES, Planner, Rules
+from home.folder import prepare_home
 from marketing_api.exchange import Exchange, Outcome, Response, id_at
 from marketing_api.operation import Operation
 from marketing_api.operations import campaigns, contacts, lists
 from pipelines.dagster_internals import prune_runs
-from pipelines.home import prepare_home
-from pipelines.write_back.item import State
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.writebacks_export import export_writebacks
 from tests.pipelines.write_back.plans import a_plan, tag
 from warehouse import tables
 from warehouse.archive import Archive
@@ -53,6 +50,9 @@ from warehouse.publish import publish
 from warehouse.rebuild import rebuild
 from warehouse.retention import compact, let_go, note_sizes, sizes
 from warehouse.warehouse import Warehouse
+from write_back.item import State
+from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.writebacks_export import export_writebacks
 
 _FIRST = dt.datetime(2024, 1, 1, 2, tzinfo=dt.UTC)
 _LISTS = 2

@@ -18,11 +18,11 @@ from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY
-from pipelines.write_back.item import State
-from pipelines.write_back.kinds import verify
-from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.store import sender_lock
-from pipelines.write_back.sending import Sending
+from write_back.item import State
+from write_back.kinds import verify
+from write_back.outbox.outbox import Outbox
+from write_back.outbox.store import sender_lock
+from write_back.sending import Sending
 
 
 def main() -> None:

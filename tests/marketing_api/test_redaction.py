@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from home.logs import logging_to_home
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.operations import lists
 from marketing_api.redaction import in_log, in_markdown, markdown_block, markdown_table, plain
-from pipelines.logs import logging_to_home
-from pipelines.settings import Settings
 from tests.warehouse.answering import Home
 from tests.warehouse.conftest import home  # noqa: F401 (a fixture)
 from warehouse import tables

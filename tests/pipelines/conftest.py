@@ -21,13 +21,13 @@ from unittest.mock import patch
 import pytest
 
 from assets.sources import SOURCE_ASSETS
+from home.folder import prepare_home
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines import cli
-from pipelines.home import prepare_home
 from pipelines.reading import open_reader
-from pipelines.settings import Settings
 from tests.conftest import BEGAN_AT, Once
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import KEY, Sandbox, spawned

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.versions import VERSIONS
+from home.versions import VERSIONS
 from tests.pipelines.conftest import Alerts, Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import differing, rows

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from assets.sources import SOURCE_ASSETS
+from home.folder import prepare_home
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox import seeded_account
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.mailing import Campaign
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
 from marketing_api.sandbox.server import serve
-from pipelines.home import prepare_home
 from pipelines.reading import open_reader
-from pipelines.settings import Settings
 from tests.pipelines.conftest import STANDING
 from tests.pipelines.sandboxes import KEY, Dated, Sandbox
 from tests.pipelines.tables import query

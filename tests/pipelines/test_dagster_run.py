@@ -9,12 +9,12 @@ import duckdb
 import pytest
 
 from assets.sources import SOURCE_ASSETS
+from home.folder import prepare_home
+from home.settings import Settings
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
-from pipelines.home import prepare_home
 from pipelines.schedules import ALL_DUE, DAYS_TAG
-from pipelines.settings import Settings
 from tests.pipelines.conftest import no_report
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from home.failures import HomeError, explain
+from home.folder import prepare_home
 from pipelines.dagster_internals import _is_whole, instance_of_the_ui, set_damaged_history_aside
-from pipelines.failures import HomeError, explain
-from pipelines.home import prepare_home
 from warehouse.archive.disk import Workspace
 
 

@@ -15,13 +15,13 @@ import pytest
 from assets import sources
 from assets.days import ChosenDays, DateRange, days_of_run, today_in
 from assets.materialize import asset_key, daily_partitions
+from home.folder import prepare_home
+from home.settings import Settings, SettingsError
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
-from pipelines.home import prepare_home
 from pipelines.schedules import ALL_DUE, DAYS_TAG, chosen_days, partition_tags
-from pipelines.settings import Settings, SettingsError
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query

@@ -11,12 +11,12 @@ import duckdb
 import pytest
 
 from assets.sources import SOURCE_ASSETS
+from home.folder import prepare_home
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import Refused, Transient
 from marketing_api.sandbox.server import serve
-from pipelines.home import prepare_home
 from pipelines.reading import open_reader
-from pipelines.settings import Settings
 from tests.pipelines.conftest import FAULTS, STANDING, Command, Night, StartSandbox
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import differing, source

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from home.settings import SettingsError, load_settings
 from marketing_api.redaction import Secret
-from pipelines.settings import SettingsError, load_settings
 from tests.pipelines.conftest import Command
 from tests.pipelines.running import start_cold
 from tests.pipelines.sandboxes import KEY, Sandbox

@@ -12,13 +12,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines.erasing import unfinished
-from pipelines.home import in_use
+from home.folder import in_use
 from tests.pipelines.conftest import Command, Night, StartSandbox
 from tests.pipelines.running import start
 from tests.pipelines.searching import found_in, rows_of_others
 from tests.pipelines.tables import differing, source
 from tests.pipelines.test_person import ask, somebody
+from upkeep.erasing import unfinished
 from warehouse.archive.suppression import load
 from warehouse.publish import earlier, published_path
 

@@ -13,9 +13,9 @@ import dagster as dg
 import duckdb
 import pytest
 
+from home.folder import dagster_home
 from marketing_api.sandbox.server import serve
 from pipelines.dagster_internals import instance_of_the_ui
-from pipelines.home import dagster_home
 from tests.conftest import Once
 from tests.depth import DEEP
 from tests.pipelines import running

@@ -11,9 +11,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from home.freshness import due
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
-from pipelines.freshness import due
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.warehouse.selected import selected

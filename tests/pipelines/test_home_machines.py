@@ -13,9 +13,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines import machines
-from pipelines.failures import HomeError
-from pipelines.home import prepare_home
+from home import machines
+from home.failures import HomeError
+from home.folder import prepare_home
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import Sandbox
 from warehouse.schema import ensure_schema

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from home.folder import dagster_home
+from home.identity import FILE, Owner, identity_of, is_same
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
-from pipelines.home import dagster_home
-from pipelines.identity import FILE, Owner, identity_of, is_same
-from pipelines.settings import Settings
 from tests.independent.generate import Sizes, account
 from tests.independent.server import serve as serve_independent
 from tests.pipelines.conftest import STANDING, Command

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import exits
+from home import exits
 
 _WORK = """
     import ctypes, re, socket, sys, threading
 
-    from pipelines import interrupts
+    from home import interrupts
 
     def in_a_call(stop):  # holds Python's lock, and so keeps every handler from being called
         library, mutex = ctypes.PyDLL(None), ctypes.create_string_buffer(64)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from docs.generate import json_schema
-from pipelines import output
+from home import output
 from tests.pipelines.conftest import Command
 from tests.pipelines.running import Ran, start_cold
 from tests.pipelines.sandboxes import Sandbox

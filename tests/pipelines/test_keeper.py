@@ -24,7 +24,7 @@ time.sleep(0.5 if sys.argv[2:] else 600)
 """
 PARENT = """
 import sys, time
-from pipelines.keeper import Keeper
+from home.keeper import Keeper
 with Keeper() as programs:
     for words in ({commands}):
         programs.start(sys.executable, "-c", {program!r}, *words)

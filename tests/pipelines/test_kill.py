@@ -11,7 +11,7 @@ from itertools import takewhile
 
 import pytest
 
-from pipelines import exits
+from home import exits
 from tests.depth import DEEP
 from tests.pipelines.conftest import NOW, Night
 from tests.pipelines.running import Ran, finish, start

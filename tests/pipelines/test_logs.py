@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from assets.sources import SOURCE_ASSETS
-from pipelines import logs
-from pipelines.failures import Unexpected
-from pipelines.home import prepare_home
-from pipelines.logs import logging_to_home
-from pipelines.progress import stage
-from pipelines.settings import Settings
+from home import logs
+from home.failures import Unexpected
+from home.folder import prepare_home
+from home.logs import logging_to_home
+from home.progress import stage
+from home.settings import Settings
 from tests.pipelines.conftest import UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import environment

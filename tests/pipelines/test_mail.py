@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from assets.published import REPORT
+from home.logs import logging_to_home
+from home.settings import Settings, SettingsError, load_settings
 from marketing_api.redaction import Secret
-from pipelines.logs import logging_to_home
 from pipelines.report import mail
 from pipelines.report.mail import Reports
 from pipelines.report.queries import ReportData
-from pipelines.settings import Settings, SettingsError, load_settings
 from tests.pipelines.conftest import Alerts, Command, Night
 from tests.pipelines.mail_server import MailServer, serve_mail
 from tests.pipelines.test_published_run import run_job

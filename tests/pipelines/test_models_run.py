@@ -12,12 +12,12 @@ import duckdb
 import pytest
 
 from assets.published import REPORT
+from home.folder import prepare_home
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from pipelines.definitions import build_definitions
-from pipelines.home import prepare_home
 from pipelines.publishing import MODELS_STEP
 from pipelines.schedules import COMMAND_TAG
-from pipelines.settings import Settings
 from tests.pipelines.conftest import Command, no_report
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query

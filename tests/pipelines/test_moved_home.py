@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import requests
 
-from pipelines.home import prepare_home
+from home.folder import prepare_home
 from tests.pipelines.conftest import UNMISTAKABLE, Night, StartSandbox
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import finish, run, start

@@ -14,15 +14,15 @@ import pytest
 import requests
 
 from assets.sources import SOURCE_ASSETS
+from home.folder import prepare_home
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
 from marketing_api.sandbox.server import serve
 from marketing_api.sandbox.subscribers import ACTIVE, Contact, Listing
 from marketing_api.sandbox.world import World
-from pipelines.home import prepare_home
 from pipelines.reading import open_reader
-from pipelines.settings import Settings
 from tests.pipelines.conftest import STANDING
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query

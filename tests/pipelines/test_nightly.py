@@ -22,11 +22,11 @@ import pytest
 from assets import sources
 from assets.materialize import asset_key
 from assets.sources import SourceAsset
+from home.folder import prepare_home
+from home.settings import Settings, load_settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions, defs
-from pipelines.home import prepare_home
-from pipelines.settings import Settings, load_settings
 from tests.pipelines.conftest import STANDING, Alerts, Command, StartSandbox
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query

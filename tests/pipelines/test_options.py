@@ -17,12 +17,7 @@ from hypothesis import strategies as st
 
 from assets.materialize import asset_key
 from assets.sources import lists
-from marketing_api.client import Connection, Secret
-from marketing_api.errors import MarketingApiError
-from pipelines.commands import Command as TypedCommand
-from pipelines.definitions import build_definitions
-from pipelines.launchpad import values
-from pipelines.options import (
+from home.options import (
     ACTIVATIONS,
     AFTERWARDS,
     JSON,
@@ -35,12 +30,17 @@ from pipelines.options import (
     parameters,
     words,
 )
-from pipelines.settings import Settings, SettingsError
-from pipelines.write_back.kinds import KINDS, Kind
-from pipelines.write_back.push_jobs import push_jobs
+from home.settings import Settings, SettingsError
+from marketing_api.client import Connection, Secret
+from marketing_api.errors import MarketingApiError
+from pipelines.commands import Command as TypedCommand
+from pipelines.definitions import build_definitions
+from pipelines.launchpad import values
+from pipelines.push_jobs import push_jobs
 from tests.pipelines.conftest import Command
 from tests.pipelines.running import parsed
 from tests.pipelines.test_nightly import failures
+from write_back.kinds import KINDS, Kind
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -11,12 +11,12 @@ import duckdb
 import pytest
 
 from assets.sources import SOURCE_ASSETS
+from home.identity import FILE
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import OtherBusiness
 from marketing_api.sandbox.rules import RULES
-from pipelines.identity import FILE
 from pipelines.reading import open_reader
-from pipelines.settings import Settings
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query, source

@@ -10,9 +10,9 @@ import time
 import pytest
 from rich.console import Console
 
+from home import progress
+from home.progress import Phase, Phases
 from marketing_api.errors import Stopped
-from pipelines import progress
-from pipelines.progress import Phase, Phases
 
 
 class Reading:

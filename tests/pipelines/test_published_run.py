@@ -12,10 +12,10 @@ import dagster as dg
 import duckdb
 import pytest
 
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
-from pipelines.settings import Settings
 from tests.depth import DEEP
 from tests.pipelines.conftest import STANDING, Command, Night
 from tests.pipelines.sandboxes import KEY, Sandbox

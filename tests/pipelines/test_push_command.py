@@ -17,13 +17,9 @@ from unittest.mock import Mock
 
 import pytest
 
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
-from pipelines.settings import Settings
-from pipelines.write_back import kinds
-from pipelines.write_back.order import Order
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push_service import enqueue, plan_push
 from tests.pipelines.conftest import STANDING, UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import Ran, finish, run, start
@@ -31,6 +27,10 @@ from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_cli_errors import says
 from warehouse.connection import connect
+from write_back import kinds
+from write_back.order import Order
+from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.push_service import enqueue, plan_push
 
 ACTIVE = "select distinct email from source.contacts where status = 'active' order by email limit 12"
 TAGS = ("push", "tags", "--sql", f"select email, 'vip' as tag from ({ACTIVE})")
@@ -359,7 +359,7 @@ def test_a_refused_key_leaves_everything_open(command: Command, service: Sandbox
 def test_a_warehouse_that_somebody_else_has_does_not_fail_a_push(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipelines.write_back.push_service import PushRun
+    from write_back.push_service import PushRun
 
     kept = []
     sending = PushRun.send_open
@@ -529,7 +529,7 @@ def test_a_push_whose_rows_cannot_be_kept_is_not_begun(
     kept."""
     with monkeypatch.context() as patch:
         patch.setattr(
-            "pipelines.write_back.push_service.keep_rows",
+            "write_back.push_service.keep_rows",
             Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))),
         )
         ran = command(*TAGS, "--apply", sandbox=service)

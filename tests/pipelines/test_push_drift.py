@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.write_back import push_service
-from pipelines.write_back.kinds import verify
-from pipelines.write_back.retry_policy import RetryPolicy
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
+from write_back import push_service
+from write_back.kinds import verify
+from write_back.retry_policy import RetryPolicy
 
 
 @pytest.fixture(autouse=True)

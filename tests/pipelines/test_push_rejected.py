@@ -13,15 +13,15 @@ import msgspec
 import pytest
 import requests
 
-from pipelines import output
-from pipelines.alerts import try_to_post
-from pipelines.settings import Settings
-from pipelines.write_back.refusals import REFUSALS, is_permanent, known
+from home import output
+from home.alerts import try_to_post
+from home.settings import Settings
 from tests.pipelines.conftest import Alerts, Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_cli_errors import says
 from tests.pipelines.test_push_command import sent, write
+from write_back.refusals import REFUSALS, is_permanent, known
 
 LIST, OTHER = "Corporate catering", "Newsletter"
 OPTIONS = ("--map", "email=Customer", "--ignore", "NOTES", "--reject-limit", "50%", "--apply")
@@ -363,9 +363,9 @@ def test_what_needs_a_person_is_posted_once_without_anything_personal(
 def test_words_of_the_service_that_are_not_known_stay_here(
     refused: str, command: Command, service: Sandbox, alerts: type[Alerts]
 ) -> None:
-    from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-    from pipelines.write_back.push_report import alert_body
-    from pipelines.write_back.result import Reason, new_run, result_of
+    from write_back.outbox.outbox import Outbox, outbox_path
+    from write_back.push_report import alert_body
+    from write_back.result import Reason, new_run, result_of
 
     home = Path(refused.partition("rejected rows: ")[2].partition("/pushes/")[0])
     with Outbox(outbox_path(home)) as outbox:

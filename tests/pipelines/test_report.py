@@ -14,8 +14,9 @@ from typing import Any
 import duckdb
 import pytest
 
-from pipelines.home import prepare_home
-from pipelines.report import charts, formatting
+from home import formatting
+from home.folder import prepare_home
+from pipelines.report import charts
 from pipelines.report.charts import sparkline
 from pipelines.report.figures import headline, key_figures
 from pipelines.report.queries import QUERIES, AccountData, ReportData, read_report

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from pipelines.report.formatting import UNKNOWN
+from home.formatting import UNKNOWN
 from pipelines.report.queries import AccountData
 from tests.pipelines.test_report import FULL, NOW, TODAY, account, campaign, page
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pipelines.report import charts, formatting
+from home import formatting
+from pipelines.report import charts
 from tests.pipelines.test_report import FULL, TODAY, account, page
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from home.folder import dagster_home, prepare_home
+from home.settings import Settings, SettingsError, load_settings
 from marketing_api.clock import utc_now
 from pipelines.dagster_internals import instance_of_the_ui, prune_runs
-from pipelines.home import dagster_home, prepare_home
-from pipelines.retention import tidy
-from pipelines.settings import Settings, SettingsError, load_settings
+from upkeep.retention import tidy
 from warehouse.policies import Kept
 
 

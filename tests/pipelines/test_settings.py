@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from home.settings import Settings, SettingsError, load_settings, network_file_system
 from pipelines.reading import budget_of
-from pipelines.settings import Settings, SettingsError, load_settings, network_file_system
 
 LIVE = {"MARKETING_API_URL": "https://api.example.com/1", "MARKETING_API_KEY": "secret-key"}
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from home.folder import prepare_home
+from home.settings import SHARD_TAG, Settings, SettingsError, load_settings
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
-from pipelines.home import prepare_home
 from pipelines.schedules import NIGHT_TAG, nightly
 from pipelines.sensors import failure_alerts
-from pipelines.settings import SHARD_TAG, Settings, SettingsError, load_settings
 from tests.pipelines.conftest import STANDING, Alerts, Command
 from tests.pipelines.sandboxes import KEY
 from tests.pipelines.tables import query

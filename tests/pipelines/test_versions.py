@@ -11,10 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines.home import prepare_home
-from pipelines.versions import VERSIONS
-from pipelines.write_back.outbox import store
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
+from home.folder import prepare_home
+from home.versions import VERSIONS
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
 from warehouse import schema
@@ -23,6 +21,8 @@ from warehouse.connection import connect
 from warehouse.errors import WarehouseError
 from warehouse.schema import SCHEMA_VERSION, ensure_schema, note_fact, schema_version, stamp_version
 from warehouse.tables import TABLES
+from write_back.outbox import store
+from write_back.outbox.outbox import Outbox, outbox_path
 
 COMMANDS = (
     ("status",),

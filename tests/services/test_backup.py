@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.backups import back_up_home
-from pipelines.settings import Settings
+from home.settings import Settings
 from tests.pipelines.conftest import NOW
 from tests.pipelines.running import finish, start
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import differing, rows, source
+from upkeep.backups import back_up_home
 from warehouse.archive import Archive
 
 #: Requested by every run, whatever was read: whose key it is.

@@ -11,7 +11,7 @@ import dagster as dg
 import psycopg2
 import pytest
 
-from pipelines.settings import SHARD_TAG
+from home.settings import SHARD_TAG
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 

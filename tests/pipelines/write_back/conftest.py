@@ -14,11 +14,11 @@ from marketing_api.exchange import Exchange
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY, Options
 from marketing_api.sandbox.server import serve
-from pipelines.write_back.account_state import Known
-from pipelines.write_back.outbox.outbox import Outbox
 from tests.pipelines.write_back.desk import Desk
 from tests.pipelines.write_back.planner import make_warehouse, open_known
 from warehouse.connection import connect
+from write_back.account_state import Known
+from write_back.outbox.outbox import Outbox
 
 MakeDesk = Callable[..., Desk]
 

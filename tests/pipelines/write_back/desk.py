@@ -14,12 +14,12 @@ from marketing_api.envelope import read_envelope
 from marketing_api.exchange import Exchange
 from marketing_api.operations import contacts, find
 from marketing_api.records.shapes import items_of
-from pipelines.write_back.item import Item, Plan, State
-from pipelines.write_back.kinds import verify
-from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.retry_policy import RetryPolicy
-from pipelines.write_back.sending import Sending
 from tests.pipelines.write_back.plans import a_plan
+from write_back.item import Item, Plan, State
+from write_back.kinds import verify
+from write_back.outbox.outbox import Outbox
+from write_back.retry_policy import RetryPolicy
+from write_back.sending import Sending
 
 #: As in earnest, a hundred times faster.
 QUICK = RetryPolicy(

@@ -12,15 +12,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from home.settings import Settings
 from marketing_api.address import normal_form
-from pipelines.settings import Settings
-from pipelines.write_back.account_state import Known, load_known
-from pipelines.write_back.input.rows import Rows, rows_of_columns
-from pipelines.write_back.item import Options, Past, Plan, State
-from pipelines.write_back.kinds import Kind, make_plan
 from warehouse.connection import connect
 from warehouse.schema import ensure_schema
 from warehouse.tables import TABLES
+from write_back.account_state import Known, load_known
+from write_back.input.rows import Rows, rows_of_columns
+from write_back.item import Options, Past, Plan, State
+from write_back.kinds import Kind, make_plan
 
 #: When everything was read, and a while later.
 READ_AT = dt.datetime(2026, 3, 2, 8, 0, tzinfo=dt.UTC)

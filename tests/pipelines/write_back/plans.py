@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from marketing_api.operations import contacts
-from pipelines.write_back.item import Effect, Item, Plan, Reason, Source
-from pipelines.write_back.kinds import ACTIVITIES, CONTACTS, TAGS
+from write_back.item import Effect, Item, Plan, Reason, Source
+from write_back.kinds import ACTIVITIES, CONTACTS, TAGS
 
 
 def tag(row: int, email: str = "", *, name: str = "vip", action: str = "add") -> Item:

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from home.settings import Settings
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
-from pipelines.settings import Settings
-from pipelines.write_back.account_state import Content, Known, ListReader, Lists, Member, load_known
-from pipelines.write_back.input.rows import InputError
-from pipelines.write_back.input.values import BadValue, address
-from pipelines.write_back.item import Past, State
 from tests.pipelines.write_back.planner import READ_AT
 from warehouse.connection import connect
+from write_back.account_state import Content, Known, ListReader, Lists, Member, load_known
+from write_back.input.rows import InputError
+from write_back.input.values import BadValue, address
+from write_back.item import Past, State
 
 
 @pytest.fixture

@@ -11,15 +11,15 @@ import dagster as dg
 import duckdb
 import pytest
 
+from home.settings import Settings, SettingsError
 from marketing_api.client import Connection, Secret
-from pipelines.settings import Settings, SettingsError
-from pipelines.write_back.audience_syncs import AudienceSync, chosen, read_audience_syncs
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push_jobs import AudienceSyncs, standing_order
+from pipelines.push_jobs import AudienceSyncs, standing_order
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import sent
+from write_back.audience_syncs import AudienceSync, chosen, read_audience_syncs
+from write_back.outbox.outbox import Outbox, outbox_path
 
 VIP = """
 [activations.vip]

@@ -16,24 +16,24 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from home.settings import Settings
 from marketing_api.clock import wall
 from marketing_api.contact_lookup import read_list
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.sandbox.seeded_contacts import field_ids
-from pipelines.settings import Settings
-from pipelines.write_back import consent
-from pipelines.write_back.account_state import Known, Lists, Member
-from pipelines.write_back.consent import LEFT, LEFT_ON_TARGET
-from pipelines.write_back.item import Options, State
-from pipelines.write_back.kinds import CONTACTS, DELETIONS, MOVES, NOT_IDEMPOTENT, Kind, make_plan
-from pipelines.write_back.kinds import contacts as contacts_kind
-from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.store import OutboxFull
 from tests.depth import DEEP
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import QUICK, Desk
 from tests.pipelines.write_back.planner import rows_of
+from write_back import consent
+from write_back.account_state import Known, Lists, Member
+from write_back.consent import LEFT, LEFT_ON_TARGET
+from write_back.item import Options, State
+from write_back.kinds import CONTACTS, DELETIONS, MOVES, NOT_IDEMPOTENT, Kind, make_plan
+from write_back.kinds import contacts as contacts_kind
+from write_back.outbox.outbox import Outbox
+from write_back.outbox.store import OutboxFull
 
 NEWS, SHOP = 1801, 1814
 CITY = field_ids(0)[3]

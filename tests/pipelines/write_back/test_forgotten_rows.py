@@ -7,7 +7,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipelines.write_back.planning import FORGOTTEN, without_forgotten
 from tests.pipelines.conftest import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
@@ -15,6 +14,7 @@ from tests.pipelines.test_push_command import sent, write
 from tests.pipelines.write_back.planner import rows_of
 from warehouse.archive.suppression import add
 from warehouse.forgetting import Forgotten
+from write_back.planning import FORGOTTEN, without_forgotten
 
 ANN, BOB = "ann@example.com", "bob@example.com"
 WHO = Forgotten(b"k").including([ANN], [("main", 7)])

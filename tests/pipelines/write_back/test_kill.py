@@ -10,12 +10,12 @@ from collections import Counter
 
 import pytest
 
-from pipelines.write_back.item import State
-from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.store import OutboxFull
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import Desk
 from tests.pipelines.write_back.plans import a_plan, activity
+from write_back.item import State
+from write_back.outbox.outbox import Outbox
+from write_back.outbox.store import OutboxFull
 
 SENDER = """
 import sys
@@ -23,8 +23,8 @@ from pathlib import Path
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.sandbox.options import DEFAULT_KEY
-from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.sending import Sending
+from write_back.outbox.outbox import Outbox
+from write_back.sending import Sending
 from tests.pipelines.write_back.desk import QUICK
 
 home = Path(sys.argv[2])

@@ -15,21 +15,21 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
-from pipelines.settings import Settings
-from pipelines.write_back import push_service
-from pipelines.write_back.item import State
-from pipelines.write_back.kinds import TAGS, verify
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.push_jobs import AudienceSyncs
-from pipelines.write_back.retry_policy import RetryPolicy
+from pipelines.push_jobs import AudienceSyncs
 from tests.pipelines.conftest import STANDING, Command
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import ACTIVE, sent
 from tests.pipelines.write_back.test_push_jobs import job
+from write_back import push_service
+from write_back.item import State
+from write_back.kinds import TAGS, verify
+from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.retry_policy import RetryPolicy
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 KILLED = """
 import sys, time
 from pipelines import cli
-from pipelines.write_back.push_service import PushRun
+from write_back.push_service import PushRun
 PushRun.read_back = lambda run: (print("sent", flush=True), time.sleep(600))
 cli.main(sys.argv[1:])
 """

@@ -13,18 +13,18 @@ import dagster as dg
 import pytest
 from dagster_shared.yaml_utils import dump_run_config_yaml
 
+from home.folder import prepare_home
+from home.settings import Settings, load_settings
 from marketing_api.client import Connection, Secret
 from pipelines.definitions import build_definitions
-from pipelines.home import prepare_home
-from pipelines.settings import Settings, load_settings
-from pipelines.write_back import kinds
-from pipelines.write_back.kinds import CONTACTS, DELETIONS, KINDS, Kind
-from pipelines.write_back.push_jobs import push_jobs
+from pipelines.push_jobs import push_jobs
 from tests.pipelines.conftest import Alerts
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import ACTIVE
+from write_back import kinds
+from write_back.kinds import CONTACTS, DELETIONS, KINDS, Kind
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

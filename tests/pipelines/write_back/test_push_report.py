@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from pipelines.write_back.input.rows import Rows
-from pipelines.write_back.item import Change, Plan, Reason, Source, State
-from pipelines.write_back.kinds import CONTACTS, TAGS
-from pipelines.write_back.order import Order, Planned
-from pipelines.write_back.outbox.outbox import Counts, Push
-from pipelines.write_back.push_report import plan_lines, result_lines
-from pipelines.write_back.result import Result
+from write_back.input.rows import Rows
+from write_back.item import Change, Plan, Reason, Source, State
+from write_back.kinds import CONTACTS, TAGS
+from write_back.order import Order, Planned
+from write_back.outbox.outbox import Counts, Push
+from write_back.push_report import plan_lines, result_lines
+from write_back.result import Result
 
 
 def result(rows: Mapping[State, int], requests: Mapping[State, int]) -> Result:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.write_back.input.rows import Rows
-from pipelines.write_back.item import Source
-from pipelines.write_back.rejected_rows import keep_rows, kept_rows
 from tests.attack.damage import WAYS, harm, remove
+from write_back.input.rows import Rows
+from write_back.item import Source
+from write_back.rejected_rows import keep_rows, kept_rows
 
 
 @pytest.mark.parametrize("way", WAYS)

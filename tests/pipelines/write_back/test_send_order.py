@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.write_back.send_order import Schedule
+from write_back.send_order import Schedule
 
 KEYS = st.dictionaries(st.sampled_from("abcde"), st.booleans(), max_size=3)
 

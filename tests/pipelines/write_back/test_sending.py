@@ -12,13 +12,13 @@ import pytest
 
 from marketing_api.errors import Unreachable
 from marketing_api.operations import contacts
-from pipelines.write_back.item import Effect, Item, State
-from pipelines.write_back.kinds import ACTIVITIES, DELETIONS, NOT_IDEMPOTENT
-from pipelines.write_back.retry_policy import RetryPolicy
-from pipelines.write_back.unknown_outcomes import Presence
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import QUICK, Desk
 from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
+from write_back.item import Effect, Item, State
+from write_back.kinds import ACTIVITIES, DELETIONS, NOT_IDEMPOTENT
+from write_back.retry_policy import RetryPolicy
+from write_back.unknown_outcomes import Presence
 
 FAULTS = {
     "lost-answer": "0.1",

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from marketing_api.address import normal_form
-from pipelines.write_back.account_state import Known
-from pipelines.write_back.kinds import KINDS
-from pipelines.write_back.outbox.outbox import Entry, Outbox
-from pipelines.write_back.send_order import keys_of
 from tests.pipelines.write_back.planner import Planner, make_warehouse, open_known
 from tests.spellings import SPELLINGS
+from write_back.account_state import Known
+from write_back.kinds import KINDS
+from write_back.outbox.outbox import Entry, Outbox
+from write_back.send_order import keys_of
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ _OF_A_PLAN = (
     "numpy",
     "pydantic",
     "marketing_api.operations",
-    "pipelines.write_back.kinds",
+    "write_back.kinds",
 )
 _LARGE = ("requests", "urllib3", "dagster", "marketing_api.client", "warehouse.bookkeeping")
 
@@ -22,7 +22,7 @@ def imported(module: str, names: tuple[str, ...]) -> str:
 
 
 def test_a_plan_imports_neither_the_client_nor_dagster() -> None:
-    assert imported("pipelines.write_back.terminal", _LARGE) == "[]\n"
+    assert imported("pipelines.push_terminal", _LARGE) == "[]\n"
 
 
 def test_help_imports_nothing_of_what_a_plan_needs() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from marketing_api.contact_lookup import Shown, Timeline, read_timeline
 from marketing_api.exchange import Response
 from marketing_api.operations import contacts
-from pipelines.write_back.unknown_outcomes import Presence, Wanted, cheapest, look_for
+from write_back.unknown_outcomes import Presence, Wanted, cheapest, look_for
 
 NOON = dt.datetime(2026, 1, 5, 12, 0, 30)
 AT = int(NOON.replace(tzinfo=dt.UTC).timestamp())

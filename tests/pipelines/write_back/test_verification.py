@@ -13,12 +13,12 @@ from marketing_api.contact_lookup import Found, read_contacts
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import contacts
-from pipelines.write_back.item import State
-from pipelines.write_back.kinds.contacts import compare
-from pipelines.write_back.retry_policy import RetryPolicy
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import Desk, Verified
 from tests.pipelines.write_back.plans import activity, contact
+from write_back.item import State
+from write_back.kinds.contacts import compare
+from write_back.retry_policy import RetryPolicy
 
 
 def new_contacts(count: int, **more: Any) -> list[Any]:

@@ -11,9 +11,6 @@ from typing import Any
 import pytest
 
 from marketing_api.clock import utc_now
-from pipelines.write_back.item import Reason, State
-from pipelines.write_back.outbox.outbox import Outbox, outbox_path
-from pipelines.write_back.writebacks_export import export_writebacks
 from tests.pipelines.write_back.plans import a_plan, contact, tag
 from warehouse.archive import Archive
 from warehouse.bookkeeping import shown_revision
@@ -21,6 +18,9 @@ from warehouse.policies import Kept
 from warehouse.rebuild import rebuild
 from warehouse.retention import let_go
 from warehouse.warehouse import Warehouse
+from write_back.item import Reason, State
+from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.writebacks_export import export_writebacks
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from pipelines.report.formatting import share
+from home.formatting import share
 from warehouse.masking import Masking
 from warehouse.models import build
 from warehouse.policies import PersonalData

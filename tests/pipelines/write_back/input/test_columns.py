@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pipelines.write_back.input.columns import FIELD_FAMILIES, SPELLINGS, Picked, fold, pick
-from pipelines.write_back.input.rows import InputError
-from pipelines.write_back.item import Options
-from pipelines.write_back.kinds import ACTIVITIES, CONTACTS, KINDS, MOVES, TAGS, Kind
 from tests.pipelines.write_back.planner import rows_of
+from write_back.input.columns import FIELD_FAMILIES, SPELLINGS, Picked, fold, pick
+from write_back.input.rows import InputError
+from write_back.item import Options
+from write_back.kinds import ACTIVITIES, CONTACTS, KINDS, MOVES, TAGS, Kind
 
 FIELDS = ("First Name", "Home-Phone", "City", "9100", "9101", "9102")
 

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.write_back.input.files import read_file
-from pipelines.write_back.input.rows import FORMULA_SIGNS, InputError, Rows, cell_of, number_text, text_of
+from write_back.input.files import read_file
+from write_back.input.rows import FORMULA_SIGNS, InputError, Rows, cell_of, number_text, text_of
 
 
 def reading(content: bytes | str) -> Rows:

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import interrupts
-from pipelines.settings import INPUT_LIMIT, Settings
-from pipelines.write_back.input.query import read_query, write_rows
-from pipelines.write_back.input.rows import InputError, Rows
+from home import interrupts
+from home.settings import INPUT_LIMIT, Settings
 from tests.pipelines.running import finish, start
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.test_keeper import wait_until_gone
@@ -22,6 +20,8 @@ from tests.pipelines.write_back.input.test_files import records
 from warehouse.connection import connect
 from warehouse.errors import NoWarehouse
 from warehouse.schema import stamp_version
+from write_back.input.query import read_query, write_rows
+from write_back.input.rows import InputError, Rows
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.write_back.input.rows import cell_of
-from pipelines.write_back.input.values import BadValue, moment
+from write_back.input.rows import cell_of
+from write_back.input.values import BadValue, moment
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.write_back.account_state import Known
-from pipelines.write_back.input.values import BadValue, moment
-from pipelines.write_back.item import Effect, State
-from pipelines.write_back.kinds import ACTIVITIES
 from tests.pipelines.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
+from write_back.account_state import Known
+from write_back.input.values import BadValue, moment
+from write_back.item import Effect, State
+from write_back.kinds import ACTIVITIES
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

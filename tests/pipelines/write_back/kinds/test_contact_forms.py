@@ -10,12 +10,12 @@ import pytest
 from marketing_api.errors import Refused
 from marketing_api.operation import Call
 from marketing_api.records.contacts import SYNCCONTACT
-from pipelines.write_back.item import Item, State
-from pipelines.write_back.kinds import CONTACTS
-from pipelines.write_back.retry_policy import RetryPolicy
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import Desk
 from tests.pipelines.write_back.plans import contact
+from write_back.item import Item, State
+from write_back.kinds import CONTACTS
+from write_back.retry_policy import RetryPolicy
 
 FIRST, SECOND = 1801, 1814
 

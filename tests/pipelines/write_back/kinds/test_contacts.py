@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from marketing_api.clock import wall
 from marketing_api.records.contacts import STATUSES
-from pipelines.write_back.account_state import Known
-from pipelines.write_back.consent import LEFT, decide, is_raised
-from pipelines.write_back.input.rows import InputError
-from pipelines.write_back.item import State
-from pipelines.write_back.kinds import CONTACTS, DELETIONS
-from pipelines.write_back.kinds.contacts import RESUBSCRIBED
-from pipelines.write_back.planning import REACHES_PEOPLE
 from tests.pipelines.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
+from write_back.account_state import Known
+from write_back.consent import LEFT, decide, is_raised
+from write_back.input.rows import InputError
+from write_back.item import State
+from write_back.kinds import CONTACTS, DELETIONS
+from write_back.kinds.contacts import RESUBSCRIBED
+from write_back.planning import REACHES_PEOPLE
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.options import PUSH_OPTIONS
-from pipelines.write_back.kinds import KINDS, NOT_IDEMPOTENT, Kind
+from home.options import PUSH_OPTIONS
+from write_back.kinds import KINDS, NOT_IDEMPOTENT, Kind
 
 
 def test_each_kind_can_be_typed() -> None:

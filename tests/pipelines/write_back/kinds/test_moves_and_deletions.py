@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.write_back.account_state import Known
-from pipelines.write_back.consent import LEFT_ON_TARGET
-from pipelines.write_back.item import State
-from pipelines.write_back.kinds import CONTACTS, DELETIONS, MOVES
-from pipelines.write_back.planning import REACHES_PEOPLE
 from tests.pipelines.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
+from write_back.account_state import Known
+from write_back.consent import LEFT_ON_TARGET
+from write_back.item import State
+from write_back.kinds import CONTACTS, DELETIONS, MOVES
+from write_back.planning import REACHES_PEOPLE
 
 
 @pytest.fixture

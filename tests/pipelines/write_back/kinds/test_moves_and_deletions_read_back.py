@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 
 from marketing_api.operations import contacts
-from pipelines.write_back.item import Effect, Item, State
-from pipelines.write_back.kinds import DELETIONS, MOVES, NOT_IDEMPOTENT
 from tests.pipelines.write_back.conftest import MakeDesk
 from tests.pipelines.write_back.desk import Desk
 from tests.pipelines.write_back.plans import a_plan
+from write_back.item import Effect, Item, State
+from write_back.kinds import DELETIONS, MOVES, NOT_IDEMPOTENT
 
 FIRST, SECOND = 1801, 1814
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.write_back.account_state import Known
-from pipelines.write_back.input.rows import InputError
-from pipelines.write_back.item import State
-from pipelines.write_back.kinds import TAGS
 from tests.pipelines.write_back.planner import Planner, check_every_row_has_one_fate, fates, requests
+from write_back.account_state import Known
+from write_back.input.rows import InputError
+from write_back.item import State
+from write_back.kinds import TAGS
 
 
 @pytest.fixture

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.write_back.item import Reason, State
-from pipelines.write_back.kinds import NOT_IDEMPOTENT
-from pipelines.write_back.outbox.outbox import Outbox
-from pipelines.write_back.outbox.store import (
+from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
+from write_back.item import Reason, State
+from write_back.kinds import NOT_IDEMPOTENT
+from write_back.outbox.outbox import Outbox
+from write_back.outbox.store import (
     OutboxBusy,
     OutboxDamaged,
     OutboxError,
     OutboxTooNew,
     sender_lock,
 )
-from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
 
 
 @pytest.fixture

@@ -22,10 +22,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.write_back.item import OPEN, State
-from pipelines.write_back.kinds import NOT_IDEMPOTENT
-from pipelines.write_back.outbox.outbox import Entry, Outbox
-from pipelines.write_back.outbox.store import (
+from tests.depth import examples
+from tests.pipelines.write_back.plans import a_plan, activity, tag
+from write_back.item import OPEN, State
+from write_back.kinds import NOT_IDEMPOTENT
+from write_back.outbox.outbox import Entry, Outbox
+from write_back.outbox.store import (
     Change,
     OutboxBusy,
     OutboxDamaged,
@@ -38,8 +40,6 @@ from pipelines.write_back.outbox.store import (
     hold,
     restore,
 )
-from tests.depth import examples
-from tests.pipelines.write_back.plans import a_plan, activity, tag
 
 
 class Crash(BaseException):
@@ -127,8 +127,8 @@ def test_a_crash_at_any_statement_leaves_the_state_before_or_after_the_change(
 SENDER = """
     import sys
     from pathlib import Path
-    from pipelines.write_back.item import State
-    from pipelines.write_back.outbox.outbox import Outbox
+    from write_back.item import State
+    from write_back.outbox.outbox import Outbox
 
     with Outbox(Path(sys.argv[1])) as outbox, outbox.sending("main"):
         for entry in outbox.open("main"):

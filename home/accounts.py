@@ -1,0 +1,66 @@
+"""The accounts to send requests to; the embedded sandbox, a process on loopback whose writes the home keeps,
+when none is configured."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from home.folder import prepare_home
+from home.identity import check_kind
+from home.settings import Settings, SettingsError
+from marketing_api.client import Connection
+from marketing_api.errors import AuthenticationFailed, BrokenResponse, OtherBusiness, Unreachable
+from marketing_api.redaction import Secret
+
+
+@contextmanager
+def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
+    """The accounts, for as long as the context lasts. Raises SettingsError when they are not of the home's
+    kind, or the sandbox does not start."""
+    check_kind(settings)
+    if not settings.is_sandbox:
+        yield settings.accounts
+    elif settings.sandbox_url:
+        yield (_sandbox(settings.sandbox_url, settings),)
+    else:
+        from marketing_api.sandbox.server import (
+            spawn,
+        )  # a program of its own, which configured accounts do without
+
+        prepare_home(settings.home, settings.lock_seconds)
+        with ExitStack() as stack:
+            try:
+                process = spawn(
+                    "--contacts",
+                    str(settings.sandbox_contacts),
+                    "--state",
+                    str(settings.home / "sandbox.jsonl"),
+                )
+                url = stack.enter_context(process)
+            except RuntimeError as problem:
+                raise SettingsError(f"{problem}; `marketing-sync sandbox` shows why") from None
+            yield (_sandbox(url, settings),)
+
+
+def known_accounts(settings: Settings) -> tuple[Connection, ...]:
+    """The accounts, whether or not they respond: for what sends nothing. Raises SettingsError when they are
+    not of the home's kind."""
+    check_kind(settings)
+    return settings.accounts or (_sandbox(settings.sandbox_url or "http://127.0.0.1/1", settings),)
+
+
+def explained(connection: Connection, problem: Exception) -> str:
+    """Why an account could not be opened, with what to look at."""
+    if isinstance(problem, Unreachable | BrokenResponse):
+        return f"{problem}; is {connection.url} the right address, and up?"
+    is_refused = isinstance(problem, AuthenticationFailed) and not isinstance(problem, OtherBusiness)
+    if is_refused and not connection.url.endswith("/1"):  # the same error code means both
+        return (
+            f"{problem}; or the address is wrong: {connection.url} does not end in /1, as the service's does"
+        )
+    return str(problem)
+
+
+def _sandbox(url: str, settings: Settings) -> Connection:
+    from marketing_api.sandbox.options import DEFAULT_KEY
+
+    return Connection("main", url, Secret(DEFAULT_KEY), settings.max_rate, budget_url=settings.budget_url)

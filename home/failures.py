@@ -1,0 +1,107 @@
+"""What is displayed when a command or a step fails: a sentence with what to do, and an exit code; tracebacks
+are in the log (`logs`)."""
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from home import exits
+from home.logs import DISPLAYED, displayed
+from home.settings import SettingsError
+from marketing_api.errors import AuthenticationFailed, InvalidCall, LimitNotShared, MarketingApiError
+from warehouse.duckdb_errors import is_full
+from warehouse.errors import ForeignFolder, StorageMisconfigured, WarehouseError, WarehouseTooNew
+from write_back.input.rows import InputError
+from write_back.outbox.store import OutboxError, OutboxTooNew
+
+
+class HomeError(Exception):
+    """The home cannot be used: the message names the folder and what to do."""
+
+
+_WRONG_USE = (
+    SettingsError,
+    HomeError,
+    InputError,
+    InvalidCall,
+    AuthenticationFailed,
+    LimitNotShared,
+    ForeignFolder,
+    StorageMisconfigured,
+    WarehouseTooNew,
+    OutboxTooNew,
+)
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_SQLITE_NO_ROOM = ("disk is full", "disk I/O error")
+
+
+class Unexpected(Exception):
+    """What was not foreseen, as the sentence that is displayed; logged."""
+
+
+_FORESEEN = (MarketingApiError, WarehouseError, OutboxError, Unexpected)
+
+
+def explain(problem: Exception) -> tuple[str, int]:
+    """The sentence and the exit code."""
+    if isinstance(problem, _WRONG_USE):
+        return str(problem), exits.WRONG_USE
+    if isinstance(problem, _FORESEEN):
+        return str(problem), exits.INCOMPLETE
+    if (refusal := _refusal(problem)) is not None:
+        DISPLAYED.info("the system refused something", exc_info=problem)
+        return refusal, exits.INCOMPLETE
+    DISPLAYED.error("something unexpected happened", exc_info=problem)
+    text, log = displayed(problem)
+    where = f"{log} of the home" if log else "MARKETING_LOG=DEBUG"
+    return (
+        f"something unexpected happened: {text}; {where} shows where. Nothing that came is lost",
+        exits.INCOMPLETE,
+    )
+
+
+def _refusal(problem: Exception) -> str | None:
+    """What the system refused, and what to do; None for what was not foreseen."""
+    causes = list(_chain(problem))
+    if any(map(_is_full, causes)):
+        return "the disk is full; free some room and run the command again, nothing that came is lost"
+    if isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError) and problem.filename:
+        return (
+            f"{problem.filename} is in the way ({problem.strerror}): move it away and run the command again"
+        )
+    if isinstance(problem, OSError):
+        return str(problem)
+    refused = next((cause for cause in causes if isinstance(cause, sqlite3.OperationalError)), None)
+    advice = (
+        "see that its files can be read and written, and run the command again; nothing that came is lost"
+    )
+    return None if refused is None else f"a database of the home cannot be used ({refused}): {advice}"
+
+
+@contextmanager
+def unexpected_logged() -> Iterator[None]:
+    """Log what was not foreseen and raise Unexpected in its place: Dagster keeps the texts of errors, and
+    they quote values."""
+    try:
+        yield
+    except (*_WRONG_USE, *_FORESEEN, OSError):
+        raise
+    except Exception as problem:
+        raise Unexpected(explain(problem)[0]) from None
+
+
+def _chain(problem: BaseException | None) -> Iterator[BaseException]:
+    while problem is not None:
+        yield problem
+        problem = problem.__cause__ or problem.__context__
+
+
+def _is_full(problem: BaseException) -> bool:
+    if isinstance(problem, OSError):
+        return problem.errno in _NO_ROOM
+    if isinstance(problem, duckdb.Error):
+        return is_full(problem)
+    return isinstance(problem, sqlite3.Error) and any(text in str(problem) for text in _SQLITE_NO_ROOM)

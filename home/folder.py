@@ -1,0 +1,184 @@
+"""The home: the folder that holds everything a sync leaves behind, for the owner only (it holds personal
+data).
+
+No file of a home names the place where the home is, so that it can be moved, copied and restored.
+
+A home of a newer program is refused, one of an earlier program completed. Not here: how, and which versions
+there are (`versions`), what is in the files (`warehouse`), where the home is (`settings`)."""
+
+import errno
+import fcntl
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from home.failures import HomeError
+from home.machines import claim
+from home.versions import (
+    VERSIONS,
+    check_not_newer,
+    complete,
+    complete_tables,
+    noted_versions,
+    open_warehouse,
+)
+from warehouse.archive.disk import RESTORING, no_folder, sweep, write_file
+from warehouse.connection import DEADLINE_S
+from warehouse.schema import is_current
+from warehouse.tables import TABLES
+
+log = logging.getLogger(__name__)
+
+_DAGSTER_YAML = Path(__file__).with_name("dagster.yaml")
+#: How long work waits for people to be forgotten.
+_IN_USE_S = 600.0
+
+
+def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: bool = True) -> Path:
+    """Create the home and Dagster's folder in it, readable by the owner only, and remove what killed
+    processes left; complete it when it is of an earlier version.
+
+    Raises HomeError, also when another machine or a newer version uses the home, or OSError when the disk is
+    full; completing it, what `versions.complete` raises."""
+    os.umask(0o077)
+    dagster = home / "dagster"
+    if (home / RESTORING).exists():
+        raise HomeError(
+            f"{home} is being restored, and that has not ended: run `marketing-sync restore` again"
+        )
+    check_not_newer(home)
+    try:
+        dagster.mkdir(parents=True, exist_ok=True)
+        home.chmod(0o700)
+        claim(home)
+        sweep(home)
+        probe = home / ".writable"
+        probe.touch()
+        probe.unlink(missing_ok=True)  # another process may have been quicker
+        if completes:
+            if noted_versions(home) != VERSIONS:
+                complete(home, lock_seconds)
+            settings = no_folder(dagster / "dagster.yaml")
+            if (
+                not settings.exists() or settings.stat().st_size == 0
+            ):  # what a person wrote into them is left alone
+                write_file(settings, _DAGSTER_YAML.read_bytes())
+    except OSError as problem:
+        if problem.errno == errno.ENOSPC:
+            raise
+        raise HomeError(
+            f"the home {home} cannot be written ({problem.strerror}); set MARKETING_HOME to a folder of yours"
+        ) from None
+    return home
+
+
+@contextmanager
+def reading(home: Path, lock_seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The warehouse, open for reading, with all tables of this version. Raises what `connect` and
+    `prepare_home` raise."""
+    with open_warehouse(home, lock_seconds, read_only=True) as connection:
+        if is_current(connection, TABLES.values()):
+            yield connection
+            return
+    prepare_home(home, lock_seconds)
+    complete_tables(home, lock_seconds)
+    with open_warehouse(home, lock_seconds, read_only=True) as connection:
+        yield connection
+
+
+@contextmanager
+def dagster_home(home: Path) -> Iterator[Path]:
+    """Dagster's settings and history: where a person has them (a set `DAGSTER_HOME`), else in the home.
+    Raises HomeError."""
+    own = os.environ.get("DAGSTER_HOME", "")
+    if own and not (Path(own).is_absolute() and Path(own).is_dir()):
+        raise HomeError(
+            f"DAGSTER_HOME={own} is no folder with its whole path: correct it, or unset it to use "
+            "the home's own"
+        )
+    os.environ["DAGSTER_HOME"] = own or str(home / "dagster")
+    try:
+        yield Path(os.environ["DAGSTER_HOME"])
+    finally:
+        os.environ["DAGSTER_HOME"] = own
+
+
+_alone: set[Path] = set()
+
+
+@contextmanager
+def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Iterator[None]:
+    """Whoever reads, builds, publishes or pushes uses the home together with others; `alone`: nobody else
+    does meanwhile.
+
+    Waits up to `wait_s`; then HomeError, which says who is in the way. HomeError, too, where forgetting was
+    interrupted halfway."""
+    if home in _alone:  # this process has it for itself
+        yield
+        return
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, ends = (
+        os.open(no_folder(home / ".in-use"), os.O_CREAT | os.O_RDWR, 0o600),
+        time.monotonic() + wait_s,
+    )
+    try:
+        while not _locked(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
+            if time.monotonic() >= ends:
+                who = "another program" if alone else "people are being forgotten, and another program"
+                raise HomeError(
+                    f"{who} has the home {home} in use ({_holders(descriptor)}): wait until it has ended, "
+                    "and try again"
+                )
+            time.sleep(0.1)
+        if not alone and _is_half_forgotten(home):
+            raise HomeError(unfinished_erasure(home))
+        if alone:
+            _alone.add(home)
+        yield
+    finally:
+        _alone.discard(home)
+        os.close(descriptor)
+
+
+def work_list(home: Path) -> Path:
+    """Where it stands who is being forgotten, for as long as that takes."""
+    return home / "forgetting.json"
+
+
+def unfinished_erasure(home: Path) -> str:
+    """A sentence for whoever uses the home; empty when nobody is being forgotten."""
+    sentence = (
+        "people are to be forgotten, and that has not ended: `marketing-sync forget --apply` goes on with it"
+    )
+    return sentence if work_list(home).exists() else ""
+
+
+def _is_half_forgotten(home: Path) -> bool:
+    """Whether the archive may have pseudonyms of whom the warehouse has names: what is loaded between would
+    be there twice."""
+    try:
+        return not json.loads(work_list(home).read_bytes()).get("is_home_done")
+    except FileNotFoundError:
+        return False
+
+
+def _locked(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+
+
+def _holders(descriptor: int) -> str:
+    """The numbers of processes that hold a lock on the open file, as far as the system tells."""
+    inode, locks = os.fstat(descriptor).st_ino, Path("/proc/locks")
+    lines = map(str.split, locks.read_text(encoding="ascii").splitlines()) if locks.exists() else []
+    found = sorted({words[-4] for words in lines if "->" not in words and words[-3].endswith(f":{inode}")})
+    return f"process {', '.join(found)}" if found else "its process is not known"

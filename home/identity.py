@@ -1,0 +1,206 @@
+"""Whose data a home holds: live accounts' or the sandbox's, and for each account name its business.
+`identity.json` of the home says so.
+
+Belongs here: that note, and the one comparison ahead of whatever is loaded, planned, sent or forgotten at the
+service: nothing of another business's response is recorded, and its client sends nothing more. Not here: the
+request that it needs (a session's or a push's first). A service that tells nothing about the business is
+recognised by its listings (`assets.account_session`)."""
+
+import secrets
+import urllib.parse
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import duckdb
+import msgspec
+
+from home.failures import HomeError
+from home.settings import Settings, SettingsError
+from home.versions import open_warehouse
+from marketing_api.errors import OtherBusiness
+from marketing_api.exchange import Connection, Response
+from marketing_api.operations import account as operations
+from warehouse.archive.disk import exclusive, no_folder, write_file
+from warehouse.sql import records
+
+FILE = "identity.json"
+Kind = Literal["", "live", "sandbox"]
+LIVE: Kind = "live"
+SANDBOX: Kind = "sandbox"
+_LOADED = (
+    "select business_id, business_name, service_name from source.business where account = "
+    "$account and "
+    "_deleted_at is null"
+)
+
+
+class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The business behind an account name, as far as the service told; `host` of the address that told it."""
+
+    business_id: int | None = None
+    business_name: str | None = None
+    service_name: str | None = None
+    host: str | None = None
+
+    def __str__(self) -> str:
+        number = None if self.business_id is None else f"id {self.business_id}"
+        more = ", ".join(filter(None, [number, self.service_name, self.host]))
+        return f"{self.business_name or 'a business without a name'}{f' ({more})' if more else ''}"
+
+    @property
+    def is_told(self) -> bool:
+        return (self.business_id, self.business_name, self.service_name) != (None, None, None)
+
+    def including(self, other: "Owner") -> "Owner":
+        """With what the other one has beside it."""
+        return Owner(
+            **msgspec.structs.asdict(other)
+            | {name: had for name, had in msgspec.structs.asdict(self).items() if had is not None}
+        )
+
+
+class Identity(msgspec.Struct):
+    """`kind`: LIVE or SANDBOX, once anything was read; `accounts`: by name."""
+
+    home_id: str = ""
+    kind: Kind = ""
+    accounts: dict[str, Owner] = {}
+
+    @property
+    def owners(self) -> str:
+        return (
+            ", ".join(f"{name} is {owner}" for name, owner in self.accounts.items())
+            or "no account was read yet"
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind}: {self.owners}"
+            if self.kind
+            else "nothing was read yet: neither live nor the sandbox's"
+        )
+
+
+def is_same(known: Owner, told: Owner) -> bool:
+    """Whether it is the business that is known. Businesses are renamed and services move: an id that stays
+    counts for more than either, but is no proof where both have changed, since each service counts its own.
+    """
+    is_named_alike = known.business_name == told.business_name and known.service_name in (
+        None,
+        told.service_name,
+    )
+    is_there = known.host in (None, told.host)  # None: as an earlier version has loaded it
+    if known.business_id is not None and told.business_id is not None:
+        return known.business_id == told.business_id and (is_named_alike or is_there)
+    return (is_named_alike or not known.is_told) and is_there
+
+
+def identity_of(home: Path) -> Identity:
+    """As it is noted; of a home that an earlier version made, what its files say. Raises HomeError."""
+    path = home / FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Identity)
+    except (FileNotFoundError, NotADirectoryError):
+        is_live = (home / "archive").exists() and not (
+            home / "sandbox.jsonl"
+        ).exists()  # which the embedded sandbox makes first
+        return Identity(kind=LIVE if is_live else "")
+    except (OSError, msgspec.DecodeError) as problem:
+        raise HomeError(
+            f"{path} says whose data the home holds, and cannot be read ({problem}): put it back from a "
+            "backup, or move it away, and the "
+            "warehouse is taken at its word"
+        ) from None
+
+
+def check_kind(settings: Settings) -> None:
+    """A home is live or the sandbox's for good. Raises SettingsError."""
+    if settings.shards:  # each has a home of its own
+        return
+    identity, kind = identity_of(settings.home), SANDBOX if settings.is_sandbox else LIVE
+    if identity.kind in ("", kind) or (settings.sandbox_url and not identity.home_id):
+        return
+    holds = f"the home {settings.home} holds {identity.kind} data ({identity.owners})"
+    if kind == SANDBOX:
+        raise SettingsError(
+            f"{holds}, and no key is configured: set MARKETING_API_KEY and MARKETING_API_URL, or run where "
+            "`.env` or accounts.toml is; for "
+            "the sandbox set another MARKETING_HOME. Nothing was read or sent"
+        )
+    raise SettingsError(
+        f"{holds}: set MARKETING_HOME to another folder for live accounts. Nothing was read or sent"
+    )
+
+
+class Recognition:
+    """Whose the home's data of an account are, and what a client accepts responses by: each of `app/me` is
+    compared with that.
+
+    `is_known`: whether the service has named the business before. Where it has not, only data tell it, and
+    whoever compares them calls `note`; else what is told is noted at once, if it `notes` anything."""
+
+    def __init__(self, settings: Settings, connection: Connection, *, notes: bool = False) -> None:
+        self._settings, self._connection, self._notes = settings, connection, notes
+        self._known = self._told = known_owner(settings, connection.account)
+        self.is_known = self._known.is_told
+
+    def __call__(self, response: Response) -> None:
+        """Raises OtherBusiness."""
+        if response.call.operation is not operations.ME:
+            return
+        known, account, self._told = (
+            self._known,
+            self._connection.account,
+            owner_in(response, self._connection),
+        )
+        if not is_same(known, self._told):
+            whose = f"belongs to {self._told}" if self._told.is_told else "is nobody's that the service names"
+            raise OtherBusiness(
+                f"the key {whose}, and under the name {account} this home holds the data of {known}: "
+                "nothing of it was loaded, nothing was "
+                f"sent. Set the key and address of {known.business_name or 'that one'}, or another "
+                "MARKETING_HOME; if the change is meant, "
+                f"`marketing-sync check --accept-business {account}` confirms it"
+            )
+        if self._notes and (self.is_known or not self._settings.warehouse_path.exists()):
+            self.note()
+
+    def note(self) -> None:
+        note_owner(self._settings, self._connection.account, self._told.including(self._known))
+
+
+def owner_in(response: Response, connection: Connection) -> Owner:
+    """The business that a response of `app/me` names."""
+    from assets.account_session import business_of  # what it needs, a plan does without
+
+    host, business = urllib.parse.urlsplit(connection.url).hostname, business_of(response)
+    return (
+        Owner(business.business_id, business.business_name, business.service_name, host)
+        if business
+        else Owner(host=host)
+    )
+
+
+def known_owner(settings: Settings, account: str) -> Owner:
+    """As it is noted, else as the warehouse has it: never as a service says now. Raises HomeError, and what
+    `connect` raises."""
+    if owner := identity_of(settings.home).accounts.get(account):
+        return owner
+    if settings.warehouse_path.exists():
+        with (
+            open_warehouse(settings.home, settings.lock_seconds, read_only=True) as connection,
+            suppress(duckdb.CatalogException),
+        ):
+            return next((Owner(**row) for row in records(connection, _LOADED, {"account": account})), Owner())
+    return Owner()
+
+
+def note_owner(settings: Settings, account: str, owner: Owner) -> None:
+    """Durably. A home gets its id and kind with its first account."""
+    with exclusive(settings.home):  # sessions are opened together
+        before = identity_of(settings.home)
+        kind = SANDBOX if settings.is_sandbox else LIVE
+        noted = Identity(before.home_id or secrets.token_hex(8), kind, before.accounts | {account: owner})
+        if noted != before:
+            write_file(no_folder(settings.home / FILE), msgspec.json.encode(noted))

@@ -1,0 +1,168 @@
+"""Ctrl-C, and the stop of a service manager: what they do at which moment.
+
+KeyboardInterrupt comes at any instruction; in the middle of an import it can leave the import lock taken, on
+which every thread hangs. So the process just ends until something has begun, and work of several threads runs
+beside the main thread, which only waits for it and for the signal. Standard library only: this is imported
+before anything else. Not here: what stopping means to the work (`assets.prefetch`)."""
+
+import ctypes
+import fcntl
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Any, TypeVar
+
+from home import exits
+
+MESSAGE = "stopped; what has come is kept, and the next run resumes from there"
+STOPPING = "stopping: what is under way is finished first; a second Ctrl-C ends at once"
+
+#: How long stopped work may take to end: a load under way is finished. What is not done then is done by the
+#: next run.
+_GRACE_S = 10.0
+_LOOK_S = 0.1
+#: After so long the message is displayed.
+_DISPLAY_AFTER_S = 1.0
+
+T = TypeVar("T")
+
+
+@contextmanager
+def end_at_once() -> Iterator[None]:
+    """The signals end the process on the spot: nothing has begun that could be lost. Whatever handles them
+    within: see `_alarmed`."""
+    with _handling(lambda *_: _leave()), _alarmed():
+        yield
+
+
+def raise_in_main() -> AbstractContextManager[None]:
+    """The signals raise KeyboardInterrupt, for work of the main thread alone."""
+    return _handling(signal.default_int_handler)
+
+
+def end_quietly() -> AbstractContextManager[None]:
+    """The signals end the process on the spot and without a word, for what only reads: there is nothing to
+    finish, or to resume."""
+    return _handling(lambda *_: os._exit(exits.INTERRUPTED))
+
+
+class Stop:
+    """Whether the work has to stop, and what to call then."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._callbacks: list[Callable[[], object]] = []
+
+    def then(self, callback: Callable[[], object]) -> None:
+        """Call `callback` when the signal comes (from another thread), at once when it has come already. It
+        must not block."""
+        self._callbacks.append(callback)
+        if self.is_set:
+            callback()
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt when the work has to stop: a place where it is easy to end."""
+        if self.is_set:
+            raise KeyboardInterrupt
+
+    def set(self) -> bool:
+        """Make all calls; False when there are none."""
+        self.is_set = True
+        for callback in self._callbacks:
+            callback()
+        return bool(self._callbacks)
+
+
+def stoppable(work: Callable[[Stop], T]) -> T:
+    """The result of `work`, run in another thread; KeyboardInterrupt when stopped. If it does not end in
+    time, the process does."""
+    signals: list[int] = []
+    stop, outcome = Stop(), Future[T]()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work(stop))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    with _handling(lambda number, _: signals.append(number)):
+        thread = threading.Thread(target=run, name="work", daemon=True)
+        thread.start()
+        while thread.is_alive() and not signals:
+            thread.join(_LOOK_S)
+        if signals:
+            _wait_for_end(thread, stop, signals)
+            raise KeyboardInterrupt
+    return outcome.result()
+
+
+def _wait_for_end(thread: threading.Thread, stop: Stop, signals: list[int]) -> None:
+    if not stop.set():
+        _leave()
+    began, display_after = time.monotonic(), _DISPLAY_AFTER_S
+    while thread.is_alive() and len(signals) == 1 and (waited := time.monotonic() - began) < _GRACE_S:
+        thread.join(_LOOK_S)
+        if waited > display_after:
+            os.write(2, f"\n{STOPPING}\n".encode())
+            display_after = math.inf
+    if thread.is_alive():
+        _leave()
+
+
+def _leave() -> None:
+    """End now, without the interpreter's own ending, which waits for threads or breaks them."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, RuntimeError):  # closed, or being written to where the signal came
+            stream.flush()
+    os.write(2, f"\n{MESSAGE}\n".encode())
+    os._exit(exits.INTERRUPTED)
+
+
+@contextmanager
+def _handling(handler: Callable[[int, Any], object]) -> Iterator[None]:
+    """`handler` for both signals meanwhile. In a thread other than the main one, which no signal reaches,
+    nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+@contextmanager
+def _alarmed() -> Iterator[None]:
+    """The kernel ends the process 12 seconds after a signal that is handled in Python, if it has not ended by
+    then. On Linux alone.
+
+    Python calls its handlers between two of its instructions, which a thread within one C function puts off.
+    What happens at once is that a byte is written to the wake-up descriptor: the kernel responds with
+    SIGUSR2, whose handler is the C library's own `alarm`, and that takes its argument, the number of the
+    signal, for the seconds until SIGALRM."""
+    if not hasattr(fcntl, "F_SETSIG") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
+    libc.signal(signal.SIGUSR2, ctypes.cast(libc.alarm, ctypes.c_void_p))
+    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    fcntl.fcntl(reader, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(reader, fcntl.F_SETSIG, signal.SIGUSR2)
+    fcntl.fcntl(reader, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        signal.alarm(0)
+        os.close(reader)
+        os.close(writer)

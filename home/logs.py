@@ -1,0 +1,163 @@
+"""What commands and Dagster's processes log: to standard error, and with every traceback to a file of each
+process in the home.
+
+No line holds an address of a person, a key or the place of the home, at any level and whoever writes it:
+tracebacks and texts of libraries quote values. Not here: what is displayed when something fails (`failures`).
+"""
+
+import datetime as dt
+import json
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from copy import copy
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
+
+from home.settings import Settings
+from marketing_api.clock import utc_now
+from marketing_api.redaction import Redactor, in_log, without_addresses
+from warehouse.archive.disk import make_folder
+
+#: Of what is displayed as a sentence: its traceback is for the file alone.
+DISPLAYED = logging.getLogger("marketing_sync.displayed")
+
+_FOLDER = "logs"
+_KEPT_FILES = 20  # of each command: two hundred calls of `status` must not push out what a sync wrote
+_MOST_BYTES = 5_000_000  # of a process, and once as much of what it wrote before
+
+
+class _Redacted(logging.Formatter):
+    def __init__(self, form: str, settings: Settings, *, has_tracebacks: bool) -> None:
+        super().__init__(form)
+        keys = [
+            *(account.key for account in settings.accounts),
+            settings.personal_key,
+            settings.mail_password,
+            settings.budget_url,
+        ]
+        self._redactors = [Redactor(key) for key in keys if key]
+        self._home = str(settings.home)
+        self._has_tracebacks = has_tracebacks
+
+    def format(self, record: logging.LogRecord) -> str:
+        if not self._has_tracebacks:
+            record = copy(record)
+            record.exc_info = record.exc_text = record.stack_info = None
+        return self.clean(super().format(record))
+
+    def clean(self, text: str) -> str:
+        line = text.encode(errors="replace")
+        for redactor in self._redactors:
+            line = redactor.redact(line)
+        return without_addresses(in_log(line.decode()).replace(self._home, "$MARKETING_HOME"))
+
+
+class _Json(_Redacted):
+    """An object a line, for programs that gather logs."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(timespec="milliseconds")
+        line = {
+            "time": moment,
+            "level": record.levelname,
+            "logger": record.name,
+            "message": super().format(record),
+        }
+        return json.dumps(line, ensure_ascii=False)
+
+
+class HomeLog(RotatingFileHandler):
+    """The file is made with its first line, once there is a home."""
+
+    def __init__(self, settings: Settings, process: str, now: dt.datetime) -> None:
+        self.path = settings.home / _FOLDER / f"{now:%Y%m%dT%H%M%SZ}-{process}-{os.getpid()}.log"
+        self._process = process
+        self.has_errors = False  # tracebacks that need attention
+        super().__init__(self.path, maxBytes=_MOST_BYTES, backupCount=1, encoding="utf-8", delay=True)
+        self.redacted = _Redacted(
+            "%(asctime)s %(levelname)s %(name)s: %(message)s", settings, has_tracebacks=True
+        )
+        self.setFormatter(self.redacted)
+
+    @property
+    def is_open(self) -> bool:
+        return self.path.exists()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self.is_open:
+            self.close()  # a long-lived process whose file was one too many begins it anew
+        if self.path.parent.parent.is_dir():
+            super().emit(record)
+            self.has_errors |= bool(record.exc_info) and record.levelno >= logging.ERROR
+
+    def _open(self) -> TextIOWrapper:
+        for old in sorted(make_folder(self.path.parent).glob(f"*-{self._process}-*.log*"))[: 1 - _KEPT_FILES]:
+            old.unlink(missing_ok=True)
+        return open(self.path, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (its name in the standard library)
+        """A full disk, or a home that cannot be written, costs the log and not the run."""
+
+    def close(self) -> None:
+        with suppress(OSError):  # what had no room when it was written has none now either
+            super().close()
+
+
+def start_logging(settings: Settings, process: str) -> HomeLog:
+    """Log this process: to standard error from the settings' level on, to the file from INFO on, or DEBUG
+    when that is the level.
+
+    What urllib3 writes for debugging is left out: it quotes every parameter sent.
+    """
+    root, is_debug = logging.getLogger(), settings.log_level == "DEBUG"
+    for earlier in [each for each in root.handlers if isinstance(each.formatter, _Redacted)]:
+        root.removeHandler(earlier)  # it was begun with settings that had other keys
+        earlier.close()
+    if not root.handlers:
+        terminal = logging.StreamHandler()
+        terminal.setLevel(settings.log_level)
+        is_json = settings.log_format == "json"
+        form = "%(message)s" if is_json else "%(levelname)s %(name)s: %(message)s"
+        terminal.setFormatter((_Json if is_json else _Redacted)(form, settings, has_tracebacks=is_debug))
+        terminal.addFilter(lambda record: is_debug or record.name != DISPLAYED.name)
+        root.addHandler(terminal)
+    file = HomeLog(settings, process, utc_now())
+    root.addHandler(file)
+    root.setLevel(logging.DEBUG if is_debug else logging.INFO)
+    logging.getLogger("urllib3").setLevel(logging.INFO)
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # a dozen lines for each file of Dagster's
+    logging.captureWarnings(True)
+    if threading.excepthook is threading.__excepthook__:
+        threading.excepthook = _log_thread
+    return file
+
+
+@contextmanager
+def logging_to_home(settings: Settings, process: str) -> Iterator[HomeLog]:
+    """The same for as long as the context lasts."""
+    root, level, file = logging.getLogger(), logging.getLogger().level, start_logging(settings, process)
+    try:
+        yield file
+    finally:
+        root.removeHandler(file)
+        file.close()
+        root.setLevel(level)
+        logging.captureWarnings(False)
+
+
+def displayed(problem: Exception) -> tuple[str, str]:
+    """An error's kind and first line as it may be displayed; and its log as a path within the home, empty
+    without one."""
+    text = ": ".join([type(problem).__name__, *str(problem).splitlines()[:1]])
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, HomeLog):
+            return handler.redacted.clean(text), f"{_FOLDER}/{handler.path.name}" if handler.is_open else ""
+    return without_addresses(text), ""
+
+
+def _log_thread(failed: threading.ExceptHookArgs) -> None:
+    if failed.exc_value is not None and not isinstance(failed.exc_value, SystemExit):
+        logging.getLogger(__name__).error("a thread ended unexpectedly", exc_info=failed.exc_value)

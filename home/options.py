@@ -1,0 +1,304 @@
+"""The options of sync and push, declared once for the command line (`parameters`) and the run config of
+Dagster's UI (`launchpad`)."""
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from home.settings import SettingsError, clock_time, count, day, share, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. The run config calls it `name`; the command line `--name`, with dashes, or by its position.
+
+    `holds`: the type of its value in a run config (`list`: of texts). `read`: from text, for both; ValueError
+    names what the text is not. `in_ui`, `in_command`: what the UI or the command line has in its place, and
+    why; empty: it has the option."""
+
+    name: str
+    help: str
+    holds: type[Any] = bool
+    read: Callable[[str], Any] = str
+    default: Any = None
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    is_positional: bool = False
+    in_ui: str = ""
+    in_command: str = ""
+
+    @property
+    def flag(self) -> str:
+        return self.name if self.is_positional else f"--{self.name.replace('_', '-')}"
+
+    @property
+    def unset(self) -> Any:
+        """Its value when it is not chosen."""
+        return {bool: False, list: []}.get(self.holds) if self.default is None else self.default
+
+    def of(self, value: Any) -> Any:
+        """A value of a run config, as the command line reads it; nothing and blank are unset. Raises
+        SettingsError."""
+        if value in (None, ""):
+            return self.unset
+        if self.holds is bool:
+            return value
+        return [self._read(each) for each in value] if self.holds is list else self._read(str(value))
+
+    def _read(self, text: str) -> Any:
+        try:
+            return self.read(text)
+        except ValueError as problem:
+            raise SettingsError(f"{self.name}: {text!r} is {problem}") from None
+
+
+def _reader(read: Callable[[str], Any]) -> Callable[[Any], Any]:
+    """Reads a text of the command line; a default passes as it is."""
+
+    def convert(value: Any) -> Any:
+        try:
+            return read(value) if isinstance(value, str) else value
+        except ValueError as problem:
+            raise click.BadParameter(f"{value!r} is {problem}") from None
+
+    return convert
+
+
+def parameters(options: Iterable[Option]) -> list[click.Parameter]:
+    """Those that the command line has, as Click takes them."""
+    return [_parameter(option) for option in options if not option.in_command]
+
+
+def _parameter(option: Option) -> click.Parameter:
+    if option.holds is bool:
+        return click.Option([option.flag, option.name], is_flag=True, default=option.unset, help=option.help)
+    is_list = option.holds is list
+    how: dict[str, Any] = {
+        "type": click.Choice(option.choices) if option.choices else _reader(option.read),
+        "default": option.unset,
+        "help": option.help,
+        "metavar": f"{option.metavar}..." if is_list else option.metavar,
+        "callback": (lambda _, __, found: list(found)) if is_list else None,
+    }
+    if option.is_positional:
+        return click.Argument([option.name], required=False, nargs=-1 if is_list else 1, **how)
+    return click.Option([option.flag, option.name], multiple=is_list, **how)
+
+
+def words(options: Iterable[Option], chosen: Mapping[str, Any]) -> list[str]:
+    """What was chosen, as it is typed."""
+    found: list[str] = []
+    for option in options:
+        value = chosen.get(option.name, option.unset)
+        if value != option.unset:
+            texts = [] if value is True else map(_typed, value if isinstance(value, list) else [value])
+            found += texts if option.is_positional else [option.flag, *texts]
+    return found
+
+
+def _typed(value: Any) -> str:
+    return (
+        "=".join(value)
+        if isinstance(value, tuple)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )
+
+
+def _pair(text: str) -> tuple[str, str]:
+    ours, equals, theirs = text.partition("=")
+    if not equals or not ours.strip() or not theirs.strip():
+        raise ValueError("not OURS=THEIRS; write for example email=E-Mail")
+    return ours.strip(), theirs.strip()
+
+
+#: Of every command that shows something; what is printed is declared in `home.output`.
+JSON = Option(
+    "json", "print one JSON document instead, see docs/json-output.md", in_ui="the metadata of each step"
+)
+
+# -- sync
+
+_MOST = (
+    "send at most this many requests, the most valuable first; the next run resumes (default: "
+    "MARKETING_MAX_REQUESTS)"
+)
+#: How many requests, and about whom; `plan` tries them out.
+LIMITS = (
+    Option("max_requests", _MOST, int, count, metavar="N"),
+    Option(
+        "until",
+        "send no request after this time of the schedule's zone (default: MARKETING_UNTIL)",
+        str,
+        clock_time,
+        metavar="HH:MM",
+    ),
+    Option("all", "request every contact and campaign, due or not"),
+)
+_PARTITIONS = "the partitions of the run: whoever launches it picks a range of days"
+_SELECTION = "the selection of the run: whoever launches it picks assets"
+SYNC = (
+    Option("only", "these assets or tables only", list, metavar="ASSET", in_ui=_SELECTION),
+    Option(
+        "from", "first day of date-ranged reads, e.g. 2026-01-31", str, day, metavar="DAY", in_ui=_PARTITIONS
+    ),
+    Option("to", "last day (default: each account's own today)", str, day, metavar="DAY", in_ui=_PARTITIONS),
+    *LIMITS,
+    Option(
+        "reads_only",
+        "read and load, build no models, push no activations",
+        in_ui=f"{_SELECTION}; those of `source` are the reads",
+    ),
+    Option(
+        "accept_shrink",
+        "load listings that lost most of their rows or have others in their place (overrides the "
+        "shrink check)",
+    ),
+    Option(
+        "quiet",
+        "print nothing unless something could not be read or made",
+        in_ui="nothing: the UI prints nothing",
+    ),
+)
+
+# -- push
+
+#: How much of a push is read back.
+VERIFY = ("all", "sample", "none")
+SOURCE = (
+    Option(
+        "from",
+        "path of a CSV, TSV, JSON lines, Excel or Parquet file; - is standard input",
+        str,
+        Path,
+        metavar="FILE",
+    ),
+    Option("sql", "one SELECT on the warehouse, which can read nothing else", str, metavar="QUERY"),
+)
+ACCOUNT = Option("account", "which account, when several are configured", str, metavar="NAME")
+_DRY_RUN = "`dry_run`, which is on in the launchpad until somebody turns it off, and `confirm`"
+APPLY = Option("apply", "send it (default: a dry run, which shows what would be sent)", in_ui=_DRY_RUN)
+CONFIRM_WORD = "send"
+CONFIRM = Option(
+    "confirm",
+    f"type {CONFIRM_WORD} to send for real",
+    str,
+    default="",
+    in_command="--apply, which is typed, too",
+)
+PUSH = (
+    Option(
+        "map",
+        "what our columns are called in the input, like email=E-Mail",
+        list,
+        _pair,
+        metavar="OURS=THEIRS",
+    ),
+    Option("ignore", "columns of the input to leave out", list, metavar="COLUMN"),
+    APPLY,
+    Option(
+        "dry_run", "only show what would be sent", default=True, in_command="--apply, which is its opposite"
+    ),
+    CONFIRM,
+    Option("all", "send unchanged rows, too; activities never twice"),
+    Option(
+        "verify",
+        "how much is read back after sending (default: a sample)",
+        str,
+        default="sample",
+        choices=VERIFY,
+    ),
+    Option(
+        "reject_limit",
+        "send nothing when a larger share of the rows is bad (default: 5%)",
+        float,
+        share,
+        0.05,
+        "SHARE",
+    ),
+    Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
+)
+_OF_ONE_KIND: Mapping[str, tuple[Option, ...]] = {
+    "contacts": (
+        Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),
+        Option(
+            "resubscribe",
+            "a column status may make people active who are unsubscribed, bounced or unconfirmed (default: "
+            "leaves them)",
+        ),
+    ),
+    "deletions": (
+        Option(
+            "yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"
+        ),
+        Option(
+            "confirmed_rows",
+            "how many rows you agree to delete: the number that the dry run shows",
+            holds=int,
+            read=whole,
+            default=0,
+            in_command="--yes, or the number typed when it is asked for",
+        ),
+    ),
+}
+
+
+class PushOptions(NamedTuple):
+    """What can be typed of one kind of push, apart from what else is known about it (`write_back.kinds`), so
+    that `--help` imports nothing of what a push needs. `options.toml` says what the texts are for."""
+
+    help: str
+    example: str
+    options: tuple[Option, ...]
+
+
+#: By kind, in the order in which they are listed.
+PUSH_OPTIONS: Mapping[str, PushOptions] = {
+    kind: PushOptions(**texts, options=(*SOURCE, *PUSH, *_OF_ONE_KIND.get(kind, ()), ACCOUNT))
+    for kind, texts in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
+
+ACTIVATIONS = (
+    Option("names", "these only (default: all that are enabled)", list, metavar="NAME", is_positional=True),
+    Option(
+        "apply", APPLY.help, in_ui="`confirm`, without which whoever materializes `activations` sends nothing"
+    ),
+    CONFIRM,
+    Option(
+        "accept_shrink",
+        "accept a result that is empty or has lost most of its contacts (overrides the shrink check)",
+    ),
+)
+_MAINTENANCE = "nothing: pushes are maintained on the command line, the UI shows each step's result"
+#: Of `push status`, `rejected`, `retry` and `cancel`.
+AFTERWARDS = (
+    Option(
+        "push",
+        "number of the push (default: all)",
+        int,
+        whole,
+        metavar="N",
+        is_positional=True,
+        in_ui=_MAINTENANCE,
+    ),
+    ACCOUNT,
+)
+OUT = Option(
+    "out",
+    "file to write (default: one in the home; - or a pipe: standard output)",
+    str,
+    Path,
+    metavar="FILE",
+    in_ui=_MAINTENANCE,
+)
+PERMANENT = Option(
+    "permanent", "permanent refusals, too: the same request may be taken now", in_ui=_MAINTENANCE
+)
+UNKNOWN = Option(
+    "unknown", "unknown outcomes, too: you have checked whether they took effect", in_ui=_MAINTENANCE
+)

@@ -1,0 +1,199 @@
+"""Progress of long work in named phases: a bar on a terminal, a line for each phase elsewhere.
+
+`Work` is reading or sending, looked at from outside; what comes behind it is a `stage`, noted by the code
+that does it."""
+
+import datetime as dt
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from home.failures import unexpected_logged
+from marketing_api.errors import Stopped
+from warehouse.errors import Holder
+
+#: A phase that is this long already shows how far it is, and once more after as long: a job that is silent
+#: for hours looks dead.
+_LINE_SECONDS = 300.0
+_LOOK_SECONDS = 0.2
+#: Sooner there is nothing to judge by how long the rest takes.
+_LEAST_SECONDS = 2.0
+
+
+@dataclass
+class Phase:
+    """`done` of `total` parts (0: not known), `requests` sent. Times are of the monotonic clock; `ended` is
+    None while it lasts."""
+
+    name: str
+    began: float
+    ended: float | None = None
+    done: int = 0
+    total: int = 0
+    current: str = ""
+    requests: int = 0
+
+    def words(self, now: float) -> str:
+        """E.g. `reading 0:01:30, 800 of 1,300, 14.1 requests/s, about 0:00:36 left, timelines`."""
+        seconds = max((self.ended or now) - self.began, 0.001)
+        parts = [
+            f"{self.name} {clock(seconds)}",
+            f"{self.done:,} of {self.total:,}" if self.total else "",
+            f"{self.requests / seconds:.1f} requests/s" if self.requests else "",
+        ]
+        if self.ended is None:
+            left = seconds * (self.total - self.done) / max(self.done, 1)
+            is_known = self.done and seconds >= _LEAST_SECONDS and left >= 0
+            parts += [f"about {clock(left)} left" if is_known else "", self.current]
+        return ", ".join(filter(None, parts))
+
+
+class _Now:
+    """One for the process, as there is one terminal."""
+
+    stages: list[Phase] = []  # noqa: RUF012 (all of the process, in their order)
+    is_stopped: bool = False
+
+
+@contextmanager
+def stage(what: str) -> Iterator[None]:
+    """This is being done until the context ends. Raises Stopped, once the process has to stop."""
+    if _Now.is_stopped:
+        raise Stopped(f"{what} was left out: the run was stopped")
+    _Now.stages.append(Phase(what, time.monotonic()))
+    with unexpected_logged():
+        yield
+
+
+def stop_stages() -> None:
+    """Let no further stage begin: Dagster would continue with its next step."""
+    _Now.is_stopped = True
+
+
+def advance(done: int, total: int, current: str) -> None:
+    """Note how far the stage is."""
+    if _Now.stages:
+        _Now.stages[-1].done, _Now.stages[-1].total, _Now.stages[-1].current = done, total, current
+
+
+class Work(Protocol):
+    """What can be watched."""
+
+    def progress(self) -> tuple[str, int, int, str]:
+        """The phase that it is in, parts done and known so far, and what is being done."""
+
+    def requests_sent(self) -> int:
+        """Requests that left this process."""
+
+
+class Phases:
+    """What a work and the stages that come behind it have gone through, each phase once and in order."""
+
+    def __init__(self, work: Work, now: float) -> None:
+        self._work = work
+        self._own = [Phase(work.progress()[0], now)]
+        self._sent_before = work.requests_sent()
+        self._stages_before = len(_Now.stages)
+
+    def look(self, now: float) -> list[Phase]:
+        """All so far; only the last may be under way. The work is over for good when a stage begins."""
+        stages = _Now.stages[self._stages_before :]
+        if self._own[-1].ended is None:
+            self._look_at_work(stages[0].began if stages else now, is_over=bool(stages))
+        for each, following in pairwise(stages):
+            each.ended = following.began
+        return self._own + stages
+
+    def _look_at_work(self, now: float, *, is_over: bool) -> None:
+        (phase, done, total, current), sent, last = (
+            self._work.progress(),
+            self._work.requests_sent(),
+            self._own[-1],
+        )
+        if last.name != "loading":  # the figures are those of reading, also when an asset is read again
+            last.done, last.total, last.requests = done, total, sent - self._sent_before
+        last.current = current
+        if phase not in [each.name for each in self._own]:
+            last.ended, self._sent_before = now, sent
+            self._own.append(Phase(phase, now, current=current))
+        self._own[-1].ended = now if is_over else None
+
+
+class Progress:
+    """Shows how far `work` is, until the context ends, and the stages (`stage`) that come meanwhile."""
+
+    def __init__(self, work: Work, console: Console | None = None, *, is_quiet: bool = False) -> None:
+        self._console = console or Console(file=sys.stderr, quiet=is_quiet)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+        self._phases = Phases(work, time.monotonic())
+        self._printed = 0  # phases whose last line is out
+        self._printed_at = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(5)
+
+    def _show(self) -> None:
+        columns = (BarColumn(), TextColumn("{task.description}"))
+        with Bar(
+            *columns, console=self._console, transient=True, disable=not self._console.is_terminal
+        ) as bar:
+            task = bar.add_task("", total=None)
+            while not self._stop.wait(_LOOK_SECONDS):
+                last, now = self._print_ended(), time.monotonic()
+                if self._console.is_terminal:
+                    bar.update(
+                        task, completed=last.done, total=last.total or None, description=last.words(now)
+                    )
+                elif now - max(self._printed_at, last.began) >= _LINE_SECONDS:
+                    self._print(last.words(now))
+            last = self._print_ended()
+            if last.ended is None:
+                self._print(replace(last, ended=time.monotonic()).words(0))
+
+    def _print_ended(self) -> Phase:
+        """A line for each phase that ended since; the phase that is under way."""
+        now = time.monotonic()
+        phases = self._phases.look(now)
+        for phase in phases[self._printed : len(phases) - (phases[-1].ended is None)]:
+            self._print(phase.words(now))
+            self._printed += 1
+        return phases[-1]
+
+    def _print(self, words: str) -> None:
+        self._console.print(words, highlight=False, markup=False, soft_wrap=True)
+        self._printed_at = time.monotonic()
+
+
+def clock(seconds: float) -> str:
+    """E.g. `0:01:30`."""
+    return str(dt.timedelta(seconds=round(seconds)))
+
+
+_waited_for: set[Holder] = set()
+_lock = threading.Lock()
+
+
+def report_waiting(holder: Holder) -> None:
+    """Say who has the warehouse open: one line for each program, however many threads wait for it; none when
+    it is this one."""
+    with _lock:
+        if holder.pid == os.getpid() or holder in _waited_for:
+            return
+        _waited_for.add(holder)
+    print(f"marketing-sync: waiting for {holder}, which has the warehouse open", file=sys.stderr, flush=True)

@@ -1,0 +1,293 @@
+"""Pushes as Dagster runs them: one job per kind, of the steps plan → send → verify → report, and the audience
+syncs of a night, one step.
+
+Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the work
+(`push_service`, `audience_syncs`).
+
+Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where it ended.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import dagster as dg
+
+from home.failures import explain
+from home.folder import prepare_home
+from home.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, PUSH_OPTIONS
+from home.progress import Progress, stage
+from home.settings import Settings
+from marketing_api.clock import utc_now
+from marketing_api.redaction import markdown_block, without_addresses
+from pipelines.launchpad import check_confirmed, config_fields, values
+from write_back.audience_syncs import (
+    AudienceSync,
+    chosen,
+    push_turnover,
+    read_audience_syncs,
+    turnover,
+)
+from write_back.kinds import KINDS, Kind
+from write_back.order import Planned, order_of
+from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.push_report import plan_lines, result_lines
+from write_back.push_service import PushRun, Watch, conclude, enqueue, plan_push
+from write_back.result import Ran, Result
+
+
+def push_jobs() -> list[dg.JobDefinition]:
+    return [_job(kind) for kind in KINDS.values()]
+
+
+def _job(kind: Kind) -> dg.JobDefinition:
+    plan = _plan_op(kind)
+    typed = PUSH_OPTIONS[kind]
+    shown = {"sql": typed.example} | {
+        option.name: option.unset for option in typed.options if option.in_command
+    }
+
+    @dg.job(
+        name=f"push_{kind}",
+        description=f"{typed.help[0].upper()}{typed.help[1:]}. Rows come from a query or a file (`from` in "
+        "place of `sql`). "
+        "Launched as it is, it shows what would be sent; to send that, write `dry_run: false` and "
+        "`confirm: send`.",
+        executor_def=dg.in_process_executor,
+        config={"ops": {plan.name: {"config": shown}}},
+    )
+    def push() -> None:
+        _, begun = plan()
+        report_push(verify_push(send_push(begun)))
+
+    return push
+
+
+def _plan_op(kind: Kind) -> dg.OpDefinition:
+    @dg.op(
+        name=f"plan_{kind}",
+        description=f"Read the rows, check them, and find out which {kind} change. No request is sent.",
+        required_resource_keys={"settings"},
+        config_schema=config_fields(kind.all_options),
+        out={
+            "plan": dg.Out(dict),
+            "push": dg.Out(Ran, is_required=False, description="Only when it is not a dry run."),
+        },
+    )
+    def plan(context: dg.OpExecutionContext) -> Iterator[dg.Output[Any]]:
+        settings: Settings = context.resources.settings
+        with _explained():
+            picked = values(kind.all_options, context.op_config)
+            if not picked["dry_run"]:
+                check_confirmed(picked)
+            prepare_home(settings.home, settings.lock_seconds)
+            planned = plan_push(settings, order_of(settings, kind, picked))
+            lines = plan_lines(planned, is_discreet=True)
+            context.log.info("\n".join(lines))
+            _check(planned, picked, lines)
+        yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
+        if not picked["dry_run"]:
+            with _explained():
+                push_id = enqueue(settings, planned, run=context.run_id)
+            ran = Ran(context.run_id, context.job_name, utc_now(), planned.order.account, push_id)
+            yield dg.Output(ran, "push", metadata={"push": push_id})
+        else:
+            context.log.info(
+                "nothing was sent: this is a dry run; to send it, set `dry_run: false` and `confirm: send`"
+            )
+
+    return plan
+
+
+def _check(planned: Planned, picked: Mapping[str, Any], lines: list[str]) -> None:
+    if planned.refusal:
+        raise dg.Failure(
+            f"nothing was sent: {planned.refusal}",
+            metadata=plan_metadata(planned, lines),
+            allow_retries=False,
+        )
+    count = len({row for item in planned.plan.items for row in item.rows})
+    if planned.order.kind.agreement and not picked["dry_run"] and count and picked["confirmed_rows"] != count:
+        text = (
+            f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
+        )
+        raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
+
+
+@dg.op(
+    required_resource_keys={"settings"},
+    description="Send what is open, this push's and earlier ones'. Resumes where it ended when run again.",
+)
+def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
+    return _step(context, begun, PushRun.send_open, may_stop=False)
+
+
+@dg.op(
+    required_resource_keys={"settings"},
+    description="Read back what was sent and not looked at yet, this push's and earlier ones', and note "
+    "what is not as intended.",
+)
+def verify_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
+    return _step(context, begun, PushRun.read_back, may_stop=True)
+
+
+def _step(
+    context: dg.OpExecutionContext, begun: Ran, step: Callable[[PushRun], None], *, may_stop: bool
+) -> Ran:
+    """One step of the push, and what the run has come to then. Fails when it stopped and may not."""
+    settings: Settings = context.resources.settings
+    watch = Watch()
+    with _explained(), Outbox(outbox_path(settings.home)) as outbox, Progress(watch):
+        ran = PushRun(settings, outbox, replace(begun, run=context.run_id), watch).take(step)
+        context.add_output_metadata({"requests": watch.requests_sent()})
+        if ran.stopped and not may_stop:
+            results = conclude(settings, outbox, ran)
+            raise dg.Failure(headline(results), metadata=result_metadata(results[0]), allow_retries=False)
+    return ran
+
+
+@dg.op(
+    required_resource_keys={"settings"},
+    description="Write down what came of it; fails when a row is not as it was meant to be.",
+)
+def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
+    settings: Settings = context.resources.settings
+    with _explained(), Outbox(outbox_path(settings.home)) as outbox:
+        results = conclude(settings, outbox, replace(begun, run=context.run_id))
+    context.log.info(
+        "\n".join(without_addresses(line) for result in results for line in result_lines(result))
+    )
+    if any(result.shortfall for result in results):
+        raise dg.Failure(headline(results), metadata=result_metadata(results[0]), allow_retries=False)
+    context.add_output_metadata(result_metadata(results[0]))
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Whatever goes wrong is one sentence in the UI, and nothing that would be better for being tried again
+    at once."""
+    try:
+        yield
+    except (dg.Failure, dg.DagsterExecutionInterruptedError):
+        raise
+    except Exception as problem:
+        raise dg.Failure(without_addresses(explain(problem)[0]), allow_retries=False) from None
+
+
+# ---- what the UI shows
+
+
+def headline(results: list[Result]) -> str:
+    """What failed, a sentence with numbers for each push; without addresses."""
+    return "; ".join(
+        f"push {each.push.push_id}: {each.shortfall:,} of {each.push.row_count:,} rows are not as they "
+        "were meant to be"
+        f" ({each.problem(each.rejected)})"
+        for each in [result for result in results if result.shortfall] or results[:1]
+    )
+
+
+def counts_of(planned: Planned) -> dict[str, Any]:
+    """Rows by fate, and requests."""
+    plan = planned.plan
+    return {
+        "rows": plan.row_count,
+        "new": plan.new_count,
+        "changed": plan.changed_count,
+        "nothing to send": len(plan.idle),
+        "invalid": sum(not bad.by_service for bad in plan.bad),
+        "rejected before": sum(bad.by_service for bad in plan.bad),
+        "requests": plan.request_count,
+    }
+
+
+def plan_metadata(planned: Planned, lines: list[str]) -> dict[str, Any]:
+    return counts_of(planned) | {"plan": dg.MetadataValue.md(markdown_block(lines))}
+
+
+def result_metadata(result: Result) -> dict[str, Any]:
+    return {
+        "push": result.push.push_id,
+        "requests": result.requests_sent or 0,
+        **{f"rows {state}": count for state, count in sorted(result.counts.rows.items())},
+        "drifted": result.counts.drifted,
+        "result": dg.MetadataValue.md(markdown_block(map(without_addresses, result_lines(result)))),
+    }
+
+
+# ---- audience syncs after a night's sync: a step behind the models, and what came of it for the summary
+
+
+class AudienceSyncs:
+    """Runs what is enabled. Of the last time: `lines`, what came of each, for people and without addresses;
+    `problems`, those of what went wrong; and how many `requests` it took."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.lines: list[str] = []
+        self.problems: list[str] = []
+        self.requests = 0
+
+    def run(
+        self, sandbox_url: str | None = None, *, names: Sequence[str] = (), accept_shrink: bool = False
+    ) -> None:
+        """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the sandbox
+        that the night reads from."""
+        settings = replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
+        self.lines, self.problems, self.requests = [], [], 0
+        with stage("sending segments back"):
+            for sync in chosen(read_audience_syncs(settings.folder), names):
+                self._push(settings, sync, accept_shrink)
+
+    def _push(self, settings: Settings, sync: AudienceSync, accept_shrink: bool) -> None:
+        parts: list[str] = []
+        try:
+            found = turnover(settings, sync, accept_shrink=accept_shrink)
+            parts.append(f"{found.size:,} people, {len(found.entered):,} entered, {len(found.left):,} left")
+            results = push_turnover(settings, found, Watch())
+            requests = sum(result.requests_sent or 0 for result in results)
+            self.requests += requests
+            parts[0] += f", {requests:,} requests"
+            # rows that the service refused on an earlier night do not fail this one; the push tells them
+            problem = "; ".join(filter(None, (result.problem(result.rejected_now) for result in results)))
+        except Exception as failed:
+            problem = without_addresses(explain(failed)[0])
+        self.lines.append(f"{sync.name}: {'; '.join(filter(None, [*parts, problem]))}")
+        self.problems += self.lines[-1:] if problem else []
+
+    def asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
+        """The step that runs once everything in `after` is made."""
+
+        @dg.asset(
+            key="activations",
+            deps=list(after),
+            group_name="activations",
+            config_schema=config_fields(ACTIVATIONS),
+            required_resource_keys={"reader", "settings"},
+            description="The segments of activations.toml: who entered or left since last time is tagged, "
+            "untagged or added to a list.",
+        )
+        def activations(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+            with _explained():
+                picked = values(ACTIVATIONS, context.op_execution_context.op_config)
+                check_confirmed(picked)
+            sandbox_url, settings = context.resources.reader.sandbox_url, context.resources.settings
+            syncs = self if settings is self._settings else AudienceSyncs(settings)
+            syncs.run(sandbox_url, names=picked["names"], accept_shrink=picked["accept_shrink"])
+            context.log.info("\n".join(syncs.lines))
+            metadata: dict[str, Any] = {
+                "requests": syncs.requests,
+                "result": dg.MetadataValue.md(markdown_block(syncs.lines)),
+            }
+            if syncs.problems:
+                raise dg.Failure("; ".join(syncs.problems), metadata=metadata, allow_retries=False)
+            return dg.MaterializeResult(metadata=metadata)
+
+        return activations
+
+
+def standing_order(settings: Settings) -> dict[str, Any]:
+    """The run config of runs that nobody launches by hand: whoever switched activations on confirmed them
+    once and for all."""
+    return {"ops": {"activations": {"config": {CONFIRM.name: CONFIRM_WORD}}}} if settings.activations else {}

@@ -1,0 +1,470 @@
+"""How the account stands: what the warehouse knows of its lists and contacts, and over it what was sent since
+that was read.
+
+Belongs here: queries to the tables, many contacts at once, with their rows as values; who a row is about; how
+a contact stands on a list. Not here: what a push makes of it (`kinds`)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import duckdb
+import msgspec
+
+from home.progress import report_waiting
+from home.settings import Settings
+from marketing_api.address import normal_form
+from marketing_api.clock import wall
+from marketing_api.exchange import order_of
+from marketing_api.records.contacts import STATUSES
+from warehouse.connection import connect
+from warehouse.errors import NoWarehouse
+from warehouse.sql import statements
+from write_back.input import values
+from write_back.input.columns import fold
+from write_back.input.rows import Cell, InputError, cell_of, shown, text_of
+from write_back.input.values import BadValue
+from write_back.item import Past
+
+_QUERIES = statements(Path(__file__).with_suffix(".sql"))
+_encode = msgspec.json.Encoder(order="sorted").encode
+_decode = msgspec.json.Decoder().decode
+#: From one night's reading to the next, and two hours to spare.
+_NIGHT_S = 26 * 3600
+
+# ---- lists and their custom fields, and how people name them in an input
+
+
+@dataclass(frozen=True)
+class Lists:
+    """`names`: list id → name. `fields`: list id → field id → label. `by_name`: name, case and outer blanks
+    aside → ids."""
+
+    names: Mapping[int, str]
+    fields: Mapping[int, Mapping[str, str]]
+    by_name: Mapping[str, tuple[int, ...]]
+    _resolved: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def of(lists: Iterable[tuple[int, str | None]], fields: Iterable[tuple[int, str, str | None]]) -> Lists:
+        """From rows of source.lists and source.list_fields."""
+        names = {list_id: name or str(list_id) for list_id, name in lists}
+        by_name: dict[str, tuple[int, ...]] = {}
+        for list_id, name in names.items():
+            by_name[_key(name)] = (*by_name.get(_key(name), ()), list_id)
+        labels: dict[int, dict[str, str]] = {list_id: {} for list_id in names}
+        for list_id, field_id, label in fields:
+            labels.setdefault(list_id, {})[field_id] = label or field_id
+        return Lists(names, labels, by_name)
+
+    def field_names(self) -> list[str]:
+        """Labels, then ids, of all lists' fields, each once."""
+        many = [labels for list_id, labels in self.fields.items() if list_id in self.names]
+        return list(
+            dict.fromkeys(
+                [label for labels in many for label in labels.values()]
+                + [one for labels in many for one in labels]
+            )
+        )
+
+    def one(self, cell: Cell, what: str = "the list") -> int:
+        """The list that a cell names by id or name."""
+        found = self.several(cell, what)
+        if len(found) > 1:
+            raise BadValue(f"{what} has to be one, and the cell names {len(found)}")
+        return found[0]
+
+    def several(self, cell: Cell, what: str = "the list") -> tuple[int, ...]:
+        """The lists that a cell names by ids or names, each once: one, or several with commas or semicolons
+        between them."""
+        text = text_of(cell)
+        if text is None:
+            raise BadValue(f"{what} is missing")
+        if (known := self._resolved.get(text)) is None:
+            known = self._resolved[text] = self._resolve(text, what)
+        return known
+
+    def _resolve(self, text: str, what: str) -> tuple[int, ...]:
+        """A name may have a comma or semicolon in it, so the longest piece that is a name counts."""
+        for pieces in ([text], text.split(";"), text.replace(",", ";").split(";")):
+            found = {word: self._find(word) for piece in pieces if (word := piece.strip())}
+            if not found:
+                raise BadValue(f"{what} is missing")
+            if all(found.values()):
+                return tuple(dict.fromkeys(list_id for list_id in found.values() if list_id))
+        unknown = next(word for word, list_id in found.items() if not list_id)
+        near = difflib.get_close_matches(_key(unknown), self.by_name, n=1)
+        hint = f"; did you mean {shown(self.names[self.by_name[near[0]][0]])}?" if near else ""
+        raise BadValue(f"there is no list {shown(unknown)}{hint}")
+
+    def _find(self, word: str) -> int | None:
+        plain = word.partition(".")[0] if word.endswith(".0") else word
+        if plain.isdecimal() and int(plain) in self.names:
+            return int(plain)
+        found = self.by_name.get(_key(word), ())
+        if len(found) > 1:
+            raise BadValue(
+                f"{len(found)} lists are called {shown(word)}: name the list by its id, "
+                f"{' or '.join(map(str, found))}"
+            )
+        return found[0] if found else None
+
+    def columns_of(self, list_id: int, titles: Iterable[str]) -> dict[str, str]:
+        """Column title → the list's field that it names, by id or label. BadValue when a label is not the
+        only one."""
+        named = _fields_by_name(self.fields.get(list_id, {}))
+        found: dict[str, str] = {}
+        for title in titles:
+            same = named.get(fold(title), [])
+            if len(same) > 1:
+                name = shown(self.names[list_id])
+                raise BadValue(
+                    f"list {name} has {len(same)} fields {shown(title)}: name the column by the field's id"
+                )
+            if same:
+                found[title] = same[0]
+        if len(set(found.values())) < len(found):
+            raise BadValue(f"two columns name the same field of list {shown(self.names[list_id])}")
+        return found
+
+
+def _key(name: str) -> str:
+    return name.strip().casefold()
+
+
+def _fields_by_name(labels: Mapping[str, str]) -> dict[str, list[str]]:
+    """The fields of a list by their ids and labels, as `fold` has them; ids go before labels. `labels`: field
+    id → label."""
+    found: dict[str, list[str]] = {}
+    for field_id, label in labels.items():
+        found.setdefault(fold(label), []).append(field_id)
+    return found | {fold(field_id): [field_id] for field_id in labels}
+
+
+# ---- what the warehouse knows
+
+
+class Member(NamedTuple):
+    """One contact on one list. `fields`: custom-field values as JSON text, None when they were not requested
+    or not shown."""
+
+    contact_id: int
+    list_id: int
+    email: str | None
+    status_code: int | None
+    fields: str | None
+
+
+class Event(NamedTuple):
+    """One event in a contact's timeline, in unix seconds; `texts`: its snippet, and the values of its
+    details."""
+
+    contact_id: int
+    at: int
+    texts: list[str]
+
+
+@dataclass(frozen=True)
+class Known:
+    """One account. `zone`: its time zone. `as_of`: list → when all its contacts were last read, in the order
+    of requests (`exchange.order_of`), and `read_at` in unix seconds. `is_all_known`: the contacts of every
+    list were read, so that an id that is not among them belongs to nobody."""
+
+    settings: Settings
+    account: str
+    zone: ZoneInfo
+    lists: Lists
+    as_of: Mapping[int, float] = field(default_factory=dict)
+    read_at: Mapping[int, float] = field(default_factory=dict)
+    is_all_known: bool = False
+
+    def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
+        """Contacts by the normal form of the address, those without any left out; of each address active ones
+        first, then the oldest."""
+        return self._members(
+            addresses,
+            "varchar",
+            "c.email_normalized = keys.key",
+            "c.custom_fields" if with_fields else "null",
+        )
+
+    def refusing(self, addresses: Iterable[str]) -> dict[tuple[str, int], set[str]]:
+        """Address and list → the last statuses of those who were unsubscribed or bounced when they were last
+        seen there."""
+        found: dict[tuple[str, int], set[str]] = {}
+        for key, list_id, code in self._query(dict.fromkeys(addresses), "varchar", _QUERIES["refusing"]):
+            found.setdefault((key, list_id), set()).add(STATUSES[code])
+        return found
+
+    def is_recent(self, list_id: int) -> bool:
+        """Whether all the list's contacts were read in this night, or the last."""
+        return wall() - self.read_at.get(list_id, 0.0) < _NIGHT_S
+
+    def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
+        """Contacts by id, one entry per list, those that do not exist left out."""
+        return self._members(ids, "bigint", "c.contact_id = keys.key", "null")
+
+    def _members(
+        self, keys: Iterable[Any], key_type: str, condition: str, fields: str
+    ) -> dict[Any, list[Member]]:
+        rows = self._query(
+            dict.fromkeys(keys), key_type, _QUERIES["members"].format(fields=fields, condition=condition)
+        )
+        found: dict[Any, list[Member]] = {}
+        for key, *member in rows:
+            found.setdefault(key, []).append(Member._make(member))
+        return found
+
+    def shown_fields(self, list_ids: Collection[int]) -> dict[int, set[str]]:
+        """List → the keys under which the service shows values of custom fields for any of its contacts."""
+        rows = self._query(list_ids, "bigint", _QUERIES["shown_fields"])
+        return {list_id: set(shown) for list_id, shown in rows}
+
+    def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Event]:
+        """Events of contacts in the same minute as these (contact id, unix seconds)."""
+        rows = self._query(
+            {(contact_id, at // 60) for contact_id, at in moments}, "bigint[]", _QUERIES["timelines"]
+        )
+        return [Event(*row) for row in rows]
+
+    def _query(self, keys: Collection[Any], key_type: str, sql: str) -> Iterable[tuple[Any, ...]]:
+        """The rows of a query on a table `keys` with one column `key`; none when it is empty. The keys go as
+        JSON: for a table of Python's, DuckDB imports pandas where it is installed, which takes longer than
+        the query."""
+        if not keys:
+            return ()
+        table = f"with keys as (select (value ->> '$')::{key_type} as key from json_each($keys))"  # noqa: S608
+        params = {"account": self.account, "keys": _encode(list(keys)).decode()}
+        with _connected(self.settings) as connection:
+            found = connection.sql(f"{table} {sql}", params=params).to_arrow_table()
+        return zip(*(column.to_pylist() for column in found.columns), strict=True)
+
+    def read_on(self, list_id: int | None = None) -> str:
+        """When the list's contacts were last read (of all lists: the oldest reading), in the account's time,
+        for what depends on it."""
+        found = [at for each, at in self.read_at.items() if list_id in (None, each)]
+        return (
+            dt.datetime.fromtimestamp(min(found), self.zone).strftime("%Y-%m-%d %H:%M") if found else "never"
+        )
+
+
+def load_known(settings: Settings, account: str) -> Known:
+    """What the warehouse knows of the account. Raises InputError when business or lists were never read, and
+    what `warehouse.connection.connect` raises."""
+    try:
+        with _connected(settings) as connection:
+            basics = [_QUERIES[name] for name in ("business", "lists", "fields", "read")]
+            business, lists, fields, read = (
+                connection.execute(sql, {"account": account}).fetchall() for sql in basics
+            )
+    except (NoWarehouse, duckdb.CatalogException, duckdb.BinderException):
+        business = []
+    if not business:
+        raise InputError(
+            f"nothing is known about the account {account} yet: run `marketing-sync sync --only business "
+            "lists contacts` first"
+        )
+    listed = {
+        int(scope.removeprefix("list_id=")): times
+        for _, scope, *times in read
+        if scope.startswith("list_id=") and times[0]
+    }
+    read_at = {list_id: at for list_id, (at, _) in listed.items()}
+    as_of = {list_id: at if last is None else order_of(last) for list_id, (at, last) in listed.items()}
+    is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
+    zone = _zone(
+        *(each.timezone for each in settings.accounts if each.account == account),
+        business[0][0],
+        settings.timezone,
+    )
+    return Known(settings, account, zone, Lists.of(lists, fields), as_of, read_at, is_all_known)
+
+
+def _connected(settings: Settings) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+    return connect(
+        settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting
+    )
+
+
+def _zone(*names: str | None) -> ZoneInfo:
+    """The first that is one: an account may name a zone that nobody knows."""
+    for name in filter(None, names):
+        try:
+            return ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            continue
+    return ZoneInfo("UTC")
+
+
+# ---- who a row is about
+
+
+class Who(NamedTuple):
+    """What a row says: `email` as written, `key` its normal form, or the contact's id, or both."""
+
+    email: str | None
+    key: str | None
+    contact_id: int | None
+
+
+class Person(NamedTuple):
+    """Somebody with what is known: `ids` are the contacts meant, active ones first, then the oldest; empty
+    for an address that has to be looked up. `address` is the normal form, whenever the warehouse or the row
+    says it."""
+
+    who: Who
+    members: list[Member]
+    ids: list[int]
+    email: str | None
+
+    @property
+    def address(self) -> str | None:
+        return normal_form(self.email) if self.email else None
+
+    @property
+    def names(self) -> list[str]:
+        """What effects may call them: the contacts' ids, then the address."""
+        return [*map(str, self.ids), *([self.address] if self.address else [])]
+
+    @property
+    def contacts(self) -> list[int | None]:
+        """The contacts meant; None stands for those that have to be looked up."""
+        return [*self.ids] or [None]
+
+    @property
+    def shown(self) -> str:
+        return self.email or str(self.who.contact_id)
+
+
+def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
+    """BadValue when neither is given, or one of them cannot be."""
+    address = cells["email"][index] if "email" in cells else None
+    number = cells["contact_id"][index] if "contact_id" in cells else None
+    if address is None and number is None:
+        raise BadValue("neither an e-mail address nor a contact id is given")
+    email = None if address is None else values.address(address)
+    return Who(
+        email,
+        email and normal_form(email),
+        None if number is None else values.identifier(number, "the contact id"),
+    )
+
+
+# ---- how a contact stands on a list
+
+
+class Content(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a sync says about one contact on one list, as an effect remembers it. `status` None: it leaves it
+    as it is."""
+
+    status: int | None = None
+    fields: dict[str, str] = {}
+    ip: str | None = None
+
+    @property
+    def text(self) -> str:
+        return _encode(self).decode()
+
+    @staticmethod
+    def read(text: str) -> Content:
+        return msgspec.json.decode(text, type=Content)
+
+
+class Present(NamedTuple):
+    """`status`: code, None when not known for sure, or not the same for all. `is_ours`: some of it we sent
+    and did not read yet; `is_queued`: some of it is still to be sent. `remembered`: fields of our last sync
+    that the service does not show."""
+
+    exists: bool
+    status: int | None = None
+    fields: Mapping[str, str] = {}
+    remembered: Mapping[str, str] = {}
+    is_ours: bool = False
+    is_queued: bool = False
+
+
+class ListReader:
+    """Reads the contacts of one list. `labels`: field id → label; `shown_keys`: keys under which any contact
+    shows values."""
+
+    def __init__(self, labels: Mapping[str, str], shown_keys: Collection[str]) -> None:
+        self._named = _fields_by_name(labels)
+        self._by_key: dict[str, str | None] = {}
+        self._shown = {field_id for key in shown_keys if (field_id := self._field_of(key)) is not None}
+
+    def present(
+        self, members: list[Member], past: Past | None, as_of: float | None, removal: Past | None = None
+    ) -> Present:
+        """`removal`: what took the contact off the list, unless a later sync has put it there again."""
+        if removal is not None:
+            if past is None or past.item_id < removal.item_id:
+                return Present(False)
+            members = []
+        status, fields = self._read(members)
+        remembered: Mapping[str, str] = {}
+        is_drifted = past is not None and past.is_drifted and past.is_newer(as_of)
+        if past is None or not (past.is_in_force or is_drifted):
+            return Present(bool(members), status, fields)
+        sent = Content.read(past.content)
+        if is_drifted:  # neither as it was before, nor as it was sent
+            left = {field_id: text for field_id, text in fields.items() if field_id not in sent.fields}
+            return Present(bool(members), None if sent.status is not None else status, left)
+        if not past.is_newer(as_of):
+            remembered = {
+                field_id: text for field_id, text in sent.fields.items() if field_id not in self._shown
+            }
+            return Present(bool(members), status, fields, remembered)
+        status = status if sent.status is None else sent.status
+        return Present(True, status, {**fields, **sent.fields}, is_ours=True, is_queued=past.is_open)
+
+    def is_so(self, now: Present, field_id: str, text: str) -> bool:
+        """Whether the field is known to have this value; what is shown for others and not here is empty."""
+        if (value := now.fields.get(field_id, now.remembered.get(field_id))) is not None:
+            return value == text
+        return not text and field_id in self._shown
+
+    def _read(self, members: list[Member]) -> tuple[int | None, dict[str, str]]:
+        """Status and fields that all the contacts have alike (a sync changes every contact with the address
+        on the list)."""
+        if not members:
+            return None, {}
+        status, fields = members[0].status_code, self._fields(members[0].fields)
+        for member in members[1:]:
+            others = self._fields(member.fields)
+            status = status if member.status_code == status else None
+            fields = {field_id: text for field_id, text in fields.items() if others.get(field_id) == text}
+        return status, fields
+
+    def _fields(self, shown: str | None) -> dict[str, str]:
+        values = _decode(shown) if shown else None
+        pairs = (
+            ((self._field_of(key), _text(value)) for key, value in values.items())
+            if isinstance(values, dict)
+            else ()
+        )
+        return {field_id: text for field_id, text in pairs if field_id is not None and text is not None}
+
+    def _field_of(self, key: str) -> str | None:
+        """The field that a key of a response stands for: its id, or its label where only one has it."""
+        if key not in self._by_key:
+            same = self._named.get(fold(key), [])
+            self._by_key[key] = same[0] if len(same) == 1 else None
+        return self._by_key[key]
+
+
+def _text(value: Any) -> str | None:
+    """None for what cannot be compared."""
+    if type(value) is str:
+        return value.strip()
+    if isinstance(value, dict):
+        return _text(value["value"]) if "value" in value else None
+    if value is None or value == []:
+        return ""
+    return None if isinstance(value, list) else text_of(cell_of(value)) or ""

@@ -1,0 +1,209 @@
+"""Audience syncs (reverse ETL, `activations.toml`): queries, and what the service is told of who entered or
+left their results.
+
+Somebody is a member once the service has taken it, so that a push that failed, was killed or was rejected is
+tried again by the next run. Belongs here: the file, who came and went, their rows. Not here: how a push works
+(`push_service`), the step of a night (`push_jobs`)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from home.options import VERIFY
+from home.settings import SWITCH, TEXT, Settings, SettingsError, declared_tables
+from marketing_api.address import normal_form
+from warehouse.forgetting import is_pseudonym
+from write_back.input.columns import fold
+from write_back.input.query import read_query
+from write_back.input.rows import Cell, InputError, Rows, text_of
+from write_back.item import Source
+from write_back.kinds import CONTACTS, TAGS
+from write_back.order import Order, Planned, account_of
+from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.planning import QUEUED
+from write_back.push_service import Watch, enqueue, finish_push, plan_push
+from write_back.result import Result, new_run
+
+FILE = "activations.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class AudienceSync:
+    """One segment, kept in step with the service: who is in the result of `query` gets `tag`, or is put into
+    `list` (an id or a name).
+
+    `untag_when_gone`: who is no longer in it loses the tag. Columns of the query beside `email` or
+    `contact_id` are the status and custom fields of the list. `account` None: the only one there is."""
+
+    name: str
+    query: str
+    tag: str | None = None
+    untag_when_gone: bool = False
+    list: str | None = None
+    account: str | None = None
+    enabled: bool = True
+    verify: str = "sample"
+
+
+def read_audience_syncs(folder: Path) -> dict[str, AudienceSync]:
+    """Those of `folder`/activations.toml by name, in its order; none without the file. Raises
+    SettingsError."""
+    path = folder / FILE
+    tables = declared_tables(path, "activations", _TAKES, needed=("query",)) if path.exists() else {}
+    return {name: _audience_sync(name, table) for name, table in tables.items()}
+
+
+def chosen(syncs: Mapping[str, AudienceSync], names: Sequence[str]) -> list[AudienceSync]:
+    """Those named, whether enabled or not; all enabled ones when none is named. Raises SettingsError."""
+    if unknown := [name for name in names if name not in syncs]:
+        there = f"there are {', '.join(syncs)}" if syncs else f"there is no {FILE} here"
+        raise SettingsError(f"no activation is named {', '.join(unknown)}; {there}")
+    return [syncs[name] for name in dict.fromkeys(names)] or [each for each in syncs.values() if each.enabled]
+
+
+#: Key of a table → what it takes.
+_TAKES = {
+    each.name: SWITCH if each.type is bool else TEXT for each in fields(AudienceSync) if each.name != "name"
+}
+
+
+def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
+    where = f"{FILE}, [activations.{name}]"
+    if table.get("verify", "all") not in VERIFY:
+        raise SettingsError(f"{where}: verify is one of {', '.join(VERIFY)}")
+    if bool(table.get("tag")) == bool(table.get("list")):
+        raise SettingsError(f"{where}: exactly one of tag and list is needed")
+    if table.get("untag_when_gone") and not table.get("tag"):
+        raise SettingsError(f"{where}: untag_when_gone needs tag")
+    return AudienceSync(name, **table)
+
+
+# ---- who entered and left
+
+#: Skipped, and yet not as it is to be.
+_NOT_DONE = (QUEUED, "cancelled")
+
+
+@dataclass(frozen=True)
+class Turnover:
+    """One audience sync now: the people of its result, and those who came and went. `planned` is the push
+    that says so, of no rows where nothing is to be said and an earlier push has left something; None when
+    that is not so either."""
+
+    sync: AudienceSync
+    account: str
+    size: int
+    entered: Mapping[str, int] = field(repr=False)  # who → row
+    left: Mapping[str, int] = field(repr=False)
+    planned: Planned | None = None
+
+
+def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = False) -> Turnover:
+    """Who entered and left, and the plan to say so. No request. Raises InputError, WarehouseError,
+    OutboxError."""
+    try:
+        account = account_of(settings, sync.account)
+    except SettingsError as problem:
+        text = str(problem).replace("with --account", "with account = …")
+        raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
+    people = read_query(settings, sync.query)
+    who = _who_column(sync, people)
+    now: dict[str, int] = {}
+    for place, cell in enumerate(people.cells[who]):
+        key = normal_form(text_of(cell) or "")
+        if not is_pseudonym(key, is_id=True):  # those asked to be forgotten
+            now.setdefault(key, place)
+    if "" in now:
+        raise InputError(
+            f"activation {sync.name}: {who} is empty in a row of the result; leave such rows out of the query"
+        )
+    with Outbox(outbox_path(settings.home)) as outbox:
+        members, is_left = outbox.members(account, sync.name), outbox.has_left(account)
+    before, limit = len(members), None if accept_shrink else settings.shrink_limit
+    if limit is not None and before and not (now and len(now) >= before * (1 - limit)):
+        raise InputError(
+            f"activation {sync.name}: its result has {len(now):,} people, and had {before:,}; nothing was "
+            "pushed. Look at the query and the"
+            f" data; if it is right, run `marketing-sync push activations {sync.name} --accept-shrink "
+            "--apply` (in the launchpad:"
+            " accept_shrink)"
+        )
+    entered = {key: place for key, place in now.items() if key not in members}
+    gone = [key for key in members if key not in now]
+    untagged = gone if sync.untag_when_gone else []
+    columns = (_tag_columns if sync.tag else _list_columns)(sync, people, who, [*entered.values()], untagged)
+    numbers = dict(zip([*entered, *untagged], count(2), strict=False))
+    rows = Rows(tuple(columns), columns, list(numbers.values()), Source(f"activation {sync.name}", ""))
+    came, went = {key: numbers[key] for key in entered}, {key: numbers.get(key, 0) for key in gone}
+    found = Turnover(sync, account, len(now), came, went)
+    if not len(rows) and not is_left:
+        return found
+    order = Order(TAGS if sync.tag else CONTACTS, account, verify=sync.verify)
+    return replace(found, planned=plan_push(settings, order, rows))
+
+
+def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Result]:
+    """Push what `turnover` found, and count as members those whom the service has taken; InputError when too
+    many rows are bad."""
+    with Outbox(outbox_path(settings.home)) as outbox:
+        if found.planned is None:
+            outbox.note_members(found.account, found.sync.name, (), found.left)
+            return []
+        ran = new_run("push_activations", found.account)
+        push_id = enqueue(settings, found.planned, run=ran.run)
+        try:
+            return finish_push(settings, outbox, replace(ran, push_id=push_id), watch)
+        finally:
+            _note_members(outbox, found, push_id)
+
+
+def _note_members(outbox: Outbox, found: Turnover, push_id: int) -> None:
+    """Who entered is a member once it is done; who left is none once it is done or cannot be (nobody there to
+    be untagged)."""
+    done, over = outbox.done_rows(push_id, _NOT_DONE)
+    entered = [key for key, row in found.entered.items() if row in done]
+    left = [key for key, row in found.left.items() if row in over or row == 0]
+    outbox.note_members(found.account, found.sync.name, entered, left)
+
+
+def _who_column(sync: AudienceSync, people: Rows) -> str:
+    """The column that says who it is: an address, or for tags a contact id."""
+    wanted = ("email", "contactid") if sync.tag else ("email",)
+    there = {fold(column): column for column in reversed(people.columns)}
+    for name in wanted:
+        if name in there:
+            return there[name]
+    raise InputError(
+        f"activation {sync.name}: its query has no column {'email or contact_id' if sync.tag else 'email'}"
+    )
+
+
+def _tag_columns(
+    sync: AudienceSync, people: Rows, who: str, entered: Sequence[int], untagged: Sequence[str]
+) -> dict[str, list[Cell]]:
+    """Each who entered, as the query says it, and each who left, as it was known: addresses and ids, where
+    the query has changed."""
+    names: list[Cell] = [*(people.cells[who][place] for place in entered), *untagged]
+    columns: dict[str, list[Cell]] = {
+        "email": [name if "@" in (text_of(name) or "") else None for name in names],
+        "contact_id": [None if "@" in (text_of(name) or "") else name for name in names],
+        "tag": [sync.tag] * len(names),
+        "action": [*("add" for _ in entered), *("remove" for _ in untagged)],
+    }
+    return {name: cells for name, cells in columns.items() if any(cells) or not names}
+
+
+def _list_columns(
+    sync: AudienceSync, people: Rows, who: str, entered: Sequence[int], untagged: Sequence[str]
+) -> dict[str, list[Cell]]:
+    """Each who entered, as the query says it, with the list; leaving the result changes nothing in the
+    list."""
+    columns: dict[str, list[Cell]] = {
+        name: [cells[place] for place in entered] for name, cells in people.cells.items()
+    }
+    columns = {
+        name: cells for name, cells in columns.items() if fold(name) not in ("list", "listid", "contactid")
+    }
+    return columns | {"list_id": [sync.list] * len(entered)}

@@ -1,0 +1,135 @@
+"""Takes people who asked to be forgotten out of an outbox and its copy, where what waits to be sent is
+cancelled and what was sent has pseudonyms, and out of the rows of pushes.
+
+Not here: who they are, what becomes of a text (`warehouse.forgetting`).
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from warehouse.erasure import BUSY_S, forget_in_sqlite, found_in
+from warehouse.forgetting import Forgotten
+from write_back.input.columns import names_contacts
+from write_back.input.rows import Rows, text_of
+from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.store import STATEMENTS
+from write_back.rejected_rows import keep_rows, kept_rows, write_rejections
+
+#: In this order: what is theirs is found before it is changed.
+_CHANGES = ("forget_members", "forget_effects", "forget_revision", "forget_items")
+
+
+def forget_in_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
+    """How many items, memberships and other texts are theirs. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)) as connection:
+        for name, count, work in (
+            ("is_theirs", 5, lambda *item: _is_theirs(forgotten, *item)),
+            ("subject_of", 2, lambda account, subject: _subject(forgotten, account, subject)),
+            ("personal", 1, lambda text: forgotten.address(text) if forgotten.is_address(text) else None),
+            ("contact_of", 2, lambda account, number: number and _contact(forgotten, account, number)),
+            (
+                "params_of",
+                3,
+                lambda account, operation, params: params and _params(forgotten, account, operation, params),
+            ),
+            (
+                "drift_of",
+                1,
+                lambda text: text and json.dumps({name: [None, None] for name in json.loads(text)}),
+            ),
+        ):
+            connection.create_function(name, count, work)
+        for name in ("theirs", "left_members"):
+            connection.execute(STATEMENTS[name])
+        items, members = connection.execute(
+            "select (select count(*) from theirs), (select count(*) from left_members)"
+        ).fetchone()
+        if apply and items + members:
+            connection.execute("begin immediate")
+            for name in _CHANGES:
+                connection.execute(STATEMENTS[name])
+            connection.execute("commit")
+    return int(items + members) + forget_in_sqlite(path, forgotten, apply=apply)
+
+
+def _is_theirs(
+    forgotten: Forgotten,
+    account: str,
+    email: str | None,
+    contact_id: int | None,
+    params: str | None,
+    expected: str | None,
+) -> bool:
+    values = [str(each) for text in (params, expected) if text for each in json.loads(text).values()]
+    is_contact = contact_id is not None and forgotten.is_contact(account, contact_id)
+    return is_contact or any(
+        forgotten.is_named(account, each, is_id=False) for each in (email or "", *values)
+    )
+
+
+def _contact(forgotten: Forgotten, account: str, number: int) -> int:
+    return forgotten.contact(account, number) if forgotten.is_contact(account, number) else number
+
+
+def _params(forgotten: Forgotten, account: str, operation: str, params: str) -> str:
+    return json.dumps(
+        forgotten.params(account, operation, json.loads(params), is_about=True), ensure_ascii=False
+    )
+
+
+def _subject(forgotten: Forgotten, account: str, subject: str) -> str:
+    """`who|list`, `who|tag`, `who|time|description`: the last may quote them."""
+    who, *rest = subject.split("|")
+    if forgotten.is_address(who):
+        return "|".join([forgotten.address(who), *rest[:1]])
+    if who.isdecimal() and forgotten.is_contact(account, who):
+        return "|".join([str(forgotten.contact(account, who)), *rest[:1]])
+    return subject
+
+
+def forget_in_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[tuple[Path, int]]:
+    """Rows about forgotten people go from what is kept of inputs, cells of others lose what names them, and
+    rejected.csv is written anew of both. Each file with what it had. Raises OutboxError."""
+    for path in sorted((home / "pushes").glob("*/rows.parquet")):
+        with Outbox(outbox_path(home)) as outbox:
+            push, rows = outbox.push(int(path.parent.name)), kept_rows(path, "")
+            if (
+                rows is not None
+                and push is not None
+                and (count := _differing(rows, after := without(rows, push.account, forgotten)))
+            ):
+                yield path, count
+                if apply:
+                    keep_rows(path, after, after.numbers)
+            rejected = path.with_name("rejected.csv")
+            if rejected.exists() and (count := found_in(rejected, forgotten)):
+                yield rejected, count
+                if apply:
+                    write_rejections(home, outbox, int(path.parent.name))
+
+
+def without(rows: Rows, account: str, forgotten: Forgotten) -> Rows:
+    """The rows that are not about them, without what names them."""
+    theirs = {
+        place
+        for title, column in rows.cells.items()
+        for place, text in enumerate(map(text_of, column))
+        if text and forgotten.is_named(account, text, is_id=names_contacts(title, {}))
+    }
+    left = [place for place in range(len(rows)) if place not in theirs]
+    cells = {title: [column[place] for place in left] for title, column in rows.cells.items()}
+    cleaned = {
+        title: [forgotten.text(cell, account) if isinstance(cell, str) else cell for cell in column]
+        for title, column in cells.items()
+    }
+    return replace(rows, cells=cleaned, numbers=[rows.numbers[place] for place in left])
+
+
+def _differing(before: Rows, after: Rows) -> int:
+    """How many rows are gone or not what they were."""
+    same = set(zip(after.numbers, *after.cells.values(), strict=True))
+    return sum(each not in same for each in zip(before.numbers, *before.cells.values(), strict=True))

@@ -1,0 +1,329 @@
+"""Reading the input of a push: CSV, TSV, JSON lines, Excel and Parquet files, or standard input.
+
+What kind of file it is, its content says before its name. CSV is read by Python's `csv`: the readers of
+DuckDB and pyarrow are ten times as fast, but join rows over a quotation mark that is left open, and do not
+count blank rows. Not here: queries (`query`), what columns mean (`columns`)."""
+
+import codecs
+import collections
+import contextlib
+import copy
+import csv
+import datetime as dt
+import io
+import json
+import os
+import re
+import stat
+import sys
+import warnings
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from home.settings import INPUT_LIMIT
+from write_back.input.rows import InputError, Rows, cell_of, rows_of_columns, rows_of_records, shown
+
+_PARQUET, _ZIP, _OLD_OFFICE, _UTF_16 = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
+_JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+#: Letters of a header that are looked at, below csv's own limit for a cell; bytes and rows that are decoded
+#: at once; what a cell takes at least, once it is read.
+_LONGEST_HEADER, _CHUNK, BATCH, _CELL_BYTES = 100_000, 1 << 20, 50_000, 25
+#: What a formula that failed leaves in its cell.
+_FAILED = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"})
+
+Record = TypeVar("Record", bound=Sequence[Any])
+
+
+class InputBudget:
+    """What an input may still take: bytes as they stand in it, and cells. `limit` in bytes (the setting
+    MARKETING_INPUT_LIMIT)."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        self._name = name
+        self.limit = limit
+        self._size = self._cells = 0
+
+    def take(self, size: int = 0, *, cells: int = 0) -> None:
+        """Raises InputError when that is more than was left."""
+        self._size, self._cells = self._size + size, self._cells + cells
+        advice = "give it in parts, or allow more with MARKETING_INPUT_LIMIT"
+        if self._size > self.limit:
+            raise InputError(f"{self._name} holds more than {self.limit:,} bytes; {advice}")
+        if self._cells * _CELL_BYTES > self.limit:
+            raise InputError(f"{self._name} has more than {self.limit // _CELL_BYTES:,} cells; {advice}")
+
+    def records(self, records: Iterable[Record]) -> Iterator[Record]:
+        """The records, as far as there is room for their cells; one without any takes room, too."""
+        for record in records:
+            self.take(cells=len(record) or 1)
+            yield record
+
+    def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches, as far as there is room for them."""
+        for batch in batches:
+            self.take(batch.nbytes, cells=batch.num_rows * (batch.num_columns or 1))
+            yield batch
+
+
+def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
+    """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input. Raises
+    InputError."""
+    name, content = _content(path, stdin, limit)
+    budget, suffix = InputBudget(name, limit), path.suffix.lower()
+    if content.startswith(_PARQUET):
+        try:
+            file = pq.ParquetFile(io.BytesIO(content))
+            return rows_of_batches(name, file.schema_arrow, file.iter_batches(BATCH), budget)
+        except (pa.ArrowException, OSError, ValueError):
+            raise InputError(
+                f"{name} is not a whole Parquet file: write it anew, or give the data as CSV"
+            ) from None
+    if content.startswith(_ZIP):
+        return _read_excel(name, content, budget)
+    if content.startswith(_OLD_OFFICE):
+        raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
+    if content and suffix in (".parquet", ".xlsx", ".xlsm"):
+        raise InputError(f"{name} is not a whole {suffix} file: write it anew, or give the data as CSV")
+    if suffix in _JSON_SUFFIXES or content[:100].removeprefix(codecs.BOM_UTF8).replace(b" ", b"").startswith(
+        b'{"'
+    ):
+        return _read_json_lines(name, content, budget)
+    return _read_csv(name, content, budget, "\t,;" if suffix in (".tsv", ".tab") else ",;\t")
+
+
+def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes]:
+    def read(name: str, file: BinaryIO) -> tuple[str, bytes]:
+        content = file.read(limit + 1)
+        InputBudget(name, limit).take(len(content))
+        return name, content
+
+    if str(path) == "-":
+        return read("standard input", stdin or sys.stdin.buffer)
+    try:
+        mode = path.expanduser().stat().st_mode
+        # A device has no end, a pipe that nobody writes to no beginning; what a shell pipes in (`<(…)`,
+        # /dev/stdin) has both.
+        is_piped = stat.S_ISFIFO(mode) and str(path).startswith(("/dev/", "/proc/"))
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or is_piped):
+            raise InputError(
+                f"{path} is a device, a pipe or a socket, and no file: name a file, or `-` for standard input"
+            )
+        with path.expanduser().open("rb") as file:
+            InputBudget(path.name, limit).take(os.fstat(file.fileno()).st_size)
+            return read(path.name, file)
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder: name a file in it") from None
+    except OSError as problem:
+        raise InputError(f"{path} cannot be read: {problem.strerror}") from None
+
+
+# -- CSV and TSV, in the forms that spreadsheets and databases write
+
+
+def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -> Rows:
+    """Strict, since a quotation mark that is never closed would swallow the rest of the file into one
+    cell."""
+    encoding, notes = _encoding(name, content)
+    # CR, LF and CRLF end a line, as for csv. Decoded as they are read: all of it at once takes four times the
+    # memory.
+    lines = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
+    hint = lines.readline(_LONGEST_HEADER).strip()
+    if (
+        hint.lower().startswith("sep=") and len(hint) == 5
+    ):  # a spreadsheet's own hint, which it does not show as a row
+        delimiter = hint[4]
+    else:  # the one that splits the header into most columns; the first of them for a single column
+        lines.seek(0)
+        header = next(filter(str.strip, iter(lambda: lines.readline(_LONGEST_HEADER), "")), "")
+        delimiter = max(delimiters, key=lambda each: len(next(csv.reader([header], delimiter=each), [])))
+        lines.seek(0)
+    records: list[list[str]] = []
+    try:
+        for record in budget.records(csv.reader(lines, delimiter=delimiter, strict=True)):
+            records.append(record)
+    except csv.Error as problem:
+        wrong = "cannot be read: a quotation mark opens or closes in the wrong place; "
+        wrong += 'inside a quoted cell write it twice (""), and close every one'
+        if "field larger" in str(problem):
+            wrong = (
+                f"has a cell of more than {csv.field_size_limit():,} characters: shorten it, or close a "
+                "quotation mark that is open"
+            )
+        raise InputError(f"{name}: row {len(records) + 1} {wrong}") from None
+    return rows_of_records(name, records, warnings=notes)
+
+
+def _encoding(name: str, content: bytes) -> tuple[str, list[str]]:
+    """And what a person is to look at, where it is a guess."""
+    if content.startswith(_UTF_16):
+        return "utf-16", []
+    if b"\0" in content:
+        raise InputError(f"{name} is no text: give a CSV, TSV, JSON lines, Parquet or Excel (.xlsx) file")
+    for encoding in ("utf-8-sig", "cp1252", "latin-1"):  # the last one takes everything
+        chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
+        with contextlib.suppress(UnicodeDecodeError):
+            collections.deque(codecs.iterdecode(chunks, encoding), maxlen=0)
+            break
+    called = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}.get(encoding)
+    note = (
+        f"{name} is not UTF-8 and was read as {called}: look at letters like é and ü in the plan "
+        "before sending"
+    )
+    return encoding, [note] if called else []
+
+
+# -- JSON lines: an object a line, whose members may be in any order and be left out
+
+
+def _read_json_lines(name: str, content: bytes, budget: InputBudget) -> Rows:
+    """A row has the number of its line. What is no flat object is an error of the whole, as an open quotation
+    mark is."""
+    numbers: list[int] = []
+    records: list[dict[str, Any]] = []
+    for number, line in enumerate(io.BytesIO(content), 1):
+        if line.strip():
+            numbers.append(number)
+            records.append(_json_record(f"{name}: line {number}", line))
+            budget.take(cells=len(records[-1]) or 1)
+    titles = list(dict.fromkeys(title for record in records for title in record))
+    if not titles:
+        raise InputError(
+            f'{name} is empty: each line has to be an object, like {{"email": "ann@example.com", '
+            f'"tag": "vip"}}'
+        )
+    InputBudget(name, budget.limit).take(
+        cells=len(titles) * len(records)
+    )  # the objects may all have other members
+    return rows_of_columns(
+        name,
+        list(map(cell_of, titles)),
+        [[record.get(title) for record in records] for title in titles],
+        numbers,
+    )
+
+
+def _json_record(where: str, line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(
+            line.decode("utf-8-sig"), object_pairs_hook=_members, parse_constant=int
+        )  # NaN is none
+        if b"\\u" in line:
+            json.dumps(record, ensure_ascii=False).encode()  # half a letter (`\ud800`) is none
+    except (ValueError, RecursionError):
+        raise InputError(
+            f"{where} is not a whole JSON object in UTF-8: write one object a line, each member once"
+        ) from None
+    if not isinstance(record, dict):
+        raise InputError(f"{where} is no JSON object: write one object a line, and no list around them")
+    if nested := [title for title, value in record.items() if isinstance(value, dict | list)]:
+        raise InputError(f"{where}: {shown(nested[0])} holds a list or an object: write a text or a number")
+    return record
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(record := dict(pairs)) < len(pairs):
+        raise ValueError("a member twice")
+    return record
+
+
+# -- Excel: the first sheet that is shown, with the values that Excel stored for its formulas
+
+
+def _read_excel(name: str, content: bytes, budget: InputBudget) -> Rows:
+    """The rows of an .xlsx file. A formula without a stored value is a fault of its row."""
+    try:
+        with warnings.catch_warnings(), zipfile.ZipFile(io.BytesIO(content)) as archive:
+            warnings.simplefilter("ignore")  # about styles and extensions, which do not matter here
+            _check_size(archive, budget)
+            return _read_sheet(name, content, archive, budget)
+    except InputError:
+        raise
+    except Exception as problem:  # openpyxl lets many kinds of errors through for damaged files
+        raise InputError(
+            f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it anew, or as CSV"
+        ) from None
+
+
+def _read_sheet(name: str, content: bytes, archive: zipfile.ZipFile, budget: InputBudget) -> Rows:
+    import openpyxl  # large, and rarely needed
+
+    with contextlib.closing(
+        openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+    ) as book:
+        sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
+        if not sheets:
+            raise InputError(f"{name} has no sheet with cells")
+        sheet = sheets[0]
+        sheet.reset_dimensions()  # some programs write a wrong size, and cells beyond it would be lost
+        faults = dict(_not_calculated(archive, sheet._worksheet_path.lstrip("/")))  # type: ignore[attr-defined]
+        records = [list(values) for values in budget.records(sheet.iter_rows(values_only=True))]
+    for number, record in enumerate(records, 1):
+        for place, value in enumerate(record):
+            if isinstance(value, dt.datetime):  # kept as fractions of days, which miss the second by a little
+                record[place] = (value + dt.timedelta(milliseconds=500)).replace(microsecond=0)
+            elif type(value) is str and value in _FAILED:
+                faults.setdefault(number, "a formula in it failed: a cell shows an error like #N/A")
+    notes = (
+        [f"{name} has {len(sheets)} sheets; only the first, {sheet.title}, is read"]
+        if len(sheets) > 1
+        else []
+    )
+    return rows_of_records(name, records, faults=faults, warnings=notes)
+
+
+def _check_size(archive: zipfile.ZipFile, budget: InputBudget) -> None:
+    """Unpack everything a piece at a time, to know how large it is: the directory may say what it likes, and
+    openpyxl believes it."""
+    for member in archive.infolist():
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise zipfile.BadZipFile
+        whole = copy.copy(member)
+        whole.file_size, whole.CRC = budget.limit + 1, None  # type: ignore[assignment] # none is checked
+        with archive.open(whole) as stream:
+            while chunk := stream.read(_CHUNK):
+                budget.take(len(chunk))
+
+
+def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, str]]:
+    """Formulas that were written by a program that does not calculate. An empty text as result (`t="str"`) is
+    a value."""
+    with archive.open(path) as sheet:
+        for _, element in ElementTree.iterparse(sheet):  # noqa: S314 (openpyxl parses the same; entities are limited by expat)
+            if element.tag.endswith("}c"):
+                has_formula, place = element.find("{*}f") is not None, element.get("r", "")
+                if has_formula and not element.findtext("{*}v") and element.get("t") != "str":
+                    reason = (
+                        f"the formula in cell {place} has no stored value: open the file in "
+                        "Excel, save it, "
+                        "and try again"
+                    )
+                    yield int(re.sub(r"\D", "", place)), reason
+            elif element.tag.endswith("}row"):
+                element.clear()
+
+
+# -- columnar input: Parquet files, and what a query gave
+
+
+def rows_of_batches(
+    name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budget: InputBudget
+) -> Rows:
+    columns: list[list[Any]] = [[] for _ in schema.names]
+    count = 0
+    for batch in budget.batches(batches):
+        count += batch.num_rows
+        for column, values in zip(columns, batch.columns, strict=True):
+            if (
+                pa.types.is_timestamp(values.type) and values.type.unit == "ns"
+            ):  # which Python has no type for
+                values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
+            column += values.to_pylist()
+    return rows_of_columns(name, schema.names, columns, list(range(2, 2 + count)))

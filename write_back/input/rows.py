@@ -1,0 +1,196 @@
+"""The rows of a push: named columns, cells as text or date-times, and the numbers that a spreadsheet gives
+its rows.
+
+Belongs here: what a cell's value becomes, and what makes an input unusable. Not here: reading it (`files`),
+what columns mean (`columns`)."""
+
+import datetime as dt
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import compress, zip_longest
+from typing import Any
+from uuid import UUID
+
+from write_back.item import Source
+
+#: Text without blanks around it, a date-time (aware or not), None for an empty cell.
+Cell = str | dt.datetime | None
+
+#: A spreadsheet takes a cell that begins so for a formula; an apostrophe before it says that it is text.
+FORMULA_SIGNS = ("=", "+", "-", "@")
+
+
+class InputError(Exception):
+    """The input as a whole cannot be used: one sentence that says what to do. Nothing was planned."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of an input, column by column; rows that are entirely empty are left out.
+
+    `numbers`: of each row, as a spreadsheet counts: the header is 1, the first row below it 2; of JSON lines,
+    the line. `faults`: row number → why the row cannot be read although the others can."""
+
+    columns: tuple[str, ...]
+    cells: Mapping[str, list[Cell]] = field(repr=False)
+    numbers: list[int] = field(repr=False)
+    source: Source
+    faults: Mapping[int, str] = field(default_factory=dict, repr=False)
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def text_of(cell: Cell) -> str | None:
+    """The cell as it is sent as text; midnight without an offset is a day."""
+    if not isinstance(cell, dt.datetime):
+        return cell
+    if cell.tzinfo is None and cell.time() == dt.time():
+        return cell.date().isoformat()
+    return cell.isoformat(" ", "seconds")
+
+
+def cell_of(value: Any) -> Cell:
+    """Any value of a file or query as a cell; TypeError for binary and nested values."""
+    if type(value) is str:
+        text = value.strip()
+        return (
+            text[1:] if text[:1] == "'" and text[1:2] in FORMULA_SIGNS and len(text) > 1 else text
+        ) or None
+    if value is None:
+        return None
+    return _typed(value)
+
+
+def number_text(number: float) -> str | None:
+    """As a spreadsheet shows it: 12.0 → `12`, 0.1 + 0.2 → `0.3`; None for what is no number."""
+    if number != number:
+        return None
+    plain = f"{number:.15g}"
+    return format(Decimal(plain), "f") if "e" in plain else plain
+
+
+def _typed(value: Any) -> Cell:
+    if isinstance(value, str):
+        return cell_of(str(value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return number_text(value)
+    if isinstance(value, Decimal):
+        return format(value, "f") if value.is_finite() else None
+    if isinstance(value, dt.datetime):
+        return value
+    if isinstance(value, dt.date):
+        return dt.datetime(value.year, value.month, value.day)
+    if isinstance(value, int | dt.time | dt.timedelta | UUID):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return ",".join(filter(None, (text_of(cell_of(part)) for part in value))) or None
+    raise TypeError(type(value).__name__)
+
+
+def rows_of_records(
+    name: str,
+    records: Iterable[Sequence[Any]],
+    *,
+    faults: Mapping[int, str] | None = None,
+    warnings: Iterable[str] = (),
+) -> Rows:
+    """A grid from its records as they stand in a file; the first that is not empty has the columns' names.
+
+    Short records are filled up; one that is longer than the header is a fault of its row. Raises InputError.
+    """
+    numbers: list[int] = []
+    kept: list[Sequence[Any]] = []
+    header: list[Cell] | None = None
+    wrong = dict(faults or {})
+    for number, record in enumerate(records, 1):
+        if header is None:
+            cells = [cell_of(value) for value in record]
+            while cells and cells[-1] is None:
+                cells.pop()
+            header = cells or None
+            continue
+        if len(record) > len(header) and any(cell_of(value) is not None for value in record[len(header) :]):
+            wrong.setdefault(
+                number, f"it has {len(record)} cells, but the header names {len(header)} columns"
+            )
+        numbers.append(number)
+        kept.append(record[: len(header)] if len(record) > len(header) else record)
+    if header is None:
+        raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
+    columns = [list(column) for column in zip_longest(*kept)]
+    columns += [[None] * len(kept) for _ in range(len(header) - len(columns))]
+    return rows_of_columns(name, header, columns, numbers, faults=wrong, warnings=warnings)
+
+
+def rows_of_columns(
+    name: str,
+    header: Sequence[Cell],
+    columns: Sequence[list[Any]],
+    numbers: list[int],
+    *,
+    faults: Mapping[int, str] | None = None,
+    warnings: Iterable[str] = (),
+) -> Rows:
+    """A grid from its columns. Raises InputError when a column cannot be named or its values cannot be
+    sent."""
+    cells: dict[str, list[Cell]] = {}
+    for position, (title, column) in enumerate(zip(header, columns, strict=True), 1):
+        try:
+            cleaned = [None if value is None else cell_of(value) for value in column]
+        except TypeError as problem:
+            word = shown(text_of(title) or f"number {position}")
+            raise InputError(
+                f"{name}: column {word} holds values that cannot be sent ({problem}); turn them into text"
+            ) from None
+        if title is None:
+            if any(cell is not None for cell in cleaned):
+                raise InputError(
+                    f"{name}: column {position} has values but no name; name it in the first row"
+                )
+            continue
+        word = text_of(title) or ""
+        if word in cells:
+            raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
+        cells[word] = cleaned
+    return _without_empty_rows(name, cells, numbers, faults or {}, tuple(warnings))
+
+
+def _without_empty_rows(
+    name: str, cells: dict[str, list[Cell]], numbers: list[int], faults: Mapping[int, str], warnings: Any
+) -> Rows:
+    width = len(cells)
+    is_full = [row.count(None) < width for row in zip(*cells.values(), strict=True)]
+    if faults:
+        is_full = [full or number in faults for full, number in zip(is_full, numbers, strict=True)]
+    if not all(is_full):
+        numbers = list(compress(numbers, is_full))
+        cells = {title: list(compress(column, is_full)) for title, column in cells.items()}
+    there = set(numbers) if faults else set()
+    wrong = {number: reason for number, reason in faults.items() if number in there}
+    return Rows(tuple(cells), cells, numbers, Source(name, _hash(cells)), wrong, warnings)
+
+
+def _hash(cells: Mapping[str, list[Cell]]) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for title, column in cells.items():
+        digest.update(f"\x1d{title}\x1e".encode("utf-8", "surrogatepass"))
+        digest.update(
+            "\x1e".join(["\x00" if cell is None else str(cell) for cell in column]).encode(
+                "utf-8", "surrogatepass"
+            )
+        )
+    return digest.hexdigest()
+
+
+def shown(text: str) -> str:
+    """A name from the input as a message may show it: shortened, and never an address."""
+    if "@" in text:
+        return "(an address)"
+    short = text if len(text) <= 40 else text[:39] + "…"
+    return "“" + "".join(letter if letter.isprintable() else " " for letter in short) + "”"

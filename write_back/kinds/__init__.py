@@ -1,0 +1,80 @@
+"""The kinds of push, each with all of its knowledge in one file (moves and deletions share theirs); `kind.py`
+says what that is.
+
+A new one is a class in a file here, a line in the registry below, what can be typed (`home.options`),
+and a test. Nothing else in the program names a kind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
+from write_back.account_state import Known
+from write_back.input.columns import pick
+from write_back.input.rows import InputError, Rows
+from write_back.item import DONE, Options, Plan, State
+from write_back.kinds.activities import ACTIVITIES
+from write_back.kinds.contacts import CONTACTS
+from write_back.kinds.kind import Kind
+from write_back.kinds.moves_and_deletions import DELETIONS, MOVES
+from write_back.kinds.tags import TAGS
+from write_back.outbox.outbox import Outbox
+from write_back.planning import Planning
+from write_back.retry_policy import RETRY_POLICY, RetryPolicy
+from write_back.verification import Labels, ReadBack
+
+if TYPE_CHECKING:
+    from marketing_api.client import Client
+
+__all__ = ["ACTIVITIES", "CONTACTS", "DELETIONS", "KINDS", "MOVES", "TAGS", "Kind", "make_plan", "verify"]
+
+#: By name, in the order in which they are listed and read back.
+KINDS: Mapping[str, Kind] = {kind: kind for kind in (CONTACTS, TAGS, ACTIVITIES, MOVES, DELETIONS)}
+
+#: Those that put contacts on lists, and those that take them off.
+ADDING = tuple(kind for kind in KINDS.values() if kind.is_adding)
+REMOVING = tuple(kind for kind in KINDS.values() if kind.is_removing)
+#: A lost response of these is looked into before anything is sent again.
+NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent)
+
+
+def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Options) -> Plan:
+    """What a push of these rows would do, without doing any of it. No request. InputError when the input as a
+    whole cannot be used."""
+    if options.max_rows is not None and len(rows) > options.max_rows:
+        raise InputError(
+            f"{rows.source.name} has {len(rows):,} rows, more than the {options.max_rows:,} that are "
+            "allowed; nothing is sent"
+        )
+    picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
+    planning = Planning(kind, rows, known, outbox, options, picked, ADDING, REMOVING)
+    kind.plan(planning)
+    return planning.result()
+
+
+def verify(
+    outbox: Outbox,
+    client: Client,
+    push_ids: Collection[int],
+    how: str = "sample",
+    *,
+    labels: Labels | None = None,
+    stop: threading.Event | None = None,
+    policy: RetryPolicy = RETRY_POLICY,
+) -> str | None:
+    """Read back `all`, a `sample` or `none`, as each kind understands it; what is unknown still, or has
+    drifted, in any case. The outbox keeps what came of it. Why not all of it could be read, in words for
+    people."""
+    sent = [entry for push_id in sorted(push_ids) for entry in outbox.items(push_id, [*DONE, State.UNKNOWN])]
+    reading = ReadBack(outbox, client, labels or {}, (*ADDING, *REMOVING), stop or threading.Event(), policy)
+    try:
+        for _, alike in groupby(KINDS.values(), lambda kind: type(kind).read_back):
+            together = list(alike)
+            if entries := [entry for kind in together for entry in sent if entry.kind == kind]:
+                together[0].read_back(reading, entries, how)
+    except (Stopped, BudgetSpent, AuthenticationFailed) as problem:
+        return "stopped" if isinstance(problem, Stopped) else str(problem)
+    return None

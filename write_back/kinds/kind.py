@@ -1,0 +1,130 @@
+"""What every kind of push has to know: its columns, planning, order, request forms, look-up, read-back and
+wording.
+
+Belongs here: what there is to know, with what holds for most kinds. Not here: any single kind.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+from home.options import PUSH_OPTIONS, Option
+from marketing_api.contact_lookup import Fetch, Found
+from marketing_api.errors import Refused
+from marketing_api.exchange import Response
+from marketing_api.operation import Call
+from marketing_api.operations import find
+from write_back.input.columns import Spec
+from write_back.outbox.outbox import Entry, Outbox
+from write_back.planning import Planning
+from write_back.unknown_outcomes import Presence
+from write_back.verification import ReadBack
+
+#: Columns by which any kind may name a person, and one group of `Spec.needs`.
+WHO: Mapping[str, tuple[str, ...]] = {"email": ("email",), "contact_id": ("contact_id",)}
+BY_WHO = ("email", "contact_id")
+LIST = ("list_id", "list")
+
+
+class Outgoing(NamedTuple):
+    """What is sent of an entry, one request after the other. `left`: why nothing is, where there is none.
+    `expected`: what is to be seen of it, where that is known better by now."""
+
+    calls: Sequence[Call]
+    left: str = ""
+    expected: Mapping[str, Any] | None = None
+
+
+class Kind(str, ABC):
+    """One kind of push: its name, as commands, files and tables have it, with everything that is known about
+    it."""
+
+    name: ClassVar[str]
+    columns: ClassVar[Spec]
+
+    #: Twice does what once does. What is not so is looked for (`look`) before a request whose outcome is
+    #: unknown is sent again.
+    is_idempotent: ClassVar[bool] = True
+    #: Two items about one person may be under way at once.
+    is_order_free: ClassVar[bool] = False
+    #: It puts contacts on lists, or takes them off; its effects' subjects are `who|list id` then, and their
+    #: content, of what removes, the list that they go to instead, empty when to none.
+    is_adding: ClassVar[bool] = False
+    is_removing: ClassVar[bool] = False
+    #: A repeated request that finds nobody has been done by the one before it.
+    is_done_by_absence: ClassVar[bool] = False
+    #: What a person is asked, who agrees by typing the `{count}` of rows; None: nobody is. What is asked for
+    #: is never sent by itself.
+    agreement: ClassVar[str | None] = None
+    #: New rows are listed value by value in the plan's sample of changes.
+    samples_new: ClassVar[bool] = True
+    #: What a plan says of addresses that the warehouse does not know. Tags are added by address, for others
+    #: the contact is looked up.
+    unknown_addresses: ClassVar[str] = (
+        "not in the warehouse: the service is asked for each, and rows about those it does not know "
+        "are rejected"
+    )
+
+    def __new__(cls) -> Self:
+        return super().__new__(cls, cls.name)
+
+    @property
+    def all_options(self) -> tuple[Option, ...]:
+        """Those of `push KIND` and of the job `push_KIND`."""
+        return PUSH_OPTIONS[self].options
+
+    @abstractmethod
+    def plan(self, planning: Planning) -> None:
+        """Give every row its fate. Raises InputError for columns that cannot be used."""
+
+    # ---- sending
+
+    def look_up_list(self, entry: Entry) -> int | None:
+        """The list in which the entry's address is looked up; None: anywhere."""
+        return None
+
+    def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:
+        """The contacts that an item by address is for: one, an active one first, then the oldest (smallest
+        id)."""
+        one = min(found, key=lambda one: (one.status != "active", one.contact_id), default=None)
+        return () if one is None else (one.contact_id,)
+
+    def lacks(self, refusal: Refused, call: Call) -> bool:
+        """Whether the service refused it for want of what `outgoing` adds where it `is_completed`."""
+        return False
+
+    def outgoing(
+        self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool
+    ) -> Outgoing:
+        """Its requests to each of `contact_ids`, where its address was looked up. What could subscribe
+        somebody is decided here, just before it is sent (`consent`). `is_completed`: with what some services
+        want beyond the plan. Raises what a look-up raises."""
+        operation = find(entry.operation or "")
+        ids = [{"id": str(contact_id)} for contact_id in contact_ids] or [{}]
+        return Outgoing([Call(operation, {**entry.params, **each}) for each in ids])
+
+    def new_contact_id(self, response: Response) -> int | None:
+        """The id of the contact that a request has made, where the service names it."""
+        return None
+
+    def ambiguity(self, entry: Entry, contact_id: int | None) -> Hashable | None:
+        """Entries alike in this could not be told apart when both are looked for, and go one at a time. None:
+        nothing is alike."""
+        return None
+
+    def look(
+        self,
+        outbox: Outbox,
+        fetch: Fetch,
+        account: str,
+        contact_id: int,
+        item_ids: Collection[int],
+        settled: float,
+    ) -> Mapping[int, Presence]:
+        """Look for items that are all about one contact; what was done before `settled` (unix seconds) shows.
+        Whoever is idempotent is sent again instead, and needs no look."""
+        raise NotImplementedError
+
+    def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
+        """`all`, a `sample` or `none`, as the kind understands it; nothing where no operation shows it. Kinds
+        that have the same method are read back together."""

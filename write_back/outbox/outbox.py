@@ -1,0 +1,468 @@
+"""The outbox: everything that is to be sent, is being sent or was sent, durable before the request leaves and
+after its response.
+
+    with Outbox(home / "outbox.sqlite") as outbox:
+        push_id = outbox.enqueue(plan)
+        with outbox.sending("main"):                 # one sender per account
+            outbox.recover("main")
+            for entry in outbox.open("main"): ...    # claim → request → settle
+
+Belongs here: pushes and entries as values, what happens to them, and queries about them. Not here: the
+statements (`statements.sql`), the file and resuming with its copy (`store`), sending (`sending`), what an
+item is made from (`planning`). Any number of processes may read and change it meanwhile; whoever sends claims
+an entry first, so none is sent by two."""
+
+import itertools
+import json
+import sqlite3
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from marketing_api.address import normal_form
+from marketing_api.exchange import order_of
+from write_back.item import DONE, Earlier, Past, Plan, Reason, Source, State
+from write_back.outbox.store import Change, Store, sender_lock
+
+_CHUNK = 10_000
+#: A row that is part of several items is as far as the one least far.
+_LEAST_FAR = (
+    State.SENDING,
+    State.UNKNOWN,
+    State.PLANNED,
+    State.REJECTED,
+    State.APPLIED,
+    State.VERIFIED,
+    State.SKIPPED,
+)
+
+#: What a state may become. Whatever is not here would be a mistake of ours, and is refused.
+_NEXT: Mapping[State, tuple[State, ...]] = {
+    State.SENDING: (State.APPLIED, State.REJECTED, State.UNKNOWN, State.PLANNED),
+    State.UNKNOWN: (State.APPLIED, State.VERIFIED, State.REJECTED, State.PLANNED, State.UNKNOWN),
+    State.APPLIED: (State.APPLIED, State.VERIFIED),
+    State.VERIFIED: (State.VERIFIED,),
+    State.PLANNED: (
+        State.REJECTED,
+        State.SKIPPED,
+        State.PLANNED,
+    ),  # a look-up that found nobody, or that it was sent before
+}
+
+
+# ---- what it holds: a push, an entry, which is one item with how far it has come, and a push's counts
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """One push as it was begun. Times are unix seconds; `options` is whatever the caller wanted kept
+    (JSON)."""
+
+    push_id: int
+    account: str
+    kind: str
+    source: Source
+    row_count: int
+    item_count: int  # requests, look-ups aside
+    new_count: int  # rows, like those that follow
+    changed_count: int
+    idle_count: int
+    bad_count: int
+    begun_at: float
+    run: str | None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of the outbox: an item, or (`operation` None) a row that our checks rejected or that has
+    nothing to do.
+
+    Times are unix seconds: `changed_at` is that of the last change of the state. `rejected_by` is `check` or
+    `service`. `drift`: mismatches on read-back, `{field: [intended, found]}`; {} when it was read and is as
+    intended. `request_id` is that of the last response (sync.requests); `revision` grows with every change,
+    over all entries."""
+
+    item_id: int
+    push_id: int
+    account: str
+    kind: str
+    source: str
+    rows: tuple[int, ...]
+    email: str | None = field(repr=False)
+    contact_id: int | None
+    operation: str | None
+    params: Mapping[str, str] = field(repr=False)
+    expected: Mapping[str, Any] = field(repr=False)
+    must_look_up: bool
+    state: State
+    message: str | None
+    rejected_by: str | None
+    attempts: int
+    planned_at: float
+    sent_at: float | None
+    changed_at: float
+    done_at: float | None
+    verified_at: float | None
+    drift: Mapping[str, Any] | None = field(repr=False)
+    request_id: int | None
+    run: str | None
+    revision: int
+
+    @property
+    def is_done(self) -> bool:
+        return self.state in DONE
+
+    @property
+    def is_first(self) -> bool:
+        """Nothing of it was sent yet, whatever became of that."""
+        return self.sent_at is None and not self.attempts
+
+    @property
+    def needs_look_up(self) -> bool:
+        return self.must_look_up and self.contact_id is None
+
+
+def read_entry(row: sqlite3.Row) -> Entry:
+    values = dict(row)
+    values["state"] = State(values["state"])
+    values["rows"] = tuple(json.loads(values["rows"]))
+    values["must_look_up"] = bool(values["must_look_up"])
+    for name in ("params", "expected"):
+        values[name] = json.loads(values[name]) if values[name] else {}
+    values["drift"] = json.loads(values["drift"]) if values["drift"] is not None else None
+    return Entry(**values)
+
+
+def read_push(row: sqlite3.Row) -> Push:
+    values = dict(row)
+    source = Source(values.pop("source_name"), values.pop("source_hash"))
+    values["options"] = json.loads(values["options"])
+    return Push(source=source, **values)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How far a push is: input rows by state, requests by state, rows that our checks rejected, requests with
+    a mismatch on read-back."""
+
+    rows: Mapping[State, int]
+    requests: Mapping[State, int]
+    rejected_by_check: int
+    drifted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """Requests that are tried again, those that are not since a later push changed the same thing, and
+    rejected ones that are `left`."""
+
+    planned: int
+    superseded: int
+    left: Sequence[Entry] = ()
+
+
+# ---- the outbox
+
+
+def outbox_path(home: Path) -> Path:
+    return home / "outbox.sqlite"
+
+
+class Outbox(Store, AbstractContextManager["Outbox"]):
+    """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then has
+    changed nothing."""
+
+    # ---- making and looking
+
+    def enqueue(
+        self,
+        plan: Plan,
+        *,
+        run: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        keep: Callable[[int], object] = lambda push_id: None,
+        corrects: Collection[tuple[str, str]] = (),
+        corrects_refused: bool = False,
+    ) -> int:
+        """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's order.
+
+        `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are not
+        rejected any more. `corrects_refused`: those neither that the service refused; not where what it
+        refused may have arrived all the same."""
+        named = json.dumps([f"{earlier}[{row}]" for earlier, row in corrects])
+        with self.change() as change:
+            push_id = _insert_plan(change, plan, run, options or {})
+            of = {"account": plan.account, "kind": plan.kind, "push_id": push_id}
+            change.do("correct", named=named, corrects_refused=corrects_refused, **of)
+            keep(push_id)
+        return push_id
+
+    def last(self, account: str, subjects: Iterable[str], *kinds: str) -> dict[str, Past]:
+        """The last thing done, or to be done, about each subject by any of these kinds; those never sent
+        anything about are absent."""
+        found: dict[str, Past] = {}
+        wanted = iter(subjects)
+        while chunk := list(itertools.islice(wanted, _CHUNK)):
+            rows = self.rows("last", account=account, kinds=json.dumps(kinds), subjects=json.dumps(chunk))
+            for subject, item_id, content, state, message, request_id, sent_at, done, verified, drift in rows:
+                is_drifted = state in DONE and drift not in (None, "{}")
+                late = 0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
+                done, verified = done and done + late, verified and verified + late
+                found[subject] = Past(item_id, content, State(state), message, done, verified, is_drifted)
+        return found
+
+    def pushes(self, account: str | None = None, *, limit: int = 1000) -> list[Push]:
+        """The latest first."""
+        return [read_push(row) for row in self.rows("pushes", account=account, limit=limit)]
+
+    def push(self, push_id: int) -> Push | None:
+        return next(map(read_push, self.rows("push", push_id=push_id)), None)
+
+    def entry(self, item_id: int) -> Entry:
+        return self._entries("entry", item_id=item_id)[0]
+
+    def items(self, push_id: int, states: Collection[State] = tuple(State)) -> list[Entry]:
+        """The push's entries, in order of sending; then rejected and idle rows."""
+        return self._entries("items", push_id=push_id, states=json.dumps(list(states)))
+
+    def rejected(self, account: str, push_id: int | None = None) -> list[Entry]:
+        """What is rejected, in order of push and row: of one push, or of all without what only repeats a
+        request of an earlier one. Not what a later push has changed since."""
+        return self._entries("rejected", account=account, push_id=push_id)
+
+    def open(self, account: str | None) -> list[Entry]:
+        """What is left to be sent or found out, in order of push and row; of all accounts when none is
+        named."""
+        return self._entries("open", account=account)
+
+    def open_by_push(self, account: str) -> list[Earlier]:
+        """What pushes have left open, in the order in which it is sent."""
+        return [Earlier(*row) for row in self.rows("open_by_push", account=account)]
+
+    def _entries(self, statement: str, **values: Any) -> list[Entry]:
+        return list(map(read_entry, self.rows(statement, **values)))
+
+    def subjects(self, item_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
+        """What each item touches."""
+        rows = self.rows("subjects", item_ids=json.dumps(list(item_ids)))
+        return {
+            item_id: tuple(row[1] for row in group)
+            for item_id, group in itertools.groupby(rows, key=lambda row: row[0])
+        }
+
+    def sent_to(self, account: str, kind: str, contact_id: int) -> list[Entry]:
+        """Those of the kind that were sent to the contact, in any push: what of its timeline is ours."""
+        return self._entries("sent_to", account=account, kind=kind, contact_id=contact_id)
+
+    def synced_at(self, account: str, adding: Collection[str], email: str) -> float | None:
+        """When the service last put the address on a list (unix seconds). `adding`: the kinds that do so."""
+        begins = f"{normal_form(email)}|"
+        behind = f"{begins[:-1]}}}"  # the character after |
+        found = self.rows("synced_at", account=account, kinds=json.dumps(adding), first=begins, behind=behind)
+        return None if found[0][0] is None else float(found[0][0])
+
+    def counts(self, push_id: int) -> Counts:
+        rows = self.rows("rows_by_state", push_id=push_id, ranked=json.dumps(_LEAST_FAR))
+        requests = self.rows("requests_by_state", push_id=push_id)
+        of_rows, of_requests = ({State(state): count for state, count in found} for found in (rows, requests))
+        return Counts(of_rows, of_requests, *self.rows("oddities", push_id=push_id)[0])
+
+    @property
+    def begun_at(self) -> float | None:
+        """When its first push was taken in (unix seconds): tells this outbox from one that was moved away.
+        None while it is empty."""
+        found = self.rows("begun_at")
+        return float(found[0][0]) if found else None
+
+    @property
+    def revision(self) -> int:
+        """That of the last change."""
+        return int(self.rows("revision")[0][0])
+
+    def changed_since(self, revision: int) -> Iterator[Entry]:
+        """Entries changed after `revision`, as of one moment, in order of change."""
+        with self.reading("changed_since", revision=revision) as rows:
+            yield from map(read_entry, rows)
+
+    def done_rows(self, push_id: int, not_done: Collection[str]) -> tuple[set[int], set[int]]:
+        """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why
+        skipped rows are neither."""
+        rows = self.rows("done_rows", push_id=push_id, not_done=json.dumps(not_done))
+        return {row for row, is_done, _ in rows if is_done}, {row for row, _, is_over in rows if is_over}
+
+    def members(self, account: str, activation: str) -> dict[str, float]:
+        """Who is in an activation's result as last pushed, and since when (unix seconds)."""
+        return {row[0]: row[1] for row in self.rows("members", account=account, activation=activation)}
+
+    def note_members(
+        self, account: str, activation: str, entered: Iterable[str], left: Iterable[str]
+    ) -> None:
+        """Who counts as a member from now on, and who no longer does."""
+        of = {"account": account, "activation": activation}
+        with self.change() as change:
+            change.do_many("remove_member", (of | {"subject": subject} for subject in left))
+            change.do_many("add_member", (of | {"subject": subject} for subject in entered))
+
+    # ---- sending
+
+    def sending(self, account: str) -> AbstractContextManager[None]:
+        """Be the account's only sender. Raises OutboxBusy, naming who is."""
+        return sender_lock(self.path.parent, account)
+
+    def recover(self, account: str) -> int:
+        """What a sender that died had sent and not settled is unknown now; how many. Only for who holds
+        `sending`."""
+        with self.change() as change:
+            return change.do("recover", account=account).rowcount
+
+    def claim(
+        self, item_id: int, *, contact_id: int | None = None, expected: Mapping[str, Any] | None = None
+    ) -> bool:
+        """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was
+        looked up; `expected`: what is to be seen of it, where it differs from the plan."""
+        known = None if expected is None else json.dumps(dict(expected), ensure_ascii=False)
+        with self.change() as change:
+            is_claimed = (
+                change.do("claim", item_id=item_id, contact_id=contact_id, expected=known).rowcount == 1
+            )
+            if is_claimed:
+                change.do("unread", item_id=item_id)
+            if is_claimed and contact_id is not None:
+                change.do("name_contact", item_id=item_id, contact_id=contact_id)
+            return is_claimed
+
+    def settle(
+        self,
+        item_id: int,
+        state: State,
+        *,
+        message: str | None = None,
+        request_id: int | None = None,
+        contact_id: int | None = None,
+        drift: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Commit what became of it. Rejections are the service's; `drift` {}: read back and as intended.
+        ValueError when the state cannot follow on the present one."""
+        with self.change() as change:
+            before = State(change.do("state", item_id=item_id).fetchone()[0])
+            if state not in _NEXT.get(before, ()):
+                raise ValueError(f"item {item_id} is {before} and cannot become {state}")
+            change.do(
+                "settle",
+                item_id=item_id,
+                state=state,
+                message=message,
+                rejected_by="service" if state is State.REJECTED else None,
+                request_id=request_id,
+                drift=None if drift is None else json.dumps(drift),
+                contact_id=contact_id,
+            )
+
+    def unclaim(self, item_id: int) -> None:
+        """It certainly was not sent: as if it had never been claimed."""
+        with self.change() as change:
+            change.do("unclaim", item_id=item_id)
+
+    def not_read_back(self, account: str) -> set[int]:
+        """Pushes of which something was sent, by whichever run, that nobody has looked at since."""
+        return {row[0] for row in self.rows("not_read_back", account=account)}
+
+    def has_left(self, account: str) -> bool:
+        """Whether the next push has something to do beside its own rows: to send, to find out, or to read
+        back."""
+        return bool(self.open(account) or self.not_read_back(account))
+
+    def note_read_back(self, push_ids: Collection[int]) -> None:
+        with self.change() as change:
+            change.do("note_read_back", push_ids=json.dumps(list(push_ids)))
+
+    # ---- maintenance
+
+    def cancel(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:
+        """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests. What
+        is unknown and dropped counts as never sent: whoever drops it has looked."""
+        with self.change() as change:
+            return change.do("cancel", account=account, push_id=push_id, unknown=unknown).rowcount
+
+    def retry(
+        self,
+        account: str,
+        push_id: int | None = None,
+        *,
+        not_idempotent: Collection[str],
+        is_left: Callable[[str | None], bool] = lambda message: False,
+    ) -> Retried:
+        """Plan again what the service rejected, what drifted, and what is unknown and idempotent; not what a
+        later item has changed, nor what was rejected with a message that `is_left`.
+
+        What is of a kind `not_idempotent` and was sent is unknown then, with its attempts forgotten: the next
+        sender looks before it sends."""
+        of = {"account": account, "push_id": push_id}
+        with self.change() as change:
+            left = [entry for entry in map(read_entry, change.do("refused", **of)) if is_left(entry.message)]
+            of["left"] = json.dumps([entry.item_id for entry in left])
+            superseded = change.do("count_superseded", **of).fetchone()[0]
+            of["looked_for"] = json.dumps(list(not_idempotent))
+            planned = change.do("look_first", **of).rowcount + change.do("plan_again", **of).rowcount
+        return Retried(planned, superseded, left)
+
+    def prune(self, days: int | None) -> int:
+        """Forget skipped rows of pushes older than so many days (None: of none); how many. The push's own
+        counts stay."""
+        with self.change() as change:
+            before = change.now - days * 86_400 if days else 0
+            change.do("prune_effects", before=before)
+            return change.do("prune", before=before).rowcount
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[str, Any]) -> int:
+    """The number of the new push. Items in their order, then what is rejected or idle."""
+    names = {"source_name": plan.source.name, "source_hash": plan.source.content_hash}
+    counts = {"item_count": len(plan.items), "idle_count": len(plan.idle), "bad_count": len(plan.bad)}
+    push_id = int(
+        change.do(
+            "add_push", **(vars(plan) | names | counts), run=run, options=json.dumps(options)
+        ).fetchone()[0]
+    )
+    for item in plan.items:
+        (item_id,) = change.do(
+            "add_item",
+            push_id=push_id,
+            rows=json.dumps(item.rows),
+            email=item.email,
+            contact_id=item.contact_id,
+            operation=item.operation.name,
+            params=json.dumps(dict(item.params), ensure_ascii=False),
+            expected=json.dumps(dict(item.expected), ensure_ascii=False),
+            must_look_up=item.must_look_up,
+        ).fetchone()
+        effects = {effect.subject: effect.content for effect in item.effects}
+        of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
+        change.do_many(
+            "add_effect",
+            (of | {"subject": subject, "content": content} for subject, content in effects.items()),
+        )
+    fates: list[tuple[Reason, State, str | None]] = [
+        (bad, State.REJECTED, "service" if bad.by_service else "check") for bad in plan.bad
+    ]
+    fates += [(idle, State.SKIPPED, None) for idle in plan.idle]
+    rows = (
+        {
+            "push_id": push_id,
+            "rows": json.dumps(each.rows),
+            "message": each.reason,
+            "state": state,
+            "rejected_by": rejected_by,
+            "email": each.email,
+            "contact_id": each.contact_id,
+        }
+        for each, state, rejected_by in fates
+    )
+    change.do_many("add_row", rows)
+    return push_id

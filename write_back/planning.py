@@ -1,0 +1,239 @@
+"""A plan in the making: every row of the input is given exactly one fate, compared with what is known and
+with what was done before.
+
+Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`). Nothing is requested of the
+service."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, TypeVar
+
+from marketing_api.address import normal_form
+from marketing_api.errors import InvalidCall
+from marketing_api.operation import Operation
+from warehouse.forgetting import Forgotten, is_pseudonym
+from write_back.account_state import Known, Person, Who
+from write_back.input.columns import Picked, names_contacts
+from write_back.input.rows import Rows, text_of
+from write_back.input.values import BadValue
+from write_back.item import Change, Item, Options, Past, Plan, Reason
+from write_back.outbox.outbox import Outbox
+from write_back.refusals import is_permanent
+
+#: A sample that a person takes in at a glance.
+MAX_CHANGES, MAX_CHANGES_OF_COLUMN, MAX_ADDITIONS = 36, 6, 5
+
+UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
+FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
+
+T = TypeVar("T")
+
+#: Of rows that put somebody on a list (api-observed row 52).
+REACHES_PEOPLE = "whoever comes onto a list is sent the mails of automations that start there, at once"
+
+
+@dataclass
+class Planning:
+    """What a kind plans with: the rows and their columns, what is known, what was sent before; it collects
+    items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent. `adding`,
+    `removing`: the kinds that do so to lists."""
+
+    kind: str
+    rows: Rows
+    known: Known
+    outbox: Outbox  # what was done before
+    options: Options
+    picked: Picked
+    adding: Sequence[str]
+    removing: Sequence[str]
+    _items: list[Item] = field(default_factory=list)
+    _additions: list[Change] = field(default_factory=list)
+    _unknown_addresses: set[str] = field(default_factory=set)
+    _bad: dict[int, Reason] = field(default_factory=dict)
+    _idle: dict[int, Reason] = field(default_factory=dict)
+    _sent: dict[int, bool] = field(default_factory=dict)  # row → whether it is new
+    _changes: list[Change] = field(default_factory=list)
+    _of_column: Counter[str] = field(default_factory=Counter)
+    _warnings: dict[str, None] = field(default_factory=dict)
+    _counted: Counter[str] = field(default_factory=Counter)
+
+    def last(self, subjects: Iterable[str], *kinds: str) -> Mapping[str, Past]:
+        """The last thing done about each by this kind of push, or by any of these `kinds`."""
+        return self.outbox.last(self.known.account, dict.fromkeys(subjects), *(kinds or (self.kind,)))
+
+    def read(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
+        """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be
+        read at all, are rejected."""
+        for index, number in enumerate(self.rows.numbers):
+            if number in self.rows.faults:
+                self.reject(number, self.rows.faults[number])
+            elif (row := self.attempt(number, read_row, index, number)) is not None:
+                yield row
+
+    def attempt(self, row: int, do: Callable[..., T], *values: object) -> T | None:
+        """What it returns; None, and the row is rejected, when it raises BadValue."""
+        try:
+            return do(*values)
+        except BadValue as problem:
+            self.reject(row, str(problem))
+            return None
+
+    def reject(self, row: int, reason: str, *, by_service: bool = False) -> None:
+        self._bad.setdefault(row, Reason((row,), reason, by_service))
+
+    def reject_as_before(self, row: int, past: Past) -> None:
+        """The service rejected the same before, or took it and did otherwise."""
+        reason = f": {past.message}" if past.message else ""
+        option = " --permanent" if is_permanent(past.message) else ""
+        what = (
+            "this was sent before, with a mismatch on read-back"
+            if past.is_drifted
+            else f"the service rejected this before{reason}"
+        )
+        self.reject(row, f"{what} (`marketing-sync push retry{option}` sends it again)", by_service=True)
+
+    def leave(self, row: int, reason: str, email: str | None = None, contact_id: int | None = None) -> None:
+        self._idle.setdefault(row, Reason((row,), reason, email=email, contact_id=contact_id))
+
+    def send(self, item: Item, *, is_new: bool, is_unknown_address: bool = False) -> None:
+        """One request; its rows are new or changed, new as soon as one of their items is.
+        `is_unknown_address`: to the warehouse."""
+        self._items.append(item)
+        if is_unknown_address and item.email is not None:
+            self._unknown_addresses.add(normal_form(item.email))
+        for row in item.rows:
+            self._sent[row] = self._sent.get(row, False) or is_new
+
+    def change(self, row: int, what: str, column: str, old: str | None, new: str | None) -> None:
+        if len(self._changes) < MAX_CHANGES and self._of_column[column] < MAX_CHANGES_OF_COLUMN:
+            self._of_column[column] += 1
+            self._changes.append(Change(row, what, column, old, new))
+
+    def addition(self, row: int, email: str, list_name: str, values: Mapping[str, str]) -> None:
+        """A new contact of a list, for a sample of its own: in that of changes, the first new rows would
+        leave no room for others."""
+        if len(self._additions) < MAX_ADDITIONS:
+            said = "; ".join([list_name, *(f"{title}: {text}" for title, text in values.items() if text)])
+            self._additions.append(Change(row, email, "list", None, said))
+
+    def warn(self, text: str) -> None:
+        self._warnings[text] = None
+
+    def count(self, text: str, number: int = 1) -> None:
+        """A warning that is given once, after the number of rows that it is about."""
+        self._counted[text] += number
+
+    def result(self) -> Plan:
+        """Rows are in the order of the input. A row with parts that were sent is not idle; one without is
+        rejected first."""
+        partly = sum(row in self._sent for row in self._bad)
+        if partly:
+            self.count(
+                "sent in part, since the service rejected the rest before (`marketing-sync push retry` "
+                "sends it again)",
+                partly,
+            )
+        bad = {row: each for row, each in self._bad.items() if row not in self._sent}
+        idle = tuple(each for row, each in self._idle.items() if row not in self._sent and row not in bad)
+        counted = [
+            f"{number:,} {'row' if number == 1 else 'rows'}: {text}" for text, number in self._counted.items()
+        ]
+        return Plan(
+            account=self.known.account,
+            kind=self.kind,
+            source=self.rows.source,
+            row_count=len(self.rows),
+            items=tuple(sorted(self._items, key=lambda item: item.rows)),
+            new_count=sum(self._sent.values()),
+            changed_count=sum(not is_new for is_new in self._sent.values()),
+            idle=idle,
+            bad=tuple(sorted(bad.values(), key=lambda each: each.rows)),
+            changes=tuple(sorted(self._changes, key=lambda each: each.row)),
+            warnings=(
+                *dict.fromkeys([*self.rows.warnings, *self.picked.warnings, *self._warnings]),
+                *counted,
+            ),
+            columns=self.picked.renamed,
+            additions=tuple(self._additions),
+            unknown_address_count=len(self._unknown_addresses),
+        )
+
+
+def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]) -> Rows:
+    """Rows about people who asked to be forgotten are rejected, and keep nothing of what is in them. Rows
+    about pseudonyms, which our own tables have in their place, are about nobody, and left out."""
+    if not forgotten:
+        return rows
+    named, nobody = set[int](), set[int]()
+    for title, column in rows.cells.items():
+        is_id = names_contacts(title, mapping)
+        for place, text in enumerate(map(text_of, column)):
+            if is_pseudonym(text, is_id=is_id):
+                nobody.add(place)
+            elif text and forgotten.is_named(account, text, is_id=is_id):
+                named.add(place)
+    left = [place for place in range(len(rows)) if place not in nobody]
+    cells = {
+        title: [None if place in named else column[place] for place in left]
+        for title, column in rows.cells.items()
+    }
+    faults = {**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in named - nobody}}
+    return replace(rows, cells=cells, numbers=[rows.numbers[place] for place in left], faults=faults)
+
+
+def bound(operation: Operation, *, lacks_id: bool = False, **values: Any) -> Mapping[str, str]:
+    """The wire parameters, without the id that is looked up when it is sent (`lacks_id`). BadValue when the
+    operation's declaration refuses them."""
+    try:
+        params = operation.bind(**(values | {"id": 1} if lacks_id else values)).params
+    except InvalidCall as problem:
+        raise BadValue(
+            f"the service would not take it: {problem.parameter or 'a value'} is not allowed"
+        ) from None
+    return {name: value for name, value in params.items() if name != "id"} if lacks_id else params
+
+
+class _OfSomebody(Protocol):
+    @property
+    def number(self) -> int: ...
+    @property
+    def who(self) -> Who: ...
+
+
+R = TypeVar("R", bound=_OfSomebody)
+
+
+def resolve(
+    planning: Planning, rows: list[R], *, must_exist: bool = True, needs_address: str = ""
+) -> Iterator[tuple[R, Person]]:
+    """The rows with whom they are about; those are rejected that are about nobody, or about a contact without
+    a known address where something `needs_address`."""
+    known, everybody = planning.known, {row.who for row in rows}
+    by_id = known.by_id(who.contact_id for who in everybody if who.contact_id is not None)
+    by_address = known.by_address(
+        who.key for who in everybody if who.key is not None and who.contact_id is None
+    )
+
+    def found(who: Who) -> Person:
+        if who.contact_id is None:
+            members = by_address.get(who.key or "", [])
+            ids, email = list(dict.fromkeys(member.contact_id for member in members)), who.email
+        else:
+            members = by_id.get(who.contact_id, [])
+            if not members and must_exist and known.is_all_known:
+                raise BadValue(
+                    f"there is no contact {who.contact_id} (contacts were read on {known.read_on()})"
+                )
+            addresses = {normal_form(member.email): member.email for member in members if member.email}
+            if who.key is not None and addresses and who.key not in addresses:
+                raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
+            ids, email = [who.contact_id], who.email or next(iter(addresses.values()), None)
+        if needs_address and email is None:
+            missing = f"the address of contact {who.contact_id} is not known"
+            raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
+        return Person(who, members, ids, email)
+
+    for row in rows:
+        if (person := planning.attempt(row.number, found, row.who)) is not None:
+            yield row, person

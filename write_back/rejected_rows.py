@@ -1,0 +1,205 @@
+"""`rejected.csv`, the dead letters of a push: rows that were not sent, or that the service refused, as in the
+input and with the reason.
+
+Beside it stands what is needed to write it again when more is known: the input's rows that were to be sent.
+Not here: why a row is rejected (`kinds`, `sending`)."""
+
+import csv
+import logging
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain, count, groupby
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warehouse.archive.disk import create, make_folder
+from write_back.input.rows import FORMULA_SIGNS, Rows, text_of
+from write_back.item import Plan, Reason, Source, State
+from write_back.outbox.outbox import Entry, Outbox
+from write_back.result import reason_of
+
+log = logging.getLogger(__name__)
+
+#: In front of the columns of the input. They name nothing that a push knows, so that the corrected file can
+#: be pushed as it is.
+INFORMATION = ROW, REASON, PUSH = "rejected row", "rejected because", "rejected in push"
+
+_NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
+_ENDS_CELL = ("\t", "\r", "\n")
+
+
+def folder_of(home: Path, push_id: int | None) -> Path:
+    """Where the files of a push are; None: those of a plan that was not applied."""
+    return home / "pushes" / ("plan" if push_id is None else str(push_id))
+
+
+class RejectedRow(NamedTuple):
+    """A row as it was given; `push_id` None: of a plan."""
+
+    push_id: int | None
+    why: Reason  # of this row alone
+    cells: tuple[str, ...]
+
+
+class RejectedRows(NamedTuple):
+    """What fits into one file and can be pushed from it: rows of one kind, with the same columns and
+    `options` of their pushes."""
+
+    columns: tuple[str, ...]
+    rows: list[RejectedRow]
+    kind: str = ""
+    options: Mapping[str, Any] = {}
+
+
+def rejected_rows(home: Path, outbox: Outbox, account: str, push_id: int | None = None) -> list[RejectedRows]:
+    """The rows of one push or all that are rejected and that no later push has corrected or changed since. Of
+    a row that several pushes of the same rejected the last counts; of a push whose rows are lost there are
+    numbers and reasons."""
+    found: dict[str, RejectedRows] = {}
+    latest: dict[tuple[str, object, object], RejectedRow] = {}
+    for number, entries in groupby(outbox.rejected(account, push_id), key=lambda entry: entry.push_id):
+        if push := outbox.push(number):
+            columns, rows, *_ = _kept(home, number, entries)
+            options = {
+                name: push.options[name]
+                for name in ("map", "ignore", "clear_empty")
+                if push.options.get(name)
+            }
+            group = str((push.kind, columns, options))
+            found.setdefault(group, RejectedRows(columns, [], push.kind, options))
+            latest |= {(group, row.why.rows, row.cells or number): row for row in rows}
+    for (group, *_), row in latest.items():
+        found[group].rows.append(row)
+    return list(found.values())
+
+
+def _kept(home: Path, push_id: int, entries: Iterable[Entry]) -> RejectedRows:
+    """The rows of a push that these entries are about."""
+    reasons = list(map(reason_of, entries))
+    lost = Rows((), {}, sorted({row for each in reasons for row in each.rows}), Source("", ""))
+    return _given(kept_rows(folder_of(home, push_id) / "rows.parquet", "") or lost, reasons, push_id)
+
+
+def _given(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
+    why = {row: replace(each, rows=(row,)) for each in reasons for row in each.rows}
+    columns = tuple(name for name in rows.columns if name not in INFORMATION)
+    places = ((place, why[number]) for place, number in enumerate(rows.numbers) if number in why)
+    cells = {name: rows.cells[name] for name in columns}
+    return RejectedRows(
+        columns,
+        [
+            RejectedRow(push_id, each, tuple(text_of(column[place]) or "" for column in cells.values()))
+            for place, each in places
+        ],
+    )
+
+
+def named_rows(rows: Rows) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Of a file of rejected rows: the number of each row in it, and the push and row that it names."""
+    if PUSH in rows.columns and ROW in rows.columns:
+        for number, push, row in zip(rows.numbers, rows.cells[PUSH], rows.cells[ROW], strict=True):
+            yield number, (text_of(push) or "", text_of(row) or "")
+
+
+def write_copy(path: Path, rejected: RejectedRows) -> Path:
+    """Write the rows over no file that is there; where they are."""
+    candidates = chain([path], (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2)))
+    free = next(each for each in candidates if not each.exists())
+    _write(free, rejected)
+    return free
+
+
+def _write(path: Path, rejected: RejectedRows) -> Path | None:
+    """Write the rows to a file for its owner alone; None, and no file, when there are none."""
+    path.unlink(missing_ok=True)
+    if not rejected.rows:
+        return None
+    with _private(
+        path, "w", encoding="utf-8-sig", newline=""
+    ) as stream:  # the mark: spreadsheets guess otherwise
+        write_csv(stream, rejected)
+    return path
+
+
+def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
+    """The rows behind what is said of each; no spreadsheet runs any of it."""
+    writer = csv.writer(stream)
+    writer.writerow([*INFORMATION, *map(defused, rejected.columns)])
+    for each in rejected.rows:
+        writer.writerow([*each.why.rows, defused(each.why.reason), each.push_id, *map(defused, each.cells)])
+
+
+def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
+    """Write what a plan that is not sent rejects, in a file of its own for each input."""
+    name = f"rejected-{plan.kind}-{plan.source.content_hash[:8]}.csv"
+    return _write(folder_of(home, None) / name, _given(rows, plan.bad, None))
+
+
+def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:
+    """Write the push's rejected.csv anew; None when no row of it is rejected."""
+    return _write(
+        folder_of(home, push_id) / "rejected.csv",
+        _kept(home, push_id, outbox.items(push_id, [State.REJECTED])),
+    )
+
+
+def defused(text: str) -> str:
+    """The cell so that no spreadsheet runs it: an apostrophe in front, which reading takes away again.
+    Numbers stay numbers."""
+    if text[:1] in _ENDS_CELL or (text.startswith(FORMULA_SIGNS) and not _NUMBER.fullmatch(text)):
+        return f"'{text}"
+    return text
+
+
+def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
+    """Keep these rows of the input: the service may refuse them later, when the file may be gone."""
+    wanted = set(numbers)
+    positions = [position for position, number in enumerate(rows.numbers) if number in wanted]
+    cells = {
+        name: pa.array([text_of(column[position]) for position in positions], pa.string())
+        for name, column in rows.cells.items()
+    }
+    table = pa.table({"": pa.array([rows.numbers[position] for position in positions], pa.int64())} | cells)
+    with _private(path, "wb") as stream:
+        pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
+
+
+def kept_rows(path: Path, name: str) -> Rows | None:
+    """What was kept; None when it is gone or damaged."""
+    if not path.is_file():
+        return None
+    try:
+        columns: dict[str, list[str | None]] = pq.read_table(
+            path, page_checksum_verification=True
+        ).to_pydict()
+        numbers: Iterable[object] = columns.pop("")
+    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as problem:
+        log.warning(
+            "%s of push %s is damaged (%s): its rows are known by number only",
+            path.name,
+            path.parent.name,
+            type(problem).__name__,
+        )
+        return None
+    return Rows(
+        tuple(columns),
+        {title: list(cells) for title, cells in columns.items()},
+        [int(str(n)) for n in numbers],
+        Source(name, ""),
+    )
+
+
+@contextmanager
+def _private(path: Path, mode: str, **options: str) -> Iterator[IO[Any]]:
+    """A file that only its owner can read, whatever the umask; in its place once it is whole."""
+    temporary = make_folder(path.parent) / f".{path.name}"
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(create(temporary), mode, **options) as stream:  # type: ignore[call-overload]
+        yield stream
+    temporary.replace(path)

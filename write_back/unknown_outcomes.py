@@ -1,0 +1,181 @@
+"""Which activities without a whole response a timeline shows. Pure.
+
+How an activity shows in a timeline is not specified: its text may stand in the snippet or in a detail, with
+entities, other blanks or an ending cut off, its time as a timestamp or as a local text of whole minutes.
+Every entry counts for one item only, so that two equal activities need two entries. Not here: fetching
+timelines (`kinds.activities`), when something is looked for or sent again (`sending`)."""
+
+import datetime as dt
+import math
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from marketing_api.contact_lookup import Shown, Timeline
+from marketing_api.write_result import unescaped
+from write_back.input.values import MAX_DESCRIPTION
+from write_back.outbox.outbox import Entry
+
+
+class Presence(Enum):
+    """What a timeline tells about an activity, in words for its outcome."""
+
+    THERE = "found in the timeline after its response was lost"
+    ABSENT = "not in the timeline"
+    HIDDEN = "the service does not show the contact's timeline as far back: whether it arrived cannot be told"
+
+
+#: A text that is the beginning of a description stands for it from so many characters on.
+_CLIPPED_FROM = 20
+#: Zones differ by whole quarters of an hour: a timestamp so far off, with the right local text, was reckoned
+#: in another zone.
+_QUARTER_S = 900
+_SPARE_S = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An activity of ours. `is_done`: the service took it, so that one entry is its own, whoever else may
+    look alike; `is_settled`: and so long ago that it shows."""
+
+    item_id: int
+    description: str = field(repr=False)
+    local: dt.datetime  # as sent, in the account's time zone
+    at: int | None  # the same, unix seconds
+    is_done: bool = False
+    is_settled: bool = True
+
+
+def wanted(entry: Entry, settled_before: float = math.inf) -> Wanted:
+    """`settled_before`: what was done by then (unix seconds) shows."""
+    at = entry.expected.get("at")
+    return Wanted(
+        entry.item_id,
+        entry.params["description"],
+        dt.datetime.fromisoformat(entry.params["datetime"]),
+        None if at is None else int(at),
+        entry.is_done,
+        (entry.done_at or 0.0) <= settled_before,
+    )
+
+
+def look_for(items: Iterable[Wanted], timeline: Timeline) -> dict[int, Presence]:
+    """What becomes of each item (by its number): as many as fit have an entry, and among those the surest
+    likenesses in sum.
+
+    What is done has its entry, whoever else may look alike. What was done just now may not show yet: it takes
+    part like those that are unknown, and goes first only where its likeness is as sure."""
+    ordered = sorted(items, key=lambda item: (not item.is_done, item.item_id))
+    first = {item.item_id for item in ordered if item.is_done and item.is_settled}
+    taken = cheapest({item.item_id: _costs(item, timeline.entries) for item in ordered}, first)
+    oldest = min((shown.at for shown in timeline.entries if shown.at is not None), default=None)
+    oldest_local = min((shown.local for shown in timeline.entries if shown.local is not None), default=None)
+
+    def presence(item: Wanted) -> Presence:
+        if item.item_id in taken:
+            return Presence.THERE
+        if timeline.is_cut and _is_before(item, oldest, oldest_local):
+            return Presence.HIDDEN
+        return Presence.ABSENT
+
+    return {item.item_id: presence(item) for item in ordered}
+
+
+def _is_before(item: Wanted, oldest: int | None, oldest_local: dt.datetime | None) -> bool:
+    """Whether it may stand before the oldest that was served; of an empty timeline that was cut, everything
+    may.
+
+    With an hour to spare: the service may have read an ambiguous local time in the other way, and may not
+    show seconds."""
+    if oldest is not None and item.at is not None:
+        return item.at - _SPARE_S <= oldest
+    return oldest_local is None or item.local - dt.timedelta(seconds=_SPARE_S) <= oldest_local
+
+
+def cheapest(costs: Mapping[int, Mapping[int, int]], first: Collection[int] = ()) -> dict[int, int]:
+    """Item → entry, of `costs` (item → entry → cost): as many of `first` as can be, then as many as can be,
+    at the least sum of costs."""
+    import networkx as nx  # takes long to import, and a push without unknown outcomes does without
+
+    one = 1 + sum(
+        cost for entries in costs.values() for cost in entries.values()
+    )  # placed, an item outweighs all costs
+    graph = nx.Graph()
+    for item, entries in costs.items():
+        worth = one * (len(costs) + 1) if item in first else one
+        graph.add_edges_from(
+            ((item, None), entry, {"weight": worth - cost}) for entry, cost in entries.items()
+        )
+    parts = [
+        graph.subgraph(part) for part in nx.connected_components(graph)
+    ]  # it takes the cube of their sizes
+    pairs = [pair for part in parts for pair in nx.max_weight_matching(part)]
+    return {
+        item[0]: entry
+        for item, entry in (pair if isinstance(pair[0], tuple) else pair[::-1] for pair in pairs)
+    }
+
+
+def _costs(item: Wanted, shown: Sequence[Shown]) -> dict[int, int]:
+    """Entry → how unlike it is, for those that may be the item's: the text first, then the time, then who may
+    wait."""
+    found = {}
+    for place, entry in enumerate(shown):
+        time = _likeness_of_time(item, entry)
+        if time is None:
+            continue
+        texts = [
+            unlike
+            for text in entry.texts
+            if (unlike := _likeness_of_text(item.description, text)) is not None
+        ]
+        if texts:  # of two that were sent within one minute, the time does not tell whose is not there
+            found[place] = 6 * min(texts) + (0 if item.is_done else 2 * time + 1)
+    return found
+
+
+def _likeness_of_time(item: Wanted, shown: Shown) -> int | None:
+    """0 the same second, 1 without its seconds, 2 the same local time although the timestamp is of another
+    zone or hour."""
+    if shown.at is not None and item.at is not None:
+        if shown.at == item.at:
+            return 0
+        if shown.at == item.at - item.at % 60:
+            return 1
+    if shown.local is None or shown.local not in (item.local, item.local.replace(second=0)):
+        return None
+    if shown.at is None or item.at is None:
+        return 0 if shown.local == item.local else 1
+    return 2 if (shown.at - item.at) % _QUARTER_S in (0, _QUARTER_S - item.at % 60) else None
+
+
+#: Letters of an entry that are compared: twice what a description may have.
+_LONGEST = 2 * MAX_DESCRIPTION
+
+
+def _likeness_of_text(description: str, text: str) -> int | None:
+    """0 the same, 1 the same letters, from 2 on contained (the more, the more there is beside it), from 200
+    on its beginning."""
+    ours, theirs = _plain(description), _plain(text[:_LONGEST])
+    if ours == theirs:
+        return 0
+    letters = _letters(ours)
+    if letters and letters == _letters(theirs):
+        return 1
+    if ours and re.search(rf"(?<!\w){re.escape(ours)}(?!\w)", theirs):
+        return 2 + round(100 * (1 - len(ours) / len(theirs)))
+    beginning = theirs.rstrip("…. ")
+    if len(beginning) >= _CLIPPED_FROM and ours.startswith(beginning):
+        return 200 + round(100 * (1 - len(beginning) / len(ours)))
+    return None
+
+
+def _plain(text: str) -> str:
+    """Entities resolved (twice, for what was escaped once more), one blank for many."""
+    return " ".join(unicodedata.normalize("NFC", unescaped(unescaped(text))).split())
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", re.sub(r"<[^<>]*>", "", text)).casefold()

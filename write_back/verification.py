@@ -1,0 +1,114 @@
+"""Reading back what was sent, until it is as intended or time is up: the proof that the service's `ok` was
+true.
+
+Belongs here: how long the queue may lag, and what is kept of a reading. Not here: which entries are read, in
+which way it costs least, and what is alike (`kinds`, which also has `verify`)."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from marketing_api.clock import SteadyClock
+from marketing_api.contact_lookup import Unread
+from marketing_api.errors import Stopped
+from write_back.item import State
+from write_back.outbox.outbox import Entry, Outbox
+from write_back.retry_policy import RetryPolicy
+
+if TYPE_CHECKING:
+    from marketing_api.client import Client
+
+Labels = Mapping[int, Mapping[str, str]]  # list id → field id → label
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was read back against what was intended. `drift`: field → what was intended, what is shown;
+    `hidden`: fields that the response does not show, so that nothing is known of them."""
+
+    drift: Mapping[str, tuple[Any, Any]] = field(default_factory=dict, repr=False)
+    hidden: frozenset[str] = frozenset()
+
+    @property
+    def is_as_intended(self) -> bool:
+        return not self.drift
+
+
+#: Item → what was read back of it.
+Readings = Mapping[int, Compared | Unread]
+
+
+class ReadBack:
+    """One reading back, as the kinds take part in it (`Kind.read_back`). `drifted`: items of which that is
+    known by now; `list_kinds`: the kinds that put contacts on lists or take them off."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        client: Client,
+        labels: Labels,
+        list_kinds: Collection[str],
+        stop: threading.Event,
+        policy: RetryPolicy,
+    ) -> None:
+        self.outbox, self.client, self.labels, self.list_kinds = outbox, client, labels, list_kinds
+        self._stop, self._policy = stop, policy
+        self.drifted: set[int] = set()
+
+    def current(
+        self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]
+    ) -> list[Entry]:
+        """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by
+        item."""
+        of = {entry.item_id: subjects.get(entry.item_id, ()) for entry in entries}
+        everything = {subject for several in of.values() for subject in several}
+        last = self.outbox.last(entries[0].account, everything, *kinds) if entries else {}
+        return [
+            entry
+            for entry in entries
+            if all(last[each].item_id <= entry.item_id for each in of[entry.item_id] if each in last)
+        ]
+
+    def poll(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
+        """Look until all are as intended or the queue has had its time; what is not so by then has
+        drifted."""
+        left = {entry.item_id: entry for entry in entries}
+        now = SteadyClock().seconds
+        changed = {
+            entry.item_id: min(entry.changed_at, now()) for entry in entries
+        }  # by a clock that may have been set back since
+        pause = self._policy.verify_every_s
+        while left:
+            looked_at = now()
+            for item_id, found in see(list(left.values())).items():
+                entry = left.pop(item_id, None)
+                late = looked_at >= changed.get(item_id, 0.0) + self._policy.verify_wait_s
+                if isinstance(found, Compared) and (found.is_as_intended or late):
+                    self._keep(item_id, found, entry)
+                elif entry is not None and not late:  # what cannot be read by then is left as it is
+                    left[item_id] = entry
+            if left:
+                wait_until = max(map(changed.__getitem__, left)) + self._policy.verify_wait_s
+                self._rest(min(pause, max(0.01, wait_until - now())))
+                pause *= 2
+
+    def _rest(self, seconds: float) -> None:
+        """Raises Stopped."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if self._stop.wait(min(left, 0.2)) or self.client.is_stopped:
+                raise Stopped("stopped while waiting for the service's queue")
+
+    def _keep(self, item_id: int, found: Compared, entry: Entry | None) -> None:
+        """Of what was read beside those that were chosen, only good news is kept: it may still be queued."""
+        if found.is_as_intended:
+            message = f"not shown: {', '.join(sorted(found.hidden))}" if found.hidden else None
+            self.outbox.settle(item_id, State.VERIFIED, message=message, drift={})
+        elif entry is not None:
+            drift = {name: list(pair) for name, pair in found.drift.items()}
+            self.outbox.settle(item_id, entry.state, message="mismatch on read-back", drift=drift)
+            self.drifted.add(item_id)

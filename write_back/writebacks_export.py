@@ -1,0 +1,102 @@
+"""Exports the outbox to `sync.writebacks`, and a push's run to `sync.runs`. Not here: the tables
+(`warehouse`)."""
+
+import datetime as dt
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from home.folder import in_use
+from home.progress import report_waiting
+from home.settings import Settings
+from marketing_api.clock import utc_now
+from marketing_api.redaction import without_addresses
+from warehouse.archive import Archive
+from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
+from warehouse.errors import WarehouseError
+from warehouse.warehouse import Warehouse
+from write_back.outbox.outbox import Entry, Outbox, outbox_path
+from write_back.outbox.store import OutboxError
+from write_back.result import Ran
+
+log = logging.getLogger(__name__)
+
+
+def export_writebacks(warehouse: Warehouse, home: Path) -> int:
+    """What the outbox gained; how many rows that are. Nothing is created where nothing was ever pushed.
+    WarehouseLocked, OutboxError."""
+    if not outbox_path(home).exists():
+        return 0
+    with Outbox(outbox_path(home)) as outbox, warehouse.writing() as connection:
+        if (begun_at := outbox.begun_at) is None:
+            return 0
+        since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
+        changed = outbox.changed_since(shown_revision(connection, since))
+        return write_changes(connection, since, _rows(changed))
+
+
+def try_to_export(warehouse: Warehouse, home: Path) -> None:
+    """The same at the end of a sync, which an outbox that cannot be read must not fail."""
+    try:
+        export_writebacks(warehouse, home)
+    except OutboxError as problem:
+        log.warning("sync.writebacks is not up to date: %s", problem)
+
+
+def refill(settings: Settings) -> None:
+    """After a rebuild: a warehouse file that was lost has none of it."""
+    with Archive(settings.home / "archive") as archive:
+        try_to_export(
+            Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting),
+            settings.home,
+        )
+
+
+def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
+    """What a push's run cost and came to (`shortfall`: rows not done), its requests, and what became of its
+    rows; the reason when that has to wait."""
+    try:
+        with in_use(settings.home), Archive(settings.home / "archive") as archive:
+            warehouse = Warehouse(
+                settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting
+            )
+            with warehouse.writing() as connection:
+                outcome = "failed" if ran.stopped and not ran.requests else "partial" if shortfall else "done"
+                message = "\n".join(
+                    filter(None, (ran.stopped, f"{shortfall:,} rows not done" if shortfall else ""))
+                )
+                run = Run(
+                    ran.run, ran.job, ran.began_at, utc_now(), outcome, ran.requests, ran.waited_s, message
+                )
+                write_run(connection, run)
+                load_requests(connection, archive)
+            export_writebacks(warehouse, settings.home)
+    except WarehouseError as problem:
+        return str(problem)
+    return None
+
+
+def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
+    for entry in entries:
+        has_request = entry.operation is not None
+        yield {
+            **{
+                each.name: getattr(entry, each.name) for each in fields(entry)
+            },  # what the table does not have is left out
+            **{
+                name: _moment(getattr(entry, name))
+                for name in ("planned_at", "sent_at", "done_at", "verified_at")
+            },
+            "state": entry.state.value,
+            "row_numbers": list(entry.rows),
+            "message": without_addresses(entry.message) if entry.message else None,
+            "params": json.dumps(dict(entry.params), ensure_ascii=False) if has_request else None,
+            "drift": json.dumps(dict(entry.drift), ensure_ascii=False) if entry.drift is not None else None,
+        }
+
+
+def _moment(seconds: float | None) -> dt.datetime | None:
+    return None if seconds is None else dt.datetime.fromtimestamp(seconds, dt.UTC)

@@ -59,8 +59,7 @@ def open_reader(
         spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()
         budget = budget_of(settings, options.get("max_requests"), options.get("until"), now)
         rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=bool(options.get("all")))
-        checkpoints = Checkpoints(settings.home / "archive" / "unfinished")
-        stack.callback(checkpoints.leave)
+        checkpoints = Checkpoints(warehouse.archive)
         sessions = []
         for connection in accounts:
             limiter = RateLimiter.shared(connection)
@@ -107,7 +106,7 @@ def open_reader(
 
 def _warehouse(settings: Settings, archive: Archive) -> Warehouse:
     """Made anew from the archive when its file is gone."""
-    if not settings.warehouse_path.exists() and any(archive.load_log.read()):
+    if not settings.warehouse_path.exists() and any(archive.ledger.loads()):
         log.warning(
             "%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path
         )

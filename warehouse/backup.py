@@ -22,6 +22,7 @@ import duckdb
 import msgspec
 
 from marketing_api.clock import utc_now
+from warehouse.archive import Archive
 from warehouse.archive.compaction import retired
 from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
 from warehouse.connection import DEADLINE_S, OnWait, connect
@@ -39,9 +40,7 @@ _SEALED = (
     "pushes/*/rows.parquet",
 )
 _CHANGING = (
-    "archive/unfinished/*.json",
     "archive/forgotten.json",
-    "archive/journals/*.journal",
     "identity.json",
     "personal.key",
     "sandbox.jsonl",
@@ -229,7 +228,7 @@ class _Sender:
         yield from self._log()
         yield from self._outbox()
         yield from self._kept(deadline_s, on_wait)
-        for path in self._found(_CHANGING):  # journals before the files that they are sealed into
+        for path in self._found(_CHANGING):
             with contextlib.suppress(FileNotFoundError):  # done with meanwhile
                 yield self._send(Path(shutil.copyfile(self._home / path, self._workspace.file("copy"))), path)
         known = {file.path: file for file in self._before.files}
@@ -248,10 +247,13 @@ class _Sender:
         return [path.relative_to(self._home).as_posix() for path in paths]
 
     def _log(self) -> Iterator[File]:
-        """The load log: pieces that are there already, and what was added since."""
-        if not (path := self._home / _LOG).exists():
+        """The load log: pieces that are there already, and what was added since. What it refers to is sealed
+        then, and sent with the other files."""
+        if not (root := self._home / "archive").exists():
             return
-        log, start = path.read_bytes(), 0
+        with Archive(root) as archive:
+            log, start = b"".join(msgspec.json.encode(load) + b"\n" for load in archive.ledger.loads()), 0
+            archive.seal()
         for piece in (file for file in self._before.files if file.path == _LOG):
             if hashlib.sha256(
                 log[start : start + piece.bytes]
@@ -259,7 +261,7 @@ class _Sender:
                 break
             yield piece
             start += piece.bytes
-        if rest := log[start : log.rfind(b"\n") + 1]:
+        if rest := log[start:]:
             added = self._workspace.file("log")
             added.write_bytes(rest)
             yield self._send(added, _LOG)

@@ -53,11 +53,11 @@ def rows(archive: Archive) -> dict[int, dict[str, Any]]:
 
 
 def files(root: Path) -> list[str]:
-    """Every file below `root`, without the index."""
+    """Every file below `root`, without the ledger."""
     return sorted(
         str(path.relative_to(root))
         for path in root.rglob("*")
-        if path.is_file() and not path.name.startswith("index.")
+        if path.is_file() and not path.name.startswith("ledger.")
     )
 
 

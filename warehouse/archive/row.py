@@ -1,5 +1,5 @@
-"""The archive's row, declared once: Parquet columns, their documentation and the journal's frames follow from
-`Row`.
+"""The archive's row, declared once: Parquet columns, their documentation and what the ledger keeps follow
+from `Row`.
 
 Belongs here: from an Exchange to a row, from a row to a Response. Not here: where rows stand.
 """

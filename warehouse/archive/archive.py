@@ -94,7 +94,7 @@ class Archive:
         if isinstance(exchange.body, Path):
             row = row_of(
                 exchange,
-                sealed.digests_of(exchange.body),
+                sealed.digests_of(exchange.body, exchange.opened),
                 sealed.name_of(exchange.request_id, exchange.requested_at),
             )
             packed = self._root / str(row.body_file)
@@ -105,7 +105,7 @@ class Archive:
                 packed.unlink(missing_ok=True)
                 raise
         else:
-            row = row_of(exchange, Digests.of(exchange.body), None)
+            row = row_of(exchange, Digests.of(exchange.body, exchange.opened), None)
             self._append(frame_of(row, exchange.body))
         if row.is_whole:
             self._recorded[AccountCall(row.account, row.question_key)] = row.request_id

@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from marketing_api.exchange import Body, Exchange, Outcome, new_request_id
+from marketing_api.envelope import Body
+from marketing_api.exchange import Exchange, Outcome, new_request_id
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import find
 from warehouse.archive import Archive

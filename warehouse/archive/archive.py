@@ -94,7 +94,7 @@ class Archive:
                 exchange = forgotten.exchange(exchange)
         if isinstance(exchange.body, Path):
             name = sealed.name_of(exchange.request_id, exchange.requested_at)
-            row = row_of(exchange, sealed.digests_of(exchange.body), name)
+            row = row_of(exchange, sealed.digests_of(exchange.body, exchange.opened), name)
             packed = self._root / name
             sealed.pack(exchange.body, self._workspace.file(packed.name), packed)
             try:
@@ -103,7 +103,7 @@ class Archive:
                 packed.unlink(missing_ok=True)
                 raise
         else:
-            row = row_of(exchange, Digests.of(exchange.body), None)
+            row = row_of(exchange, Digests.of(exchange.body, exchange.opened), None)
             size = self.ledger.record(row, exchange.body)
         if row.is_whole:
             self._recorded[AccountCall(row.account, row.question_key)] = row.request_id

@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from marketing_api import validation
-from marketing_api.exchange import Body, Outcome, Response
+from marketing_api.envelope import Body
+from marketing_api.exchange import Outcome, Response
 from marketing_api.operations import contacts
 from tests.depth import DEEP
 from tests.warehouse.exchanges import NOON, envelope, exchange, files, rows

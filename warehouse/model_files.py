@@ -9,7 +9,9 @@ columns are personal."""
 import json
 import re
 import tempfile
+import textwrap
 from collections.abc import Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,7 @@ def columns(table: Table) -> Iterator[tuple[Column, str]]:
 
 def _filled(template: str, **values: object) -> str:
     """The templates have brackets of their own, since braces are dbt's."""
+    wrapped = partial(textwrap.fill, width=96, break_long_words=False, break_on_hyphens=False)
     environment = jinja2.Environment(  # SQL and YAML of our own declarations: nothing to escape
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=jinja2.StrictUndefined,
@@ -85,8 +88,10 @@ def _filled(template: str, **values: object) -> str:
         variable_end_string=">>",
     )
     environment.filters |= {
-        "json": lambda text: json.dumps(text, ensure_ascii=False),
-        "listed": lambda names: ", ".join(f"'{name}'" for name in names),
+        "json": lambda text: wrapped(json.dumps(text, ensure_ascii=False), subsequent_indent=" " * 6),
+        "listed": lambda names: wrapped(
+            ", ".join(f"'{name}'" for name in names), subsequent_indent=" " * 4
+        ),
     }
     return environment.get_template(template).render(values, columns=columns)
 

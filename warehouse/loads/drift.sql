@@ -1,7 +1,6 @@
 -- Schema drift: what differs in the responses of a load is classified and listed.
---
--- `arrow_facts`: what is new (kind type, word, always), no longer holds (missing, not always) or no column holds (extra): table_name, field, kind,
--- what, request_id, sample.
+-- `arrow_facts`: what is new (kind type, word, always), no longer holds (missing, not always) or no column
+-- holds (extra): table_name, field, kind, what, request_id, sample.
 
 -- One row per fact; `change` says how it is listed, NULL: it is only learnt.
 -- drifted
@@ -14,16 +13,22 @@ types as (
 ),
 members as (
     select table_name, parent, count(distinct field) as members
-    from (from (select table_name, field, regexp_replace(field, '\.?[^.]*$', '') as parent from types) union all by name
-        select table_name, field, parent from facts where kind = 'type')
+    from (
+        select table_name, field, regexp_replace(field, '\.?[^.]*$', '') as parent from types
+        union all by name
+        select table_name, field, parent from facts where kind = 'type'
+    )
     group by all
 ),
 words as (select table_name, field, count(*) as words from known where kind = 'word' group by all),
 -- the asset was not read whole since its responses are looked at: what comes is no news
 begun as (select table_name, min(first_request) as first_request from known group by all),
 learnt as (
-    select table_name from begun b where {last} - first_request <= {learning} and not exists (
-        from sync.loads l where l.account = {account} and l.asset = {asset} and len(l.tables) = 0 and l.last_request > b.first_request
+    select table_name from begun b
+    where {last} - first_request <= {learning} and not exists (
+        from sync.loads l
+        where l.account = {account} and l.asset = {asset} and len(l.tables) = 0
+            and l.last_request > b.first_request
     )
 ),
 judged as (
@@ -34,50 +39,81 @@ judged as (
         when f.kind = 'word' and w.words is not null then 'new value'
         when f.kind <> 'type' or f.what = 'null' then null
         when t.types is not null then 'new type'
-        when t.table_name is null and contains(f.field, '.') and (f.parent = 'response.data' or regexp_matches(p.types, 'object|list')) then 'new field'
+        when t.table_name is null and contains(f.field, '.')
+            and (f.parent = 'response.data' or regexp_matches(p.types, 'object|list')) then 'new field'
     end as change
-    from facts f left join types t using (table_name, field) left join words w using (table_name, field)
+    from facts f
+    left join types t using (table_name, field)
+    left join words w using (table_name, field)
     left join types p on p.table_name = f.table_name and p.field = f.parent
     left join members m on m.table_name = f.table_name and m.parent = f.parent
-    where case f.kind when 'word' then coalesce(w.words, 0) <= {most_words} when 'type' then f.parent = '' or m.members <= {most_members} else true end
+    where case f.kind
+        when 'word' then coalesce(w.words, 0) <= {most_words}
+        when 'type' then f.parent = '' or m.members <= {most_members}
+        else true
+    end
 )
 select table_name, field, {listed} as listed, kind, what, change, request_id, sample,
-    case change when 'new type' then types when 'field missing' then types when 'new value' then words || ' values' end as before,
+    case
+        when change in ('new type', 'field missing') then types
+        when change = 'new value' then words || ' values'
+    end as before,
     case when change in ('new type', 'new value') then what end as after
-from judged order by request_id, table_name, field, kind, what;
+from judged
+order by request_id, table_name, field, kind, what;
 
 -- changes
 insert into sync.schema_changes by name
-select {account} as account, {as_of} as noticed_at, 'service' as origin, table_name, change, before, request_id,
-    listed as field, left(regexp_replace(after, {address}, {mask}, 'g'), 60) as after,
+select {account} as account, {as_of} as noticed_at, 'service' as origin, table_name, change, before,
+    request_id, listed as field,
+    left(regexp_replace(after, {address}, {mask}, 'g'), 60) as after,
     left(regexp_replace(sample, {address}, {mask}, 'g'), 60) as sample
-from drifted d where change is not null and not exists (
-    from sync.schema_changes s where s.account = {account} and s.table_name = d.table_name and s.change = d.change and s.field = d.listed
-        and s.after is not distinct from d.after
+from drifted d
+where change is not null and not exists (
+    from sync.schema_changes s
+    where s.account = {account} and s.table_name = d.table_name and s.change = d.change
+        and s.field = d.listed and s.after is not distinct from d.after
 )
 qualify row_number() over (partition by table_name, listed, change, after order by request_id) = 1
 returning table_name, {line};
 
 -- known
 insert into sync.known_shapes by name
-select {account} as account, table_name, field, kind, what, request_id as first_request from drifted where kind in ('type', 'word', 'always');
+select {account} as account, table_name, field, kind, what, request_id as first_request
+from drifted
+where kind in ('type', 'word', 'always');
 
 -- gone
-delete from sync.known_shapes k where account = {account} and kind = 'always' and exists (
-    from drifted d where d.kind in ('missing', 'not always') and d.table_name = k.table_name and d.field = k.field and d.what = k.what
+delete from sync.known_shapes k
+where account = {account} and kind = 'always' and exists (
+    from drifted d
+    where d.kind in ('missing', 'not always') and d.table_name = k.table_name and d.field = k.field
+        and d.what = k.what
 );
 
--- Of tables with new unknown fields: every such field of theirs, the first ones first; a view of more would serve nobody.
+-- Of tables with new unknown fields: every such field of theirs, the first ones first; a view of more would
+-- serve nobody.
 -- fields
-select table_name, list(field order by first, field) from (
-    select table_name, field, min(coalesce(request_id, 0)) as first from sync.schema_changes
-    where change = 'new field' and not contains(field, '.') and table_name in (select table_name from drifted where kind = 'extra') group by all
-) group by table_name;
+select table_name, list(field order by first, field)
+from (
+    select table_name, field, min(coalesce(request_id, 0)) as first
+    from sync.schema_changes
+    where change = 'new field' and not contains(field, '.')
+        and table_name in (select table_name from drifted where kind = 'extra')
+    group by all
+)
+group by table_name;
 
--- Unknown fields of the staged rows of a table, by the names under which they are listed, that are not listed yet; with the first response
--- that has each and its value there.
+-- Unknown fields of the staged rows of a table, by the names under which they are listed, that are not listed
+-- yet; with the first response that has each and its value there.
 -- extras
-select {listed} as listed, {response}, json_extract(extra, '/' || replace(replace(field, '~', '~0'), '/', '~1'))
+select {listed} as listed, {response},
+    json_extract(extra, '/' || replace(replace(field, '~', '~0'), '/', '~1'))
 from (select unnest(json_keys(extra)) as field, extra, {part}, {response} from {source} where extra is not null)
-where listed not in (select field from sync.schema_changes where account = {account} and table_name = {table} and change = 'new field')
-qualify row_number() over (partition by listed order by {part}) = 1 order by {part} limit 200;
+where listed not in (
+    select field from sync.schema_changes
+    where account = {account} and table_name = {table} and change = 'new field'
+)
+qualify row_number() over (partition by listed order by {part}) = 1
+order by {part}
+limit 200;

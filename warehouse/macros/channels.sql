@@ -1,5 +1,6 @@
 {#
-    The channel of a message: email, sms, or another word of the service, as it is an open set; unknown where the service tells none.
+    The channel of a message: email, sms, or another word of the service, as it is an open set; unknown where
+    the service tells none.
     Only of e-mails can the service know whether they were opened, so that a channel is never assumed.
 #}
 {% macro channel_of_type(type) -%}
@@ -19,7 +20,8 @@
     end
 {%- endmacro %}
 
-{# Whether it can be known if the message was opened, and so belongs below the line of an open rate; of rows of contact_campaign. #}
+{# Whether it can be known if the message was opened, and so belongs below the line of an open rate; of rows
+   of contact_campaign. #}
 {% macro can_tell_opening() -%}
     (channel = 'email' and is_opened is not null)
 {%- endmacro %}

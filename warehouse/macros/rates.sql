@@ -1,15 +1,16 @@
 {#
-    A share from 0 to 1; NULL when there is nothing to divide by, never 0: "nobody was asked" is not "nobody answered". NULL, too, where
-    the part exceeds the whole: the service's counts contradict each other then (more clickers than mails), and stand beside it.
-#}
+    A share from 0 to 1; NULL when there is nothing to divide by, never 0: "nobody was asked" is not "nobody
+    answered". NULL, too, where the part exceeds the whole: the service's counts contradict each other then
+    (more clickers than mails), and stand beside it. #}
 {% macro safe_rate(part, whole) -%}
-    (case when ({{ whole }}) > 0 and ({{ part }}) between 0 and ({{ whole }}) then ({{ part }})::double / ({{ whole }}) end)
+    (case when ({{ whole }}) > 0 and ({{ part }}) between 0 and ({{ whole }})
+        then ({{ part }})::double / ({{ whole }}) end)
 {%- endmacro %}
 
 {#
-    Whether a percentage that the service states beside a count contradicts the counts of its own answer (api-observed row 25), of a row
-    of campaign_stats; NULL where no percentage can be compared. The share may be of what was sent or of what arrived, and may be
-    rounded, or cut off, to whole percents.
+    Whether a percentage that the service states beside a count contradicts the counts of its own answer
+    (api-observed row 25), of a row of campaign_stats; NULL where no percentage can be compared. The share may
+    be of what was sent or of what arrived, and may be rounded, or cut off, to whole percents.
 #}
 {% macro is_percent_inconsistent(stats) -%}
     {%- set delivered = "(" ~ stats ~ ".opened_count + " ~ stats ~ ".unopened_count)" -%}
@@ -17,7 +18,8 @@
     list_bool_or([
         {%- for name in ["opened", "unopened", "bounced", "unsubscribed"] %}
         {%- set count, percent = stats ~ "." ~ name ~ "_count", stats ~ "." ~ name ~ "_percent" %}
-        least(abs({{ percent }} - {{ _percent(count, delivered) }}), abs({{ percent }} - {{ _percent(count, sent) }})) > 1
+        least(abs({{ percent }} - {{ _percent(count, delivered) }}),
+            abs({{ percent }} - {{ _percent(count, sent) }})) > 1
         {{- "," if not loop.last }}
         {%- endfor %}
     ])
@@ -28,12 +30,13 @@
 {%- endmacro %}
 
 {#
-    A rate of metrics.yml over columns named as there. `columns`: how they are named here, e.g. '{}_90d_count', 'messages.{}_count';
-    `over`: what is made of them, e.g. 'sum({})' of rows that are grouped.
-#}
+    A rate of metrics.yml over columns named as there. `columns`: how they are named here, e.g.
+    '{}_90d_count', 'messages.{}_count'; `over`: what is made of them, e.g. 'sum({})' of rows that are
+    grouped. #}
 {% macro rate(name, columns='{}_count', over='{}') -%}
     {%- set parts = rate_parts()[name] -%}
-    {{ safe_rate(over.replace('{}', _named(parts[0], columns)), over.replace('{}', _named(parts[1], columns))) }}
+    {{ safe_rate(over.replace('{}', _named(parts[0], columns)),
+        over.replace('{}', _named(parts[1], columns))) }}
 {%- endmacro %}
 
 {% macro _named(expression, columns) -%}

@@ -1,4 +1,5 @@
-{# The touch with all of that credit, of visits and redeemed coupons alone, in the columns of the marts before attribution. #}
+{# The touch with all of that credit, of visits and redeemed coupons alone, in the columns of the marts before
+   attribution. #}
 {% macro single_touch(credit) -%}
     select
         account,

@@ -1,33 +1,38 @@
 {#
-    One detail of a timeline entry. Details are a list of {key, label, value}; which keys there are depends on the entry, and values may
-    be text or numbers (api-observed row 22). `entry` has the two lists: keys and texts.
-#}
+    One detail of a timeline entry. Details are a list of {key, label, value}; which keys there are depends on
+    the entry, and values may be text or numbers (api-observed row 22). `entry` has the two lists: keys and
+    texts. #}
 {% macro detail(entry, key) -%}
     {{ entry }}.texts[list_position({{ entry }}.keys, '{{ key }}')]
 {%- endmacro %}
 
 {# Both lists of a JSON column. #}
 {% macro keys_and_texts(details) -%}
-    {'keys': json_extract_string({{ details }}, '$[*].key'), 'texts': json_extract_string({{ details }}, '$[*].value')}
+    {'keys': json_extract_string({{ details }}, '$[*].key'),
+        'texts': json_extract_string({{ details }}, '$[*].value')}
 {%- endmacro %}
 
 {# Whether a detail says something: "N/A", "-", 0 and empty stand for nothing. #}
 {% macro is_told(text) -%}
-    coalesce(lower(trim({{ text }})) not in ('', '-', 'n/a', 'na', 'null', 'none', '0') and {{ text }} not like '00%00-00%', false)
+    coalesce(lower(trim({{ text }})) not in ('', '-', 'n/a', 'na', 'null', 'none', '0')
+        and {{ text }} not like '00%00-00%', false)
 {%- endmacro %}
 
 {#
-    A TIMESTAMPTZ from any form in which the service writes moments (api-observed row 21), by the rules of the loading's
-    `marketing_api.records.values.read_moment`; NULL for none and for what cannot be read. Local
-    forms are in `zone`, 24 h with PM at once is 24 h. The form of the samples is tried first, as millions of them are read.
-#}
+    A TIMESTAMPTZ from any form in which the service writes moments (api-observed row 21), by the rules of the
+    loading's `marketing_api.records.values.read_moment`; NULL for none and for what cannot be read. Local
+    forms are in `zone`, 24 h with PM at once is 24 h. The form of the samples is tried first, as millions of
+    them are read. #}
 {% macro moment(text, zone) -%}
     case
         when {{ text }}[1] between '0' and '9' then coalesce(
-            case when {{ text }}[5] = '-' then {{ from_local("try_strptime(" ~ text ~ ", '%Y-%m-%d %I:%M %p')", zone) }} end,
-            case when {{ text }}[-11] = '/' then {{ from_local("try_strptime(" ~ text ~ ", '%m/%d/%Y %H:%M')", zone) }} end,
+            case when {{ text }}[5] = '-'
+                then {{ from_local("try_strptime(" ~ text ~ ", '%Y-%m-%d %I:%M %p')", zone) }} end,
+            case when {{ text }}[-11] = '/'
+                then {{ from_local("try_strptime(" ~ text ~ ", '%m/%d/%Y %H:%M')", zone) }} end,
             case
-                when regexp_full_match(trim({{ text }}), '\d{9,10}(\.\d{1,9})?') and {{ text }}::double between 100000000 and 4133980799.9
+                when regexp_full_match(trim({{ text }}), '\d{9,10}(\.\d{1,9})?')
+                    and {{ text }}::double between 100000000 and 4133980799.9
                     then to_timestamp({{ text }}::double)
             end,
             {{ _moment_by_parts(text, zone) }}
@@ -45,13 +50,15 @@
         )],
         lambda part: list_transform(
             [try(make_timestamp(
-                (part.y || part.y2 || part.y3)::bigint, (part.m || part.m2 || part.m3)::bigint, (part.d || part.d2 || part.d3)::bigint,
+                (part.y || part.y2 || part.y3)::bigint, (part.m || part.m2 || part.m3)::bigint,
+                    (part.d || part.d2 || part.d3)::bigint,
                 case
                     when part.hour = '' then 0
                     when part.hour::int > 23 then null
                     when part.half = '' then part.hour::int
                     when part.hour::int not between 1 and 12
-                        then case when (part.hour::int > 12) = (lower(part.half) = 'pm') then part.hour::int end
+                        then case when (part.hour::int > 12) = (lower(part.half) = 'pm')
+                            then part.hour::int end
                     else part.hour::int % 12 + case when lower(part.half) = 'pm' then 12 else 0 end
                 end::bigint,
                 coalesce(try_cast(part.minute as bigint), 0), coalesce(try_cast(part.second as double), 0)

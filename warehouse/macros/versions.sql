@@ -1,10 +1,14 @@
 {#
-    Every version that rows of a `source` table had, one row per key and `valid_from`; for incremental models that are never made anew.
+    Every version that rows of a `source` table had, one row per key and `valid_from`; for incremental models
+    that are never made anew.
 
-    `_changed_at` tells which rows differ from their last version, so that a night costs a join of keys and times and the writing
-    of what changed. Two rows are written per change: the version that ended, with valid_to, and the new one.
-    - valid_from: when an answer first showed these values. Of a row that was deleted before the models first ran: when it was first seen.
-    - Between two builds only the last state is seen. A row that changed and was then deleted ends with the values it had before.
+    `_changed_at` tells which rows differ from their last version, so that a night costs a join of keys and
+    times and the writing of what changed. Two rows are written per change: the version that ended, with
+    valid_to, and the new one.
+    - valid_from: when an answer first showed these values. Of a row that was deleted before the models first
+    ran: when it was first seen.
+    - Between two builds only the last state is seen. A row that changed and was then deleted ends with the
+    values it had before.
     - An answer older than the version that is known changes nothing.
 #}
 {% macro versions(table, key, values) -%}
@@ -19,14 +23,16 @@
         {%- if is_incremental() %}
         select {{ identity | join(", ") }}, valid_from, valid_to, is_current from {{ this }}
         {%- else %}
-        select {{ identity | join(", ") }}, _changed_at as valid_from, _changed_at as valid_to, false as is_current from present where false
+        select {{ identity | join(", ") }}, _changed_at as valid_from, _changed_at as valid_to,
+            false as is_current from present where false
         {%- endif %}
     ),
 
     compared as (
         select present.*, known.valid_from as known_from
         from present
-        left join known on known.is_current {%- for name in identity %} and known.{{ name }} = present.{{ name }}{% endfor %}
+        left join known on known.is_current {%- for name in identity %}
+            and known.{{ name }} = present.{{ name }}{% endfor %}
     ),
 
     different as (
@@ -43,7 +49,8 @@
         select compared.*, past.last_to
         from compared
         left join (
-            select {{ identity | join(", ") }}, max(valid_to) as last_to from known where not is_current group by all
+            select {{ identity | join(", ") }}, max(valid_to) as last_to from known where not is_current
+                group by all
         ) as past using ({{ identity | join(", ") }})
         where compared._deleted_at is not null and compared.known_from is null
             and (past.last_to is null or past.last_to < compared._deleted_at)
@@ -61,7 +68,8 @@
         join different using ({{ identity | join(", ") }})
         where before.is_current
         {%- else %}
-        select {{ columns | join(", ") }}, _changed_at as valid_from, _deleted_at as valid_to, false as is_current, 'deleted' as ended_by
+        select {{ columns | join(", ") }}, _changed_at as valid_from, _deleted_at as valid_to,
+            false as is_current, 'deleted' as ended_by
         from present where false
         {%- endif %}
     ),

@@ -1,13 +1,14 @@
 {#
-    The last N days: N local days of the account, the last one included. Every `_Nd` column is about them; `last_on` is the account's
-    today, or the last day that was read. Totals that are only observed are compared over N days instead: with the last observation
-    that is at least N days older (`observed_before`).
+    The last N days: N local days of the account, the last one included. Every `_Nd` column is about them;
+    `last_on` is the account's today, or the last day that was read. Totals that are only observed are
+    compared over N days instead: with the last observation that is at least N days older (`observed_before`).
 #}
 {% macro in_last_days(day, last_on, days) -%}
     ({{ day }} > {{ last_on }} - {{ days }} and {{ day }} <= {{ last_on }})
 {%- endmacro %}
 
-{# The first moment of the last N local days, for moments that are too many to turn each into a date: from here on, and before `days_end`. #}
+{# The first moment of the last N local days, for moments that are too many to turn each into a date: from
+   here on, and before `days_end`. #}
 {% macro days_begin(last_on, days, zone) -%}
     timezone({{ zone }}, ({{ last_on }} - {{ days - 1 }})::timestamp)
 {%- endmacro %}

@@ -1,5 +1,6 @@
--- When each campaign that exists was requested and moved last, the newest first; one row per campaign. row_at: when its entry in the
--- listing changed last. asked_at: of its statistics, NULL for never. moved_on: the last day on which its totals differed from those before.
+-- When each campaign that exists was requested and moved last, the newest first; one row per campaign.
+-- row_at: when its entry in the listing changed last. asked_at: of its statistics, NULL for never. moved_on:
+-- the last day on which its totals differed from those before.
 with moves as (
     select campaign_id, observed_on, opened_count, bounced_count, unsubscribed_count,
         coalesce(opened_count, 0) + coalesce(unopened_count, 0) + coalesce(bounced_count, 0) as reached,
@@ -9,10 +10,13 @@ with moves as (
 ),
 moved as (
     select campaign_id, max(observed_on) as moved_on from moves
-    where before is not null and before is distinct from (reached, opened_count, bounced_count, unsubscribed_count) group by 1
+    where before is not null
+        and before is distinct from (reached, opened_count, bounced_count, unsubscribed_count)
+    group by 1
 ),
 latest as (
-    select campaign_id, max(_changed_at) as asked_at from source.campaign_stats where account = $account group by 1
+    select campaign_id, max(_changed_at) as asked_at from source.campaign_stats where account = $account
+        group by 1
 )
 select c.campaign_id, c.type, c.created_at, c._changed_at as row_at, a.asked_at, m.moved_on
 from source.campaigns c left join latest a using (campaign_id) left join moved m using (campaign_id)

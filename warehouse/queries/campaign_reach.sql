@@ -6,6 +6,8 @@ with contacts as (
 ),
 segments as (select distinct email, hash(lists, is_active) as segment from contacts),
 clickers as (
-    select distinct campaign_id, email_normalized as email from source.campaign_clickers where account = $account and _deleted_at is null
+    select distinct campaign_id, email_normalized as email from source.campaign_clickers
+        where account = $account and _deleted_at is null
 )
-select campaign_id, segment, count(*) as clickers from clickers join segments using (email) group by all order by all
+select campaign_id, segment, count(*) as clickers from clickers join segments using (email) group by all
+    order by all

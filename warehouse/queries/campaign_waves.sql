@@ -1,5 +1,6 @@
--- What the statistics of the last days noticed; one row per campaign and observation at which it moved. share: of those reached, 1 when it
--- was first seen sent, else newly opened over not opened before. clickers: addresses that clicked, of the whole campaign.
+-- What the statistics of the last days noticed; one row per campaign and observation at which it moved.
+-- share: of those reached, 1 when it was first seen sent, else newly opened over not opened before. clickers:
+-- addresses that clicked, of the whole campaign.
 with stats as (
     select campaign_id, observed_on, _changed_at as seen_at,
         coalesce(opened_count, 0) + coalesce(unopened_count, 0) + coalesce(bounced_count, 0) as reached,
@@ -17,7 +18,8 @@ clickers as (
 )
 select s.campaign_id, s.seen_at,
     case when coalesce(reached_before, 0) = 0 then 1.0
-        else least(1.0, greatest(opened - opened_before, reached - reached_before, 0) / greatest(unopened_before, 1))
+        else least(1.0, greatest(opened - opened_before, reached - reached_before, 0)
+            / greatest(unopened_before, 1))
     end as share,
     s.reached, coalesce(k.clickers, 0) as clickers
 from steps s left join clickers k using (campaign_id)

@@ -1,10 +1,13 @@
--- The coverage of the contacts that were requested: what is stored, brought up to date by the responses; one row per contact.
+-- The coverage of the contacts that were requested: what is stored, brought up to date by the responses; one
+-- row per contact.
 create or replace temp table noted as
 with responses as ({responses}),
 changed as ({changed}),
-before as (from sync.contact_coverage where account = {account} and contact_id in (select contact_id from responses)),
+before as (from sync.contact_coverage where account = {account}
+    and contact_id in (select contact_id from responses)),
 fresh as (
-    select contact_id, arg_min(a.requested_at, a.request_id) as first, arg_max(a.requested_at, a.request_id) as at,
+    select contact_id, arg_min(a.requested_at, a.request_id) as first,
+        arg_max(a.requested_at, a.request_id) as at,
         max(a.request_id) as request, {newest_columns} count(*) as times, max(a.email) as email,
         contact_id in (select contact_id from changed) as is_changed
     from responses a left join before b using (contact_id)
@@ -13,7 +16,8 @@ fresh as (
 ),
 live as (
     select contact_id, min(email) as email from source.contacts
-    where account = {account} and _deleted_at is null and contact_id in (select contact_id from fresh) group by contact_id
+    where account = {account} and _deleted_at is null and contact_id in (select contact_id from fresh)
+        group by contact_id
 )
 select {account} as account, contact_id, coalesce(p.email, f.email, b.email) as email,
     nullif(normal_form(coalesce(p.email, f.email, b.email)), '') as email_normalized,

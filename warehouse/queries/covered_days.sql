@@ -1,6 +1,7 @@
 -- The ranges of days that were read, completely or not; one row per range.
 with readings as (
-    select *, min(as_of) over (order by coalesce(last_request, 0) rows between current row and unbounded following) as read_by
+    select *, min(as_of)
+        over (order by coalesce(last_request, 0) rows between current row and unbounded following) as read_by
     from sync.coverage where account = $account
 )
 select split_part(scope, '..', 1)::date as first,

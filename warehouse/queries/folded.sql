@@ -1,4 +1,5 @@
--- Rows that stand for groups of people: those of fewer than so many are one row, and when that has fewer itself, the next smallest joins it.
+-- Rows that stand for groups of people: those of fewer than so many are one row, and when that has fewer
+-- itself, the next smallest joins it.
 with sized as (
     select *, coalesce(sum({people}) over (
         partition by {apart} order by {people}, {by} rows between unbounded preceding and 1 preceding

@@ -1,4 +1,5 @@
--- Scopes that were not read completely, or have fewer rows than the service counts; one row per account and scope.
+-- Scopes that were not read completely, or have fewer rows than the service counts; one row per account and
+-- scope.
 select account || ', ' || scope || ': ' || case
     when not is_complete then coalesce(reason, 'not read completely')
     else rows || ' rows, the service counts ' || service_count end as line

@@ -4,7 +4,8 @@ with known as (
     from sync.contact_coverage where account = $account and {prefix}_asked_at >= $at group by 1
 )
 insert into sync.plans by name
-select $run as run_id, $account as account, $at as planned_at, $call as question, reason, count(*) as planned_count,
+select $run as run_id, $account as account, $at as planned_at, $call as question, reason,
+    count(*) as planned_count,
     count(asked_at) as asked_count, count(*) filter (changed_at >= $at) as changed_count,
     coalesce(sum(expected) filter (asked_at is not null), 0) as expected_count
 from arrow_planned left join known on known_key = {planned_key} group by reason

@@ -1,4 +1,5 @@
--- The staged rows; of the small groups only content that is not stored, numbered behind what is; one row per key.
+-- The staged rows; of the small groups only content that is not stored, numbered behind what is; one row per
+-- key.
 with served as (select *, {identity}, {content} as _content from {staged}),
 seen as (select {outer}{identity}, {content} as _content from {held}),
 unseen as (
@@ -9,5 +10,6 @@ unseen as (
 select * exclude (_identity, _content) from served anti join {small} using ({outer}_identity)
 union all by name
 select * exclude (_identity, _content, _stored)
-    replace (_identity || '-' || (_stored - 1 + row_number() over (partition by {outer}_identity order by {part})) as {last})
+    replace (_identity || '-'
+        || (_stored - 1 + row_number() over (partition by {outer}_identity order by {part})) as {last})
 from unseen join {small} using ({outer}_identity)

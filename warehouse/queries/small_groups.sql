@@ -3,4 +3,5 @@ with served as (
     select {outer}{identity}, count(*) as _served, {is_whole} as _is_whole from {staged} group by all
 ),
 stored as (select {outer}{identity}, count(*) as _stored from {held} group by all)
-select {outer}_identity, _stored from served join stored using ({outer}_identity) where _served < _stored and not _is_whole
+select {outer}_identity, _stored from served join stored using ({outer}_identity)
+    where _served < _stored and not _is_whole

@@ -1,4 +1,5 @@
--- The share of a list's contacts that our own moves and deletions took away since it was last read; one row per list.
+-- The share of a list's contacts that our own moves and deletions took away since it was last read; one row
+-- per list.
 with ours as (
     select account, (params ->> 'id')::bigint as contact_id, request_id, done_at,
         (case kind when 'moves' then params ->> 'sourceid' else params ->> 'listid' end)::bigint as list_id
@@ -7,7 +8,8 @@ with ours as (
 ),
 taken as (
     select distinct contact_id, list_id
-    from ours join sync.coverage c on c.account = ours.account and table_name = 'contacts' and scope = 'list_id=' || list_id
+    from ours join sync.coverage c on c.account = ours.account and table_name = 'contacts'
+        and scope = 'list_id=' || list_id
     where coalesce(request_id > last_request, done_at > as_of)
 )
 select list_id, count(t.contact_id) / count(*) as share

@@ -1,51 +1,79 @@
--- What is known about the timeline of each contact that exists: active ones first, then the newest first; one row per contact. Those who
--- asked to be forgotten have negative ids.
--- segment: a number for its lists and whether it is active. asked_at to times_changed: of its timeline, NULL when it was never requested.
--- row_at, clicked_at, redeemed_at, pushed_at: when something that may have to do with it was noticed last. active_lately, active_before: the
--- days of the last $days on which its timeline has something of its own or of automations, bit k of the first for k days before $today (UTC),
--- of the second for 64 more. messages: of campaigns, in those days.
+-- What is known about the timeline of each contact that exists: active ones first, then the newest first; one
+-- row per contact. Those who asked to be forgotten have negative ids.
+-- segment: a number for its lists and whether it is active. asked_at to times_changed: of its timeline, NULL
+-- when it was never requested. row_at, clicked_at, redeemed_at, pushed_at: when something that may have to do
+-- with it was noticed last. active_lately, active_before: the days of the last $days on which its timeline
+-- has something of its own or of automations, bit k of the first for k days before $today (UTC), of the
+-- second for 64 more. messages: of campaigns, in those days.
 with contacts as (
-    select contact_id, min(email_normalized) as email, coalesce(bool_or(status = 'active'), false) as is_active,
-        bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at, min(_first_seen_at) as first_seen_at,
-        max(_changed_at) as row_at
-    from source.contacts where account = $account and _deleted_at is null and contact_id > 0 group by contact_id
+    select contact_id, min(email_normalized) as email,
+        coalesce(bool_or(status = 'active'), false) as is_active,
+        bit_xor(hash(list_id)) as lists, max(registered_at) as registered_at,
+        min(_first_seen_at) as first_seen_at, max(_changed_at) as row_at
+    from source.contacts
+    where account = $account and _deleted_at is null and contact_id > 0
+    group by contact_id
 ),
 clicked as (
-    select email_normalized as email, max(_changed_at) as clicked_at from source.campaign_clickers
-    where account = $account and _deleted_at is null group by 1
+    select email_normalized as email, max(_changed_at) as clicked_at
+    from source.campaign_clickers
+    where account = $account and _deleted_at is null
+    group by 1
 ),
 redeemed as (
     -- by the day that the service names: the row itself may have come after tonight's timeline
-    select email_normalized as email, max(redeemed_on)::timestamptz + interval 1 day as redeemed_at from source.coupons
-    where account = $account and is_redeemed group by 1
+    select email_normalized as email, max(redeemed_on)::timestamptz + interval 1 day as redeemed_at
+    from source.coupons
+    where account = $account and is_redeemed
+    group by 1
 ),
 happened as (
-    -- what a timeline calls messages of campaigns (api-observed row 22) says what the account does, not the contact
-    select contact_id, occurred_at, coalesce(key in ('email-campaign-sent', 'mail-sent', 'email-sent'), false) as is_message
-    from source.timeline_events where account = $account
-    union all select contact_id, visited_at, false from source.timeline_visits
-    where account = $account and lower(utm_medium) is distinct from 'email'  -- those are clicks, which campaigns name
-    union all select contact_id, triggered_at, false from source.timeline_automations where account = $account
+    -- what a timeline calls messages of campaigns (api-observed row 22) says what the account does, not the
+    -- contact
+    select contact_id, occurred_at,
+        coalesce(key in ('email-campaign-sent', 'mail-sent', 'email-sent'), false) as is_message
+    from source.timeline_events
+    where account = $account
+    union all
+    select contact_id, visited_at, false
+    from source.timeline_visits
+    -- visits from e-mails are clicks, which campaigns name
+    where account = $account and lower(utm_medium) is distinct from 'email'
+    union all
+    select contact_id, triggered_at, false
+    from source.timeline_automations
+    where account = $account
 ),
 active as (
-    -- the days with something of its own, as bits by how many days before $today they were: the last 64 days, and those before
-    select contact_id, bit_or(1::ubigint << (ago % 64)) filter (where ago < 64 and not is_message) as active_lately,
+    -- the days with something of its own, as bits by how many days before $today they were: the last 64 days,
+    -- and those before
+    select contact_id,
+        bit_or(1::ubigint << (ago % 64)) filter (where ago < 64 and not is_message) as active_lately,
         bit_or(1::ubigint << (ago % 64)) filter (where ago >= 64 and not is_message) as active_before,
         count(*) filter (where is_message) as messages
-    from (select *, $today - floor(epoch(occurred_at) / 86400)::integer as ago from happened) where ago between 0 and $days::integer
+    from (select *, $today - floor(epoch(occurred_at) / 86400)::integer as ago from happened)
+    where ago between 0 and $days::integer
     group by 1
 ),
 pushes as (
     -- our own writes, those included whose outcome is not known
-    select contact_id, email_normalized as email, greatest(sent_at, done_at) as pushed_at from sync.writebacks
-    where account = $account and coalesce(done_at, sent_at) is not null and coalesce(state, '') not in ('rejected', 'skipped')
+    select contact_id, email_normalized as email, greatest(sent_at, done_at) as pushed_at
+    from sync.writebacks
+    where account = $account and coalesce(done_at, sent_at) is not null
+        and coalesce(state, '') not in ('rejected', 'skipped')
 ),
-pushed as (select contact_id, max(pushed_at) as pushed_at from pushes where contact_id is not null group by 1),
-pushed_to as (select email, max(pushed_at) as pushed_at from pushes where contact_id is null group by 1)
+pushed as (
+    select contact_id, max(pushed_at) as pushed_at from pushes where contact_id is not null group by 1
+),
+pushed_to as (
+    select email, max(pushed_at) as pushed_at from pushes where contact_id is null group by 1
+)
 select p.contact_id, hash(p.lists, p.is_active) as segment, p.is_active, p.registered_at, p.first_seen_at,
-    c.timeline_asked_at as asked_at, c.timeline_request as request_id, c.timeline_first_asked_at as first_asked_at,
+    c.timeline_asked_at as asked_at, c.timeline_request as request_id,
+    c.timeline_first_asked_at as first_asked_at,
     c.timeline_times_asked as times_asked, c.timeline_times_changed as times_changed,
-    a.active_lately, a.active_before, a.messages, p.row_at, k.clicked_at, r.redeemed_at, greatest(w.pushed_at, t.pushed_at) as pushed_at
+    a.active_lately, a.active_before, a.messages, p.row_at, k.clicked_at, r.redeemed_at,
+    greatest(w.pushed_at, t.pushed_at) as pushed_at
 from contacts p
 left join sync.contact_coverage c on c.account = $account and c.contact_id = p.contact_id
 left join active a on a.contact_id = p.contact_id

@@ -1,7 +1,8 @@
 -- Members who clicked in the last 90 days, by list; one row per account and list.
 -- `ref` names a mart or another model of this folder; macros of ours work here, too (warehouse/macros).
 with members as (
-    select account, email, lists, clicked_90d_count from {{ ref('contact_engagement') }} where status = 'active'
+    select account, email, lists, clicked_90d_count from {{ ref('contact_engagement') }}
+    where status = 'active'
 ),
 
 by_list as (

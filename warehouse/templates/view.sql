@@ -1,7 +1,9 @@
--- << "Rows of" if table.marks_deleted else "Current rows of" >> << table.qualified >><< ", deleted ones too" if table.marks_deleted >>; one row per << table.key | join(", ") or "account" >>.
+<% set rows = "Rows of %s, deleted ones too" if table.marks_deleted else "Current rows of %s" %>
+-- << rows % table.qualified >>; one row per << table.key | join(", ") or "account" >>.
 select
 <% for column, name in columns(table) %>
-    << name if column.name == name else column.name ~ " as " ~ name >><< "," if not loop.last or table.marks_deleted >>
+<% set comma = "," if not loop.last or table.marks_deleted %>
+    << name if column.name == name else column.name ~ " as " ~ name >><< comma >>
 <% endfor %>
 <% if table.marks_deleted %>
     _deleted_at is not null as is_deleted

@@ -1,4 +1,5 @@
--- What each link of each campaign gained since the night before; one row per campaign, link and day of asking.
+-- What each link of each campaign gained since the night before; one row per campaign, link and day of
+-- asking.
 {{
     daily_changes(
         ref('stg_campaign_links'), ['campaign_id', 'url'], ['clicker_count', 'click_count'],

@@ -1,7 +1,8 @@
 -- What each campaign gained since the night before; one row per campaign and day of asking.
 {{
     daily_changes(
-        ref('stg_campaign_stats'), ['campaign_id'], ['opened_count', 'unopened_count', 'bounced_count', 'unsubscribed_count'],
+        ref('stg_campaign_stats'), ['campaign_id'],
+            ['opened_count', 'unopened_count', 'bounced_count', 'unsubscribed_count'],
         nights=ref('int_campaign_nights'), asked=['campaign_id']
     )
 }}

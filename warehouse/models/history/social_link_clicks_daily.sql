@@ -1,2 +1,3 @@
--- What each short link gained per network since the night before; one row per link, network and day of asking.
+-- What each short link gained per network since the night before; one row per link, network and day of
+-- asking.
 {{ daily_changes(ref('stg_social_link_clicks'), ['link_id', 'network'], ['click_count']) }}

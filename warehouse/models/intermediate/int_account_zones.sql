@@ -1,8 +1,9 @@
 -- In which time zone the days of each account were counted; one row per account and span.
--- An account that changes its time zone keeps the days it had: what was seen in the evening of one day does not become the morning of
--- the next one.
+-- An account that changes its time zone keeps the days it had: what was seen in the evening of one day does
+-- not become the morning of the next one.
 with readings as (
-    select account, as_of, timezone, lag(timezone) over (partition by account order by as_of, timezone) as timezone_before
+    select account, as_of, timezone,
+        lag(timezone) over (partition by account order by as_of, timezone) as timezone_before
     from {{ source('sync', 'readings') }}
 ),
 

@@ -1,6 +1,6 @@
 -- The accounts with their time zone and the day that their data is of; one row per account.
--- "Today" is the day of the newest answer, not of the build: models are a function of the data, and an account that could not
--- be read for a week does not turn dormant by that.
+-- "Today" is the day of the newest answer, not of the build: models are a function of the data, and an
+-- account that could not be read for a week does not turn dormant by that.
 with read_accounts as (
     select account, max(as_of) as as_of from {{ source('sync', 'coverage') }} group by account
 ),

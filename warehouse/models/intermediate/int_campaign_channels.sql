@@ -12,7 +12,8 @@ with messages as (
 ),
 
 reactions as (
-    select account, campaign_id, max(opened_count) > 0 as has_openings from {{ ref('stg_campaign_stats') }} group by all
+    select account, campaign_id, max(opened_count) > 0 as has_openings from {{ ref('stg_campaign_stats') }}
+        group by all
 )
 
 select
@@ -21,7 +22,8 @@ select
     messages.channel,
     coalesce(case when campaigns.status = 'sent' then campaigns.sent_at end, messages.sent_at) as sent_at,
     -- what the service lists are e-mail campaigns; an automation may send text messages, too
-    coalesce(reactions.has_openings, false) or coalesce(messages.channel = 'email', campaigns.type = 'standard', false)
+    coalesce(reactions.has_openings, false)
+        or coalesce(messages.channel = 'email', campaigns.type = 'standard', false)
         as can_tell_openings
 from {{ ref('stg_campaigns') }} as campaigns
 left join messages using (account, campaign_id)

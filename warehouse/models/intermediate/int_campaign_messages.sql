@@ -1,5 +1,5 @@
--- What the timelines of contacts tell of each campaign's messages: which are known to be its, and how soon they were opened. One row per
--- campaign of which they show any. Openings are told to the minute.
+-- What the timelines of contacts tell of each campaign's messages: which are known to be its, and how soon
+-- they were opened. One row per campaign of which they show any. Openings are told to the minute.
 with messages as (
     select
         account,
@@ -9,7 +9,8 @@ with messages as (
         sent_at,
         is_ambiguous,
         -- clocks may differ by a minute; an opening long before the sending tells nothing
-        case when date_diff('minute', sent_at, opened_at) >= -1 then greatest(date_diff('minute', sent_at, opened_at), 0) end as minutes
+        case when date_diff('minute', sent_at, opened_at) >= -1
+            then greatest(date_diff('minute', sent_at, opened_at), 0) end as minutes
     from {{ ref('contact_campaign') }}
 ),
 

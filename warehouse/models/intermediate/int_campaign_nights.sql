@@ -1,12 +1,13 @@
 -- When each campaign was asked before; one row per campaign and day of asking.
--- A campaign that was created since the account's day of asking before did not exist then: its totals grew from nothing. What an
--- older one had done before it was asked for the first time is not known.
+-- A campaign that was created since the account's day of asking before did not exist then: its totals grew
+-- from nothing. What an older one had done before it was asked for the first time is not known.
 with asked as (
     select account, campaign_id, observed_on from {{ ref('stg_campaign_stats') }}
 ),
 
 nights as (
-    select account, observed_on, lag(observed_on) over (partition by account order by observed_on) as night_before
+    select account, observed_on,
+        lag(observed_on) over (partition by account order by observed_on) as night_before
     from (select distinct account, observed_on from asked)
 ),
 

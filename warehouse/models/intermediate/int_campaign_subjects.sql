@@ -1,6 +1,8 @@
--- Under which subject messages of which campaign went out, and when; one row per account, kind, subject and from_at.
--- Timelines name subjects, not campaigns. Every subject that a campaign ever had counts, and campaigns that are gone. Where several
--- campaigns may have sent a message, none is named: a guess would credit one campaign with what another did.
+-- Under which subject messages of which campaign went out, and when; one row per account, kind, subject and
+-- from_at.
+-- Timelines name subjects, not campaigns. Every subject that a campaign ever had counts, and campaigns that
+-- are gone. Where several campaigns may have sent a message, none is named: a guess would credit one campaign
+-- with what another did.
 with campaigns as (
     select
         account,
@@ -10,7 +12,8 @@ with campaigns as (
         trim(subject) as title,
         created_at,
         -- a standard campaign goes out once: sends that come after it was listed as sent are not its own
-        case when type is distinct from 'automated' then min(valid_from) filter (where status = 'sent') over campaign end as gone_out_by,
+        case when type is distinct from 'automated' then min(valid_from) filter (where status = 'sent')
+            over campaign end as gone_out_by,
         case when type is distinct from 'automated' then min(sent_at) over campaign end as sent_at
     from {{ ref('history_campaigns') }}
     where status not in ('draft', 'scheduled') or status is null
@@ -23,9 +26,10 @@ subjects as (
         kind,
         subject,
         campaign_id,
-        -- where its sending is told: clocks and time zones may differ by half a day; a sending takes less than two hours then. One of
-        -- which not even the creation is told may always have been there
-        coalesce(min(sent_at) - interval 12 hours, min(created_at), timestamptz '1970-01-01 00:00+00') as begins_at,
+        -- where its sending is told: clocks and time zones may differ by half a day; a sending takes less
+        -- than two hours then. One of which not even the creation is told may always have been there
+        coalesce(min(sent_at) - interval 12 hours, min(created_at),
+            timestamptz '1970-01-01 00:00+00') as begins_at,
         coalesce(min(sent_at) + interval 10 hours, min(gone_out_by)) as gone_out_by,
         max(title) as title
     from campaigns

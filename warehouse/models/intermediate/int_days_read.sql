@@ -1,4 +1,5 @@
--- Which days of which tables were read completely: one row per account, table and day. Tables that are read by ranges of days only.
+-- Which days of which tables were read completely: one row per account, table and day. Tables that are read
+-- by ranges of days only.
 
 with ranges as (
     select
@@ -12,7 +13,8 @@ with ranges as (
 ),
 
 days as (
-    select account, table_name, is_complete, unnest(generate_series(first_on, last_on, interval 1 day))::date as day_on
+    select account, table_name, is_complete,
+        unnest(generate_series(first_on, last_on, interval 1 day))::date as day_on
     from ranges
 )
 

@@ -1,5 +1,6 @@
 -- Who reached which goal; one row per goal and person.
--- The service counts conversions and tells none of them: they are worked out from whom it shows on the goal's links.
+-- The service counts conversions and tells none of them: they are worked out from whom it shows on the goal's
+-- links.
 with goal_pages as (
     select account, goal_id, needed_count, unnest(pages) as page from {{ ref('int_goals') }} where can_be_told
 ),
@@ -24,20 +25,23 @@ visits as (
         utm_source,
         utm_medium,
         utm_campaign
-    from (select *, {{ page_of('link') }} as page from {{ ref('stg_timeline_visits') }} where visited_at is not null) as visits
+    from (select *, {{ page_of('link') }} as page from {{ ref('stg_timeline_visits') }}
+        where visited_at is not null) as visits
     join goal_pages using (account, page)
     left join people using (account, contact_id)
 ),
 
 first_visits as (
     from visits
-    qualify row_number() over (partition by account, goal_id, person, page order by visited_at, visit_key, contact_id) = 1
+    qualify row_number()
+        over (partition by account, goal_id, person, page order by visited_at, visit_key, contact_id) = 1
 ),
 
 -- the visit that made the goal complete
 reached_by_visit as (
     select * from first_visits
-    qualify row_number() over (partition by account, goal_id, person order by visited_at, visit_key, contact_id) = needed_count
+    qualify row_number()
+        over (partition by account, goal_id, person order by visited_at, visit_key, contact_id) = needed_count
 ),
 
 clicks as (
@@ -48,7 +52,8 @@ clicks as (
 
 -- clicks have no moment, so that of several campaigns none is named
 reached_by_click as (
-    select account, goal_id, person, case when min(campaign_id) = max(campaign_id) then min(campaign_id) end as campaign_id
+    select account, goal_id, person, case when min(campaign_id) = max(campaign_id)
+        then min(campaign_id) end as campaign_id
     from (
         from clicks
         union all by name
@@ -60,7 +65,8 @@ reached_by_click as (
 ),
 
 numbered as (
-    select *, row_number() over (partition by account, goal_id order by person) as number from reached_by_click
+    select *, row_number() over (partition by account, goal_id order by person) as number
+        from reached_by_click
 ),
 
 clickers as (
@@ -84,5 +90,6 @@ select
     null::bigint as campaign_id
 from reached_by_visit
 union all by name
-select account, goal_id, goal_id || '/' || coalesce(contact_id::varchar, 'clicker ' || number) as goal_key, contact_id, person as email, campaign_id
+select account, goal_id, goal_id || '/' || coalesce(contact_id::varchar, 'clicker ' || number) as goal_key,
+    contact_id, person as email, campaign_id
 from clickers

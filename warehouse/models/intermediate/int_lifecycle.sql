@@ -1,8 +1,10 @@
--- When addresses began to react, were lost, and came back, as far as their entries decide it; one row per address and transition, also of
--- days to come; of an address without any, one row with none.
--- Incremental by address: one whose entries, registration or statuses differ, in number or hash, from those that its rows were made of.
+-- When addresses began to react, were lost, and came back, as far as their entries decide it; one row per
+-- address and transition, also of days to come; of an address without any, one row with none.
+-- Incremental by address: one whose entries, registration or statuses differ, in number or hash, from those
+-- that its rows were made of.
 {{ config(
-    materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'address'], on_schema_change='fail'
+    materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'address'],
+        on_schema_change='fail'
 ) }}
 with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
@@ -18,7 +20,8 @@ all_contacts as (
 
 -- not materialized: they are wide, and each use takes little of them
 all_messages as not materialized (
-    select account, contact_id, message_key, channel, campaign_id, subject, automation, sent_at, is_opened, opened_at, is_clicked, clicked_at
+    select account, contact_id, message_key, channel, campaign_id, subject, automation, sent_at, is_opened,
+        opened_at, is_clicked, clicked_at
     from {{ ref('contact_campaign') }}
 ),
 
@@ -68,7 +71,8 @@ contacts as (
 ),
 
 registrations as (
-    select account, address, {{ local_date('min(registered_at)', 'any_value(timezone)') }} as registered_on from contacts group by all
+    select account, address, {{ local_date('min(registered_at)', 'any_value(timezone)') }} as registered_on
+        from contacts group by all
 ),
 
 -- narrow, as there are many of them: keys by their hash
@@ -131,7 +135,8 @@ thirds as (
 ),
 
 silent as (
-    select account, address, day_on + 181 as from_on, next_on as until_on, day_on as before_on, last_moment as before_at
+    select account, address, day_on + 181 as from_on, next_on as until_on, day_on as before_on,
+        last_moment as before_at
     from spells
     where coalesce(next_on > day_on + 181, true)
     union all
@@ -164,7 +169,8 @@ statuses as (
 
 ended as (
     select
-        account, address, status as transition, {{ local_date('valid_from', 'timezone') }} as day_on, bool_or(is_day_known) as is_day_known,
+        account, address, status as transition, {{ local_date('valid_from', 'timezone') }} as day_on,
+            bool_or(is_day_known) as is_day_known,
         min(valid_from) as moment
     from statuses
     join accounts using (account)
@@ -174,19 +180,22 @@ ended as (
 
 transitions as (
     select
-        account, address, case when before_on is null then 'activated' else 'won back' end as transition, day_on, moment,
+        account, address, case when before_on is null then 'activated'
+            else 'won back' end as transition, day_on, moment,
         before_on, before_at, first_one.reaction, first_one.contact_id, first_one.message_hash
     from spells
     -- a day on which it reacted is none at risk
     where before_on is null or day_on - before_on > 91
     union all by name
     select
-        account, address, 'at risk' as transition, day_on + 91 as day_on, {{ days_begin('(day_on + 91)', 1, 'timezone') }} as moment,
+        account, address, 'at risk' as transition, day_on + 91 as day_on,
+            {{ days_begin('(day_on + 91)', 1, 'timezone') }} as moment,
         day_on as before_on, last_moment as before_at, next_on as until_on
     from spells
     where coalesce(next_on > day_on + 91, true)
     union all by name
-    select account, address, 'dormant' as transition, day_on, {{ days_end('day_on', 'timezone') }} as moment, before_on, before_at
+    select account, address, 'dormant' as transition, day_on, {{ days_end('day_on', 'timezone') }} as moment,
+        before_on, before_at
     from dormant
     join accounts using (account)
     union all by name
@@ -201,7 +210,8 @@ with_message as (
     select
         transitions.* exclude (contact_id, message_hash),
         coalesce(transitions.message_hash, before.message_hash) as message_hash,
-        case when transitions.message_hash is null then before.contact_id else transitions.contact_id end as contact_id,
+        case when transitions.message_hash is null then before.contact_id
+            else transitions.contact_id end as contact_id,
         coalesce(before.number, 0) as message_number
     from transitions
     left join messages as before
@@ -214,7 +224,8 @@ with_both as (
     from with_message
     left join messages as heard
         on heard.account = with_message.account and heard.address = with_message.address
-        and heard.sent_at <= with_message.before_at and coalesce(heard.next_sent_at > with_message.before_at, true)
+        and heard.sent_at <= with_message.before_at
+            and coalesce(heard.next_sent_at > with_message.before_at, true)
 )
 
 select
@@ -237,4 +248,5 @@ select
 from changed
 left join with_both using (account, address)
 left join all_messages as message
-    on message.account = changed.account and message.contact_id = with_both.contact_id and hash(message.message_key) = message_hash
+    on message.account = changed.account and message.contact_id = with_both.contact_id
+        and hash(message.message_key) = message_hash

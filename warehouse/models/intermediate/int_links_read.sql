@@ -1,11 +1,13 @@
 -- The accounts of which the newest answer about short links was read completely; one row per account.
--- An answer names the networks that a link was clicked on, so that a link without any had no clicks: where everything was read.
+-- An answer names the networks that a link was clicked on, so that a link without any had no clicks: where
+-- everything was read.
 with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),
 
 rejected as (
-    select distinct account from {{ source('sync', 'rejected_records') }} where table_name = 'social_link_clicks'
+    select distinct account from {{ source('sync', 'rejected_records') }}
+        where table_name = 'social_link_clicks'
 )
 
 select account, {{ local_date('max(coverage.as_of)', 'any_value(accounts.timezone)') }} as read_on

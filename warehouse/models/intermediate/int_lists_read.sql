@@ -1,6 +1,6 @@
 -- When each list was read for the first time, and whether it was there before; one row per account and list.
--- A list that stands in the account's first listing of lists was there before anybody looked: what it had been until its first complete
--- reading nobody saw. A list that came later began with nobody on it.
+-- A list that stands in the account's first listing of lists was there before anybody looked: what it had
+-- been until its first complete reading nobody saw. A list that came later began with nobody on it.
 with zones as (
     select * from {{ ref('int_account_zones') }}
 ),
@@ -23,7 +23,8 @@ seen as (
 ),
 
 lists as (
-    select account, list_id, first_seen_at, deleted_at, first_seen_at > min(first_seen_at) over (partition by account) as is_new
+    select account, list_id, first_seen_at, deleted_at,
+        first_seen_at > min(first_seen_at) over (partition by account) as is_new
     from {{ ref('stg_lists') }}
 ),
 
@@ -34,7 +35,8 @@ dated as (
         case
             when is_new then lists.first_seen_at
             -- readings were not written down yet: the first contacts came with the first one
-            when seen.first_seen_at < coalesce(readings.first_tried_at, timestamptz '9999-01-01 00:00+00') then seen.first_seen_at
+            when seen.first_seen_at < coalesce(readings.first_tried_at, timestamptz '9999-01-01 00:00+00')
+                then seen.first_seen_at
             else coalesce(readings.first_complete_at, lists.deleted_at)
         end as first_read_at,
         coalesce(is_new, false) as is_new

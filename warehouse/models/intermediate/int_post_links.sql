@@ -10,7 +10,8 @@ links as (
 
 -- without the punctuation that ends a sentence
 written as (
-    select distinct account, post_id, network, scheduled_at, unnest(regexp_extract_all(message, 'https?://[^\s<>"]*[^\s<>".,;:!?)\]'']')) as url
+    select distinct account, post_id, network, scheduled_at,
+        unnest(regexp_extract_all(message, 'https?://[^\s<>"]*[^\s<>".,;:!?)\]'']')) as url
     from posts
 )
 

@@ -1,4 +1,5 @@
--- What may have led to something: clicks on messages, and visits to tracked pages that name a source or medium; one row per touch.
+-- What may have led to something: clicks on messages, and visits to tracked pages that name a source or
+-- medium; one row per touch.
 -- The windows: hours for all (`120`), or by channel (`email=120,visit=24`); of what is not named it is 120.
 with settings as (
     select
@@ -62,9 +63,11 @@ select
     utm_medium,
     utm_campaign,
     visited_at,
-    coalesce(until_at, visited_at + to_hours(coalesce(hours[source], hours[medium], hours['visit'], hours['all'], 120))),
+    coalesce(until_at,
+        visited_at + to_hours(coalesce(hours[source], hours[medium], hours['visit'], hours['all'], 120))),
     until_at is not null
 from visits
 cross join windows
 left join landings
-    on landings.account = visits.account and landings.contact_id = visits.contact_id and landings.clicked_at = visits.visited_at
+    on landings.account = visits.account and landings.contact_id = visits.contact_id
+        and landings.clicked_at = visits.visited_at

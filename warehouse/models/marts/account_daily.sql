@@ -3,7 +3,8 @@ with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),
 
--- The first day on which every list that was there from the beginning had been read; lists that came later have no past.
+-- The first day on which every list that was there from the beginning had been read; lists that came later
+-- have no past.
 first_days as (
     select account, case when count(*) = count(first_read_on) then max(first_read_on) end as first_read_on
     from {{ ref('int_lists_read') }}
@@ -19,7 +20,8 @@ members as (
         sum(joined_count)::bigint as joined_count,
         max(days_covered) as list_days_covered,
         {%- for name in ['active_size', 'moved_in_count', 'left_count', 'moved_out_count'] %}
-        case when day_on >= any_value(first_read_on) then sum({{ name }}) end::bigint as {{ name }}{{ "," if not loop.last }}
+        case when day_on >= any_value(first_read_on)
+            then sum({{ name }}) end::bigint as {{ name }}{{ "," if not loop.last }}
         {%- endfor %}
     from {{ ref('list_growth_daily') }}
     left join first_days using (account)
@@ -43,7 +45,8 @@ mails as (
 ),
 
 visits as (
-    select account, {{ local_date('visits.visited_at', 'accounts.timezone') }} as day_on, count(*) as visit_count
+    select account, {{ local_date('visits.visited_at', 'accounts.timezone') }} as day_on,
+        count(*) as visit_count
     from {{ ref('stg_timeline_visits') }} as visits
     join accounts using (account)
     where visits.visited_at is not null
@@ -67,7 +70,8 @@ social as (
 ),
 
 posts_read as (
-    select account, day_on, 0 as post_count from {{ ref('int_days_read') }} where is_complete and table_name = 'social_posts'
+    select account, day_on, 0 as post_count from {{ ref('int_days_read') }}
+        where is_complete and table_name = 'social_posts'
 ),
 
 days as (

@@ -34,7 +34,8 @@ figures as (
 {%- endfor %}
 ),
 
--- each of the last days with the twelve weeks before it; 2 √(count + 3/8) varies by about 1 whatever the count (Anscombe 1948)
+-- each of the last days with the twelve weeks before it; 2 √(count + 3/8) varies by about 1 whatever the
+-- count (Anscombe 1948)
 earlier as (
     select
         figures.account,
@@ -46,7 +47,8 @@ earlier as (
     from figures
     join accounts using (account)
     join figures as earlier
-        on earlier.account = figures.account and earlier.figure = figures.figure and figures.day_on - earlier.day_on between 1 and 84
+        on earlier.account = figures.account and earlier.figure = figures.figure
+            and figures.day_on - earlier.day_on between 1 and 84
     where {{ in_last_days('figures.day_on', 'today', 91) }} and figures.day_on < today
 ),
 
@@ -59,7 +61,8 @@ usual as (
         median(value) filter (where weekday = 0) as usual_value,
         any_value(weekday_root) filter (where weekday = 0) as usual_root,
         4 * greatest(1.4826 * median(abs(root - weekday_root)), 1) as width
-    from (select *, median(root) over (partition by account, day_on, figure, weekday) as weekday_root from earlier)
+    from (select *, median(root) over (partition by account, day_on, figure, weekday) as weekday_root
+        from earlier)
     group by all
 ),
 
@@ -89,7 +92,8 @@ select
     is_after_campaign,
     format(
         '{}: {} on {}, usually {} to {}{}',
-        words, value::bigint, strftime(day_on, '%A, %-d %B %Y'), ceil(usual_low)::bigint, floor(usual_high)::bigint,
+        words, value::bigint, strftime(day_on, '%A, %-d %B %Y'), ceil(usual_low)::bigint,
+            floor(usual_high)::bigint,
         case when is_after_campaign then ' (a campaign was just sent)' else '' end
     ) as sentence
 from banded

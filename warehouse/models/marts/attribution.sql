@@ -15,7 +15,8 @@ contacts as (
 
 visits as (
     select
-        account, 'visit' as outcome, contact_id || '/' || visit_key as outcome_key, contact_id, visited_at as outcome_at, link,
+        account, 'visit' as outcome, contact_id || '/' || visit_key as outcome_key, contact_id,
+            visited_at as outcome_at, link,
         utm_source as visit_utm_source, utm_medium as visit_utm_medium, utm_campaign as visit_utm_campaign
     from {{ ref('stg_timeline_visits') }}
     where visited_at is not null
@@ -34,8 +35,10 @@ redemptions as (
 
 goals as (
     select
-        reached.account, 'goal' as outcome, goal_key as outcome_key, contact_id, email, goal_id, reached_at as outcome_at, link,
-        utm_source as visit_utm_source, utm_medium as visit_utm_medium, utm_campaign as visit_utm_campaign, campaign_id,
+        reached.account, 'goal' as outcome, goal_key as outcome_key, contact_id, email, goal_id,
+            reached_at as outcome_at, link,
+        utm_source as visit_utm_source, utm_medium as visit_utm_medium, utm_campaign as visit_utm_campaign,
+            campaign_id,
         value::double as value
     from {{ ref('int_goals_reached') }} as reached
     join {{ ref('int_goals') }} using (account, goal_id)
@@ -53,9 +56,11 @@ outcomes as materialized (
     )
 ),
 
--- a redemption and a goal may follow from what any contact with the address did, on however many lists that is
+-- a redemption and a goal may follow from what any contact with the address did, on however many lists that
+-- is
 outcome_contacts as (
-    select number, outcomes.account, contacts.contact_id, coalesce(begun_at, outcome_at) as begun_at, outcome_at
+    select number, outcomes.account, contacts.contact_id, coalesce(begun_at, outcome_at) as begun_at,
+        outcome_at
     from outcomes
     join contacts using (account, email)
     where outcome = 'goal' or (outcome = 'redemption' and is_present)
@@ -76,10 +81,12 @@ led_to as (
     from outcome_contacts
     join touches
         on touches.account = outcome_contacts.account and touches.contact_id = outcome_contacts.contact_id
-        and touches.touched_at <= outcome_contacts.outcome_at and touches.until_at >= outcome_contacts.begun_at
+        and touches.touched_at <= outcome_contacts.outcome_at
+            and touches.until_at >= outcome_contacts.begun_at
     union all by name
     -- clicks are listed without a time
-    select number, 'click' as touch, 'clickers' as touch_key, '(click)' as source, campaign_id, false as is_landing
+    select number, 'click' as touch, 'clickers' as touch_key, '(click)' as source, campaign_id,
+        false as is_landing
     from outcomes
     where outcome = 'goal' and outcome_at is null
 ),
@@ -90,8 +97,10 @@ credited as (
         * exclude (account, contact_id),
         row_number() over in_order as touch_number,
         count(*) over (in_order rows between unbounded preceding and unbounded following) as touch_count,
-        count(*) filter (not is_landing) over (in_order rows between unbounded preceding and unbounded following) as sharing_count,
-        count(*) filter (not is_landing) over (in_order rows between current row and unbounded following) as remaining_count
+        count(*) filter (not is_landing)
+            over (in_order rows between unbounded preceding and unbounded following) as sharing_count,
+        count(*) filter (not is_landing)
+            over (in_order rows between current row and unbounded following) as remaining_count
     from led_to
     window in_order as (partition by number order by touched_at, touch <> 'click', touch_key)
 )

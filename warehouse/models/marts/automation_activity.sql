@@ -8,14 +8,17 @@ select
     coalesce(automation, '(no name)') as automation,
     channel,
     {{ local_date('sent_at', 'timezone') }} as triggered_on,
-    case when count(*) = count(campaign_id) and min(campaign_id) = max(campaign_id) then min(campaign_id) end as campaign_id,
+    case when count(*) = count(campaign_id) and min(campaign_id) = max(campaign_id)
+        then min(campaign_id) end as campaign_id,
     count(*) as triggered_count,
     count(distinct contact_id) as contact_count,
     count(*) filter (where is_told) as open_known_count,
-    case when count(*) filter (where is_told) > 0 then count(*) filter (where is_told and is_opened) end as opened_count,
+    case when count(*) filter (where is_told) > 0 then count(*)
+        filter (where is_told and is_opened) end as opened_count,
     count(is_clicked) as click_known_count,
     case when count(is_clicked) > 0 then count(*) filter (where is_clicked) end as clicked_count,
-    {{ safe_rate('count(*) filter (where is_told and is_opened)', 'count(*) filter (where is_told)') }} as open_of_sent_rate,
+    {{ safe_rate('count(*) filter (where is_told and is_opened)',
+        'count(*) filter (where is_told)') }} as open_of_sent_rate,
     {{ safe_rate('count(*) filter (where is_clicked)', 'count(is_clicked)') }} as click_of_sent_rate,
     median(date_diff('minute', sent_at, opened_at) / 60.0) as median_hours_to_open
 from (select *, {{ can_tell_opening() }} as is_told from {{ ref('contact_campaign') }})

@@ -1,4 +1,5 @@
--- How often each link of each campaign was clicked, as of the last answer that named it: one row per account, campaign and link.
+-- How often each link of each campaign was clicked, as of the last answer that named it: one row per account,
+-- campaign and link.
 
 with links as (
     select * from {{ ref('stg_campaign_links') }}
@@ -32,9 +33,11 @@ campaigns as (
     left join {{ ref('int_accounts') }} as accounts using (account)
 ),
 
--- what was clicked up to seven days before the last answer; without an answer that old nothing is known about the week
+-- what was clicked up to seven days before the last answer; without an answer that old nothing is known about
+-- the week
 a_week_before as (
-    select links.account, links.campaign_id, links.url, max_by(links.click_count, links.observed_on) as click_count
+    select links.account, links.campaign_id, links.url,
+        max_by(links.click_count, links.observed_on) as click_count
     from links
     join stats using (account, campaign_id)
     where {{ observed_before('links.observed_on', 'stats.last_asked_on', 7) }}
@@ -61,7 +64,8 @@ select
     latest.click_count,
     case
         when campaigns.created_on > stats.last_asked_on - 7 then latest.click_count
-        when asked_a_week_before.account is not null then latest.click_count - coalesce(a_week_before.click_count, 0)
+        when asked_a_week_before.account is not null
+            then latest.click_count - coalesce(a_week_before.click_count, 0)
     end as click_count_7d,
     {{ safe_rate('latest.clicker_count', 'campaigns.delivered_count') }} as click_rate,
     {{ safe_rate('latest.click_count', 'sum(latest.click_count) over campaign') }} as click_share_rate,

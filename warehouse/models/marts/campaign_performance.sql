@@ -52,13 +52,15 @@ counted as (
         channels.channel,
         channels.can_tell_openings,
         channels.sent_at,
-        {{ local_date('coalesce(channels.sent_at, campaigns.created_at)', 'accounts.timezone') }} as compared_on,
+        {{ local_date('coalesce(channels.sent_at, campaigns.created_at)',
+            'accounts.timezone') }} as compared_on,
         latest_stats.observed_on,
         coalesce(
             delivery.delivered_count + delivery.failed_count,
             latest_stats.opened_count + latest_stats.unopened_count + latest_stats.bounced_count
         ) as sent_count,
-        coalesce(delivery.delivered_count, latest_stats.opened_count + latest_stats.unopened_count) as delivered_count,
+        coalesce(delivery.delivered_count,
+            latest_stats.opened_count + latest_stats.unopened_count) as delivered_count,
         delivery.failed_count,
         case when channels.can_tell_openings then latest_stats.opened_count end as opened_count,
         case when channels.can_tell_openings then latest_stats.unopened_count end as unopened_count,
@@ -66,8 +68,10 @@ counted as (
         latest_stats.unsubscribed_count,
         latest_stats.opened_percent,
         {{ is_percent_inconsistent('latest_stats') }} as is_percent_inconsistent,
-        case when latest_stats.campaign_id is not null then coalesce(clickers.clicker_count, 0) end as clicker_count,
-        case when latest_stats.campaign_id is not null then coalesce(clicks.click_count, 0)::bigint end as click_count,
+        case when latest_stats.campaign_id is not null
+            then coalesce(clickers.clicker_count, 0) end as clicker_count,
+        case when latest_stats.campaign_id is not null
+            then coalesce(clicks.click_count, 0)::bigint end as click_count,
         case when latest_stats.campaign_id is not null then coalesce(clicks.link_count, 0) end as link_count
     from campaigns
     left join accounts using (account)
@@ -161,7 +165,8 @@ select
     coalesce(messages.timed_open_count, 0) as timed_open_count,
     messages.median_hours_to_open,
 {%- for hours in [1, 24, 48] %}
-    {{ safe_rate('messages.within_%dh_count' % hours, 'messages.timed_open_count') }} as opened_within_{{ hours }}h_rate{{ "," if not loop.last }}
+    {{ safe_rate('messages.within_%dh_count' % hours,
+        'messages.timed_open_count') }} as opened_within_{{ hours }}h_rate{{ "," if not loop.last }}
 {%- endfor %}
 from rated
 left join compared using (account, campaign_id)

@@ -1,11 +1,13 @@
--- How many of the addresses that registered in a month still react in the months after it; one row per month of registration and months since.
+-- How many of the addresses that registered in a month still react in the months after it; one row per month
+-- of registration and months since.
 with accounts as (
     select account, timezone, today from {{ ref('int_accounts') }}
 ),
 
 -- who is gone counts, too: without them every cohort would look the better the more of it left
 contacts as (
-    select account, contact_id, email_normalized as email, registered_at from {{ ref('stg_contacts') }} where email_normalized is not null
+    select account, contact_id, email_normalized as email, registered_at from {{ ref('stg_contacts') }}
+        where email_normalized is not null
 ),
 
 coverage as (
@@ -16,7 +18,8 @@ addresses as (
     select
         account,
         email,
-        date_trunc('month', {{ local_date('min(registered_at)', 'any_value(timezone)') }})::date as registered_month,
+        date_trunc('month',
+            {{ local_date('min(registered_at)', 'any_value(timezone)') }})::date as registered_month,
         count(timeline_asked_at) > 0 as is_read
     from contacts
     left join coverage using (account, contact_id)
@@ -42,7 +45,8 @@ active_months as (
 ),
 
 counted as (
-    select account, registered_month, month_on, count(*) as responder_count, count(*) filter (where has_clicked) as clicker_count
+    select account, registered_month, month_on, count(*) as responder_count,
+        count(*) filter (where has_clicked) as clicker_count
     from active_months
     join addresses using (account, email)
     where is_read
@@ -58,7 +62,8 @@ cohorts as (
 months as (
     select
         cohorts.*,
-        unnest(generate_series(registered_month, date_trunc('month', today)::date, interval 1 month))::date as month_on,
+        unnest(generate_series(registered_month, date_trunc('month', today)::date,
+            interval 1 month))::date as month_on,
         today
     from cohorts
     join accounts using (account)

@@ -1,8 +1,10 @@
 -- What each contact was sent and did with it; one row per contact and message.
--- Incremental by contact: one of whose entries changed (counted and summed over the times of change, so that it does not matter
--- in which order loads came), or whose message belongs to another campaign, or to none, since the campaigns changed.
+-- Incremental by contact: one of whose entries changed (counted and summed over the times of change, so that
+-- it does not matter in which order loads came), or whose message belongs to another campaign, or to none,
+-- since the campaigns changed.
 {{ config(
-    materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'contact_id'], on_schema_change='fail'
+    materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'contact_id'],
+        on_schema_change='fail'
 ) }}
 with accounts as (
     select account, timezone as zone from {{ ref('int_accounts') }}
@@ -53,7 +55,8 @@ changed as materialized (
         select before.account, before.contact_id
         from {{ this }} as before
         left join subjects
-            on subjects.account = before.account and subjects.kind = before.kind and subjects.subject = lower(trim(before.message_text))
+            on subjects.account = before.account and subjects.kind = before.kind
+                and subjects.subject = lower(trim(before.message_text))
             and before.sent_at >= subjects.from_at and before.sent_at < subjects.until_at
         where before.campaign_id is distinct from subjects.campaign_id
             or before.is_ambiguous <> coalesce(subjects.is_ambiguous, false)
@@ -73,7 +76,8 @@ entries as (
     {{ "semi join changed using (account, contact_id)" if is_incremental() }}
     union all
     select
-        account, contact_id, 'automated', automation_key, {{ channel_of_type('type') }}, name, null, triggered_at,
+        account, contact_id, 'automated', automation_key, {{ channel_of_type('type') }}, name, null,
+            triggered_at,
         {{ keys_and_texts('details') }}
     from automations
     {{ "semi join changed using (account, contact_id)" if is_incremental() }}
@@ -101,7 +105,8 @@ messages as (
             )
         end as click_count
     -- the silence of another channel, and of an e-mail without details, says nothing
-    from (select *, channel = 'email' and coalesce(len(entry.keys) > 0, false) as is_email_with_details from entries)
+    from (select *, channel = 'email' and coalesce(len(entry.keys) > 0, false) as is_email_with_details
+        from entries)
     join accounts using (account)
 ),
 
@@ -109,7 +114,8 @@ matched as (
     select messages.*, subjects.campaign_id, subjects.title as subject, subjects.is_ambiguous
     from messages
     left join subjects
-        on subjects.account = messages.account and subjects.kind = messages.kind and subjects.subject = lower(trim(messages.message_text))
+        on subjects.account = messages.account and subjects.kind = messages.kind
+            and subjects.subject = lower(trim(messages.message_text))
         and messages.sent_at >= subjects.from_at and messages.sent_at < subjects.until_at
 ),
 
@@ -135,7 +141,8 @@ select
     subject,
     message_text,
     sent_at,
-    case when has_open_date or click_count > 0 then true when is_email_with_details then false end as is_opened,
+    case when has_open_date or click_count > 0 then true when is_email_with_details
+        then false end as is_opened,
     opened_at,
     -- moments are told to the minute: the minute of the sending or the one after is at most two minutes
     case
@@ -146,12 +153,15 @@ select
     click_count,
     coalesce(
         clicked_at,
-        list_min([visit.visited_at for visit in visited.visits if visit.visited_at >= sent_at and list_contains(links.urls, visit.link)])
+        list_min([visit.visited_at for visit in visited.visits if visit.visited_at >= sent_at
+            and list_contains(links.urls, visit.link)])
     ) as clicked_at,
     entry_count as _entry_count,
     entry_stamp as _entry_stamp
 from matched
 join changed on changed.account = matched.account and changed.contact_id = matched.contact_id
 -- timelines count the clicks on campaigns without saying when
-left join links on links.account = matched.account and links.campaign_id = matched.campaign_id and click_count > 0
-left join visited on visited.account = matched.account and visited.contact_id = matched.contact_id and click_count > 0
+left join links on links.account = matched.account and links.campaign_id = matched.campaign_id
+    and click_count > 0
+left join visited on visited.account = matched.account and visited.contact_id = matched.contact_id
+    and click_count > 0

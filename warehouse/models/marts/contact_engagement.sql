@@ -23,23 +23,27 @@ several as (
 ),
 
 counted as (
-    select account, email, contact_id, min(list_id) as list_id from present semi join several using (account, contact_id) group by all
+    select account, email, contact_id, min(list_id) as list_id from present semi
+        join several using (account, contact_id) group by all
 ),
 
 contacts as (
     select
         present.*,
-        case when counted.list_id is null or counted.list_id = present.list_id then present.contact_id end as counted_id
+        case when counted.list_id is null or counted.list_id = present.list_id
+            then present.contact_id end as counted_id
     from present
     left join counted
-        on counted.account = present.account and counted.email = present.email and counted.contact_id = present.contact_id
+        on counted.account = present.account and counted.email = present.email
+            and counted.contact_id = present.contact_id
 ),
 
 lists as (
     select account, list_id, name from {{ current('stg_lists') }}
 ),
 
--- what rates, frequency and dormancy count are e-mails of which it can be known whether they were opened; the rest is counted apart
+-- what rates, frequency and dormancy count are e-mails of which it can be known whether they were opened; the
+-- rest is counted apart
 messages as (
     select
         contact_campaign.*,
@@ -87,7 +91,8 @@ coverage as (
 ),
 
 coupons as (
-    select account, email_normalized as email, count(*) as coupon_count, count(*) filter (where is_redeemed) as redeemed_count
+    select account, email_normalized as email, count(*) as coupon_count,
+        count(*) filter (where is_redeemed) as redeemed_count
     from {{ current('stg_coupons') }}
     group by all
 ),
@@ -117,7 +122,8 @@ addresses as (
         coalesce(sum(sent_180d_count), 0)::bigint as sent_180d_count,
         coalesce(sum(sms_sent_count), 0)::bigint as sms_sent_count,
         coalesce(sum(sms_sent_90d_count), 0)::bigint as sms_sent_90d_count,
-        case when coalesce(sum(sms_untold_count), 0) = 0 then coalesce(sum(sms_clicked_count), 0)::bigint end as sms_clicked_count,
+        case when coalesce(sum(sms_untold_count), 0) = 0
+            then coalesce(sum(sms_clicked_count), 0)::bigint end as sms_clicked_count,
         coalesce(sum(visit_count), 0)::bigint as visit_count,
         max(last_sent_at) as last_sent_at,
         max(last_opened_at) as last_opened_at,
@@ -125,7 +131,8 @@ addresses as (
         max(last_visited_at) as last_visited_at
     from contacts
     left join lists on lists.account = contacts.account and lists.list_id = contacts.list_id
-    left join per_contact on per_contact.account = contacts.account and per_contact.contact_id = contacts.counted_id
+    left join per_contact on per_contact.account = contacts.account
+        and per_contact.contact_id = contacts.counted_id
     left join visits on visits.account = contacts.account and visits.contact_id = contacts.counted_id
     left join coverage on coverage.account = contacts.account and coverage.contact_id = contacts.contact_id
     group by contacts.account, contacts.email
@@ -138,10 +145,13 @@ recency as (
         -- greatest() passes over NULL: whoever never was active must not become active today
         case
             when coalesce(last_opened_at, last_clicked_at, last_visited_at) is not null
-                then greatest(0, today - {{ local_date('greatest(last_opened_at, last_clicked_at, last_visited_at)', 'timezone') }})
+                then greatest(0, today
+                    - {{ local_date('greatest(last_opened_at, last_clicked_at, last_visited_at)',
+                        'timezone') }})
         end as days_since_active,
         case
-            when last_clicked_at is not null then greatest(0, today - {{ local_date('last_clicked_at', 'timezone') }})
+            when last_clicked_at is not null
+                then greatest(0, today - {{ local_date('last_clicked_at', 'timezone') }})
         end as days_since_clicked,
         today - {{ local_date('registered_at', 'timezone') }} as days_since_registered,
         coalesce(coupon_count, 0) as coupon_count,
@@ -195,7 +205,8 @@ select
         else 'keen'
     end as frequency_tier,
     status = 'active' and sent_180d_count >= 3 and coalesce(days_since_active > 180, true) as is_dormant,
-{%- for name, days in [("engagement_tier", "days_since_active"), ("click_engagement_tier", "days_since_clicked")] %}
+{%- for name,
+    days in [("engagement_tier", "days_since_active"), ("click_engagement_tier", "days_since_clicked")] %}
     case
         when status <> 'active' then 'unreachable'
         when coalesce({{ days }} <= 90, false) then 'engaged'

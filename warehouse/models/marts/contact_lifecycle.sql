@@ -1,4 +1,5 @@
--- When addresses began to react, were lost, and came back, and the message before; one row per address and transition.
+-- When addresses began to react, were lost, and came back, and the message before; one row per address and
+-- transition.
 with accounts as (
     select account, today from {{ ref('int_accounts') }}
 ),
@@ -39,5 +40,6 @@ join accounts using (account)
 -- days to come are worked out already
 where day_on <= today
 window by_address as (
-    partition by account, address order by day_on, list_position(['at risk', 'dormant', 'unsubscribed', 'bounced'], transition) nulls first
+    partition by account, address order by day_on,
+        list_position(['at risk', 'dormant', 'unsubscribed', 'bounced'], transition) nulls first
 )

@@ -1,11 +1,13 @@
 -- Coupons issued and what became of them; one row per month of issue.
--- The service tells no day of issue. It is known, to the night, of coupons that appeared at an address which had been read before.
+-- The service tells no day of issue. It is known, to the night, of coupons that appeared at an address which
+-- had been read before.
 with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),
 
 coupons as (
-    select account, coupon_id, email_normalized as email, is_redeemed, redeemed_on, first_seen_at from {{ current('stg_coupons') }}
+    select account, coupon_id, email_normalized as email, is_redeemed, redeemed_on, first_seen_at
+        from {{ current('stg_coupons') }}
 ),
 
 first_nights as (
@@ -13,14 +15,16 @@ first_nights as (
 ),
 
 addresses as (
-    select account, email_normalized as email, min(first_seen_at) as known_since from {{ current('stg_contacts') }} group by all
+    select account, email_normalized as email, min(first_seen_at) as known_since
+        from {{ current('stg_contacts') }} group by all
 ),
 
 issued as (
     select
         coupons.*,
         case
-            when first_seen_at > first_read_at + interval 12 hour and first_seen_at > coalesce(known_since, first_seen_at) + interval 12 hour
+            when first_seen_at > first_read_at + interval 12 hour
+                and first_seen_at > coalesce(known_since, first_seen_at) + interval 12 hour
                 then {{ local_date('first_seen_at', 'timezone') }}
         end as issued_on
     from coupons
@@ -45,8 +49,10 @@ select
     count(distinct email) as address_count,
     count(*) filter (where is_redeemed) as redeemed_count,
     {{ safe_rate('count(*) filter (where is_redeemed)', 'count(*)') }} as redemption_rate,
-    case when min(issued_on) is not null then count(*) filter (where days_to_redeem <= 7) end as redeemed_within_7_days_count,
-    case when min(issued_on) is not null then count(*) filter (where days_to_redeem <= 30) end as redeemed_within_30_days_count,
+    case when min(issued_on) is not null then count(*)
+        filter (where days_to_redeem <= 7) end as redeemed_within_7_days_count,
+    case when min(issued_on) is not null then count(*)
+        filter (where days_to_redeem <= 30) end as redeemed_within_30_days_count,
     median(days_to_redeem) as median_days_to_redeem,
     min(redeemed_on) as first_redeemed_on,
     max(redeemed_on) as last_redeemed_on

@@ -11,7 +11,8 @@ days as (
     group by all
 ),
 
--- a part is a scope, such as one list's contacts; of tables that are read by ranges it is a day, since ranges overlap
+-- a part is a scope, such as one list's contacts; of tables that are read by ranges it is a day, since ranges
+-- overlap
 tables as (
     select
         account,
@@ -21,12 +22,14 @@ tables as (
         case when not bool_or(coverage.is_range) then min(coverage.as_of) end as oldest_as_of,
         case when not bool_or(coverage.is_range) then median(coverage.as_of) end as median_as_of,
         case
-            when bool_or(coverage.is_range) then arg_max_null(coverage.due_at, (coverage.as_of, coverage.scope))
+            when bool_or(coverage.is_range)
+                then arg_max_null(coverage.due_at, (coverage.as_of, coverage.scope))
             else min(coverage.due_at)
         end as due_at,
         coalesce(max(days.day_count), count(*)) as part_count,
         coalesce(max(days.read_day_count), count(*) filter (where coverage.is_complete)) as read_part_count,
-        max_by(coverage.reason, (coverage.as_of, coverage.scope)) filter (where not coverage.is_complete) as reason
+        max_by(coverage.reason, (coverage.as_of, coverage.scope))
+            filter (where not coverage.is_complete) as reason
     from coverage
     left join days using (account, table_name)
     group by all
@@ -44,13 +47,16 @@ asked as (
         contact_id,
         kinds.subject,
         kinds.table_name,
-        case kinds.table_name when 'coupons' then contact_coverage.coupon_asked_at else contact_coverage.timeline_asked_at end as asked_at
+        case kinds.table_name when 'coupons' then contact_coverage.coupon_asked_at
+            else contact_coverage.timeline_asked_at end as asked_at
     from contacts
-    cross join (values ('contact timelines', 'timeline_events'), ('contact coupons', 'coupons')) as kinds(subject, table_name)
+    cross join (values ('contact timelines', 'timeline_events'),
+        ('contact coupons', 'coupons')) as kinds(subject, table_name)
     left join {{ source('sync', 'contact_coverage') }} as contact_coverage using (account, contact_id)
 ),
 
--- the plan that asked last says when the first contact is older than the guarantee allows: with the table that the answers went to
+-- the plan that asked last says when the first contact is older than the guarantee allows: with the table
+-- that the answers went to
 of_contacts as (
     select
         asked.account,

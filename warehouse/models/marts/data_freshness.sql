@@ -1,5 +1,7 @@
--- How old each table's data is at the moment of the query, and whether it should have been read since; one row per account and subject.
--- A view, also in the published file: a pipeline that stands still builds no models, and its data ages all the same.
+-- How old each table's data is at the moment of the query, and whether it should have been read since; one
+-- row per account and subject.
+-- A view, also in the published file: a pipeline that stands still builds no models, and its data ages all
+-- the same.
 {{ config(materialized='view') }}
 select
     account,

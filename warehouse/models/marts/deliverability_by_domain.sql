@@ -5,7 +5,8 @@ with addresses as (
 ),
 
 accounts as (
-    select account, {{ rate('open_of_sent_rate', '{}_90d_count', 'sum({})') }} as account_open_of_sent_90d_rate
+    select account,
+        {{ rate('open_of_sent_rate', '{}_90d_count', 'sum({})') }} as account_open_of_sent_90d_rate
     from addresses
     group by all
 ),
@@ -48,9 +49,11 @@ select
     sent_90d_count,
     opened_90d_count,
     {{ rate('open_of_sent_rate', '{}_90d_count') }} as open_of_sent_90d_rate,
-    {{ rate('open_of_sent_rate', '{}_90d_count') }} / nullif(account_open_of_sent_90d_rate, 0) as relative_open_90d,
+    {{ rate('open_of_sent_rate', '{}_90d_count') }}
+        / nullif(account_open_of_sent_90d_rate, 0) as relative_open_90d,
     last_opened_at,
     -- opens this rare across this many messages are a filter's doing rather than chance
-    sent_90d_count >= 50 and opened_90d_count < 0.2 * account_open_of_sent_90d_rate * sent_90d_count as is_suspicious
+    sent_90d_count >= 50 and opened_90d_count < 0.2 * account_open_of_sent_90d_rate
+        * sent_90d_count as is_suspicious
 from domains
 join accounts using (account)

@@ -1,6 +1,8 @@
--- How lists grow and shrink; one row per list and day, without gaps from its first day to the account's today.
--- What a reading showed stands on the day of that reading, and the figures of a day follow from the readings of that day alone: once it
--- is over and the lists were read again, nothing that is read later can change them.
+-- How lists grow and shrink; one row per list and day, without gaps from its first day to the account's
+-- today.
+-- What a reading showed stands on the day of that reading, and the figures of a day follow from the readings
+-- of that day alone: once it is over and the lists were read again, nothing that is read later can change
+-- them.
 with accounts as (
     select account, today from {{ ref('int_accounts') }}
 ),
@@ -14,7 +16,8 @@ lists_read as (
 ),
 
 versions as (
-    select account, list_id, contact_id, email_normalized, status, registered_at, valid_from, valid_to, ended_by
+    select account, list_id, contact_id, email_normalized, status, registered_at, valid_from, valid_to,
+        ended_by
     from {{ ref('history_contacts') }}
 ),
 
@@ -35,7 +38,8 @@ steps as materialized (
     join lists_read using (account, list_id)
 ),
 
--- contacts whose history begins after the list's first reading: new ones, and those that had changed before the models were first built
+-- contacts whose history begins after the list's first reading: new ones, and those that had changed before
+-- the models were first built
 late as (
     select steps.*, coalesce(contacts.first_seen_at, valid_from) as seen_at
     from steps
@@ -49,17 +53,21 @@ past as (
     from steps
     where is_first and coalesce(valid_from <= first_read_at, true)
     union all
-    select account, list_id, registered_at, status, valid_from, first_read_on, timezone from late where seen_at <= first_read_at
+    select account, list_id, registered_at, status, valid_from, first_read_on, timezone from late
+        where seen_at <= first_read_at
 ),
 
 moments as (
-    select account, list_id, contact_id, email_normalized as address, status, true as is_arrival, seen_at as moment
+    select account, list_id, contact_id, email_normalized as address, status, true as is_arrival,
+        seen_at as moment
     from late
     where seen_at > first_read_at
     union all
-    select account, list_id, contact_id, email_normalized, status, true, valid_from from steps where ended_before = 'deleted'
+    select account, list_id, contact_id, email_normalized, status, true, valid_from from steps
+        where ended_before = 'deleted'
     union all
-    select account, list_id, contact_id, email_normalized, status, false, valid_to from steps where ended_by = 'deleted'
+    select account, list_id, contact_id, email_normalized, status, false, valid_to from steps
+        where ended_by = 'deleted'
 ),
 
 crossings as materialized (
@@ -68,14 +76,16 @@ crossings as materialized (
     join zones on zones.account = moments.account and moment >= from_at and moment < until_at
 ),
 
--- An arrival and a departure of one day that are the same person's: a move, or in one list a new id or a return. By id, then by address.
+-- An arrival and a departure of one day that are the same person's: a move, or in one list a new id or a
+-- return. By id, then by address.
 {%- set persons = [['contact_id'], ['list_id', 'address'], ['address']] %}
 {%- for keys in persons %}
 free_{{ loop.index }} as (
     select
         *,
         row_number() over (
-            partition by account, day_on, is_arrival, {{ keys | join(", ") }} order by moment, list_id, contact_id
+            partition by account, day_on, is_arrival, {{ keys | join(", ") }}
+                order by moment, list_id, contact_id
         ) as place
     from crossings
     {%- if not loop.first %}
@@ -93,14 +103,16 @@ pairs_{{ loop.index }} as materialized (
     from free_{{ loop.index }} as came
     join free_{{ loop.index }} as went using (account, day_on, place, {{ keys | join(", ") }})
     -- who came and then went again was there
-    where came.is_arrival and not went.is_arrival and (came.list_id <> went.list_id or came.moment >= went.moment)
+    where came.is_arrival and not went.is_arrival
+        and (came.list_id <> went.list_id or came.moment >= went.moment)
 ),
 {% endfor %}
 dated as (
     select
         account,
         list_id,
-        least({{ local_date('registered_at', 'timezone') }}, coalesce(first_read_on, {{ local_date('valid_from', 'timezone') }})) as day_on,
+        least({{ local_date('registered_at', 'timezone') }},
+            coalesce(first_read_on, {{ local_date('valid_from', 'timezone') }})) as day_on,
         1 as joined,
         0 as moved_in,
         0 as left_count,
@@ -161,13 +173,15 @@ changes as (
 ),
 
 readings as (
-    select distinct account, split_part(scope, '=', 2)::bigint as list_id, {{ local_date('as_of', 'timezone') }} as day_on
+    select distinct account, split_part(scope, '=', 2)::bigint as list_id,
+        {{ local_date('as_of', 'timezone') }} as day_on
     from {{ source('sync', 'readings') }}
     where table_name = 'contacts' and is_complete
 ),
 
 nights as (
-    select account, list_id, day_on, day_on - lag(day_on) over (partition by account, list_id order by day_on) as days_covered
+    select account, list_id, day_on,
+        day_on - lag(day_on) over (partition by account, list_id order by day_on) as days_covered
     from readings
 ),
 
@@ -179,7 +193,8 @@ ends as (
 ),
 
 calendar as (
-    select account, list_id, unnest(generate_series(min(day_on), any_value(last_on), interval 1 day))::date as day_on
+    select account, list_id,
+        unnest(generate_series(min(day_on), any_value(last_on), interval 1 day))::date as day_on
     from changes
     join ends using (account)
     group by account, list_id
@@ -190,7 +205,8 @@ filled as (
         account,
         list_id,
         day_on,
-        {%- for name in ['joined_count', 'moved_in_count', 'left_count', 'moved_out_count', 'unsubscribed_count', 'bounced_count',
+        {%- for name in ['joined_count', 'moved_in_count', 'left_count', 'moved_out_count',
+            'unsubscribed_count', 'bounced_count',
             'member_change', 'active_change'] %}
         coalesce({{ name }}, 0) as {{ name }},
         {%- endfor %}

@@ -1,4 +1,5 @@
--- How each list does over the last 90 days: what its members were sent and did, and how many active ones it lost; one row per list.
+-- How each list does over the last 90 days: what its members were sent and did, and how many active ones it
+-- lost; one row per list.
 with accounts as (
     select
         account,
@@ -23,7 +24,8 @@ members as (
         coalesce(email_normalized, 'contact ' || contact_id) as address,
         deleted_at,
         status,
-        -- it came since the reading before: a day is enough for the mail that greets it. Before the list's first reading it was always there
+        -- it came since the reading before: a day is enough for the mail that greets it. Before the list's
+        -- first reading it was always there
         case when first_seen_at > first_read_at then first_seen_at - interval 1 day end as member_from
     from {{ ref('stg_contacts') }}
     left join lists_read using (account, list_id)
@@ -52,7 +54,8 @@ present as (
         list_id,
         address,
         bool_or(status = 'active') as is_active,
-        case when bool_or(status = 'bounced') then 'bounced' when bool_or(status = 'unsubscribed') then 'unsubscribed' else 'other' end as status
+        case when bool_or(status = 'bounced') then 'bounced' when bool_or(status = 'unsubscribed')
+            then 'unsubscribed' else 'other' end as status
     from members
     where deleted_at is null
     group by all
@@ -64,7 +67,8 @@ was_active as (
         list_id,
         address,
         bool_or(
-            valid_from <= greatest(since_90d, first_read_at) and coalesce(valid_to > greatest(since_90d, first_read_at), true)
+            valid_from <= greatest(since_90d, first_read_at)
+                and coalesce(valid_to > greatest(since_90d, first_read_at), true)
         ) as is_then
     from {{ ref('history_contacts') }} as versions
     join (select account, list_id, contact_id, address from members) using (account, list_id, contact_id)
@@ -82,7 +86,8 @@ people as (
         count(*) filter (where is_active) as active_count,
         count(was_active.address) as active_90d_count,
         count(was_active.address) filter (where is_active is null) as left_90d_count,
-        count(was_active.address) filter (where not is_active and status = 'unsubscribed') as unsubscribed_90d_count,
+        count(was_active.address)
+            filter (where not is_active and status = 'unsubscribed') as unsubscribed_90d_count,
         count(was_active.address) filter (where not is_active and status = 'bounced') as bounced_90d_count,
         count(was_active.address) filter (where not is_active and status = 'other') as other_90d_count,
         count(*) filter (where is_then) as active_then_count
@@ -97,12 +102,15 @@ select
     lists.name as list_name,
     lists.is_deleted,
     lists_read.first_read_on,
-    {%- for name in ['address_count', 'active_count', 'active_90d_count', 'left_90d_count', 'unsubscribed_90d_count', 'bounced_90d_count', 'other_90d_count'] %}
+    {%- for name in ['address_count', 'active_count', 'active_90d_count', 'left_90d_count',
+        'unsubscribed_90d_count', 'bounced_90d_count', 'other_90d_count'] %}
     coalesce(people.{{ name }}, 0) as {{ name }},
     {%- endfor %}
     coalesce(people.active_90d_count - people.active_count, 0) as lost_90d_count,
-    case when lists_read.first_read_at is not null then coalesce(people.active_count - people.active_then_count, 0) end as active_change_90d,
-    {{ safe_rate('people.active_90d_count - people.active_count', 'people.active_90d_count') }} as churn_90d_rate,
+    case when lists_read.first_read_at is not null
+        then coalesce(people.active_count - people.active_then_count, 0) end as active_change_90d,
+    {{ safe_rate('people.active_90d_count - people.active_count',
+        'people.active_90d_count') }} as churn_90d_rate,
     {%- for name in ['sent_90d_count', 'opened_90d_count', 'clicked_90d_count'] %}
     coalesce(messages.{{ name }}, 0) as {{ name }},
     {%- endfor %}

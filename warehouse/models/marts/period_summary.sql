@@ -1,8 +1,11 @@
--- Each week, month and quarter beside the one before and the same one a year before; one row per account, period and first day.
--- Counts are added up first and divided then: in a mean of rates a small campaign would weigh as much as a large one.
+-- Each week, month and quarter beside the one before and the same one a year before; one row per account,
+-- period and first day.
+-- Counts are added up first and divided then: in a mean of rates a small campaign would weigh as much as a
+-- large one.
 {%- set mails = ['sent_count', 'delivered_count', 'opened_count', 'clicker_count', 'unsubscribed_count'] %}
 {%- set others = ['joined_count', 'online_review_count', 'average_rating'] %}
-{%- set compared = ['sent_count', 'open_rate', 'click_rate', 'unsubscribe_rate'] + others + ['redeemed_count'] %}
+{%- set compared = ['sent_count', 'open_rate', 'click_rate', 'unsubscribe_rate'] + others
+    + ['redeemed_count'] %}
 with accounts as (
     select account, timezone, today from {{ ref('int_accounts') }}
 ),
@@ -25,7 +28,8 @@ campaigns as (
 happenings as (
     select
         account, day_on, campaign_id, sent_count,
-        {%- for name in mails[1:] %} case when is_told then {{ name }} end as {{ name }}{{ "," if not loop.last }}{% endfor %}
+        {%- for name in mails[1:] %} case when is_told
+            then {{ name }} end as {{ name }}{{ "," if not loop.last }}{% endfor %}
     from campaigns
     union all by name
     select account, day_on, joined_count, online_review_count from {{ ref('account_daily') }}
@@ -70,7 +74,8 @@ periods as (
     select
         account,
         period,
-        unnest(generate_series(date_trunc(period, first_on), today::timestamp, to_months(months) + to_days(days)))::date as begins_on,
+        unnest(generate_series(date_trunc(period, first_on), today::timestamp,
+            to_months(months) + to_days(days)))::date as begins_on,
         to_months(months) + to_days(days) as length,
         today,
         no_campaign,
@@ -88,7 +93,8 @@ filled as (
         (begins_on + length)::date - 1 as ends_on,
         begins_on + length <= today as is_over,
         (begins_on - length)::date as before_on,
-        case when period = 'week' then begins_on - 364 else (begins_on - interval 1 year)::date end as year_before_on,
+        case when period = 'week' then begins_on - 364
+            else (begins_on - interval 1 year)::date end as year_before_on,
         coalesce(nullif(campaign_count, 0), no_campaign) as campaign_count,
         {%- for name in mails %}
         coalesce({{ name }}, case when coalesce(campaign_count, 0) = 0 then no_campaign end) as {{ name }},
@@ -125,6 +131,8 @@ select
     year_before.{{ name }} as {{ name }}_year_before{{ "," if not loop.last }}
     {%- endfor %}
 from rated
-left join rated as before on before.account = rated.account and before.period = rated.period and before.begins_on = rated.before_on
+left join rated as before on before.account = rated.account and before.period = rated.period
+    and before.begins_on = rated.before_on
 left join rated as year_before
-    on year_before.account = rated.account and year_before.period = rated.period and year_before.begins_on = rated.year_before_on
+    on year_before.account = rated.account and year_before.period = rated.period
+        and year_before.begins_on = rated.year_before_on

@@ -1,4 +1,5 @@
--- Where each channel stands: the review sites and the own feedback page. One row per account and channel, as of the last day read.
+-- Where each channel stands: the review sites and the own feedback page. One row per account and channel, as
+-- of the last day read.
 
 with accounts as (
     select * from {{ ref('int_accounts') }}
@@ -12,7 +13,8 @@ observations as (
     select * from {{ ref('stg_online_review_channels') }}
 ),
 
--- the rating is the service's; 28 days before is when it was last asked at least so long before the last asking
+-- the rating is the service's; 28 days before is when it was last asked at least so long before the last
+-- asking
 ratings as (
     select
         account,
@@ -20,7 +22,8 @@ ratings as (
         max(observed_on) as observed_on,
         arg_max_null(average_rating, observed_on) as average_rating,
         arg_max_null(review_count, observed_on) as served_review_count,
-        max_by(average_rating, observed_on) filter (where {{ observed_before('observed_on', 'last_on', 28) }}) as average_rating_before
+        max_by(average_rating, observed_on)
+            filter (where {{ observed_before('observed_on', 'last_on', 28) }}) as average_rating_before
     from (select *, max(observed_on) over (partition by account, channel) as last_on from observations)
     group by all
 ),
@@ -32,7 +35,8 @@ reviews as (
         count(*) as review_count,
         max(reviews.reviewed_at) as last_review_at,
 {%- for days in [7, 28] %}
-        count(*) filter (where {{ in_last_days('reviewed_on', 'last_days.as_of_on', days) }}) as review_count_{{ days }}d,
+        count(*) filter (where {{ in_last_days('reviewed_on', 'last_days.as_of_on',
+            days) }}) as review_count_{{ days }}d,
         avg(reviews.rating) filter (where {{ in_last_days('reviewed_on', 'last_days.as_of_on', days) }})
             as average_rating_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
@@ -50,9 +54,11 @@ mentions as (
         account,
         mentions.channel,
 {%- for days in [7, 28] %}
-        count(*) filter (where mentions.polarity = 'positive' and {{ in_last_days('mentions.reviewed_on', 'last_days.as_of_on', days) }})
+        count(*) filter (where mentions.polarity = 'positive'
+            and {{ in_last_days('mentions.reviewed_on', 'last_days.as_of_on', days) }})
             as positive_count_{{ days }}d,
-        count(*) filter (where mentions.polarity = 'negative' and {{ in_last_days('mentions.reviewed_on', 'last_days.as_of_on', days) }})
+        count(*) filter (where mentions.polarity = 'negative'
+            and {{ in_last_days('mentions.reviewed_on', 'last_days.as_of_on', days) }})
             as negative_count_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
     from {{ current('stg_sentiment_mentions') }} as mentions
@@ -104,11 +110,13 @@ direct as (
         account,
         count(*) as review_count,
 {%- for days in [7, 28] %}
-        count(*) filter (where {{ in_last_days('reviewed_on', 'last_days.as_of_on', days) }}) as review_count_{{ days }}d,
+        count(*) filter (where {{ in_last_days('reviewed_on', 'last_days.as_of_on',
+            days) }}) as review_count_{{ days }}d,
 {%- endfor %}
         max(reviewed_at) as last_review_at
     from (
-        select reviews.account, reviews.reviewed_at, {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as reviewed_on
+        select reviews.account, reviews.reviewed_at,
+            {{ local_date('reviews.reviewed_at', 'accounts.timezone') }} as reviewed_on
         from {{ current('stg_direct_reviews') }} as reviews
         left join accounts using (account)
     )
@@ -116,7 +124,8 @@ direct as (
     group by all
 ),
 
--- the page's reviews have no rating but good or bad, which the service counts by day, and it alone has views; mentions are not on it
+-- the page's reviews have no rating but good or bad, which the service counts by day, and it alone has views;
+-- mentions are not on it
 feedback_page as (
     select
         days.account,
@@ -133,11 +142,16 @@ feedback_page as (
         null::double as average_rating_28d,
 {%- for days in [7, 28] %}
         coalesce(max(direct.review_count_{{ days }}d), 0) as review_count_{{ days }}d,
-        (sum(days.good_count) filter (where {{ in_last_days('days.day_on', 'last_days.as_of_on', days) }}))::bigint as good_count_{{ days }}d,
-        (sum(days.bad_count) filter (where {{ in_last_days('days.day_on', 'last_days.as_of_on', days) }}))::bigint as bad_count_{{ days }}d,
+        (sum(days.good_count)
+            filter (where {{ in_last_days('days.day_on', 'last_days.as_of_on',
+                days) }}))::bigint as good_count_{{ days }}d,
+        (sum(days.bad_count)
+            filter (where {{ in_last_days('days.day_on', 'last_days.as_of_on',
+                days) }}))::bigint as bad_count_{{ days }}d,
         null::bigint as positive_count_{{ days }}d,
         null::bigint as negative_count_{{ days }}d,
-        max_by(days.view_count_mean_{{ days }}d, days.day_on) as view_count_mean_{{ days }}d{{ "," if not loop.last }}
+        max_by(days.view_count_mean_{{ days }}d,
+            days.day_on) as view_count_mean_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
     from {{ ref('review_daily') }} as days
     join last_days using (account)

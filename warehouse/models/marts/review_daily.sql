@@ -18,7 +18,8 @@ days_read as (
 ),
 
 stats as (
-    select account, period_on as day_on, good_count, bad_count, true as is_told from {{ current('stg_review_stats') }}
+    select account, period_on as day_on, good_count, bad_count, true as is_told
+        from {{ current('stg_review_stats') }}
 ),
 
 online as (
@@ -64,7 +65,8 @@ last_read as (
 ),
 
 spans as (
-    select account, min(told_days.day_on) as first_on, greatest(max(told_days.day_on), max(last_read.last_on)) as last_on
+    select account, min(told_days.day_on) as first_on,
+        greatest(max(told_days.day_on), max(last_read.last_on)) as last_on
     from told_days
     join accounts using (account)
     left join last_read using (account)
@@ -87,8 +89,10 @@ counted as (
         coalesce(online.online_review_count, 0) as online_review_count,
         coalesce(online.rated_count, 0) as rated_count,
         coalesce(online.rating_sum, 0) as rating_sum,
-        coalesce(sentiment.positive_count, case when days_read.is_sentiment_read then 0 end) as positive_count,
-        coalesce(sentiment.negative_count, case when days_read.is_sentiment_read then 0 end) as negative_count,
+        coalesce(sentiment.positive_count, case when days_read.is_sentiment_read
+            then 0 end) as positive_count,
+        coalesce(sentiment.negative_count, case when days_read.is_sentiment_read
+            then 0 end) as negative_count,
         case when views.is_told then views.view_count when days_read.is_views_read then 0 end as view_count
     from days
     left join days_read using (account, day_on)
@@ -115,7 +119,8 @@ select
     avg(bad_count) over last_{{ days }} as bad_count_mean_{{ days }}d,
     {{ rate('good_rate', over='sum({}) over last_%d' % days) }} as good_rate_{{ days }}d,
     avg(online_review_count) over last_{{ days }} as online_review_count_mean_{{ days }}d,
-    sum(rating_sum) over last_{{ days }} / nullif(sum(rated_count) over last_{{ days }}, 0) as average_rating_{{ days }}d,
+    sum(rating_sum) over last_{{ days }}
+        / nullif(sum(rated_count) over last_{{ days }}, 0) as average_rating_{{ days }}d,
     {{ rate('positive_rate', over='sum({}) over last_%d' % days) }}
         as positive_rate_{{ days }}d,
     avg(view_count) over last_{{ days }} as view_count_mean_{{ days }}d{{ "," if not loop.last }}

@@ -1,4 +1,5 @@
--- Bad reviews on the own feedback page, who left them, and what is known to have gone to them since; one row per review.
+-- Bad reviews on the own feedback page, who left them, and what is known to have gone to them since; one row
+-- per review.
 with accounts as (
     select account, timezone, today from {{ ref('int_accounts') }}
 ),
@@ -19,7 +20,8 @@ reviews as (
 ),
 
 contacts as (
-    select distinct account, email_normalized as email, contact_id from {{ current('stg_contacts') }} where email_normalized is not null
+    select distinct account, email_normalized as email, contact_id from {{ current('stg_contacts') }}
+        where email_normalized is not null
 ),
 
 engagement as (
@@ -38,12 +40,14 @@ responses as (
     from (
         select reviews.account, review_id, responded_at
         from reviews
-        join activities on activities.account = reviews.account and activities.email = reviews.email and responded_at >= reviewed_at
+        join activities on activities.account = reviews.account and activities.email = reviews.email
+            and responded_at >= reviewed_at
         union all
         select reviews.account, review_id, responded_at
         from reviews
         join contacts using (account, email)
-        join activities on activities.account = contacts.account and activities.contact_id = contacts.contact_id and responded_at >= reviewed_at
+        join activities on activities.account = contacts.account
+            and activities.contact_id = contacts.contact_id and responded_at >= reviewed_at
     )
     group by all
 ),
@@ -53,7 +57,8 @@ messages as (
     from reviews
     join contacts using (account, email)
     join {{ ref('contact_campaign') }} as sent
-        on sent.account = contacts.account and sent.contact_id = contacts.contact_id and sent.sent_at >= reviewed_at
+        on sent.account = contacts.account and sent.contact_id = contacts.contact_id
+            and sent.sent_at >= reviewed_at
     group by all
 )
 

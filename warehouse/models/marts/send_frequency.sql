@@ -1,6 +1,7 @@
 -- How people react to so many e-mails in a week; one row per account and number of e-mails.
 with accounts as (
-    select account, timezone, today, date_trunc('week', today)::date as this_week from {{ ref('int_accounts') }}
+    select account, timezone, today, date_trunc('week', today)::date as this_week
+        from {{ ref('int_accounts') }}
 ),
 
 -- the weeks of contacts in which they got anything of which it can be known whether it was opened
@@ -27,7 +28,8 @@ leavers as (
 ),
 
 last_weeks as (
-    select account, contact_id, max(week_on) as last_week_on from weeks semi join leavers using (account, contact_id) group by all
+    select account, contact_id, max(week_on) as last_week_on from weeks semi
+        join leavers using (account, contact_id) group by all
 )
 
 select

@@ -1,4 +1,5 @@
--- Which weekdays and hours mails do well at: one row per account, weekday and hour of sending, of standard campaigns.
+-- Which weekdays and hours mails do well at: one row per account, weekday and hour of sending, of standard
+-- campaigns.
 
 with campaigns as (
     select * from {{ ref('campaign_performance') }}

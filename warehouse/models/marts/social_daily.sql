@@ -22,7 +22,8 @@ posts as (
 
 -- a day without a post has none where the calendar was read
 days_read as (
-    select account, day_on, 0 as post_count from {{ ref('int_days_read') }} where is_complete and table_name = 'social_posts'
+    select account, day_on, 0 as post_count from {{ ref('int_days_read') }}
+        where is_complete and table_name = 'social_posts'
 ),
 
 clicks as (

@@ -21,7 +21,8 @@ first_nights as (
     select account, min(observed_on) as first_asked_on from clicks group by all
 ),
 
--- the last total of each network, and what it was when last asked at least 7 and 28 days before the link's last asking
+-- the last total of each network, and what it was when last asked at least 7 and 28 days before the link's
+-- last asking
 networks as (
     select
         account,
@@ -29,8 +30,10 @@ networks as (
         network,
         max(last_asked_on) as last_asked_on,
         max_by(click_count, observed_on) as click_count,
-        max_by(click_count, observed_on) filter (where {{ observed_before('observed_on', 'last_asked_on', 7) }}) as click_count_before_7d,
-        max_by(click_count, observed_on) filter (where {{ observed_before('observed_on', 'last_asked_on', 28) }}) as click_count_before_28d
+        max_by(click_count, observed_on)
+            filter (where {{ observed_before('observed_on', 'last_asked_on', 7) }}) as click_count_before_7d,
+        max_by(click_count, observed_on)
+            filter (where {{ observed_before('observed_on', 'last_asked_on', 28) }}) as click_count_before_28d
     from clicks
     group by account, link_id, network
 ),
@@ -61,11 +64,14 @@ dated as (
         links.*,
         {{ local_date('links.created_at', 'accounts.timezone') }} as created_on,
         coalesce(totals.observed_on, asked.asked_on) as observed_on,
-        case when totals.link_id is not null then totals.click_count when asked.asked_on is not null then 0 end as click_count,
-        case when totals.link_id is not null then totals.network_count when asked.asked_on is not null then 0 end as network_count,
+        case when totals.link_id is not null then totals.click_count when asked.asked_on is not null
+            then 0 end as click_count,
+        case when totals.link_id is not null then totals.network_count when asked.asked_on is not null
+            then 0 end as network_count,
 {%- for days in [7, 28] %}
         case
-            when {{ local_date('links.created_at', 'accounts.timezone') }} > coalesce(totals.observed_on, asked.asked_on) - {{ days }} then 0
+            when {{ local_date('links.created_at', 'accounts.timezone') }}
+                > coalesce(totals.observed_on, asked.asked_on) - {{ days }} then 0
             when first_nights.first_asked_on <= coalesce(totals.observed_on, asked.asked_on) - {{ days }}
                 then coalesce(totals.click_count_before_{{ days }}d, 0)
         end as click_count_before_{{ days }}d,

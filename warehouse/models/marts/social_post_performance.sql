@@ -34,7 +34,8 @@ clicks as (
     group by all
 ),
 
--- clicks of a link that stands in several posts of a network cannot be told apart: each post shows all of them
+-- clicks of a link that stands in several posts of a network cannot be told apart: each post shows all of
+-- them
 clicked as (
     select
         account,

@@ -1,4 +1,5 @@
-{# A stock is the one of the row before plus the changes of its row, in the order of `along` within `by`; a change that is NULL adds nothing. #}
+{# A stock is the one of the row before plus the changes of its row, in the order of `along` within `by`; a
+   change that is NULL adds nothing. #}
 {% test adds_up(model, stock, by, along, plus, minus=[]) %}
 select *
 from (

@@ -1,4 +1,5 @@
-{# Every combination of the columns that is not NULL stands in another model, under the same names unless `theirs` tells others. #}
+{# Every combination of the columns that is not NULL stands in another model, under the same names unless
+   `theirs` tells others. #}
 {% test within(model, columns, to, theirs=none) %}
 {%- set theirs = theirs or columns %}
 select distinct {{ columns | join(", ") }}
@@ -6,6 +7,7 @@ from {{ model }} as ours
 where {% for column in columns %}{{ column }} is not null and {% endfor %}
     not exists (
         select 1 from {{ to }} as other
-        where {% for column in columns %}other.{{ theirs[loop.index0] }} = ours.{{ column }}{{ " and " if not loop.last }}{% endfor %}
+        where {% for column in columns %}other.{{ theirs[loop.index0] }}
+            = ours.{{ column }}{{ " and " if not loop.last }}{% endfor %}
     )
 {% endtest %}

@@ -10,7 +10,8 @@ from home import exits, interrupts
 from home.folder import prepare_home
 from home.formatting import plural
 from home.options import Option
-from home.settings import Settings, SettingsError, whole
+from home.settings import Settings, SettingsError
+from home.values import whole
 from pipelines.commands import Arguments, command
 from upkeep.erasing import delete_at_service, dry_run, is_over, people, unfinished
 from upkeep.erasing import forget as forget_people

@@ -11,7 +11,8 @@ from home import exits
 from home.folder import reading
 from home.formatting import plural
 from home.options import Option
-from home.settings import Settings, SettingsError, whole
+from home.settings import Settings, SettingsError
+from home.values import whole
 from marketing_api.clock import utc_now
 from pipelines.commands import Arguments, command
 from pipelines.report.render import environment, readable

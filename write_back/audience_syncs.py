@@ -11,8 +11,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from home.account_files import SWITCH, TEXT, declared_tables
 from home.options import VERIFY
-from home.settings import SWITCH, TEXT, Settings, SettingsError, declared_tables
+from home.settings import Settings, SettingsError
 from marketing_api.address import normal_form
 from warehouse.forgetting import is_pseudonym
 from write_back.input.columns import fold

@@ -18,8 +18,8 @@ from warehouse.forgetting import is_pseudonym
 from write_back.input.columns import fold
 from write_back.input.query import read_query
 from write_back.input.rows import Cell, InputError, Rows, text_of
-from write_back.item import Source
-from write_back.kinds import CONTACTS, TAGS
+from write_back.item import EffectKind, Source
+from write_back.kinds import kinds_that
 from write_back.order import Order, Planned, account_of
 from write_back.outbox.outbox import Outbox, outbox_path
 from write_back.planning import QUEUED
@@ -140,7 +140,8 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
     found = Turnover(sync, account, len(now), came, went)
     if not len(rows) and not is_left:
         return found
-    order = Order(TAGS if sync.tag else CONTACTS, account, verify=sync.verify)
+    (kind, *_) = kinds_that(EffectKind.TAGS if sync.tag else EffectKind.JOINS)
+    order = Order(kind, account, verify=sync.verify)
     return replace(found, planned=plan_push(settings, order, rows))
 
 

@@ -44,6 +44,16 @@ class Options:
     resubscribe: bool = False
 
 
+class EffectKind(StrEnum):
+    """What a kind of push does to contacts. What follows from that reads it here, never from a kind's name:
+    whether it may be sent twice, whom a list has and lacks, what `sync.writebacks` says of it."""
+
+    JOINS = "joins"  # puts them on lists, or changes them there
+    LEAVES = "leaves"  # takes them off a list, to another or away
+    TAGS = "tags"
+    NOTES = "notes"  # writes into their timelines
+
+
 @dataclass(frozen=True, slots=True)
 class Effect:
     """One change to one thing: the last effect on a subject decides whether a later row still has something

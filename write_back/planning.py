@@ -36,8 +36,8 @@ REACHES_PEOPLE = "whoever comes onto a list is sent the mails of automations tha
 @dataclass
 class Planning:
     """What a kind plans with: the rows and their columns, what is known, what was sent before; it collects
-    items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent. `adding`,
-    `removing`: the kinds that do so to lists."""
+    items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent. `joining`,
+    `leaving`: the kinds with that effect."""
 
     kind: str
     rows: Rows
@@ -45,8 +45,8 @@ class Planning:
     outbox: Outbox  # what was done before
     options: Options
     picked: Picked
-    adding: Sequence[str]
-    removing: Sequence[str]
+    joining: Sequence[str]
+    leaving: Sequence[str]
     _items: list[Item] = field(default_factory=list)
     _additions: list[Change] = field(default_factory=list)
     _unknown_addresses: set[str] = field(default_factory=set)

@@ -18,7 +18,7 @@ from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import text_of
 from write_back.input.values import BadValue, Moment, moment
-from write_back.item import Effect, Item, Past, State
+from write_back.item import Effect, EffectKind, Item, Past, State
 from write_back.kinds.kind import BY_WHO, WHO, Kind
 from write_back.outbox.outbox import Entry, Outbox
 from write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
@@ -215,8 +215,7 @@ class Activities(Kind):
         {**WHO, "description": ("description",), "datetime": ("datetime",)},
         (BY_WHO, ("description",), ("datetime",)),
     )
-    is_idempotent = False
-    is_order_free = True
+    effect = EffectKind.NOTES
 
     def plan(self, planning: Planning) -> None:
         """What was not sent and is not in a timeline yet."""

@@ -26,7 +26,7 @@ from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import shown, text_of
 from write_back.input.values import STATUS_WORDS, BadValue
-from write_back.item import DONE, Effect, Item, Past, State
+from write_back.item import DONE, Effect, EffectKind, Item, Past, State
 from write_back.kinds.kind import LIST, Kind, Outgoing
 from write_back.outbox.outbox import Entry
 from write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, UNCHANGED, Planning, bound
@@ -198,7 +198,7 @@ class _Comparison:
             f"{member.contact_id}|{member.list_id}" for row, member in there if member.list_id in row.lists
         ]
         return self._planning.last(
-            [*subjects, *self._past], *self._planning.removing
+            [*subjects, *self._past], *self._planning.leaving
         )  # an address that was looked up then, by itself
 
     def _removal(self, row: Row, list_id: int, members: list[Member]) -> Past | None:
@@ -558,7 +558,7 @@ class Contacts(Kind):
         (("email",), ("list",)),
         takes_fields=True,
     )
-    is_adding = True
+    effect = EffectKind.JOINS
     samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
 

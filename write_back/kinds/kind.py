@@ -15,6 +15,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import find
 from write_back.input.columns import Spec
+from write_back.item import EffectKind
 from write_back.outbox.outbox import Entry, Outbox
 from write_back.planning import Planning
 from write_back.unknown_outcomes import Presence
@@ -42,17 +43,11 @@ class Kind(str, ABC):
     name: ClassVar[str]
     columns: ClassVar[Spec]
 
-    #: Twice does what once does. What is not so is looked for (`look`) before a request whose outcome is
-    #: unknown is sent again.
-    is_idempotent: ClassVar[bool] = True
-    #: Two items about one person may be under way at once.
-    is_order_free: ClassVar[bool] = False
-    #: It puts contacts on lists, or takes them off; its effects' subjects are `who|list id` then, and their
-    #: content, of what removes, the list that they go to instead, empty when to none.
-    is_adding: ClassVar[bool] = False
-    is_removing: ClassVar[bool] = False
-    #: A repeated request that finds nobody has been done by the one before it.
-    is_done_by_absence: ClassVar[bool] = False
+    #: Of what joins or leaves lists, subjects are `who|list id`; the content of what leaves is the list that
+    #: they go to instead, empty when to none.
+    effect: ClassVar[EffectKind]
+    #: The parameter that names the list which is joined or left.
+    list_parameter: ClassVar[str] = "listid"
     #: What a person is asked, who agrees by typing the `{count}` of rows; None: nobody is. What is asked for
     #: is never sent by itself.
     agreement: ClassVar[str | None] = None
@@ -69,6 +64,17 @@ class Kind(str, ABC):
         return super().__new__(cls, cls.name)
 
     @property
+    def is_idempotent(self) -> bool:
+        """Twice does what once does, and only in order. What is not so is looked for (`look`) before a
+        request whose outcome is unknown is sent again; two about one person may be under way at once."""
+        return self.effect is not EffectKind.NOTES
+
+    @property
+    def is_done_by_absence(self) -> bool:
+        """A repeated request that finds nobody has been done by the one before it."""
+        return self.effect is EffectKind.LEAVES
+
+    @property
     def all_options(self) -> tuple[Option, ...]:
         """Those of `push KIND` and of the job `push_KIND`."""
         return PUSH_OPTIONS[self].options
@@ -79,9 +85,10 @@ class Kind(str, ABC):
 
     # ---- sending
 
-    def look_up_list(self, entry: Entry) -> int | None:
-        """The list in which the entry's address is looked up; None: anywhere."""
-        return None
+    def left_list(self, entry: Entry) -> int | None:
+        """The list that its contact is taken off, which is where its address is looked up; None: anywhere."""
+        is_leaving = self.effect is EffectKind.LEAVES and entry.params
+        return int(entry.params[self.list_parameter]) if is_leaving else None
 
     def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:
         """The contacts that an item by address is for: one, an active one first, then the oldest (smallest

@@ -19,7 +19,7 @@ from write_back.consent import ACTIVE, LEFT_ON_TARGET, is_raised
 from write_back.input.columns import Spec
 from write_back.input.rows import shown
 from write_back.input.values import BadValue
-from write_back.item import Effect, Item, Past, State
+from write_back.item import Effect, EffectKind, Item, Past, State
 from write_back.kinds.kind import BY_WHO, LIST, WHO, Kind, Outgoing
 from write_back.outbox.outbox import Entry
 from write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, Planning, bound, resolve
@@ -40,9 +40,9 @@ class Whereabouts:
         everybody = list(persons)
         lists = list(self._known.lists.names)
         named = [f"{name}|{list_id}" for person in everybody for name in person.names for list_id in lists]
-        self._taken = [planning.last(named, kind) for kind in planning.removing]
+        self._taken = [planning.last(named, kind) for kind in planning.leaving]
         by_address = [f"{person.address}|{list_id}" for person in everybody for list_id in lists]
-        self._added = planning.last(by_address, *planning.adding)
+        self._added = planning.last(by_address, *planning.joining)
 
     def lists_of(self, person: Person, contact_id: int) -> set[int]:
         """The lists that a contact which the warehouse knows is on now."""
@@ -251,7 +251,7 @@ class _Removing:
 
     def _send(self, row: ListRow, person: Person, source: int, contact_id: int | None) -> None:
         must_look_up, operation = contact_id is None, self._kind.operation
-        lists = {self._kind.leaves: source} | ({} if row.target is None else {"listid": row.target})
+        lists = {self._kind.list_parameter: source} | ({} if row.target is None else {"listid": row.target})
         params = bound(operation, lacks_id=must_look_up, id=contact_id, **lists)
         effects = (Effect(f"{contact_id or person.address}|{source}", row.content),)
         kind, rows = self._planning.kind, (row.number,)
@@ -331,10 +331,7 @@ def _compared(entry: Entry, shown: list[set[object] | None]) -> Compared | Unrea
 class ListRemoval(Kind):
     """Effects: `contact id|list id`, with the list that they go to."""
 
-    is_removing = True
-    is_done_by_absence = True
-    #: The parameter that names the list that somebody leaves; `listid` names the one that a move goes to.
-    leaves: ClassVar[str]
+    effect = EffectKind.LEAVES
     operation: ClassVar[Operation]
 
     @abstractmethod
@@ -345,9 +342,6 @@ class ListRemoval(Kind):
         """Who is on the lists and, to be moved, not on the target yet."""
         if rows := list(planning.read(lambda index, number: self.read(planning, index, number))):
             _Removing(self, planning, rows).run()
-
-    def look_up_list(self, entry: Entry) -> int | None:
-        return int(entry.params[self.leaves])
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
         """Where the lists that are touched are short enough; not the contacts that a later item has taken off
@@ -377,7 +371,7 @@ class Moves(ListRemoval):
         {**WHO, "from": ("from", "source_id"), "to": ("to", "list_id")}, (BY_WHO, ("from",), ("to",))
     )
     operation = MOVECONTACT
-    leaves = "sourceid"
+    list_parameter = "sourceid"  # `listid` is where a move goes
 
     def outgoing(
         self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool
@@ -408,7 +402,6 @@ class Deletions(ListRemoval):
     columns = Spec({**WHO, "list": LIST}, (BY_WHO, ("list",)))
     agreement = "Deleting cannot be undone. Type {count} to delete the contacts of {count} rows: "
     operation = DELETECONTACT
-    leaves = "listid"
 
     def read(self, planning: Planning, index: int, number: int) -> ListRow:
         lists = planning.known.lists.several(planning.picked.cells["list"][index])

@@ -13,7 +13,7 @@ from write_back.account_state import Person, Who, read_who
 from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import shown, text_of
-from write_back.item import Effect, Item, Past, State
+from write_back.item import Effect, EffectKind, Item, Past, State
 from write_back.kinds.kind import BY_WHO, WHO, Kind
 from write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
 
@@ -168,6 +168,7 @@ class Tags(Kind):
     """Effects: `who|tag`, with the action."""
 
     name = "tags"
+    effect = EffectKind.TAGS
     columns = Spec({**WHO, "tag": ("tag",), "action": ("action",)}, (BY_WHO, ("tag",)))
 
     def plan(self, planning: Planning) -> None:

@@ -205,6 +205,10 @@ class Past(NamedTuple):
         """In words, or by what was read back of it: it is sent again when somebody wants it."""
         return self.state is State.REJECTED or self.is_drifted
 
+    def is_refused_still(self, as_of: float | None) -> bool:
+        """Unless what was read at `as_of` tells what became of it."""
+        return self.is_refused and (not self.is_drifted or self.is_newer(as_of))
+
     def is_newer(self, as_of: float | None) -> bool:
         """Whether what was done (or will be) is not in what was read at `as_of`."""
         if self.is_open or as_of is None or self.done_at is None:

@@ -22,7 +22,6 @@ from write_back.kinds.kind import Kind
 from write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from write_back.kinds.tags import TAGS
 from write_back.outbox.outbox import Outbox
-from write_back.planning import Planning
 from write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from write_back.verification import Labels, ReadBack
 
@@ -64,8 +63,8 @@ def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Opt
         )
     picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
     joining, leaving = kinds_that(EffectKind.JOINS), kinds_that(EffectKind.LEAVES)
-    planning = Planning(kind, rows, known, outbox, options, picked, joining, leaving)
-    kind.plan(planning)
+    planning = kind.planning(kind, rows, known, outbox, options, picked, joining, leaving)
+    planning.run()
     return planning.result()
 
 

@@ -4,7 +4,6 @@ wording.
 Belongs here: what there is to know, with what holds for most kinds. Not here: any single kind.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -36,12 +35,13 @@ class Outgoing(NamedTuple):
     expected: Mapping[str, Any] | None = None
 
 
-class Kind(str, ABC):
+class Kind(str):
     """One kind of push: its name, as commands, files and tables have it, with everything that is known about
     it."""
 
     name: ClassVar[str]
     columns: ClassVar[Spec]
+    planning: ClassVar[type[Planning]]
 
     #: Of what joins or leaves lists, subjects are `who|list id`; the content of what leaves is the list that
     #: they go to instead, empty when to none.
@@ -78,10 +78,6 @@ class Kind(str, ABC):
     def all_options(self) -> tuple[Option, ...]:
         """Those of `push KIND` and of the job `push_KIND`."""
         return PUSH_OPTIONS[self].options
-
-    @abstractmethod
-    def plan(self, planning: Planning) -> None:
-        """Give every row its fate. Raises InputError for columns that cannot be used."""
 
     # ---- sending
 

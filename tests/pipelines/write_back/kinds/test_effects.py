@@ -24,18 +24,21 @@ from write_back.planning import Planning
 from write_back.writebacks_export import export_writebacks
 
 
+class RetirementsPlanning(Planning):
+    def run(self) -> None:
+        cells, lists = self.picked.cells, self.known.lists
+        for index, number in enumerate(self.rows.numbers):
+            who, list_id = read_who(cells, index), lists.one(cells["list"][index])
+            self.send(retired(who.contact_id or 0, list_id, row=number), is_new=False)
+
+
 class Retirements(Kind):
     """Contacts by id that are taken off one list."""
 
     name = "retirements"
     effect = EffectKind.LEAVES
     columns = Spec({**WHO, "list": LIST}, (BY_WHO, ("list",)))
-
-    def plan(self, planning: Planning) -> None:
-        cells, lists = planning.picked.cells, planning.known.lists
-        for index, number in enumerate(planning.rows.numbers):
-            who, list_id = read_who(cells, index), lists.one(cells["list"][index])
-            planning.send(retired(who.contact_id or 0, list_id, row=number), is_new=False)
+    planning = RetirementsPlanning
 
 
 RETIREMENTS = Retirements()

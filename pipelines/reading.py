@@ -19,7 +19,7 @@ from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, allow
 from assets.prefetch import Prefetcher
 from assets.sources import SourceAsset
 from home.accounts import connections, explained
-from home.door import archive_of, open_archive, scratch, waits, warehouse_of
+from home.door import open_archive, scratch, waits, warehouse_of
 from home.folder import in_use
 from home.identity import Recognition
 from home.settings import Settings

@@ -89,9 +89,7 @@ def _filled(template: str, **values: object) -> str:
     )
     environment.filters |= {
         "json": lambda text: wrapped(json.dumps(text, ensure_ascii=False), subsequent_indent=" " * 6),
-        "listed": lambda names: wrapped(
-            ", ".join(f"'{name}'" for name in names), subsequent_indent=" " * 4
-        ),
+        "listed": lambda names: wrapped(", ".join(f"'{name}'" for name in names), subsequent_indent=" " * 4),
     }
     return environment.get_template(template).render(values, columns=columns)
 

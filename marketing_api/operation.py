@@ -27,29 +27,20 @@ from marketing_api.errors import InvalidCall
 
 
 class Kind(StrEnum):
-    """How a parameter's value is written on the wire; `needed` says it where another value was given."""
-
-    needed: str
-
-    def __new__(cls, name: str, needed: str = "") -> Kind:
-        kind = str.__new__(cls, name)
-        kind._value_, kind.needed = name, needed
-        return kind
+    """How a parameter's value is written on the wire."""
 
     TEXT = "text"
-    NUMBER = "number", "a number is needed"
-    ID = "id", "an id is needed"
-    BOOLEAN = "boolean", "true or false is needed"  # `true` / `false`
-    FLAG = "flag", "true or false is needed"  # `0` / `1`
-    DATE = "date", "a date is needed, like 2026-01-31 or 01/31/2026"  # sent as Y-m-d
-    DATETIME = "datetime", "a date-time is needed, like 2026-01-31 14:05:00"  # sent as Y-m-d H:i:s
+    NUMBER = "number"
+    ID = "id"
+    BOOLEAN = "boolean"  # `true` / `false`
+    FLAG = "flag"  # `0` / `1`
+    DATE = "date"  # sent as Y-m-d
+    DATETIME = "datetime"  # sent as Y-m-d H:i:s
     TIME = "time"
-    EMAIL = "email", "an e-mail address is needed"
-    LINK = "link", "a link is needed that begins with http:// or https://"
-    DAY_OR_TIME = (
-        "date or date-time",
-        DATETIME[1],
-    )  # sent as m/d/Y, with H:i when a time of day is given (api-observed row 34)
+    EMAIL = "email"
+    LINK = "link"
+    #: Sent as m/d/Y, with H:i when a time of day is given (api-observed row 34).
+    DAY_OR_TIME = "date or date-time"
     FIELDS = "fields"  # a map, sent as fields[ID]=value
 
 
@@ -64,9 +55,8 @@ class Parameter:
     required: bool = False
     many: bool = False
     choices: tuple[str, ...] = ()
-    default: str | None = (
-        None  # what the service assumes when it is not sent; sent when the parameter is required
-    )
+    #: What the service assumes when it is not sent; sent when the parameter is required.
+    default: str | None = None
     maximum: int | None = None  # of a number
     secret: bool = False  # never logged nor archived
 
@@ -76,8 +66,7 @@ class Parameter:
         if self.kind is Kind.FIELDS:
             if isinstance(value, Mapping):
                 return {f"{self.name}[{key}]": str(item) for key, item in value.items()}
-            reason = f"{self.name} takes a map of field id to value, e.g. {self.name}[12]=London"
-            raise InvalidCall(f"{operation}: {reason}", parameter=self.name)
+            raise self._refused(operation, " takes a map of field id to value, e.g. fields[12]=London")
         values = [value]
         if self.many and isinstance(value, str):
             values = [part.strip() for part in value.split(",")]
@@ -86,15 +75,15 @@ class Parameter:
         try:
             words = [self._allowed(_encoded(self.kind, item)) for item in values]
         except (ValueError, TypeError) as problem:
-            shown = (
-                "***" if self.secret or self.kind is Kind.EMAIL else repr(value)
-            )  # an address is personal data
-            raise InvalidCall(
-                f"{operation}: {self.name}={shown} is not allowed: {problem}", parameter=self.name
-            ) from None
+            is_hidden = self.secret or self.kind is Kind.EMAIL  # an address is personal data
+            shown = "***" if is_hidden else repr(value)
+            raise self._refused(operation, f"={shown} is not allowed: {problem}") from None
         if self.required and not any(words):
-            raise InvalidCall(f"{operation}: {self.name} must not be empty", parameter=self.name)
+            raise self._refused(operation, " must not be empty")
         return {self.name: ",".join(words)}
+
+    def _refused(self, operation: str, why: str) -> InvalidCall:
+        return InvalidCall(f"{operation}: {self.name}{why}", parameter=self.name)
 
     def _allowed(self, word: str) -> str:
         """The word as the declaration spells it."""
@@ -122,6 +111,20 @@ _DATE_TIMES = (
     "%m/%d/%Y %H:%M",
     *_DATES,
 )
+_SENT_AS = {Kind.DATE: "%Y-%m-%d", Kind.DATETIME: "%Y-%m-%d %H:%M:%S", Kind.DAY_OR_TIME: "%m/%d/%Y %H:%M"}
+_MOMENT = "a date-time is needed, like 2026-01-31 14:05:00"
+#: Said where another value was given.
+_NEEDED = {
+    Kind.NUMBER: "a number is needed",
+    Kind.ID: "an id is needed",
+    Kind.BOOLEAN: "true or false is needed",
+    Kind.FLAG: "true or false is needed",
+    Kind.DATE: "a date is needed, like 2026-01-31 or 01/31/2026",
+    Kind.DATETIME: _MOMENT,
+    Kind.DAY_OR_TIME: _MOMENT,
+    Kind.EMAIL: "an e-mail address is needed",
+    Kind.LINK: "a link is needed that begins with http:// or https://",
+}
 
 
 def _encoded(kind: Kind, value: Any) -> str:
@@ -138,19 +141,16 @@ def _encoded(kind: Kind, value: Any) -> str:
             return trimmed(text)
         case Kind.LINK if _LINK.fullmatch(text):
             return text
-        case Kind.BOOLEAN if text.lower() in _TRUTH:
-            return "true" if _TRUTH[text.lower()] else "false"
-        case Kind.FLAG if text.lower() in _TRUTH:
-            return "1" if _TRUTH[text.lower()] else "0"
-        case Kind.DATE if day := value if isinstance(value, dt.date) else _parsed(text, _DATES):
-            return day.strftime("%Y-%m-%d")
-        case Kind.DATETIME | Kind.DAY_OR_TIME if (
-            moment := value if isinstance(value, dt.datetime) else _parsed(text, _DATE_TIMES)
-        ):
-            if kind is Kind.DATETIME:
-                return moment.strftime("%Y-%m-%d %H:%M:%S")
-            return moment.strftime("%m/%d/%Y %H:%M" if ":" in text else "%m/%d/%Y")
-    raise ValueError(kind.needed)
+        case Kind.BOOLEAN | Kind.FLAG if (truth := _TRUTH.get(text.lower())) is not None:
+            return str(int(truth)) if kind is Kind.FLAG else str(truth).lower()
+        case Kind.DATE | Kind.DATETIME | Kind.DAY_OR_TIME:
+            forms = _DATES if kind is Kind.DATE else _DATE_TIMES
+            moment = value if isinstance(value, dt.date) else _parsed(text, forms)
+            if moment is not None:
+                return moment.strftime(
+                    "%m/%d/%Y" if kind is Kind.DAY_OR_TIME and ":" not in text else _SENT_AS[kind]
+                )
+    raise ValueError(_NEEDED[kind])
 
 
 def _parsed(text: str, forms: Iterable[str]) -> dt.datetime | None:
@@ -232,45 +232,42 @@ class Operation:
         naming the parameter and what is allowed, before a request is spent."""
         words: dict[str, dict[str, str]] = {}  # parameter → its form on the wire
         for name, value in values.items():
-            if value is not None:
-                head, bracket, key = name.partition("[")
-                parameter = self.parameter(head)
-                is_field = bracket and parameter.kind is Kind.FIELDS
-                found = parameter.encode({key.rstrip("]"): value} if is_field else value, self.name)
-                words[parameter.name] = (
-                    {**words[parameter.name], **found} if parameter.name in words else found
-                )
+            if value is None:
+                continue
+            head, bracket, key = name.partition("[")
+            parameter = self.parameter(head)
+            is_field = bracket and parameter.kind is Kind.FIELDS
+            found = parameter.encode({key.rstrip("]"): value} if is_field else value, self.name)
+            words[parameter.name] = words.get(parameter.name, {}) | found
         wire: dict[str, str] = {}
         for parameter in self.parameters:
-            if found := words.get(parameter.name, {}):
-                wire |= sorted(found.items()) if len(found) > 1 else found
+            if parameter.name in words:
+                wire |= sorted(words[parameter.name].items())
+            elif parameter.required and parameter.default is None:
+                choices = ", ".join(parameter.choices)
+                allowed = f"one of {choices}" if choices else parameter.kind
+                raise self._refused(f"{parameter.name} is required ({allowed})", parameter.name)
             elif parameter.required:
-                if parameter.default is None:
-                    allowed = (
-                        f"one of {', '.join(parameter.choices)}" if parameter.choices else parameter.kind
-                    )
-                    raise InvalidCall(
-                        f"{self.name}: {parameter.name} is required ({allowed})", parameter=parameter.name
-                    )
-                wire[parameter.name] = parameter.default
+                wire[parameter.name] = parameter.default or ""
         if self.needs_one and not any(words.get(name) for name in self.needs_one):
-            raise InvalidCall(
-                f"{self.name}: one of {', '.join(self.needs_one)} is required", parameter=self.needs_one[0]
-            )
-        if _HALF.search("".join([*wire, *wire.values()])):
-            name = next(name for name, word in wire.items() if _HALF.search(name + word)).partition("[")[0]
-            raise InvalidCall(f"{self.name}: {name} holds half a character", parameter=name)
+            raise self._refused(f"one of {', '.join(self.needs_one)} is required", self.needs_one[0])
+        for name, word in wire.items():
+            if _HALF.search(name + word):
+                culprit = name.partition("[")[0]
+                raise self._refused(f"{culprit} holds half a character", culprit)
         return Call(self, wire)
+
+    def _refused(self, why: str, parameter: str) -> InvalidCall:
+        return InvalidCall(f"{self.name}: {why}", parameter=parameter)
 
     def parameter(self, name: str) -> Parameter:
         """By name, case and trailing underscores aside. Raises InvalidCall, naming a near one."""
         if (parameter := self._by_name.get(name.rstrip("_").lower())) is None:
             known = [parameter.name for parameter in self.parameters]
             near = difflib.get_close_matches(name, known, n=1)
-            hint = (
-                f"; did you mean {near[0]}?" if near else f"; it takes {', '.join(known) or 'no parameters'}"
-            )
-            raise InvalidCall(f"{self.name} has no parameter {name}{hint}", parameter=name)
+            takes = f"it takes {', '.join(known) or 'no parameters'}"
+            hint = f"did you mean {near[0]}?" if near else takes
+            raise InvalidCall(f"{self.name} has no parameter {name}; {hint}", parameter=name)
         return parameter
 
 
@@ -330,16 +327,10 @@ class Area(dict[str, Operation]):
     def _operation(name: str, members: dict[str, Any], content: Mapping[str, list[Any]]) -> Operation:
         rows = [*members.pop("parameters", ()), *content.get(members.pop("content", ""), ())]
         effect = Effect(members.pop("effect", "write"))
-        method = members.pop("method", "GET" if effect is Effect.READ else "POST")
-        result = () if effect is Effect.READ else tuple(members.pop("result", ["item"]))
+        is_read = effect is Effect.READ
+        declared = {"method": "GET" if is_read else "POST", "result": [] if is_read else ["item"], **members}
         others: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in members.items()
+            key: tuple(value) if isinstance(value, list) else value for key, value in declared.items()
         }
-        return Operation(
-            name,
-            method,
-            effect,
-            parameters=msgspec.convert(rows, tuple[Parameter, ...]),
-            result=result,
-            **others,
-        )
+        parameters = msgspec.convert(rows, tuple[Parameter, ...])
+        return Operation(name, effect=effect, parameters=parameters, **others)

@@ -6,15 +6,16 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
-from marketing_api.envelope import collection, decode, first_letter, part, parts, parts_or_none
+from marketing_api.envelope import collection, decode, first_letter, part, parts
 from marketing_api.exchange import Response
 from marketing_api.records.fields import Record, Unread
 from marketing_api.records.shapes import content_hash, objects
@@ -56,42 +57,36 @@ def parse_rows(
     `zone` is that of the account's local date-times; `observed_on` the account's local date of the request,
     for daily tables. Of an response that no reader can make anything of, each type has one rejected entry,
     which protects what hangs on it."""
+    waiting: dict[type[Record], list[Any]] = defaultdict(list)
     try:
-        yield from _batches(response, zone, observed_on, batch)
+        for record, raw in pairs(response):
+            waiting[record].append(raw)
+            if len(waiting[record]) >= batch:
+                yield _validated(record, waiting.pop(record), zone, observed_on)
+        for record, raws in waiting.items():
+            yield _validated(record, raws, zone, observed_on)
     except (OSError, MemoryError):
         raise
     # whatever a stranger's response makes of a parser, it costs this response and nothing beside it
     except Exception as problem:
-        log.exception(
-            "a response of %s (request %d) cannot be read", response.call.operation.name, response.request_id
-        )
+        operation = response.call.operation
+        log.exception("a response of %s (request %d) cannot be read", operation.name, response.request_id)
         reason = f"the rest of the response cannot be read ({type(problem).__name__})"
-        for record in response.call.operation.records:
+        for record in operation.records:
             yield Rows(record, rejected=[Unread(None, reason)])
-
-
-def _batches(response: Response, zone: dt.tzinfo | None, observed_on: dt.date, batch: int) -> Iterator[Rows]:
-    waiting: dict[type[Record], list[Any]] = defaultdict(list)
-    for record, raw in pairs(response):
-        raws = waiting[record]
-        raws.append(raw)
-        if len(raws) >= batch:
-            yield _validated(record, waiting.pop(record), zone, observed_on)
-    for record, raws in waiting.items():
-        yield _validated(record, raws, zone, observed_on)
 
 
 def pairs(response: Response) -> Iterator[tuple[type[Record], Any]]:
     """Each entry of a response with the record that it should become."""
-    operation = response.call.operation
+    operation, params = response.call.operation, response.call.params
     if operation.rows is None:
         return
     if not operation.is_streamed:
-        yield from operation.rows(response.envelope.decoded(operation), response.call.params)
+        yield from operation.rows(response.envelope.decoded(operation), params)
         return
     raws = iter(response.envelope.entries(operation))
     while some := list(islice(raws, BATCH)):
-        yield from operation.rows({"items": _decoded(some)}, response.call.params)
+        yield from operation.rows({"items": _decoded(some)}, params)
 
 
 def _decoded(raws: list[msgspec.Raw]) -> list[Any]:
@@ -120,55 +115,48 @@ def _validated(record: type[Record], raws: list[Any], zone: dt.tzinfo | None, ob
     """All at once, which is fastest; one by one when an entry among them cannot be read."""
     if "observed_on" in record.model_fields:
         raws = [{**raw, "observed_on": observed_on} if isinstance(raw, dict) else raw for raw in raws]
-    context, sample = {"zone": zone}, raws[:_FIRST] + raws[_FIRST::_EACH]
-    members = {tuple(raw) for raw in raws if isinstance(raw, dict)} or {
-        ()
-    }  # a few: most entries have the same
+    # a few kinds: most entries have the same members
+    members = {tuple(raw) for raw in raws if isinstance(raw, dict)} or {()}
     names = frozenset.intersection(*map(frozenset, members)), frozenset[str]().union(*members)
+    rows = Rows(record, sample=raws[:_FIRST] + raws[_FIRST::_EACH], names=names)
+    context = {"zone": zone}
     try:
-        return Rows(
-            record, _adapter(record).validate_python(raws, context=context), sample=sample, names=names
-        )
+        rows.records.extend(_adapter(record).validate_python(raws, context=context))
     except ValidationError:
-        rows = Rows(record, sample=sample, names=names)
-    for raw in raws:
-        if isinstance(raw, Unread):
-            if raw.is_entry:
-                rows.rejected.append(raw)
-            else:
-                rows.missing.append(raw.reason)
-            continue
-        try:
-            rows.records.append(record.model_validate(raw, context=context))
-        except ValidationError as problem:
-            unread, rest = Unread(raw, _reason(problem)), _without_values(record, raw, problem, context)
-            if rest is None:
-                rows.rejected.append(unread)
-            else:
-                rows.flawed.append(unread)
-                rows.records.append(rest)
-    rows.sample.extend(entry.raw for entry in rows.rejected[:_FIRST] + rows.flawed[:_FIRST])
+        for raw in raws:
+            _add(rows, raw, context)
+        rows.sample.extend(entry.raw for entry in rows.rejected[:_FIRST] + rows.flawed[:_FIRST])
     return rows
 
 
-def _without_values(
-    record: type[Record], raw: Any, problem: ValidationError, context: dict[str, Any]
-) -> Record | None:
-    """The entry with nothing in the place of the values at fault; None where one of them tells it apart."""
-    if not isinstance(raw, dict):
-        return None
-    errors = problem.errors(include_url=False, include_context=False, include_input=False)
-    rest = raw | dict.fromkeys(str(error["loc"][0]) for error in errors)
-    return read_or_none(lambda rest: record.model_validate(rest, context=context), rest)
+def _add(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
+    """One entry: as a record, as one without the values at fault, or, where one of these tells it apart, as
+    rejected."""
+    if isinstance(raw, Unread):
+        if raw.is_entry:
+            rows.rejected.append(raw)
+        else:
+            rows.missing.append(raw.reason)
+        return
+    validate = partial(rows.record.model_validate, context=context)
+    try:
+        rows.records.append(validate(raw))
+    except ValidationError as problem:
+        errors = problem.errors(include_url=False, include_context=False, include_input=False)
+        flawed = {str(error["loc"][0]) for error in errors if error["loc"]}
+        rest = read_or_none(validate, raw | dict.fromkeys(flawed) if isinstance(raw, dict) else None)
+        unread = Unread(raw, "; ".join(map(_reason, errors)))
+        if rest is None:
+            rows.rejected.append(unread)
+        else:
+            rows.flawed.append(unread)
+            rows.records.append(rest)
 
 
-def _reason(problem: ValidationError) -> str:
+def _reason(error: ErrorDetails) -> str:
     """Field and fault, without the value: it stands in the raw entry, and reasons are shown and logged."""
-    reasons = []
-    for error in problem.errors(include_url=False, include_context=False, include_input=False):
-        fault = "missing" if error["type"] == "missing" else error["msg"].removeprefix("Value error, ")
-        reasons.append(f"{'.'.join(map(str, error['loc']))}: {fault}" if error["loc"] else "not an object")
-    return "; ".join(reasons)
+    fault = "missing" if error["type"] == "missing" else error["msg"].removeprefix("Value error, ")
+    return f"{'.'.join(map(str, error['loc']))}: {fault}" if error["loc"] else "not an object"
 
 
 def service_count(response: Response) -> int | None:
@@ -196,11 +184,8 @@ def shortage(response: Response) -> str:
     except ValueError:
         return f"{operation.name}: its count is no number"
     listed = count if operation.is_paged else len(set(item_keys(response)))
-    return (
-        f"{operation.name}: the service counts {count:,} entries and lists {listed:,}"
-        if listed < count
-        else ""
-    )
+    counted = f"{operation.name}: the service counts {count:,} entries and lists {listed:,}"
+    return counted if listed < count else ""
 
 
 def item_keys(response: Response) -> list[str]:
@@ -214,11 +199,8 @@ def item_keys(response: Response) -> list[str]:
     elif operation.rows is None:
         raws = objects(response.envelope.decoded(operation))
     else:
-        raws = (
-            raw
-            for record, raw in pairs(response)
-            if record is operation.records[0] and not isinstance(raw, Unread)
-        )
+        first = operation.records[0]
+        raws = (raw for record, raw in pairs(response) if record is first and not isinstance(raw, Unread))
     seen: Counter[str] = Counter()
     keys = []
     for raw in raws:
@@ -243,26 +225,20 @@ def timeline_extent(response: Response) -> tuple[int, int]:
     return served, max(served, counted or 0)
 
 
-_WRAPPED = frozenset({"items", "data"})
-
-
 def parts_served(response: Response) -> dict[str, Any]:
     """The parts of a response around its entries: their paths in the body → what stands there, with nothing
     in it decoded. None of a huge one."""
-    if isinstance(response.body, Path):
-        return {}
-    members = response.envelope.members or {}
-    opened = {name: parts_or_none(raw) or {} for name, raw in members.items()}
-    found = {f"response.data.{name}": _opened(raw) for name, raw in members.items()}
-    inner = {name: each for name, each in opened.items() if not _WRAPPED.isdisjoint(map(str.lower, each))}
-    return found | {
-        f"response.data.{name}.{each}": _opened(raw)
-        for name, wrapper in inner.items()
-        for each, raw in wrapper.items()
-    }
+    found: dict[str, msgspec.Raw] = {}
+    members = {} if isinstance(response.body, Path) else response.envelope.members or {}
+    for name, raw in members.items():
+        found[f"response.data.{name}"] = raw
+        wrapper = response.envelope.opened(name) or {}
+        if not {"items", "data"}.isdisjoint(map(str.lower, wrapper)):
+            found |= {f"response.data.{name}.{each}": inner for each, inner in wrapper.items()}
+    return {path: _outermost(raw) for path, raw in found.items()}
 
 
-def _opened(raw: msgspec.Raw) -> Any:
+def _outermost(raw: msgspec.Raw) -> Any:
     if first_letter(raw) == b"{":
         return parts(raw)
     return collection(raw) if first_letter(raw) == b"[" else decode(raw)

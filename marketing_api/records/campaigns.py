@@ -1,15 +1,29 @@
 """What comes back about e-mail campaigns and their statistics, and the operations that bring it."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as attribute
 from itertools import chain
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import MaybeWord, Record, Rows, Unread, field, key, missing
+from marketing_api.records.fields import (
+    MaybeFloat,
+    MaybeInt,
+    MaybeMoment,
+    MaybeText,
+    MaybeWord,
+    Record,
+    Rows,
+    Unread,
+    field,
+    key,
+    missing,
+)
 from marketing_api.records.shapes import (
+    Entry,
+    Params,
     each,
     entries,
     is_full,
@@ -31,17 +45,17 @@ class Campaign(Record):
 
     campaign_id: int = key("The service's id of the campaign.", "id")
     status: MaybeWord = field("draft, sent, scheduled or automation: the group that the service lists it in.")
-    type: str | None = field("automated for the automation group, else standard.")
-    subject: str | None = field("Subject line.")
-    message: str | None = field("Body.")
-    reply_to: str | None = field("Address that replies go to.", "replyto", personal=True)
-    from_email: str | None = field("Address of the sender.", "fromemail", personal=True)
-    from_name: str | None = field("Name of the sender.", personal=True)
-    created_at: dt.datetime | None = field("When it was created, UTC.", "creation_date")
-    name: str | None = field(f"Name that the account's own people gave it; {_UNTOLD}.")
-    sent_at: dt.datetime | None = field(f"When it was sent, or will be, UTC; {_UNTOLD}.", "sent_date")
-    delivered_count: int | None = field(f"Messages delivered; {_UNTOLD}.", "delivery_success")
-    failed_count: int | None = field(f"Messages that could not be delivered; {_UNTOLD}.", "delivery_failed")
+    type: MaybeText = field("automated for the automation group, else standard.")
+    subject: MaybeText = field("Subject line.")
+    message: MaybeText = field("Body.")
+    reply_to: MaybeText = field("Address that replies go to.", "replyto", personal=True)
+    from_email: MaybeText = field("Address of the sender.", "fromemail", personal=True)
+    from_name: MaybeText = field("Name of the sender.", personal=True)
+    created_at: MaybeMoment = field("When it was created, UTC.", "creation_date")
+    name: MaybeText = field(f"Name that the account's own people gave it; {_UNTOLD}.")
+    sent_at: MaybeMoment = field(f"When it was sent, or will be, UTC; {_UNTOLD}.", "sent_date")
+    delivered_count: MaybeInt = field(f"Messages delivered; {_UNTOLD}.", "delivery_success")
+    failed_count: MaybeInt = field(f"Messages that could not be delivered; {_UNTOLD}.", "delivery_failed")
 
 
 _AS_STATED = ": the service's own statement, which may contradict the counts and be over 100"
@@ -52,14 +66,14 @@ class CampaignStats(Record):
 
     campaign_id: int = key("The service's id of the campaign.")
     observed_on: dt.date = key("The account's local date of the request.")
-    opened_count: int | None = field("Messages opened.")
-    unopened_count: int | None = field("Messages not opened.")
-    bounced_count: int | None = field("Messages bounced.")
-    unsubscribed_count: int | None = field("Recipients who unsubscribed.")
-    opened_percent: float | None = field(f"Share of messages opened{_AS_STATED}.")
-    unopened_percent: float | None = field(f"Share of messages not opened{_AS_STATED}.")
-    bounced_percent: float | None = field(f"Share of messages bounced{_AS_STATED}.")
-    unsubscribed_percent: float | None = field(f"Share of recipients who unsubscribed{_AS_STATED}.")
+    opened_count: MaybeInt = field("Messages opened.")
+    unopened_count: MaybeInt = field("Messages not opened.")
+    bounced_count: MaybeInt = field("Messages bounced.")
+    unsubscribed_count: MaybeInt = field("Recipients who unsubscribed.")
+    opened_percent: MaybeFloat = field(f"Share of messages opened{_AS_STATED}.")
+    unopened_percent: MaybeFloat = field(f"Share of messages not opened{_AS_STATED}.")
+    bounced_percent: MaybeFloat = field(f"Share of messages bounced{_AS_STATED}.")
+    unsubscribed_percent: MaybeFloat = field(f"Share of recipients who unsubscribed{_AS_STATED}.")
 
 
 class CampaignLink(Record):
@@ -68,13 +82,11 @@ class CampaignLink(Record):
     campaign_id: int = key("The service's id of the campaign.")
     url: str = key("Where the link leads.")
     observed_on: dt.date = key("The account's local date of the request.")
-    message: str | None = field("Text of the link.")
-    clicker_count: int | None = field(
+    message: MaybeText = field("Text of the link.")
+    clicker_count: MaybeInt = field(
         "Addresses that clicked it; NULL when one that is listed could not be read."
     )
-    click_count: int | None = field(
-        "Clicks of all addresses; NULL when one that is listed could not be read."
-    )
+    click_count: MaybeInt = field("Clicks of all addresses; NULL when one that is listed could not be read.")
 
 
 class CampaignClicker(Record):
@@ -83,14 +95,14 @@ class CampaignClicker(Record):
     campaign_id: int = key("The service's id of the campaign.")
     url: str = key("Where the link leads.")
     email: str = key("Address that clicked.", personal=True)
-    click_count: int | None = field("Its clicks, summed over the entries that the service lists.")
+    click_count: MaybeInt = field("Its clicks, summed over the entries that the service lists.")
 
 
 #: The filter's word and others that the automation group may be called.
 _AUTOMATION = frozenset({"automation", "automations", "automated"})
 
 
-def campaigns(payload: Any, params: Mapping[str, str]) -> Rows:
+def campaigns(payload: Any, params: Params) -> Rows:
     """`campaigns`: {count, items: {group: {data: […]}}}; also groups that are lists, and campaigns without
     groups (row 16)."""
     filtered, items = params.get("filter", "all").lower(), items_of(payload)
@@ -116,7 +128,7 @@ def _data(group: Any) -> Any:
     return [] if is_empty else found if (found := member(group, "data")) else [group]
 
 
-def _campaign(entry: dict[str, Any], group: str) -> dict[str, Any]:
+def _campaign(entry: Entry, group: str) -> Entry:
     status = group or entry.get("status")
     if isinstance(status, str) and status.strip().lower() in _AUTOMATION:
         status = "automation"
@@ -127,13 +139,13 @@ def _campaign(entry: dict[str, Any], group: str) -> dict[str, Any]:
     return raw if is_nothing(status) else {**raw, "status": status}
 
 
-def campaign(payload: Any, params: Mapping[str, str]) -> Rows:
+def campaign(payload: Any, params: Params) -> Rows:
     """`item`: one campaign; its group is not given, its type is the one requested."""
     requested = {"type": params["type"]} if "type" in params else {}
     yield from each(Campaign, objects(payload), lambda entry: {**entry, **requested})
 
 
-def statistics(payload: Any, params: Mapping[str, str]) -> Rows:
+def statistics(payload: Any, params: Params) -> Rows:
     """`campaign`: {stats: {open, unopened, bounced, unsubscribed}, clicks: [{url, message, clickers?}]}."""
     if not objects(payload):
         yield missing(CampaignClicker, "campaign")
@@ -174,9 +186,9 @@ _STATS = {
 }
 
 
-def _stats(stats: Any, campaign_id: Any) -> dict[str, Any]:
+def _stats(stats: Any, campaign_id: Any) -> Entry:
     """Counts and percentages; what is neither is left to the record to refuse."""
-    raw: dict[str, Any] = {"campaign_id": campaign_id}
+    raw: Entry = {"campaign_id": campaign_id}
     for name, value in mapping(stats).items():
         if (column := _STATS.get(name.lower())) is None:
             raw[name] = value
@@ -194,7 +206,7 @@ class _Link:
 
     message: Any = None
     clicks: dict[str, int] = attribute(default_factory=dict)  # by address
-    unknown: dict[str, Any] = attribute(default_factory=dict)
+    unknown: Entry = attribute(default_factory=dict)
     is_whole: bool = True
 
 

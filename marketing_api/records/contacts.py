@@ -1,13 +1,27 @@
 """What comes back about contacts, their coupons and what happened to them (timelines), and the operations
 that bring it."""
 
-import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import AsWorded, Json, MaybeWord, Record, Rows, field, key
+from marketing_api.records.fields import (
+    AsWorded,
+    Json,
+    MaybeBool,
+    MaybeDate,
+    MaybeInt,
+    MaybeMoment,
+    MaybeText,
+    MaybeWord,
+    Record,
+    Rows,
+    field,
+    key,
+)
 from marketing_api.records.shapes import (
+    Entry,
+    Params,
     each,
     entries,
     is_full,
@@ -27,12 +41,12 @@ class Contact(Record):
 
     list_id: int = key("The list that the contact is in.", "listid")
     contact_id: int = key("The service's id of the contact.", "id")
-    email: str | None = field("E-mail address.", personal=True)
+    email: MaybeText = field("E-mail address.", personal=True)
     status: MaybeWord = field(
         "active, unconfirmed, unsubscribed or bounced; another word of the service in lower case."
     )
-    status_code: int | None = field("The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced.")
-    registered_at: dt.datetime | None = field("When the contact was added, UTC.", "registration_date")
+    status_code: MaybeInt = field("The service's code: 0 unconfirmed, 1 active, 2 unsubscribed, 3 bounced.")
+    registered_at: MaybeMoment = field("When the contact was added, UTC.", "registration_date")
     custom_fields: Json = field("Values of the list's custom fields, by field id or name.", personal=True)
 
 
@@ -40,12 +54,10 @@ class Coupon(Record):
     """One coupon that an e-mail address was given."""
 
     coupon_id: int = key("The service's id of the coupon.", "id")
-    email: str | None = field("E-mail address that it was given to.", personal=True)
-    coupon_code: str | None = field("The code.", "couponcode")
-    is_redeemed: bool | None = field("Whether it was redeemed.", "couponredeemed")
-    redeemed_on: dt.date | None = field(
-        "When it was redeemed, in the account's time zone.", "couponredeemedon"
-    )
+    email: MaybeText = field("E-mail address that it was given to.", personal=True)
+    coupon_code: MaybeText = field("The code.", "couponcode")
+    is_redeemed: MaybeBool = field("Whether it was redeemed.", "couponredeemed")
+    redeemed_on: MaybeDate = field("When it was redeemed, in the account's time zone.", "couponredeemedon")
 
 
 class TimelineEvent(Record):
@@ -54,8 +66,8 @@ class TimelineEvent(Record):
     contact_id: int = key("The contact.")
     event_key: str = key("Hash of kind, text and time, and an occurrence number: the service gives no id.")
     key: AsWorded = field("Kind of event, e.g. email-campaign-sent; an open set.")
-    snippet: str | None = field("The event in words.", personal=True)
-    occurred_at: dt.datetime | None = field("When it happened, UTC.")
+    snippet: MaybeText = field("The event in words.", personal=True)
+    occurred_at: MaybeMoment = field("When it happened, UTC.")
     details: Json = field("Details as the service lists them: key, label, value.", personal=True)
 
 
@@ -66,13 +78,13 @@ class TimelineVisit(Record):
     visit_key: str = key(
         "Hash of link, campaign and time, and an occurrence number: the service gives no id."
     )
-    link: str | None = field("The page visited.")
-    utm_campaign: str | None = field("UTM campaign of the link.")
-    utm_source: str | None = field("UTM source of the link.")
-    utm_medium: str | None = field("UTM medium of the link.")
-    utm_term: str | None = field("UTM term of the link.")
-    utm_content: str | None = field("UTM content of the link.")
-    visited_at: dt.datetime | None = field("When it was visited, UTC.")
+    link: MaybeText = field("The page visited.")
+    utm_campaign: MaybeText = field("UTM campaign of the link.")
+    utm_source: MaybeText = field("UTM source of the link.")
+    utm_medium: MaybeText = field("UTM medium of the link.")
+    utm_term: MaybeText = field("UTM term of the link.")
+    utm_content: MaybeText = field("UTM content of the link.")
+    visited_at: MaybeMoment = field("When it was visited, UTC.")
 
 
 class TimelineAutomation(Record):
@@ -82,9 +94,9 @@ class TimelineAutomation(Record):
     automation_key: str = key(
         "Hash of name, type and time, and an occurrence number: the service gives no id."
     )
-    name: str | None = field("Name of the automation.")
+    name: MaybeText = field("Name of the automation.")
     type: AsWorded = field("What it sent, e.g. sms or email.")
-    triggered_at: dt.datetime | None = field("When it was triggered, UTC.")
+    triggered_at: MaybeMoment = field("When it was triggered, UTC.")
     details: Json = field("Details as the service lists them: key, value.", personal=True)
 
 
@@ -96,7 +108,7 @@ _STATUS = {
 _NAMED = frozenset({"id", "email", "status", "registration_date", "fields", "listid", "list_id", "list_name"})
 
 
-def contacts(payload: Any, params: Mapping[str, str]) -> Rows:
+def contacts(payload: Any, params: Params) -> Rows:
     """`contacts`: {count, items}; the list is the one requested. Look-ups (`contact`: an object by id, an
     array with one entry per list by e-mail, api-observed row 4) fill no table: an object looked up by id does
     not tell its list."""
@@ -105,7 +117,7 @@ def contacts(payload: Any, params: Mapping[str, str]) -> Rows:
         yield Contact, _contact(entry, requested) if isinstance(entry, dict) else entry
 
 
-def _contact(entry: dict[str, Any], requested: dict[str, str]) -> dict[str, Any]:
+def _contact(entry: Entry, requested: dict[str, str]) -> Entry:
     """A million of these are read from one response, so the usual entry takes no loop of its own."""
     raw = {**entry, **requested}
     if "status" in raw:
@@ -134,7 +146,7 @@ def _status(value: Any) -> tuple[Any, Any]:
     return (value, None) if code is None else (STATUSES.get(code), code)  # a word, or to be set aside
 
 
-def coupons(payload: Any, params: Mapping[str, str]) -> Rows:
+def coupons(payload: Any, params: Params) -> Rows:
     """`coupons`: […]."""
     for record, raw in each(
         Coupon, items_of(payload) if isinstance(payload, dict) and "items" in payload else payload
@@ -144,7 +156,7 @@ def coupons(payload: Any, params: Mapping[str, str]) -> Rows:
         yield record, raw
 
 
-def timeline(payload: Any, params: Mapping[str, str]) -> Rows:
+def timeline(payload: Any, params: Params) -> Rows:
     """`data` itself: {id, email, timeline: {data, count, total}, utm?: {data, count}, automated?: {data,
     count}}."""
     contact = params.get("id", payload.get("id"))
@@ -175,13 +187,13 @@ def _data(wrapper: Any) -> Any:
     return [[wrapper]] if found is None and any(map(is_full, wrapper.values())) else found
 
 
-def _moment(raw: dict[str, Any]) -> Any:
+def _moment(raw: Entry) -> Any:
     """The timestamp where one is given, since the text is in local time (api-observed row 21)."""
     timestamp = raw.get("timestamp")
     return raw.get("datetime") if is_no_moment(timestamp) else timestamp
 
 
-def _visit_identity(raw: dict[str, Any]) -> tuple[Any, ...]:
+def _visit_identity(raw: Entry) -> tuple[Any, ...]:
     utm = raw.get("utm")
     return raw.get("link"), *((utm.get(name) for name in _UTM) if isinstance(utm, dict) else ()), _moment(raw)
 
@@ -189,7 +201,7 @@ def _visit_identity(raw: dict[str, Any]) -> tuple[Any, ...]:
 _UTM = {name: f"utm_{name}" for name in ("campaign", "source", "medium", "term", "content")}
 #: Of each part of the response: its record, its name, the columns of key and moment, and what tells its
 #: entries apart.
-_PARTS: tuple[tuple[type[Record], str, str, str, Callable[[dict[str, Any]], Iterable[Any]]], ...] = (
+_PARTS: tuple[tuple[type[Record], str, str, str, Callable[[Entry], Iterable[Any]]], ...] = (
     # without the details: these change when a message is opened, and must update the row instead of adding
     # one
     (

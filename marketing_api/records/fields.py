@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo
 from pydantic.fields import FieldInfo
 
-from marketing_api.records.shapes import entries, is_numbered
+from marketing_api.records.shapes import Entry, entries, is_numbered
 from marketing_api.records.values import (
     as_text,
     is_nothing,
@@ -46,7 +46,7 @@ class Record(BaseModel):
         cls.model_rebuild(force=True)
 
     @property
-    def extra(self) -> dict[str, Any] | None:
+    def extra(self) -> Entry | None:
         """The fields that the declaration does not name, as they came; None when there are none."""
         return self.model_extra or None
 
@@ -77,7 +77,7 @@ Rows = Iterator[tuple[type[Record], Any]]
 
 
 #: Marks a field as personal data: whatever names, reaches or quotes a person, free text of people included.
-_PERSONAL: dict[str, Any] = {"personal": True}
+_PERSONAL: Entry = {"personal": True}
 
 
 def key(doc: str, *wire: str, personal: bool = False) -> Any:
@@ -178,17 +178,23 @@ def _maybe(read: Callable[[Any], Any]) -> PlainValidator:
     return _read(read_or_nothing)
 
 
-#: Of plain types: those that may be None are None where nothing is given.
+#: Plain types of fields: None where nothing is given.
+MaybeText = str | None
+MaybeInt = int | None
+MaybeFloat = float | None
+MaybeBool = bool | None
+MaybeMoment = dt.datetime | None
+MaybeDate = dt.date | None
 _READERS: dict[Any, PlainValidator] = {
     int: _read(read_int),
-    int | None: _maybe(read_int),
-    float | None: _maybe(lambda value: float(read_decimal(value))),
+    MaybeInt: _maybe(read_int),
+    MaybeFloat: _maybe(lambda value: float(read_decimal(value))),
     Decimal | None: _maybe(read_decimal),
-    bool | None: _maybe(read_bool),
+    MaybeBool: _maybe(read_bool),
     str: _read(_key_text),  # it identifies something, and so is not blank
-    str | None: _read(read_text),
-    dt.datetime | None: PlainValidator(_moment),
-    dt.date | None: PlainValidator(_local_date),
+    MaybeText: _read(read_text),
+    MaybeMoment: PlainValidator(_moment),
+    MaybeDate: PlainValidator(_local_date),
     dt.date: PlainValidator(lambda value, info: _there(_local_date(value, info))),
 }
 #: Marks types whose values are words of an open set, of which the service may send new ones.
@@ -205,4 +211,4 @@ AsWorded = Annotated[str | None, _read(read_text), _WORD]
 #: Texts in any shape of a collection; a single text stands for a list of one.
 MaybeTexts = Annotated[list[str] | None, _read(_texts)]
 #: Any JSON value, kept as it came (a single value as a list of one); an empty collection stands for nothing.
-Json = Annotated[dict[str, Any] | list[Any] | None, _read(_json)]
+Json = Annotated[Entry | list[Any] | None, _read(_json)]

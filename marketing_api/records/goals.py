@@ -1,32 +1,41 @@
 """What comes back about conversion goals, and the operations that bring it."""
 
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import AsWorded, MaybeTexts, Record, Rows, field, key
-from marketing_api.records.shapes import each, items_of, lift, single
+from marketing_api.records.fields import (
+    AsWorded,
+    MaybeBool,
+    MaybeInt,
+    MaybeText,
+    MaybeTexts,
+    Record,
+    Rows,
+    field,
+    key,
+)
+from marketing_api.records.shapes import Params, each, items_of, lift, single
 
 
 class Goal(Record):
     """One conversion goal."""
 
     goal_id: int = key("The service's id of the goal.", "id")
-    domain_id: int | None = field("Tracked domain, where the goal was listed by domain.", "domainid")
-    name: str | None = field("Name of the goal.")
+    domain_id: MaybeInt = field("Tracked domain, where the goal was listed by domain.", "domainid")
+    name: MaybeText = field("Name of the goal.")
     value_type: AsWorded = field("How its value is set, e.g. Fixed.")
     value: Decimal | None = field("Value of one conversion.")
     type: AsWorded = field("What reaches it, e.g. Event Triggered.")
     event_type: AsWorded = field("Which event, e.g. Link(s) Clicked.")
-    event_link_rule: str | None = field("How many of the links have to be clicked, in words.")
+    event_link_rule: MaybeText = field("How many of the links have to be clicked, in words.")
     links: MaybeTexts = field("The links that count.")
-    has_action: bool | None = field("Whether an action follows.")
-    action_id: int | None = field("The service's id of the action.")
-    action_name: str | None = field("Name of the action, or a remark in its place.")
+    has_action: MaybeBool = field("Whether an action follows.")
+    action_id: MaybeInt = field("The service's id of the action.")
+    action_name: MaybeText = field("Name of the action, or a remark in its place.")
 
 
-def goals(payload: Any, params: Mapping[str, str]) -> Rows:
+def goals(payload: Any, params: Params) -> Rows:
     """`goals`: {count, items}."""
     for record, raw in each(Goal, items_of(payload)):
         if isinstance(raw, dict):

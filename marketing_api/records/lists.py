@@ -1,14 +1,25 @@
 """What comes back about contact lists, their custom fields, and audiences, and the operations that bring
 it."""
 
-import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import Record, Rows, Unread, field, key, missing
+from marketing_api.records.fields import (
+    MaybeBool,
+    MaybeMoment,
+    MaybeText,
+    Record,
+    Rows,
+    Unread,
+    field,
+    key,
+    missing,
+)
 from marketing_api.records.shapes import (
+    Entry,
+    Params,
     each,
     is_collection,
     is_full,
@@ -26,24 +37,24 @@ class ContactList(Record):
     """One contact list."""
 
     list_id: int = key("The service's id of the list.", "id")
-    name: str | None = field("Name of the list.")
-    form_title: str | None = field("Title of the subscription form.")
-    email_subject: str | None = field("Subject of the confirmation message.")
-    reply_to: str | None = field("Address that replies go to.", personal=True)
-    from_email: str | None = field("Address of the sender.", "fromemail", personal=True)
-    from_name: str | None = field("Name of the sender.", personal=True)
-    confirmation_email: str | None = field(
+    name: MaybeText = field("Name of the list.")
+    form_title: MaybeText = field("Title of the subscription form.")
+    email_subject: MaybeText = field("Subject of the confirmation message.")
+    reply_to: MaybeText = field("Address that replies go to.", personal=True)
+    from_email: MaybeText = field("Address of the sender.", "fromemail", personal=True)
+    from_name: MaybeText = field("Name of the sender.", personal=True)
+    confirmation_email: MaybeText = field(
         "Message that asks for confirmation; may hold HTML and placeholders.", "confimation_email"
     )
-    success_email: str | None = field("Message after confirmation; may hold HTML and placeholders.")
-    confirmation_message: str | None = field(
+    success_email: MaybeText = field("Message after confirmation; may hold HTML and placeholders.")
+    confirmation_message: MaybeText = field(
         "Page that asks for confirmation; may hold HTML and placeholders.", "confimation_message"
     )
-    success_message: str | None = field("Page after confirmation; may hold HTML and placeholders.")
-    error_message: str | None = field("Page after a failure; may hold HTML and placeholders.")
-    is_double_opt_in: bool | None = field("Whether a subscription is confirmed by e-mail.", "doubleOptin")
-    notify_email: str | None = field("Address told about new subscriptions.", personal=True)
-    created_at: dt.datetime | None = field("When it was created, UTC.", "creation_date")
+    success_message: MaybeText = field("Page after confirmation; may hold HTML and placeholders.")
+    error_message: MaybeText = field("Page after a failure; may hold HTML and placeholders.")
+    is_double_opt_in: MaybeBool = field("Whether a subscription is confirmed by e-mail.", "doubleOptin")
+    notify_email: MaybeText = field("Address told about new subscriptions.", personal=True)
+    created_at: MaybeMoment = field("When it was created, UTC.", "creation_date")
 
 
 class ListField(Record):
@@ -51,17 +62,17 @@ class ListField(Record):
 
     list_id: int = key("The list.")
     field_id: str = key("The service's id of the field.")
-    label: str | None = field("Label of the field.")
+    label: MaybeText = field("Label of the field.")
 
 
 class Audience(Record):
     """One audience: a saved selection of contacts."""
 
     audience_id: int = key("The service's id of the audience.", "id")
-    name: str | None = field("Name of the audience.")
+    name: MaybeText = field("Name of the audience.")
 
 
-def lists(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = items_of) -> Rows:
+def lists(payload: Any, params: Params, of: Callable[[Any], Any] = items_of) -> Rows:
     """`lists`: {count, items}; the items may carry `fields` (api-observed row 17)."""
     if of is objects and not objects(payload):
         yield missing(ListField, "list")
@@ -78,7 +89,7 @@ def lists(payload: Any, params: Mapping[str, str], of: Callable[[Any], Any] = it
 contact_list = partial(lists, of=objects)
 
 
-def _spelled(entry: dict[str, Any]) -> dict[str, Any]:
+def _spelled(entry: Entry) -> Entry:
     """Both spellings are in use (api-observed row 17); where both came, the one with a value counts."""
     raw = dict(entry)
     for name in ("email", "message"):

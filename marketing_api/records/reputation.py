@@ -5,7 +5,7 @@ import contextlib
 import datetime as dt
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import phpserialize
@@ -14,6 +14,11 @@ from marketing_api.operation import Area
 from marketing_api.records.fields import (
     ApiWord,
     AsWorded,
+    MaybeDate,
+    MaybeFloat,
+    MaybeInt,
+    MaybeMoment,
+    MaybeText,
     Network,
     RawText,
     Record,
@@ -23,6 +28,8 @@ from marketing_api.records.fields import (
     missing,
 )
 from marketing_api.records.shapes import (
+    Entry,
+    Params,
     each,
     entries,
     is_collection,
@@ -41,11 +48,11 @@ class DirectReview(Record):
     """One private review left on the business's own feedback page."""
 
     review_id: int = key("The service's id of the review.", "id")
-    email: str | None = field("E-mail address of the reviewer.", personal=True)
-    phone: str | None = field("Phone number of the reviewer, may be empty.", personal=True)
-    reviewed_at: dt.datetime | None = field("When it was left, UTC.")
-    inquiry: str | None = field("What the reviewer wrote.", personal=True)
-    notes: str | None = field("Notes on the review, may be empty.", personal=True)
+    email: MaybeText = field("E-mail address of the reviewer.", personal=True)
+    phone: MaybeText = field("Phone number of the reviewer, may be empty.", personal=True)
+    reviewed_at: MaybeMoment = field("When it was left, UTC.")
+    inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
+    notes: MaybeText = field("Notes on the review, may be empty.", personal=True)
     rating: AsWorded = field("Good or Bad, as the service words it.")
 
 
@@ -54,12 +61,12 @@ class OnlineReview(Record):
 
     review_key: str = key("Hash of the review's content and an occurrence number: the service gives no id.")
     channel: str = key("Display name of the channel, e.g. Yelp.")
-    username: str | None = field("Name of the reviewer on the channel.", personal=True)
-    reviewed_at: dt.datetime | None = field("When it was published, UTC.", "date")
-    inquiry: str | None = field("What the reviewer wrote.", personal=True)
-    rating: float | None = field("The number inside the serialized rating when there is exactly one.")
+    username: MaybeText = field("Name of the reviewer on the channel.", personal=True)
+    reviewed_at: MaybeMoment = field("When it was published, UTC.", "date")
+    inquiry: MaybeText = field("What the reviewer wrote.", personal=True)
+    rating: MaybeFloat = field("The number inside the serialized rating when there is exactly one.")
     rating_raw: RawText = field("The rating as it came, a serialized structure.")
-    source_url: str | None = field(
+    source_url: MaybeText = field(
         "Where the review stands: often at its reviewer's page.", "sourceUrl", personal=True
     )
 
@@ -69,8 +76,8 @@ class OnlineReviewChannel(Record):
 
     channel: str = key("Display name of the channel, e.g. Yelp.")
     observed_on: dt.date = key("The account's local date of the request.")
-    average_rating: float | None = field("Average rating as the service states it.", "AvgRating")
-    review_count: int | None = field("Number of reviews of the channel that the response gave.")
+    average_rating: MaybeFloat = field("Average rating as the service states it.", "AvgRating")
+    review_count: MaybeInt = field("Number of reviews of the channel that the response gave.")
 
 
 class SentimentMention(Record):
@@ -78,9 +85,9 @@ class SentimentMention(Record):
 
     mention_key: str = key("Hash of the mention's content and an occurrence number: the service gives no id.")
     polarity: ApiWord = key("positive, negative or neutral.")
-    channel: str | None = field("Where the mention stands.", "social")
-    reviewed_on: dt.date | None = field("Date of the mention, in the account's time zone.", "reviewdate")
-    inquiry: str | None = field("What was said.", personal=True)
+    channel: MaybeText = field("Where the mention stands.", "social")
+    reviewed_on: MaybeDate = field("Date of the mention, in the account's time zone.", "reviewdate")
+    inquiry: MaybeText = field("What was said.", personal=True)
 
 
 class SentimentTotals(Record):
@@ -88,16 +95,16 @@ class SentimentTotals(Record):
 
     from_on: dt.date = key("First day of the range that was requested.", "from")
     to_on: dt.date = key("Last day of the range that was requested.", "to")
-    positive_count: int | None = field("Positive mentions.", "positives", "positive")
-    negative_count: int | None = field("Negative mentions.", "negatives", "negative")
+    positive_count: MaybeInt = field("Positive mentions.", "positives", "positive")
+    negative_count: MaybeInt = field("Negative mentions.", "negatives", "negative")
 
 
 class ReviewStats(Record):
     """Good and bad reviews of one period."""
 
     period_on: dt.date = key("The period, by its date.", "periode", "period")
-    good_count: int | None = field("Good reviews.", "good")
-    bad_count: int | None = field("Bad reviews.", "bad")
+    good_count: MaybeInt = field("Good reviews.", "good")
+    bad_count: MaybeInt = field("Bad reviews.", "bad")
 
 
 class SocialMediaStats(Record):
@@ -105,22 +112,22 @@ class SocialMediaStats(Record):
 
     period_on: dt.date = key("The period, by its date.", "periode", "period")
     network: Network = key("Network in lower case, e.g. facebook.")
-    mention_count: int | None = field("Mentions.")
+    mention_count: MaybeInt = field("Mentions.")
 
 
 class FeedbackViews(Record):
     """Views of the feedback page in one period."""
 
     period_on: dt.date = key("The period, by its date.", "periode", "period")
-    view_count: int | None = field("Views.", "views")
+    view_count: MaybeInt = field("Views.", "views")
 
 
-def direct_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
+def direct_reviews(payload: Any, params: Params) -> Rows:
     """`reviews`: {count, items}."""
     yield from each(DirectReview, items_of(payload), _direct_review)
 
 
-def _direct_review(entry: dict[str, Any]) -> dict[str, Any]:
+def _direct_review(entry: Entry) -> Entry:
     """Date and time of day together; the date alone where it has the time already (unix seconds, or both in
     one) or none is given."""
     raw = dict(entry)
@@ -134,7 +141,7 @@ def _direct_review(entry: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
-def online_reviews(payload: Any, params: Mapping[str, str]) -> Rows:
+def online_reviews(payload: Any, params: Params) -> Rows:
     """`reviews`: {count, items: {channel: {AvgRating, data?: […]}}}."""
     items = items_of(payload)
     if not is_collection(items):
@@ -178,7 +185,7 @@ _REVIEW_IDENTITY = ("channel", "username", "date", "inquiry", "rating_raw", "sou
 _MENTION_IDENTITY = ("polarity", "social", "reviewdate", "inquiry")
 
 
-def sentiment(payload: Any, params: Mapping[str, str]) -> Rows:
+def sentiment(payload: Any, params: Params) -> Rows:
     """`sentiment`: {overall: {stats: {positives, negatives}}, items: {Positives: […], Negatives: […]}}."""
     if not isinstance(payload, dict):
         yield from each(SentimentMention, payload)
@@ -214,7 +221,7 @@ def sentiment(payload: Any, params: Mapping[str, str]) -> Rows:
         )
 
 
-def stats(payload: Any, params: Mapping[str, str]) -> Rows:
+def stats(payload: Any, params: Params) -> Rows:
     """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of the
     names."""
     names: dict[type[Record], str] = {

@@ -19,6 +19,9 @@ Pairs = TypeVar("Pairs")
 #: An entry that is about to become a record; one that is no object is passed on as it came, to be set aside
 #: with a reason.
 Raw = Any
+Entry = dict[str, Any]
+#: What was requested.
+Params = Mapping[str, str]
 
 
 def entries(items: Any) -> Iterator[Any]:
@@ -67,12 +70,12 @@ def is_full(value: Any) -> bool:
     return isinstance(value, (dict, list)) and bool(value)
 
 
-def is_numbered(value: Any) -> TypeGuard[dict[str, Any]]:
+def is_numbered(value: Any) -> TypeGuard[Entry]:
     """Whether it is an object that stands for a list: entries keyed by number (row 16)."""
     return isinstance(value, dict) and bool(value) and all(name.isdecimal() for name in value)
 
 
-def mapping(value: Any) -> dict[str, Any]:
+def mapping(value: Any) -> Entry:
     """An object; `[]` and null stand for an empty one, a list for an object keyed by position (row 16)."""
     if isinstance(value, dict):
         return value
@@ -110,24 +113,24 @@ def objects(payload: Any) -> list[Any]:
 
 
 def each(
-    record: RecordType, items: Any, shape: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    record: RecordType, items: Any, shape: Callable[[Entry], Entry] = dict
 ) -> Iterator[tuple[RecordType, Raw]]:
     """Every entry of a collection as (record, shaped entry); what is no object is passed on as it came."""
     for entry in entries(items):
         yield record, shape(entry) if isinstance(entry, dict) else entry
 
 
-def listing(record: RecordType) -> Callable[[Any, Mapping[str, str]], Iterator[tuple[RecordType, Raw]]]:
+def listing(record: RecordType) -> Callable[[Any, Params], Iterator[tuple[RecordType, Raw]]]:
     """The `rows` of an operation whose payload is {count, items} of one record as it comes."""
     return lambda payload, params: each(record, items_of(payload))
 
 
-def single(rows: Callable[[Any, Mapping[str, str]], Pairs]) -> Callable[[Any, Mapping[str, str]], Pairs]:
+def single(rows: Callable[[Any, Params], Pairs]) -> Callable[[Any, Params], Pairs]:
     """The `rows` of a single fetch, from those of the listing of the same entries."""
     return lambda payload, params: rows(objects(payload), params)
 
 
-def lift(raw: dict[str, Any], name: str, columns: Mapping[str, str]) -> dict[str, Any]:
+def lift(raw: Entry, name: str, columns: Params) -> Entry:
     """Turn members of a nested object into columns: `url: {filter, link}` with {"filter": "url_filter"} →
     `url_filter`, `url: {link}`.
 
@@ -148,9 +151,7 @@ def lift(raw: dict[str, Any], name: str, columns: Mapping[str, str]) -> dict[str
     return raw
 
 
-def keyed(
-    raws: Iterable[Raw], name: str, identity: Callable[[dict[str, Any]], Iterable[Any]]
-) -> Iterator[Raw]:
+def keyed(raws: Iterable[Raw], name: str, identity: Callable[[Entry], Iterable[Any]]) -> Iterator[Raw]:
     """Give entries without an id a stable key: hash of what identifies them plus an occurrence number.
 
     True duplicates get occurrence 0, 1, … in response order and so survive; reading the same response again

@@ -1,12 +1,23 @@
 """What comes back about social profiles, posts and short links, and the operations that bring it."""
 
 import datetime as dt
-from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import ApiWord, AsWorded, Network, Record, Rows, field, key, missing
-from marketing_api.records.shapes import each, entries, is_whole, items_of, lift, objects
+from marketing_api.records.fields import (
+    ApiWord,
+    AsWorded,
+    MaybeInt,
+    MaybeMoment,
+    MaybeText,
+    Network,
+    Record,
+    Rows,
+    field,
+    key,
+    missing,
+)
+from marketing_api.records.shapes import Entry, Params, each, entries, is_whole, items_of, lift, objects
 from marketing_api.records.values import is_no_moment, singular
 
 
@@ -16,14 +27,14 @@ class SocialProfile(Record):
     network: Network = key("Network in lower case, e.g. facebook.")
     kind: ApiWord = key("What it is on the network: page, profile, company, board or another word.")
     profile_id: str = key("The network's id of it.", "id", "companyId")
-    name: str | None = field(
+    name: MaybeText = field(
         "Name of a page, company or board; some networks give a profile's here.",
         "name",
         "companyName",
         personal=True,
     )
-    screen_name: str | None = field("Screen name of a profile.", "screenname", personal=True)
-    full_name: str | None = field("Full name of a profile.", "fullname", personal=True)
+    screen_name: MaybeText = field("Screen name of a profile.", "screenname", personal=True)
+    full_name: MaybeText = field("Full name of a profile.", "fullname", personal=True)
 
 
 class SocialPost(Record):
@@ -32,14 +43,14 @@ class SocialPost(Record):
     post_id: int = key("The service's id of the post.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
     channel_type: AsWorded = field("What it is posted to: page, profile, company, board or another word.")
-    channel_id: str | None = field(
+    channel_id: MaybeText = field(
         "The network's id of the page or profile, as in social_profiles.profile_id."
     )
-    channel_name: str | None = field("Name of the page or profile.", personal=True)
-    scheduled_at: dt.datetime | None = field("When it is or was to be published, UTC.")
-    message: str | None = field("Text of the post.")
-    photo_thumb_url: str | None = field("Small version of the picture.")
-    photo_url: str | None = field("The picture.")
+    channel_name: MaybeText = field("Name of the page or profile.", personal=True)
+    scheduled_at: MaybeMoment = field("When it is or was to be published, UTC.")
+    message: MaybeText = field("Text of the post.")
+    photo_thumb_url: MaybeText = field("Small version of the picture.")
+    photo_url: MaybeText = field("The picture.")
 
 
 class SocialPostDetail(Record):
@@ -47,23 +58,23 @@ class SocialPostDetail(Record):
 
     post_id: int = key("The service's id of the post.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
-    title: str | None = field("Title of the post.")
-    posted_at: dt.datetime | None = field("When it was published, UTC.", "datetime")
-    uid: str | None = field("The network's id of the post.")
+    title: MaybeText = field("Title of the post.")
+    posted_at: MaybeMoment = field("When it was published, UTC.", "datetime")
+    uid: MaybeText = field("The network's id of the post.")
     type: AsWorded = field("Channel of the post, as the service words it.")
-    image_url: str | None = field("Picture of the post.", "image")
-    profile: str | None = field("Profile that posted it.", personal=True)
+    image_url: MaybeText = field("Picture of the post.", "image")
+    profile: MaybeText = field("Profile that posted it.", personal=True)
 
 
 class SocialLink(Record):
     """One short link used in posts."""
 
     link_id: int = key("The service's id of the link.", "id")
-    short_url: str | None = field("The short link.", "shortenurl")
-    real_url: str | None = field("Where it leads.", "realurl")
-    message: str | None = field("Text of the post that it stands in.")
-    created_at: dt.datetime | None = field("When it was made, UTC.", "date")
-    track_count: int | None = field("Tracked visits, as of the last response.", "tracks")
+    short_url: MaybeText = field("The short link.", "shortenurl")
+    real_url: MaybeText = field("Where it leads.", "realurl")
+    message: MaybeText = field("Text of the post that it stands in.")
+    created_at: MaybeMoment = field("When it was made, UTC.", "date")
+    track_count: MaybeInt = field("Tracked visits, as of the last response.", "tracks")
 
 
 class SocialLinkClicks(Record):
@@ -72,10 +83,10 @@ class SocialLinkClicks(Record):
     link_id: int = key("The service's id of the link.", "id")
     network: Network = key("Network in lower case, e.g. facebook.")
     observed_on: dt.date = key("The account's local date of the request.")
-    click_count: int | None = field("Clicks up to then.")
+    click_count: MaybeInt = field("Clicks up to then.")
 
 
-def profiles(payload: Any, params: Mapping[str, str]) -> Rows:
+def profiles(payload: Any, params: Params) -> Rows:
     """`channels`: {network: {count, pages: […] | profiles: […] | any other sub-list}} (api-observed row
     23)."""
     if not isinstance(payload, dict):
@@ -102,7 +113,7 @@ def profiles(payload: Any, params: Mapping[str, str]) -> Rows:
                 )
 
 
-def posts(payload: Any, params: Mapping[str, str]) -> Rows:
+def posts(payload: Any, params: Params) -> Rows:
     """`calendar`: {count, items: {date: {number: post}}}."""
     items = items_of(payload)
     listed = (
@@ -138,7 +149,7 @@ _CHANNEL = {
 }
 
 
-def _post(raw: dict[str, Any], date: str | None) -> dict[str, Any]:
+def _post(raw: Entry, date: str | None) -> Entry:
     lift(raw, "channel", _CHANNEL)
     lift(raw, "photo", {"thumb": "photo_thumb_url", "original": "photo_url"})
     if isinstance(raw.get("network"), str):
@@ -150,17 +161,17 @@ def _post(raw: dict[str, Any], date: str | None) -> dict[str, Any]:
     return raw
 
 
-def post_details(payload: Any, params: Mapping[str, str]) -> Rows:
+def post_details(payload: Any, params: Params) -> Rows:
     """`item`: {id, title, datetime, item: {uid}, type, image, profile}; the network is the one requested."""
 
-    def shape(entry: dict[str, Any]) -> dict[str, Any]:
+    def shape(entry: Entry) -> Entry:
         raw = lift(dict(entry), "item", {"uid": "uid"})
         return {**raw, "network": params.get("channel") or raw.get("type")}
 
     yield from each(SocialPostDetail, objects(payload), shape)
 
 
-def links(payload: Any, params: Mapping[str, str]) -> Rows:
+def links(payload: Any, params: Params) -> Rows:
     """`stats`: {items: [{id, …, clicks: {network: count}}]}."""
     for record, raw in each(SocialLink, items_of(payload)):
         clicks = raw.pop("clicks", None) if isinstance(raw, dict) else None

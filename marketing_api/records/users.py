@@ -1,11 +1,10 @@
 """What comes back about users, managers and groups, and the operations that bring it."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import AsWorded, Record, Rows, field, key, missing
-from marketing_api.records.shapes import is_collection, is_whole, items_of, listing, mapping
+from marketing_api.records.fields import AsWorded, MaybeText, Record, Rows, field, key, missing
+from marketing_api.records.shapes import Params, is_collection, is_whole, items_of, listing, mapping
 
 
 class User(Record):
@@ -13,9 +12,9 @@ class User(Record):
 
     business_id: int = key("The business that the user belongs to.")
     user_id: int = key("The service's id of the user.", "id")
-    full_name: str | None = field("Full name.", "fullname", personal=True)
-    username: str | None = field("Name to log in with.", personal=True)
-    user_group: str | None = field("Group of the user, when there is one.", "group")
+    full_name: MaybeText = field("Full name.", "fullname", personal=True)
+    username: MaybeText = field("Name to log in with.", personal=True)
+    user_group: MaybeText = field("Group of the user, when there is one.", "group")
     status: AsWorded = field("Status as the service words it, e.g. Active.")
 
 
@@ -23,8 +22,8 @@ class Manager(Record):
     """One manager."""
 
     manager_id: int = key("The service's id of the manager.", "id")
-    full_name: str | None = field("Full name.", "fullname", personal=True)
-    email: str | None = field("E-mail address.", personal=True)
+    full_name: MaybeText = field("Full name.", "fullname", personal=True)
+    email: MaybeText = field("E-mail address.", personal=True)
     status: AsWorded = field("Status as the service words it, e.g. Active.")
 
 
@@ -32,11 +31,11 @@ class UserGroup(Record):
     """One group of users."""
 
     group_id: int = key("The service's id of the group.", "id")
-    name: str | None = field("Name of the group.")
+    name: MaybeText = field("Name of the group.")
     status: AsWorded = field("Status as the service words it, e.g. Active.")
 
 
-def users(payload: Any, params: Mapping[str, str]) -> Rows:
+def users(payload: Any, params: Params) -> Rows:
     """`users`: {count, items: {business id: {users: {user id: user}}}}."""
     items = items_of(payload)
     if not is_collection(items):

@@ -1,11 +1,10 @@
 """What comes back about behavioural webhooks, and the operations that bring it."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.operation import Area
-from marketing_api.records.fields import AsWorded, Record, Rows, field, key
-from marketing_api.records.shapes import each, items_of, lift, single
+from marketing_api.records.fields import AsWorded, MaybeInt, MaybeText, Record, Rows, field, key
+from marketing_api.records.shapes import Entry, Params, each, items_of, lift, single
 from marketing_api.records.values import is_nothing, read_int
 
 
@@ -13,22 +12,20 @@ class Webhook(Record):
     """One behavioural webhook: what visitors of a site are shown, and when."""
 
     webhook_id: int = key("The service's id of the webhook.", "id")
-    name: str | None = field("Name of the webhook.")
+    name: MaybeText = field("Name of the webhook.")
     type: AsWorded = field("What triggers it, e.g. On Page Exit.")
-    domain_id: int | None = field("Tracked domain that it runs on.", "domainid")
+    domain_id: MaybeInt = field("Tracked domain that it runs on.", "domainid")
     url_filter: AsWorded = field("How the page's address is compared, e.g. Matches Exactly.")
-    url_link: str | None = field("The address it is compared with.")
+    url_link: MaybeText = field("The address it is compared with.")
     action_type: AsWorded = field("What is shown or done, e.g. HTML Message.")
     execute_for: AsWorded = field("Which visitors it is for.")
     device_filter: AsWorded = field("Which devices it is for.")
-    repeat_interval: str | None = field("How often it repeats.")
-    delay_seconds: int | None = field(
-        "Delay before it shows, in seconds: hours, minutes and seconds together."
-    )
+    repeat_interval: MaybeText = field("How often it repeats.")
+    delay_seconds: MaybeInt = field("Delay before it shows, in seconds: hours, minutes and seconds together.")
     action_style: AsWorded = field("How it is shown, e.g. Popup.", "action_stype")
 
 
-def webhooks(payload: Any, params: Mapping[str, str]) -> Rows:
+def webhooks(payload: Any, params: Params) -> Rows:
     """`webhooks`: {count, items}."""
     return each(Webhook, items_of(payload), _webhook)
 
@@ -42,7 +39,7 @@ _RULES = {
 _SECONDS = {"hours": 3600, "minutes": 60, "seconds": 1}
 
 
-def _webhook(entry: dict[str, Any]) -> dict[str, Any]:
+def _webhook(entry: Entry) -> Entry:
     raw = lift(dict(entry), "url", {"filter": "url_filter", "link": "url_link"})
     raw = lift(raw, "action_rules", _RULES)
     if "delay_seconds" in raw:

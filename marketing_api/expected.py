@@ -96,6 +96,7 @@ def _reads(read: Callable[[Any], Any]) -> Callable[[Any], bool]:
     return lambda value: is_nothing(value) or read_or_none(read, value) is not None
 
 
+_COLLECTIONS = ("list", "map")
 #: Whether a value is of a scalar kind. Nothing may stand in the place of any.
 _SCALARS: Mapping[str, Callable[[Any], bool]] = {
     "any": lambda value: True,
@@ -213,80 +214,41 @@ class Comparison:
         self.deviations.add(Deviation(self.operation, place, expected, found))
 
     def _value(self, value: Any, kind: str, place: str) -> None:
-        """As the first of the alternatives that it agrees with; else as the one that it differs least
-        from."""
-        tried = []
-        for each in kind.split(" | "):
-            attempt = Comparison(self.operation)
-            attempt._alternative(value, each, place)
-            tried.append(attempt)
-            if not attempt.deviations:
-                break
-        self._take(min(tried, key=lambda attempt: (-attempt.depth, len(attempt.deviations))))
-
-    @property
-    def depth(self) -> int:
-        """Of the outermost deviation: an alternative that fits further in is the one that was meant."""
-        return min((len(re.findall(r"\.|\[\]|\{\}", each.place)) for each in self.deviations), default=100)
-
-    def _take(self, other: "Comparison") -> None:
-        self.deviations |= other.deviations
-        last = {name: value for name, value in other.seen.items() if name.endswith(" last")}
-        self.seen = other.seen | self.seen | last
-        for mine, more in (
-            (self.forms, other.forms),
-            (self._entries, other._entries),
-            (self._present, other._present),
-        ):
-            mine.update(more)
-
-    def _alternative(self, value: Any, kind: str, place: str) -> None:
+        """As the first of the alternatives that has its form, else as the first one."""
+        kinds = kind.split(" | ")
+        kind = next((each for each in kinds if _has_form(value, each)), kinds[0])
         head, _, rest = kind.partition(" ")
-        if kind in _SCALARS:
-            self.forms[place, form_of(value)] += 1
-            if not _SCALARS[kind](value):
-                self._deviates(place, kind, form_of(value))
-        elif kind in types():
-            self._members(value, kind, place)
-        elif head == "listing":
+        if head == "listing":
             self._listing(value, rest, place)
-        else:
-            self._collection(value, head, rest.removeprefix("of "), place)
+            return
+        self.forms[place, form_of(value)] += 1
+        if not _has_form(value, kind):
+            expected = f"a {head}" if head in _COLLECTIONS else "an object" if kind in types() else kind
+            self._deviates(place, expected, form_of(value))
+        elif kind in types():
+            if isinstance(value, dict):  # or nothing, as PHP writes it
+                self._members(value, kind, place)
+        elif head in _COLLECTIONS:
+            inner = f"{place}[]" if head == "list" else f"{place}{{}}"
+            for each in list(value.values() if isinstance(value, dict) else value or [])[:MOST]:
+                self._value(each, rest.removeprefix("of "), inner)
 
     def _listing(self, value: Any, rest: str, place: str) -> None:
         how, _, kind = rest.partition(" ")
         items = f"{'list' if how == 'of' else 'map'} of {kind}"
         if not isinstance(value, dict):
-            self._alternative(value, items, place)
+            self._value(value, items, place)
             return
+        parts = {"items": items, "count": "number"}
         for name, each in value.items():
-            if name.lower() == "items":
-                self._alternative(each, items, f"{place}.items")
-            elif name.lower() == "count":
-                self._value(each, "number", f"{place}.count")
+            if (part := parts.pop(name.lower(), None)) is not None:
+                self._value(each, part, f"{place}.{name.lower()}")
             else:
                 self._deviates(f"{place}.{shown(name)}", "nothing", UNANNOUNCED)
-        for name in {"items", "count"} - set(map(str.lower, value)):
+        for name in parts:
             self._deviates(f"{place}.{name}", "to be there", "missing")
 
-    def _collection(self, value: Any, head: str, kind: str, place: str) -> None:
-        self.forms[place, form_of(value)] += 1
-        is_right = value in (None, "", [], {}) or (
-            isinstance(value, list) if head == "list" else isinstance(value, dict)
-        )
-        if not is_right and not (head == "list" and is_numbered(value)):
-            self._deviates(place, f"a {head}", form_of(value))
-            return
-        for each in list(value.values() if isinstance(value, dict) else value or [])[:MOST]:
-            self._value(each, kind, f"{place}[]" if head == "list" else f"{place}{{}}")
-
-    def _members(self, value: Any, kind: str, place: str) -> None:
-        self.forms[place, form_of(value)] += 1
-        if value in (None, [], ""):  # nothing, as PHP writes it
-            return
-        if not isinstance(value, dict):
-            self._deviates(place, "an object", form_of(value))
-            return
+    def _members(self, value: Mapping[str, Any], kind: str, place: str) -> None:
         self._entries[place, kind] += 1
         for name, each in value.items():
             member = _declared_as(kind, name)
@@ -306,6 +268,21 @@ class Comparison:
             local = read_or_none(lambda each: read_moment(each, zone or dt.UTC), entry["datetime"])
             if zone and stamp and local and abs(stamp - local) >= dt.timedelta(minutes=1):
                 self._deviates("datetime", "the timestamp in the account's time zone", "another moment")
+
+
+def _has_form(value: Any, kind: str) -> bool:
+    """Whether the value itself is of the kind, whatever is in it. Nothing may stand in the place of any."""
+    head = kind.partition(" ")[0]
+    if kind in _SCALARS:
+        return _SCALARS[kind](value)
+    if head == "listing":
+        items = value.get("items") if isinstance(value, dict) else value
+        return _has_form(items, "list" if kind.startswith("listing of") else "map")
+    if value in (None, "", [], {}):
+        return True
+    if head == "list":
+        return isinstance(value, list) or is_numbered(value)
+    return isinstance(value, dict) and (head == "map" or not is_numbered(value))
 
 
 def _with_both(value: Any) -> Iterator[Mapping[str, Any]]:

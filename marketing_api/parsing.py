@@ -86,20 +86,11 @@ def pairs(response: Response) -> Iterator[tuple[type[Record], Any]]:
         return
     raws = iter(response.envelope.entries(operation))
     while some := list(islice(raws, BATCH)):
-        yield from operation.rows({"items": _decoded(some)}, params)
-
-
-def _decoded(raws: list[msgspec.Raw]) -> list[Any]:
-    """All at once, which is fastest; one by one when one of them cannot be decoded, which is set aside as
-    text."""
-    try:
-        whole: list[Any] = msgspec.json.decode(b"[" + b",".join(raws) + b"]")
-    except (ValueError, msgspec.MsgspecError):
-        return [_entry(raw) for raw in raws]
-    return whole
+        yield from operation.rows({"items": list(map(_entry, some))}, params)
 
 
 def _entry(raw: msgspec.Raw) -> Any:
+    """Set aside as text where it cannot be decoded."""
     try:
         return decode(raw)
     except ValueError:

@@ -9,8 +9,8 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Annotated, Any, TypeVar
-from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PlainValidator, ValidationInfo
 from pydantic.fields import FieldInfo
@@ -80,21 +80,20 @@ Rows = Iterator[tuple[type[Record], Any]]
 _PERSONAL: Entry = {"personal": True}
 
 
-def key(doc: str, *wire: str, personal: bool = False) -> Any:
-    """A field without which the record cannot be told apart; `wire` are the service's names for it."""
+def field(doc: str, *wire: str, personal: bool = False, default: Any = None) -> Any:
+    """A field that a response may lack; `model_fields_set` tells whether it did. `wire` are the service's
+    names for it, some of which the machine-readable description spells in lower case."""
+    spellings = dict.fromkeys(spelling for name in wire for spelling in (name, name.lower()))
     return Field(
-        description=doc, validation_alias=_names(wire), json_schema_extra=_PERSONAL if personal else None
-    )
-
-
-def field(doc: str, *wire: str, personal: bool = False) -> Any:
-    """A field that a response may lack; `model_fields_set` tells whether it did."""
-    return Field(
-        default=None,
+        default=default,
         description=doc,
-        validation_alias=_names(wire),
+        validation_alias=AliasChoices(*spellings) if spellings else None,
         json_schema_extra=_PERSONAL if personal else None,
     )
+
+
+#: A field without which the record cannot be told apart.
+key = partial(field, default=...)
 
 
 def is_personal(info: FieldInfo) -> bool:
@@ -105,17 +104,10 @@ def is_word(info: FieldInfo) -> bool:
     return _WORD in info.metadata
 
 
-def _names(wire: tuple[str, ...]) -> AliasChoices | None:
-    """The machine-readable description spells some names in lower case (variant notes of the
-    specification)."""
-    spellings = dict.fromkeys(spelling for name in wire for spelling in (name, name.lower()))
-    return AliasChoices(*spellings) if spellings else None
-
-
 def zone_of(info: ValidationInfo) -> dt.tzinfo:
     """The account's time zone from the validation context; UTC last (api-observed row 20)."""
     zone: dt.tzinfo | None = (info.context or {}).get("zone")
-    return zone or ZoneInfo("UTC")
+    return zone or dt.UTC
 
 
 def _moment(value: Any, info: ValidationInfo) -> dt.datetime | None:
@@ -125,9 +117,8 @@ def _moment(value: Any, info: ValidationInfo) -> dt.datetime | None:
 def _local_date(value: Any, info: ValidationInfo) -> dt.date | None:
     if type(value) is dt.date:
         return value
-    if (moment := _moment(value, info)) is None:
-        return None
-    return moment.astimezone(zone_of(info)).date()
+    moment = _moment(value, info)
+    return moment and moment.astimezone(zone_of(info)).date()
 
 
 def _there(value: Value | None) -> Value:

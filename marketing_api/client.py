@@ -99,9 +99,8 @@ class Client:
         self._is_key_accepted = False  # `app/me` has responded
         self._confirmed: set[str] = set()  # operations that are not available although the key is accepted
         self._confirming = threading.Lock()
-        self._named: dict[
-            str, int
-        ] = {}  # by key of a call: another id than the requested one, which its last response named
+        #: By key of a call: another id than the requested one, which its last response named.
+        self._named: dict[str, int] = {}
         self._statistics = Statistics()
         self._lock = threading.Lock()
 

@@ -25,7 +25,7 @@ from marketing_api.operations import contacts
 from marketing_api.paging import Listing
 from marketing_api.parsing import timeline_extent
 from marketing_api.records.contacts import contacts as rows_of_contacts
-from marketing_api.records.shapes import entries, single
+from marketing_api.records.shapes import entries, member, objects
 from marketing_api.records.values import is_nothing, read_int, read_moment, read_or_none
 from marketing_api.write_result import says_absent, words_in
 
@@ -55,12 +55,11 @@ class Found:
     def fields_by_id(self, labels: Mapping[str, str]) -> dict[str, Any]:
         """Custom fields by id, whether they are shown under their ids or their labels (row 19). `labels`:
         field id → label."""
-        ids = {_folded(label): field_id for field_id, label in labels.items() if label} | {
-            field_id: field_id for field_id in labels
-        }
+        ids = {_folded(label): field_id for field_id, label in labels.items() if label}
         found = {}
         for name, value in (self.fields or {}).items():
-            if (field_id := ids.get(str(name)) or ids.get(_folded(str(name)))) is not None:
+            field_id = name if name in labels else ids.get(_folded(name))
+            if field_id is not None:
                 found[field_id] = value["value"] if isinstance(value, Mapping) and "value" in value else value
         return found
 
@@ -78,11 +77,7 @@ def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found
         if is_nobody(refusal):
             return ()
         raise
-    return tuple(
-        one
-        for one in read_found(response)
-        if one.email is None or normal_form(one.email) == normal_form(email)
-    )
+    return tuple(one for one in read_found(response) if _email_of(one) in ("", normal_form(email)))
 
 
 def address_of(fetch: Fetch, contact_id: int) -> str | None:
@@ -98,27 +93,18 @@ def read_found(response: Response) -> Iterator[Found]:
     """The contacts of a response to a look-up or of a page of a list; entries without a readable id are left
     out."""
     operation, params = response.call.operation, response.call.params
-    is_listed = operation.rows is not None
-    pairs = (
-        parsing.pairs(response)
-        if is_listed
-        else single(rows_of_contacts)(response.envelope.decoded(operation), params)
-    )
+    if operation.rows is None:
+        pairs = rows_of_contacts(objects(response.envelope.decoded(operation)), params)
+    else:
+        pairs = parsing.pairs(response)
     for _, raw in pairs:
         if isinstance(raw, dict) and (contact_id := read_or_none(read_int, raw.get("id"))) is not None:
             list_id = read_or_none(read_int, raw.get("listid", raw.get("list_id")))
             word, code = raw.get("status"), raw.get("status_code")
-            status = (
-                str(code) if word is None and code is not None else word
-            )  # a code without a word is not one that is not shown
-            email = raw.get("email")
-            yield Found(
-                contact_id,
-                list_id,
-                email if isinstance(email, str) else None,
-                status,
-                raw.get("custom_fields"),
-            )
+            # a code without a word is not one that is not shown
+            status = str(code) if word is None and code is not None else word
+            email = raw["email"] if isinstance(raw.get("email"), str) else None
+            yield Found(contact_id, list_id, email, status, raw.get("custom_fields"))
 
 
 def _folded(label: str) -> str:
@@ -181,16 +167,13 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
             single += [contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in spellings]
     for each in client.fetch_many(single):
         email, list_id = each.call.params["email"], int(each.call.params["listid"])
+        found: list[Found] | Unread = []
         if isinstance(each, Response):
-            found = [
-                one
-                for one in read_found(each)
-                if one.list_id in (None, list_id) and _email_of(one) in ("", normal_form(email))
-            ]
-            seen.found[list_id, normal_form(email)] = found
-        else:
-            is_absent = isinstance(each.error, Refused) and is_nobody(each.error)
-            seen.found[list_id, normal_form(email)] = [] if is_absent else Unread(str(each.error))
+            fits = (None, list_id), ("", normal_form(email))
+            found = [one for one in read_found(each) if one.list_id in fits[0] and _email_of(one) in fits[1]]
+        elif not (isinstance(each.error, Refused) and is_nobody(each.error)):
+            found = Unread(str(each.error))
+        seen.found[list_id, normal_form(email)] = found
     return seen
 
 
@@ -240,9 +223,8 @@ def fetch_timelines(client: Client, contact_ids: Iterable[int]) -> Iterator[tupl
 
 def read_timeline(response: Response) -> Timeline:
     """Entries that cannot be read have no text, and so are nobody's."""
-    payload = response.envelope.decoded(response.call.operation)
-    wrapper = next((value for name, value in payload.items() if name.lower() == "timeline"), None)
-    data = wrapper.get("data") if isinstance(wrapper, Mapping) else wrapper
+    timeline = member(response.envelope.decoded(response.call.operation), "timeline")
+    data = timeline.get("data") if isinstance(timeline, dict) else timeline
     served, total = timeline_extent(response)
     return Timeline(tuple(_shown(raw) for raw in entries(data) if isinstance(raw, dict)), served < total)
 
@@ -252,9 +234,7 @@ def _shown(raw: Mapping[str, Any]) -> Shown:
     stamp, text = raw.get("timestamp"), raw.get("datetime")
     if isinstance(text, int | float) or (isinstance(text, str) and text.strip().isdecimal()):
         stamp, text = text if is_nothing(stamp) else stamp, None
-    moment, local = (
-        None if is_nothing(value) else read_or_none(_read_in_utc, value) for value in (stamp, text)
-    )
+    moment, local = (read_or_none(_read_in_utc, value) for value in (stamp, text))
     at = None if moment is None else int(moment.timestamp())
     return Shown(tuple(_texts(raw)), at, None if local is None else local.replace(tzinfo=None))
 

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -141,18 +142,10 @@ def _repeated(raw: Buffer, members: Parts) -> str:
         name: str = decode(found[1])
         value = memoryview(members.get(name, b""))
         place = found.end() + len(value)
-        if name not in members or not _is_same(text[found.end() : place], value):
+        if name not in members or sha256(text[found.end() : place]).digest() != sha256(value).digest():
             return name
         seen.append((name, first_letter(value).decode()))
     return _ambiguous(seen)
-
-
-def _is_same(one: memoryview, other: memoryview) -> bool:
-    """Piece by piece: memoryviews are compared one byte at a time."""
-    places = range(0, len(other), 1 << 20)
-    return len(one) == len(other) and all(
-        bytes(one[at : at + (1 << 20)]) == bytes(other[at : at + (1 << 20)]) for at in places
-    )
 
 
 def _ambiguous(members: Iterable[tuple[str, Any]]) -> str:
@@ -163,7 +156,7 @@ def _ambiguous(members: Iterable[tuple[str, Any]]) -> str:
         seen.setdefault(name.lower(), []).append((name, value))
     for folded, same in seen.items():
         is_telling = folded in ("count", "total") or any(value in ("[", "{", "n", None) for _, value in same)
-        if len(same) > 1 and (is_telling or len({name for name, _ in same}) < len(same)):
+        if len(same) > 1 and (is_telling or len(dict(same)) < len(same)):
             return same[0][0]
     return ""
 

@@ -212,24 +212,22 @@ class FanOut:
         name = call.operation.name
         if (hopeless := self._given_up.get(name)) is not None:
             return Failure(call, hopeless)
-        result: Response | Failure
-        error: MarketingApiError | None = None
         try:
-            result = self._persist(call, self._lane.stop, lambda: name in self._given_up, leave)
+            response = self._persist(call, self._lane.stop, lambda: name in self._given_up, leave)
         except (AuthenticationFailed, BudgetSpent, Stopped) as end:
             return end
         except MarketingApiError as problem:
-            error = (self._given_up.get(name) if isinstance(problem, Transient) else None) or problem
-            result = Failure(call, error)
+            is_transient = isinstance(problem, Transient)
+            error = self._given_up.get(name, problem) if is_transient else problem
+            with self._lock:
+                self._failures[name] = self._failures[name] + 1 if is_transient else 0
+                if isinstance(error, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW:
+                    self._given_up.setdefault(name, error)
+            return Failure(call, error)
         except BaseException as fault:  # a full disk, a mistake of ours: not the call's fault
             return fault
-        with self._lock:
-            self._failures[name] = self._failures[name] + 1 if isinstance(error, Transient) else 0
-            if error is not None and (
-                isinstance(error, NotAvailable) or self._failures[name] >= FAILURES_IN_A_ROW
-            ):
-                self._given_up.setdefault(name, error)
-        return result
+        self._failures[name] = 0
+        return response
 
     def _next(self) -> Response | Failure:
         result = self._results.get()

@@ -232,19 +232,13 @@ def _unix(seconds: float) -> dt.datetime:
 
 def _local(match: re.Match[str], zone: dt.tzinfo) -> dt.datetime:
     y, m, d, m2, d2, y2, d3, m3, y3, hour, minute, second, fraction, half, offset = match.groups()
-    day = dt.datetime(
-        int(y or y2 or y3), int(m or m2 or m3), int(d or d2 or d3), tzinfo=_offset(offset) if offset else zone
-    )
+    place = _offset(offset) if offset else zone
+    day = dt.datetime(int(y or y2 or y3), int(m or m2 or m3), int(d or d2 or d3), tzinfo=place)
     if hour is None:
         return day.astimezone(dt.UTC)
     microsecond = int((fraction or "0").ljust(6, "0")[:6])
-    shown = day.replace(
-        hour=_hour_of_day(int(hour), half),
-        minute=int(minute),
-        second=int(second or 0),
-        microsecond=microsecond,
-    )
-    return shown.astimezone(dt.UTC)
+    clock = dt.time(_hour_of_day(int(hour), half), int(minute), int(second or 0), microsecond)
+    return dt.datetime.combine(day, clock, day.tzinfo).astimezone(dt.UTC)
 
 
 def _hour_of_day(hour: int, half: str | None) -> int:
@@ -258,13 +252,11 @@ def _hour_of_day(hour: int, half: str | None) -> int:
     return hour
 
 
-def _offset(text: str) -> dt.tzinfo:
-    if text == "Z":
-        return dt.UTC
-    away = dt.timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
-    if away > _FARTHEST:
+def _offset(text: str) -> dt.tzinfo | None:
+    moment = dt.datetime.strptime(text, "%z")
+    if abs(moment.utcoffset() or _FARTHEST) > _FARTHEST:
         raise ValueError("no zone is so far away")
-    return dt.timezone(-away if text[0] == "-" else away)
+    return moment.tzinfo
 
 
 _FARTHEST = dt.timedelta(hours=14)
@@ -334,26 +326,24 @@ def read_clicker(value: Any) -> tuple[str, int]:
 def _clicker_parts(value: Any) -> list[Any]:
     """The address, and the count where an object or a pair tells it apart; a text has both."""
     if isinstance(value, dict):
-        by_name = sorted(value.items(), key=lambda member: member[0].lower() in _CLICKS)
-        is_known = [
-            name.lower() in names for (name, _), names in zip(by_name, (_EMAIL, _CLICKS), strict=False)
-        ]
-        value = [item for _, item in by_name] if len(by_name) == len(is_known) and all(is_known) else None
+        emails, clicks = (
+            [item for name, item in value.items() if name.lower() in names] for names in (_EMAIL, _CLICKS)
+        )
+        value = emails + clicks if len(emails) == 1 and len(emails + clicks) == len(value) else None
     return value if isinstance(value, list) and 1 <= len(value) <= 2 and None not in value else [value]
 
 
 #: Kinds, polarities and the like that the service names in the plural; another word is kept as it came.
-_SINGULAR = {plural: f"{plural[:-3]}y" for plural in ("companies", "galleries", "communities", "properties")}
+_SINGULAR = {
+    f"{word}s": word
+    for word in (
+        *("page", "profile", "board", "group", "account", "channel", "location", "user", "handle"),
+        *("instance", "blog", "video", "playlist", "server", "place", "store", "brand"),
+        *("positive", "negative", "neutral", "mixed", "unknown"),
+    )
+}
+_SINGULAR |= {plural: f"{plural[:-3]}y" for plural in ("companies", "galleries", "communities", "properties")}
 _SINGULAR |= {plural: plural[:-2] for plural in ("businesses", "inboxes")}
-_SINGULAR |= {
-    f"{word}s": word
-    for word in ("page", "profile", "board", "group", "account", "channel", "location", "user", "handle")
-}
-_SINGULAR |= {
-    f"{word}s": word
-    for word in ("instance", "blog", "video", "playlist", "server", "place", "store", "brand")
-}
-_SINGULAR |= {f"{word}s": word for word in ("positive", "negative", "neutral", "mixed", "unknown")}
 
 
 def singular(word: str) -> str:

@@ -4,7 +4,6 @@ import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as attribute
-from itertools import chain
 from typing import Any
 
 from marketing_api.operation import Area
@@ -209,6 +208,20 @@ class _Link:
     unknown: Entry = attribute(default_factory=dict)
     is_whole: bool = True
 
+    def add(self, clickers: Any) -> Rows:
+        """Take in the clickers; what of them is missing or cannot be read."""
+        if not isinstance(clickers, (list, dict)):
+            self.is_whole = False
+            yield missing(CampaignClicker, "clickers")
+            return
+        for clicker in _clickers(clickers):
+            try:
+                email, count = read_clicker(clicker)
+                self.clicks[email] = self.clicks.get(email, 0) + count
+            except ValueError as problem:
+                self.is_whole = False
+                yield CampaignClicker, Unread(clicker, str(problem))
+
 
 def _clicks(clicks: Any, campaign_id: Any) -> Rows:
     """Links and clickers: several entries for a URL are one link, several of an address on it one clicker
@@ -217,47 +230,22 @@ def _clicks(clicks: Any, campaign_id: Any) -> Rows:
     for entry in entries(clicks):
         url = entry.get("url") if isinstance(entry, dict) else None
         if not isinstance(url, str):
-            yield (
-                CampaignLink,
-                Unread(entry, "url: not a text" if isinstance(entry, dict) else "not an object"),
-            )
+            reason = "url: not a text" if isinstance(entry, dict) else "not an object"
+            yield CampaignLink, Unread(entry, reason)
             continue
         link = links.setdefault(url, _Link())
         link.message = link.message or entry.get("message")
-        link.unknown |= {
-            name: value
-            for name, value in entry.items()
-            if name not in ("url", "message") and name.lower() != "clickers"
-        }
-        served = [
-            value for name, value in entry.items() if name.lower() == "clickers"
-        ]  # absent when there are none (row 25)
-        if not all(isinstance(value, (list, dict)) for value in served):
-            link.is_whole = False
-            yield missing(CampaignClicker, "clickers")
-        for clicker in chain.from_iterable(map(_clickers, served)):
-            try:
-                email, count = read_clicker(clicker)
-            except ValueError as problem:
-                link.is_whole = False
-                yield CampaignClicker, Unread(clicker, str(problem))
-                continue
-            link.clicks[email] = link.clicks.get(email, 0) + count
+        for name, value in entry.items():
+            if name.lower() == "clickers":  # absent when there are none (row 25)
+                yield from link.add(value)
+            elif name not in ("url", "message"):
+                link.unknown[name] = value
     for url, link in links.items():
         place = {"campaign_id": campaign_id, "url": url}
         counts = [count for count in link.clicks.values() if count]
-        totals = {"clicker_count": len(counts), "click_count": sum(counts)} if link.is_whole else {}
-        yield (
-            CampaignLink,
-            {
-                **link.unknown,
-                **place,
-                "message": link.message,
-                "clicker_count": None,
-                "click_count": None,
-                **totals,
-            },
-        )
+        totals = (len(counts), sum(counts)) if link.is_whole else (None, None)
+        counted = dict(zip(("clicker_count", "click_count"), totals, strict=True))
+        yield CampaignLink, {**link.unknown, **place, "message": link.message, **counted}
         for email, count in link.clicks.items():
             yield CampaignClicker, {**place, "email": email, "click_count": count}
 

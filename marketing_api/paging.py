@@ -32,9 +32,8 @@ class Listing:
         self.pages_read = 0
         self.rows = 0  # entries served, without those that a page repeated
         self.service_count: int | None = None  # as last named: of one page or of everything
-        self.has_moved = (
-            False  # entries went away while it was read, so others moved up to a page that had been read
-        )
+        #: Entries went away while it was read, so others moved up to a page that had been read.
+        self.has_moved = False
         self._total = 0  # as last named
         self.keys: set[str] = set()  # of the entries served (`parsing.item_keys`)
 
@@ -72,9 +71,8 @@ class Listing:
         self.rows += new
         if keys or self.service_count is None:  # an empty page past the end counts 0
             self.service_count = parsing.service_count(response)
-            if (total := self.service_count or 0) > len(
-                keys
-            ):  # a count above what its page served is one of everything
+            total = self.service_count or 0
+            if total > len(keys):  # a count above what its page served is one of everything
                 self.has_moved |= total < self._total
                 self._total = total
         return len(keys), new

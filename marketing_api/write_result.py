@@ -94,11 +94,9 @@ def _plain(sentence: str, sent: Iterable[str]) -> str:
 
 
 def _alike(text: str) -> str:
-    text = re.sub(
-        r"<[^<>]*>",
-        " ",
-        unescaped(text if len(text) <= _LONGEST else text[: _LONGEST // 2] + " … " + text[-_LONGEST // 2 :]),
-    )
+    if len(text) > _LONGEST:
+        text = text[: _LONGEST // 2] + " … " + text[-_LONGEST // 2 :]
+    text = re.sub(r"<[^<>]*>", " ", unescaped(text))
     return " ".join(text.translate(_QUOTES).lower().split())
 
 

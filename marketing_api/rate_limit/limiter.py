@@ -30,9 +30,8 @@ class RateLimiter:
         self._state = StateFile(state) if isinstance(state, Path) else state
         self._cap = cap
         self._changed = threading.Condition()
-        self._queue: list[
-            tuple[bool, int]
-        ] = []  # of those who wait: refused requests first, then in order of arrival
+        #: Of those who wait: refused requests first, then in order of arrival.
+        self._queue: list[tuple[bool, int]] = []
         self._arrivals = itertools.count()
         self._slot: Slot | None = None  # reserved for this process, not yet due
 
@@ -44,12 +43,10 @@ class RateLimiter:
         Raises LimitNotShared when that Redis cannot be used.
         """
         path = shared_path(connection.url, connection.key)
-        return cls(
-            RedisState(connection.budget_url.reveal(), path) if connection.budget_url else path,
-            cap=connection.max_rate,
-        )
+        url = connection.budget_url
+        return cls(RedisState(url.reveal(), path) if url else path, cap=connection.max_rate)
 
-    def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] | None = None) -> Slot:
+    def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] = lambda: False) -> Slot:
         """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes
         before all others.
 
@@ -64,9 +61,9 @@ class RateLimiter:
                 self._queue.remove(place)
                 self._changed.notify_all()
 
-    def _wait(self, place: tuple[bool, int], is_given_up: Callable[[], bool] | None) -> Slot:
+    def _wait(self, place: tuple[bool, int], is_given_up: Callable[[], bool]) -> Slot:
         while True:
-            if is_given_up is not None and is_given_up():
+            if is_given_up():
                 raise Stopped("stopped while waiting for the rate limit")
             if self._queue[0] != place:
                 self._changed.wait()

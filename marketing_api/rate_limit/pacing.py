@@ -261,18 +261,10 @@ class Schedule:
         Empty if nothing is."""
         if not self.limit:
             return Schedule(share=share)
-        hold_until, windows = (
-            max(self.hold_until, now + hold),
-            dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0),
-        )
-        return Schedule(
-            self.limit,
-            self.margin,
-            now,
-            hold_until=hold_until,
-            touched_at=self.touched_at,
-            share=share,
-            windows=windows,
+        return dataclasses.replace(
+            Schedule(self.limit, self.margin, now, touched_at=self.touched_at, share=share),
+            hold_until=max(self.hold_until, now + hold),
+            windows=dataclasses.replace(self.windows, number=-1.0, used=0.0, before=0.0),
         )
 
     def become(self, other: "Schedule") -> None:

@@ -63,7 +63,7 @@ _READERS |= dict.fromkeys(("reset", "after"), lambda value: float(read_decimal(v
 def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
     """`Retry-After` may be a date: the seconds from the response's own, whose clock it is. Anything else as
     it came."""
-    now = next((value for name, value in headers.items() if name.lower() == "date"), "")
+    now = {name.lower(): value for name, value in headers.items()}.get("date", "")
     try:
         return (parsedate_to_datetime(moment) - parsedate_to_datetime(now)).total_seconds()
     except (ValueError, TypeError, OverflowError):

@@ -116,27 +116,21 @@ def profiles(payload: Any, params: Params) -> Rows:
 def posts(payload: Any, params: Params) -> Rows:
     """`calendar`: {count, items: {date: {number: post}}}."""
     items = items_of(payload)
-    listed = (
-        items
-        if isinstance(items, dict)
-        else {str(number): entry for number, entry in enumerate(entries(items))}
-    )
-    for name, value in listed.items():
-        if value in (None, "") and isinstance(items, dict):
+    is_dated = isinstance(items, dict)
+    for name, value in items.items() if is_dated else (("0", entry) for entry in entries(items)):
+        if value in (None, "") and is_dated:
             yield missing(SocialPost, name)
         is_post = isinstance(value, dict) and ("id" in value or "channel" in value)
-        is_single = is_post or (
-            value is None and name.isdecimal()
-        )  # no date above it; a null among posts is set aside
+        # no date above it; a null among posts is set aside
+        is_single = is_post or (value is None and name.isdecimal())
         for entry in [value] if is_single else entries(value):
             if not isinstance(entry, dict):
                 yield SocialPost, entry
                 continue
             date = None if is_single or name.isdecimal() else name
             channels = entry.get("channel")
-            for channel in (
-                channels if isinstance(channels, list) and channels else [channels]
-            ):  # of no channel: set aside
+            for channel in channels if isinstance(channels, list) and channels else [channels]:
+                # of no channel: set aside
                 yield SocialPost, _post({**entry, "channel": channel} if channel else dict(entry), date)
 
 

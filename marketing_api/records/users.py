@@ -43,23 +43,19 @@ def users(payload: Any, params: Params) -> Rows:
         return
     for name, value in mapping(items).items():
         business = name if isinstance(items, dict) else params.get("businessid")
-        people = (
-            next((part for key, part in value.items() if key.lower() == "users"), value)
-            if isinstance(value, dict)
-            else value
-        )
+        parts = value if isinstance(value, dict) else {}
+        people = next((part for key, part in parts.items() if key.lower() == "users"), value)
         if not is_collection(people):
             yield User, people
             continue
         if not is_whole(value, people):
             yield missing(User, "users")
         for number, person in mapping(people).items():
-            if isinstance(
-                person, dict
-            ):  # ids are the keys of the maps; where a list came in their place, the entry has to tell them
-                ids = {} if business is None else {"business_id": business}
-                ids |= {} if "id" in person or not isinstance(people, dict) else {"user_id": number}
-                person = person | ids
+            # ids are the keys of the maps; where a list came in their place, the entry has to tell them
+            if isinstance(person, dict) and business is not None:
+                person = person | {"business_id": business}
+            if isinstance(person, dict) and "id" not in person and isinstance(people, dict):
+                person = person | {"user_id": number}
             yield User, person
 
 

@@ -77,7 +77,7 @@ def look_up(fetch: Fetch, email: str, list_id: int | None = None) -> tuple[Found
         if is_nobody(refusal):
             return ()
         raise
-    return tuple(one for one in read_found(response) if _email_of(one) in ("", normal_form(email)))
+    return tuple(_with_address(response, email))
 
 
 def address_of(fetch: Fetch, contact_id: int) -> str | None:
@@ -105,6 +105,12 @@ def read_found(response: Response) -> Iterator[Found]:
             status = str(code) if word is None and code is not None else word
             email = raw["email"] if isinstance(raw.get("email"), str) else None
             yield Found(contact_id, list_id, email, status, raw.get("custom_fields"))
+
+
+def _with_address(response: Response, email: str) -> Iterator[Found]:
+    """Of those that it shows without one, too."""
+    form = normal_form(email)
+    return (one for one in read_found(response) if _email_of(one) in ("", form))
 
 
 def _folded(label: str) -> str:
@@ -169,8 +175,7 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
         email, list_id = each.call.params["email"], int(each.call.params["listid"])
         found: list[Found] | Unread = []
         if isinstance(each, Response):
-            fits = (None, list_id), ("", normal_form(email))
-            found = [one for one in read_found(each) if one.list_id in fits[0] and _email_of(one) in fits[1]]
+            found = [one for one in _with_address(each, email) if one.list_id in (None, list_id)]
         elif not (isinstance(each.error, Refused) and is_nobody(each.error)):
             found = Unread(str(each.error))
         seen.found[list_id, normal_form(email)] = found

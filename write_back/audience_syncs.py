@@ -122,7 +122,7 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
     places = [now[key] for key in entered]
     columns = _tags(sync, people.cells[who], places, untagged) if sync.tag else _listed(sync, people, places)
     numbers = dict(zip([*entered, *untagged], count(2), strict=False))
-    rows = Rows(tuple(columns), columns, list(numbers.values()), Source(f"activation {sync.name}", ""))
+    rows = Rows(columns, list(numbers.values()), Source(f"activation {sync.name}", ""))
     came, went = {key: numbers[key] for key in entered}, {key: numbers.get(key, 0) for key in gone}
     found = Turnover(sync, account, len(now), came, went)
     if not len(rows) and not is_left:

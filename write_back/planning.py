@@ -257,13 +257,14 @@ def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: M
                 nobody.add(place)
             elif text and forgotten.is_named(account, text, is_id=is_id):
                 named.add(place)
-    left = [place for place in range(len(rows)) if place not in nobody]
+    faults = {**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in named - nobody}}
     cells = {
-        title: [None if place in named else column[place] for place in left]
+        title: [None if place in named else cell for place, cell in enumerate(column)]
         for title, column in rows.cells.items()
     }
-    faults = {**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in named - nobody}}
-    return replace(rows, cells=cells, numbers=[rows.numbers[place] for place in left], faults=faults)
+    return replace(rows, cells=cells, faults=faults).at(
+        place for place in range(len(rows)) if place not in nobody
+    )
 
 
 def bound(operation: Operation, **values: Any) -> Mapping[str, str]:

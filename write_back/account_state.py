@@ -7,7 +7,6 @@ a contact stands on a list. Not here: what a push makes of it (`kinds`)."""
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from warehouse.connection import connect
 from warehouse.errors import NoWarehouse
 from warehouse.sql import statements
 from write_back.input import values
-from write_back.input.columns import fold
+from write_back.input.columns import fold, near
 from write_back.input.rows import Cell, InputError, cell_of, shown, text_of
 from write_back.input.values import BadValue
 from write_back.item import Past
@@ -50,7 +49,6 @@ class Lists:
     names: Mapping[int, str]
     fields: Mapping[int, Mapping[str, str]]
     by_name: Mapping[str, tuple[int, ...]]
-    _resolved: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of(lists: Iterable[tuple[int, str | None]], fields: Iterable[tuple[int, str, str | None]]) -> Lists:
@@ -83,12 +81,7 @@ class Lists:
         text = text_of(cell)
         if text is None:
             raise BadValue(f"{what} is missing")
-        if (known := self._resolved.get(text)) is None:
-            known = self._resolved[text] = self._resolve(text, what)
-        return known
-
-    def _resolve(self, text: str, what: str) -> tuple[int, ...]:
-        """A name may have a comma or semicolon in it, so the longest piece that is a name counts."""
+        # a name may have a comma or semicolon in it, so the longest piece that is a name counts
         for pieces in ([text], text.split(";"), text.replace(",", ";").split(";")):
             found = {word: self._find(word) for piece in pieces if (word := piece.strip())}
             if not found:
@@ -96,9 +89,7 @@ class Lists:
             if all(found.values()):
                 return tuple(dict.fromkeys(list_id for list_id in found.values() if list_id))
         unknown = next(word for word, list_id in found.items() if not list_id)
-        near = difflib.get_close_matches(_key(unknown), self.by_name, n=1)
-        hint = f"; did you mean {shown(self.names[self.by_name[near[0]][0]])}?" if near else ""
-        raise BadValue(f"there is no list {shown(unknown)}{hint}")
+        raise BadValue(f"there is no list {shown(unknown)}{near(unknown, self.names.values())}")
 
     def _find(self, word: str) -> int | None:
         plain = word.partition(".")[0] if word.endswith(".0") else word

@@ -162,7 +162,7 @@ def _mapped(
     for name in mapping:
         if fold(name) not in exact:
             raise InputError(
-                f"--map {name}=…: there is no column {shown(name)}{_near(name, names)}; it is "
+                f"--map {name}=…: there is no column {shown(name)}{near(name, names)}; it is "
                 "--map ours=theirs"
             )
     return {_existing(titles, theirs, "--map"): exact[fold(name)] for name, theirs in mapping.items()}
@@ -172,7 +172,7 @@ def _existing(titles: Mapping[str, str], name: str, option: str) -> str:
     title = name if name in titles.values() else titles.get(fold(name))
     if title is None:
         raise InputError(
-            f"{option}: the input has no column {shown(name)}{_near(name, titles.values())}; it has "
+            f"{option}: the input has no column {shown(name)}{near(name, titles.values())}; it has "
             f"{_list(titles.values())}"
         )
     return title
@@ -197,7 +197,7 @@ def _check(
         advice.append("or add it to the input")
     if unknown:
         verb = "is a column" if len(unknown) == 1 else "are columns"
-        titles = ", ".join(f"{shown(title)}{_near(title, names)}" for title in unknown[:10])
+        titles = ", ".join(f"{shown(title)}{near(title, names)}" for title in unknown[:10])
         parts.append(f"{titles} {verb} that nothing is known about")
         known = f"; known are {_list(dict.fromkeys(names))}"
         advice.append("leave one out with --ignore NAME")
@@ -215,10 +215,11 @@ def _passed_over(
                 yield f"{shown(title)} is a custom field here: if it is meant, write {option}"
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def near(name: str, known: Iterable[str]) -> str:
+    """Which of them may be meant, as an end of what is said of it."""
     by_fold = {fold(each[:_LONGEST_NAME]): each for each in reversed(list(known))}
-    near = difflib.get_close_matches(fold(name[:_LONGEST_NAME]), by_fold, n=1, cutoff=0.6)
-    return f" (did you mean {shown(by_fold[near[0]])}?)" if near else ""
+    found = difflib.get_close_matches(fold(name[:_LONGEST_NAME]), by_fold, n=1, cutoff=0.6)
+    return f" (did you mean {shown(by_fold[found[0]])}?)" if found else ""
 
 
 def _list(names: Iterable[str]) -> str:

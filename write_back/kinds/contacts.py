@@ -183,8 +183,9 @@ class ContactsPlanning(Planning):
         differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
         present = {member.status for member in there}
         if not now.exists:
+            gone = (one.status for one in self._gone.get(row.key, ()) if one.list_id == list_id)
             sent = Content.read(past.content).status if past is not None and past.state in DONE else None
-            present |= {STATUSES.get(sent or 0), *self._gone.get((row.key, list_id), ())}
+            present |= {STATUSES.get(sent or 0), *gone}
             present &= REFUSING
         elif now.status is not None:
             present = {STATUSES.get(now.status)}

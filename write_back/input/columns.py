@@ -85,7 +85,7 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     named = {title: exact[fold(title)] for title in left if fold(title) in exact and title not in mapped}
     guessed = _guesses([title for title in left if title not in named and title not in mapped], meanings)
     called = {title: name for title, name in (mapped | named | guessed).items() if title in left}
-    found, warnings = _one_for_each(called, mapped, guessed)
+    found, warnings = _one_for_each(called, mapped)
     _check(spec, found, [title for title in left if title not in called], names, meanings)
     said = mapped | guessed
     renamed = {title: name for name, title in found.items() if title in said}
@@ -98,9 +98,7 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     )
 
 
-def _one_for_each(
-    called: Mapping[str, str], mapped: Collection[str], guessed: Collection[str]
-) -> tuple[dict[str, str], list[str]]:
+def _one_for_each(called: Mapping[str, str], mapped: Collection[str]) -> tuple[dict[str, str], list[str]]:
     """Our column or the custom field → the title that it is, and what is left out for it, in words.
     InputError when two titles are the same thing, unless a person has said which of them it is."""
     found: dict[str, str] = {}
@@ -109,17 +107,12 @@ def _one_for_each(
         first = found.setdefault(name, title)
         if first == title:
             continue
-        both = f"the columns {shown(first)} and {shown(title)}"
-        if first in mapped and title not in mapped:
-            warnings.append(
-                f"column {shown(title)} is left out, since --map takes {shown(first)} in its place"
-            )
-        elif first in guessed or first in mapped:
+        if first not in mapped or title in mapped:
             raise InputError(
-                f"{both} may both be {shown(name)}: say which it is, like {_map_option(name, first)}"
+                f"the columns {shown(first)} and {shown(title)} may both be {shown(name)}: say which it is, "
+                f"like {_map_option(name, first)}, or leave one out with --ignore"
             )
-        else:
-            raise InputError(f"{both} mean the same: remove one, or leave it out with --ignore")
+        warnings.append(f"column {shown(title)} is left out, since --map takes {shown(first)} in its place")
     return found, warnings
 
 

@@ -119,28 +119,24 @@ def rows_of_records(
 
     Short records are filled up; one that is longer than the header is a fault of its row. Raises InputError.
     """
-    numbers: list[int] = []
-    kept: list[Sequence[Any]] = []
-    header: list[Cell] | None = None
-    wrong = dict(faults or {})
-    for number, record in enumerate(records, 1):
-        if header is None:
-            cells = [cell_of(value) for value in record]
-            while cells and cells[-1] is None:
-                cells.pop()
-            header = cells or None
-            continue
-        if len(record) > len(header) and any(cell_of(value) is not None for value in record[len(header) :]):
-            wrong.setdefault(
-                number, f"it has {len(record)} cells, but the header names {len(header)} columns"
-            )
-        numbers.append(number)
-        kept.append(record[: len(header)] if len(record) > len(header) else record)
-    if header is None:
+    header: list[Cell] = []
+    numbered = enumerate(records, 1)
+    for _, record in numbered:
+        header = [cell_of(value) for value in record]
+        while header and header[-1] is None:
+            header.pop()
+        if header:
+            break
+    if not header:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
-    columns = [list(column) for column in zip_longest(*kept)]
-    columns += [[None] * len(kept) for _ in range(len(header) - len(columns))]
-    return rows_of_columns(name, header, columns, numbers, faults=wrong, warnings=warnings)
+    width, wrong = len(header), dict(faults or {})
+    below: dict[int, Sequence[Any]] = {}
+    for number, record in numbered:
+        below[number] = record[:width]
+        if any(cell_of(value) is not None for value in record[width:]):
+            wrong.setdefault(number, f"it has {len(record)} cells, but the header names {width} columns")
+    columns = [column for _, *column in zip_longest(header, *below.values())]
+    return rows_of_columns(name, header, columns, list(below), faults=wrong, warnings=warnings)
 
 
 def rows_of_columns(

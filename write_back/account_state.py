@@ -82,8 +82,10 @@ class Lists:
         text = text_of(cell)
         if text is None:
             raise BadValue(f"{what} is missing")
+        if only := self._find(text):
+            return (only,)
         # a name may have a comma or semicolon in it, so the longest piece that is a name counts
-        for pieces in ([text], text.split(";"), text.replace(",", ";").split(";")):
+        for pieces in (text.split(";"), text.replace(",", ";").split(";")):
             found = {word: self._find(word) for piece in pieces if (word := piece.strip())}
             if not found:
                 raise BadValue(f"{what} is missing")

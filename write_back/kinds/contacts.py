@@ -118,19 +118,11 @@ class ContactsPlanning(Planning):
             own = self._fields_of(list_id)
             if foreign := next((title for title, text in given.items() if text and title not in own), None):
                 raise BadValue(f"list {shown(lists.names[list_id])} has no field {shown(foreign)}")
-        row = Row(
-            number,
-            email,
-            normal_form(email),
-            wanted,
-            None if status is None else values.status(status),
-            None if ip is None else values.ip_address(ip),
-            given,
-        )
-        said = {(row.key, list_id): (row.status, row.ip, given) for list_id in wanted}
+        key, status, ip = normal_form(email), status and values.status(status), ip and values.ip_address(ip)
+        said = {(key, list_id): (status, ip, given) for list_id in wanted}
         what = "says something else about the same address and list"
         left = self.not_said(number, said, lambda each: f"{what} {shown(lists.names[each[1]])}")
-        return row._replace(lists=tuple(list_id for _, list_id in left))
+        return Row(number, email, key, tuple(list_id for _, list_id in left), status, ip, given)
 
     def _fields_of(self, list_id: int) -> dict[str, str]:
         """Title of a column → the list's field that it names."""
@@ -214,12 +206,13 @@ class ContactsPlanning(Planning):
             self.leave(row.number, reason, row.email)
             return None
         status, past = self._status(row, part), self._past.get(row.subject(part.list_id))
-        content = Content(None if status is None else _CODES[status], part.fields, row.ip).text
-        is_same = past is not None and past.content == content
-        if past is not None and is_same and past.is_refused_still(self.known.as_of.get(part.list_id)):
-            self.reject_as_before(row.number, past)
-            return None
-        return content
+        content = Content(_CODES.get(status or ""), part.fields, row.ip).text
+        if past is None or past.content != content:
+            return content
+        if not past.is_refused_still(self.known.as_of.get(part.list_id)):
+            return content
+        self.reject_as_before(row.number, past)
+        return None
 
     def _why_idle(self, part: _Part) -> str | None:
         """Why there is nothing to send."""
@@ -266,7 +259,7 @@ class ContactsPlanning(Planning):
             SYNCCONTACT,
             email=row.email,
             listid=lists,
-            status=None if status is None else _SENT_AS[status],
+            status=_SENT_AS.get(status or ""),
             ipaddress=row.ip,
             fields=fields or None,
         )

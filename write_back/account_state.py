@@ -7,10 +7,10 @@ a contact stands on a list. Not here: what a push makes of it (`kinds`)."""
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -28,7 +28,7 @@ from warehouse.connection import connect
 from warehouse.errors import NoWarehouse
 from warehouse.sql import statements
 from write_back.input import values
-from write_back.input.columns import fold
+from write_back.input.columns import fold, near
 from write_back.input.rows import Cell, InputError, cell_of, shown, text_of
 from write_back.input.values import BadValue
 from write_back.item import Past
@@ -50,7 +50,6 @@ class Lists:
     names: Mapping[int, str]
     fields: Mapping[int, Mapping[str, str]]
     by_name: Mapping[str, tuple[int, ...]]
-    _resolved: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of(lists: Iterable[tuple[int, str | None]], fields: Iterable[tuple[int, str, str | None]]) -> Lists:
@@ -83,22 +82,17 @@ class Lists:
         text = text_of(cell)
         if text is None:
             raise BadValue(f"{what} is missing")
-        if (known := self._resolved.get(text)) is None:
-            known = self._resolved[text] = self._resolve(text, what)
-        return known
-
-    def _resolve(self, text: str, what: str) -> tuple[int, ...]:
-        """A name may have a comma or semicolon in it, so the longest piece that is a name counts."""
-        for pieces in ([text], text.split(";"), text.replace(",", ";").split(";")):
+        if only := self._find(text):
+            return (only,)
+        # a name may have a comma or semicolon in it, so the longest piece that is a name counts
+        for pieces in (text.split(";"), text.replace(",", ";").split(";")):
             found = {word: self._find(word) for piece in pieces if (word := piece.strip())}
             if not found:
                 raise BadValue(f"{what} is missing")
             if all(found.values()):
                 return tuple(dict.fromkeys(list_id for list_id in found.values() if list_id))
         unknown = next(word for word, list_id in found.items() if not list_id)
-        near = difflib.get_close_matches(_key(unknown), self.by_name, n=1)
-        hint = f"; did you mean {shown(self.names[self.by_name[near[0]][0]])}?" if near else ""
-        raise BadValue(f"there is no list {shown(unknown)}{hint}")
+        raise BadValue(f"there is no list {shown(unknown)}{near(unknown, self.names.values())}")
 
     def _find(self, word: str) -> int | None:
         plain = word.partition(".")[0] if word.endswith(".0") else word
@@ -189,55 +183,44 @@ class Known:
     def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
         """Contacts by the normal form of the address, those without any left out; of each address active ones
         first, then the oldest."""
-        fields = "c.custom_fields" if with_fields else "null"
-        return self._members(addresses, "varchar", "c.email_normalized = keys.key", fields)
+        return self._members("by_address", addresses, with_fields=with_fields)
 
-    def refusing(self, addresses: Iterable[str]) -> dict[tuple[str, int], set[str]]:
-        """Address and list → the last statuses of those who were unsubscribed or bounced when they were last
-        seen there."""
-        found: dict[tuple[str, int], set[str]] = {}
-        for key, list_id, code in self._query(dict.fromkeys(addresses), "varchar", _QUERIES["refusing"]):
-            found.setdefault((key, list_id), set()).add(STATUSES[code])
-        return found
-
-    def is_recent(self, list_id: int) -> bool:
-        """Whether all the list's contacts were read in this night, or the last."""
-        return wall() - self.read_at.get(list_id, 0.0) < _NIGHT_S
+    def refusing(self, addresses: Iterable[str]) -> dict[str, list[Member]]:
+        """Those who were unsubscribed or bounced when they were last seen on a list."""
+        return self._members("refusing", addresses)
 
     def by_id(self, ids: Iterable[int]) -> dict[int, list[Member]]:
         """Contacts by id, one entry per list, those that do not exist left out."""
-        return self._members(ids, "bigint", "c.contact_id = keys.key", "null")
+        return self._members("by_id", ids)
 
-    def _members(
-        self, keys: Iterable[Any], key_type: str, condition: str, fields: str
-    ) -> dict[Any, list[Member]]:
-        sql = _QUERIES["members"].format(fields=fields, condition=condition)
+    def _members(self, statement: str, keys: Iterable[Any], **params: object) -> dict[Any, list[Member]]:
         found: dict[Any, list[Member]] = {}
-        for key, *member in self._query(dict.fromkeys(keys), key_type, sql):
+        for key, *member in self._query(statement, dict.fromkeys(keys), **params):
             found.setdefault(key, []).append(Member._make(member))
         return found
 
-    def shown_fields(self, list_ids: Collection[int]) -> dict[int, set[str]]:
+    def shown_fields(self, list_ids: Iterable[int]) -> dict[int, set[str]]:
         """List → the keys under which the service shows values of custom fields for any of its contacts."""
-        found = self._query(list_ids, "bigint", _QUERIES["shown_fields"])
-        return {list_id: set(keys) for list_id, keys in found}
+        return {list_id: set(keys) for list_id, keys in self._query("shown_fields", list_ids)}
 
     def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Event]:
         """Events of contacts in the same minute as these (contact id, unix seconds)."""
         minutes = {(contact_id, at // 60) for contact_id, at in moments}
-        return [Event(*row) for row in self._query(minutes, "bigint[]", _QUERIES["timelines"])]
+        return [Event(*row) for row in self._query("timelines", minutes)]
 
-    def _query(self, keys: Collection[Any], key_type: str, sql: str) -> Iterable[tuple[Any, ...]]:
-        """The rows of a query on a table `keys` with one column `key`; none when it is empty. The keys go as
-        JSON: for a table of Python's, DuckDB imports pandas where it is installed, which takes longer than
-        the query."""
-        if not keys:
+    def _query(self, statement: str, keys: Iterable[Any], **params: object) -> Iterable[tuple[Any, ...]]:
+        """The rows for these `keys`; none without any. They go as JSON: for a table of Python's, DuckDB
+        imports pandas where it is installed, which takes longer than the query."""
+        if not (several := list(keys)):
             return ()
-        table = f"with keys as (select (value ->> '$')::{key_type} as key from json_each($keys))"  # noqa: S608
-        params = {"account": self.account, "keys": _encode(list(keys)).decode()}
+        params |= {"account": self.account, "keys": _encode(several).decode()}
         with _connected(self.settings) as connection:
-            found = connection.sql(f"{table} {sql}", params=params).to_arrow_table()
+            found = connection.sql(_QUERIES[statement], params=params).to_arrow_table()
         return zip(*(column.to_pylist() for column in found.columns), strict=True)
+
+    def is_recent(self, list_id: int) -> bool:
+        """Whether all the list's contacts were read in this night, or the last."""
+        return wall() - self.read_at.get(list_id, 0.0) < _NIGHT_S
 
     def read_on(self, list_id: int | None = None) -> str:
         """When the list's contacts were last read (of all lists: the oldest reading), in the account's time,
@@ -251,9 +234,9 @@ def load_known(settings: Settings, account: str) -> Known:
     what `warehouse.connection.connect` raises."""
     try:
         with _connected(settings) as connection:
-            basics = [_QUERIES[name] for name in ("business", "lists", "fields", "read")]
             business, lists, fields, read = (
-                connection.execute(sql, {"account": account}).fetchall() for sql in basics
+                connection.execute(_QUERIES[name], {"account": account}).fetchall()
+                for name in ("business", "lists", "fields", "read")
             )
     except (NoWarehouse, duckdb.CatalogException, duckdb.BinderException):
         business = []
@@ -262,19 +245,11 @@ def load_known(settings: Settings, account: str) -> Known:
             f"nothing is known about the account {account} yet: run `marketing-sync sync --only business "
             "lists contacts` first"
         )
-    listed = {
-        int(scope.removeprefix("list_id=")): times
-        for _, scope, *times in read
-        if scope.startswith("list_id=") and times[0]
-    }
-    read_at = {list_id: at for list_id, (at, _) in listed.items()}
-    as_of = {list_id: at if last is None else order_of(last) for list_id, (at, last) in listed.items()}
+    read_at = {list_id: at for list_id, at, _ in read}
+    as_of = {list_id: at if last is None else order_of(last) for list_id, at, last in read}
     is_all_known = bool(lists) and all(list_id in as_of for list_id, _ in lists)
-    zone = _zone(
-        *(each.timezone for each in settings.accounts if each.account == account),
-        business[0][0],
-        settings.timezone,
-    )
+    own = (each.timezone for each in settings.accounts if each.account == account)
+    zone = _zone(*own, business[0][0], settings.timezone)
     return Known(settings, account, zone, Lists.of(lists, fields), as_of, read_at, is_all_known)
 
 
@@ -389,9 +364,10 @@ class ListReader:
     shows values."""
 
     def __init__(self, labels: Mapping[str, str], shown_keys: Collection[str]) -> None:
-        self._named = _fields_by_name(labels)
-        self._by_key: dict[str, str | None] = {}
-        self._shown = {self._field_of(key) for key in shown_keys}
+        ids = {name: same[0] for name, same in _fields_by_name(labels).items() if len(same) == 1}
+        #: The field that a key of a response stands for: its id, or its label where only one has it.
+        self._field_of = cache(lambda key: ids.get(fold(key)))
+        self._shown = set(map(self._field_of, shown_keys))
 
     def present(
         self, members: list[Member], past: Past | None, as_of: float | None, removal: Past | None = None
@@ -438,13 +414,6 @@ class ListReader:
             return {}
         pairs = ((self._field_of(key), _text(value)) for key, value in values.items())
         return {field_id: text for field_id, text in pairs if field_id is not None and text is not None}
-
-    def _field_of(self, key: str) -> str | None:
-        """The field that a key of a response stands for: its id, or its label where only one has it."""
-        if key not in self._by_key:
-            same = self._named.get(fold(key), [])
-            self._by_key[key] = same[0] if len(same) == 1 else None
-        return self._by_key[key]
 
 
 def _text(value: Any) -> str | None:

@@ -1,4 +1,4 @@
--- What is asked of the warehouse about one account. `keys` is a table of one column `key`, which the call brings.
+-- What is asked of the warehouse about one account; `$keys`: JSON, a list of what is asked about.
 
 -- business
 select timezone from source.business where account = $account;
@@ -7,23 +7,38 @@ select timezone from source.business where account = $account;
 select list_id, name from source.lists where account = $account and _deleted_at is null order by list_id;
 
 -- fields
-select list_id, field_id, label from source.list_fields where account = $account and _deleted_at is null order by list_id, field_id;
+select list_id, field_id, label from source.list_fields where account = $account and _deleted_at is null
+order by list_id, field_id;
 
 -- A warehouse that the version before has written last has no column of the name `last_request`: then NULL.
 -- read
-select * from (select null::bigint as last_request) as n, lateral (
-    select scope, epoch(as_of), last_request from sync.coverage where account = $account and table_name = 'contacts' and is_complete
-);
+select listed.* from (select null::bigint as last_request) as n, lateral (
+    select substr(scope, 9)::bigint as list_id, epoch(as_of), last_request
+    from sync.coverage
+    where account = $account and table_name = 'contacts' and is_complete and as_of is not null
+        and scope like 'list_id=%'
+) as listed;
 
--- members
-select keys.key, c.contact_id, c.list_id, c.email, c.status_code, {fields} as fields
-from keys join source.contacts as c on {condition}
+-- by_address
+select
+    keys.key, c.contact_id, c.list_id, c.email, c.status_code,
+    case when $with_fields then c.custom_fields end as fields
+from (select value ->> '$' as key from json_each($keys)) as keys
+join source.contacts as c on c.email_normalized = keys.key
+where c.account = $account and c._deleted_at is null
+order by c.status_code is not distinct from 1 desc, c.contact_id, c.list_id;
+
+-- by_id
+select keys.key, c.contact_id, c.list_id, c.email, c.status_code, null as fields
+from (select value::bigint as key from json_each($keys)) as keys
+join source.contacts as c on c.contact_id = keys.key
 where c.account = $account and c._deleted_at is null
 order by c.status_code is not distinct from 1 desc, c.contact_id, c.list_id;
 
 -- refusing
-select keys.key, c.list_id, c.status_code
-from keys join source.contacts as c on c.email_normalized = keys.key
+select keys.key, c.contact_id, c.list_id, c.email, c.status_code, null as fields
+from (select value ->> '$' as key from json_each($keys)) as keys
+join source.contacts as c on c.email_normalized = keys.key
 where c.account = $account and c._deleted_at is not null and c.status_code in (2, 3);
 
 -- shown_fields
@@ -31,15 +46,18 @@ select list_id, list(shown)
 from (
     select distinct list_id, unnest(json_keys(custom_fields)) as shown
     from source.contacts
-    where account = $account and _deleted_at is null and list_id in (select key from keys)
+    where account = $account and _deleted_at is null
+        and list_id in (select value::bigint from json_each($keys))
 )
 group by list_id;
 
 -- timelines
 select
     e.contact_id, epoch(e.occurred_at)::bigint as at,
-    list_filter([e.snippet] || coalesce(e.details ->> '$[*].value', []), lambda text: text is not null) as texts
-from keys
-join source.timeline_events as e on e.contact_id = keys.key[1] and epoch(e.occurred_at)::bigint // 60 = keys.key[2]
+    list_filter([e.snippet] || coalesce(e.details ->> '$[*].value', []), lambda text: text is not null)
+        as texts
+from (select value::bigint[] as key from json_each($keys)) as keys
+join source.timeline_events as e
+    on e.contact_id = keys.key[1] and epoch(e.occurred_at)::bigint // 60 = keys.key[2]
 where e.account = $account
 order by all;

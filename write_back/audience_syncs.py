@@ -96,8 +96,9 @@ class Turnover:
     sync: AudienceSync
     account: str
     size: int
-    entered: Mapping[str, int] = field(repr=False)  # who → row
-    left: Mapping[str, int] = field(repr=False)
+    entered: Sequence[str] = field(repr=False)
+    left: Sequence[str] = field(repr=False)
+    rows: Mapping[str, int] = field(repr=False)  # of the push, about whom something is to be said
     planned: Planned | None = None
 
 
@@ -117,16 +118,15 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
     if not accept_shrink:
         _check_shrink(sync, len(now), len(before), settings.shrink_limit)
     entered = [key for key in now if key not in before]
-    gone = [key for key in before if key not in now]
-    untagged = gone if sync.untag_when_gone else []
+    left = [key for key in before if key not in now]
+    untagged = left if sync.untag_when_gone else []
     places = [now[key] for key in entered]
     columns = _tags(sync, people.cells[who], places, untagged) if sync.tag else _listed(sync, people, places)
     numbers = dict(zip([*entered, *untagged], count(2), strict=False))
-    rows = Rows(tuple(columns), columns, list(numbers.values()), Source(f"activation {sync.name}", ""))
-    came, went = {key: numbers[key] for key in entered}, {key: numbers.get(key, 0) for key in gone}
-    found = Turnover(sync, account, len(now), came, went)
-    if not len(rows) and not is_left:
+    found = Turnover(sync, account, len(now), entered, left, numbers)
+    if not numbers and not is_left:
         return found
+    rows = Rows(columns, list(numbers.values()), Source(f"activation {sync.name}", ""))
     (kind, *_) = kinds_that(EffectKind.TAGS if sync.tag else EffectKind.JOINS)
     return replace(found, planned=plan_push(settings, Order(kind, account, verify=sync.verify), rows))
 
@@ -170,10 +170,10 @@ def _tags(
     """Each who entered, as the query says it, and each who left, as it was known: addresses and ids, where
     the query has changed."""
     names: list[Cell] = [*(cells[place] for place in places), *untagged]
-    is_address = ["@" in (text_of(name) or "") for name in names]
+    emails = [name if "@" in (text_of(name) or "") else None for name in names]
     columns: dict[str, list[Cell]] = {
-        "email": [name if is_one else None for name, is_one in zip(names, is_address, strict=True)],
-        "contact_id": [None if is_one else name for name, is_one in zip(names, is_address, strict=True)],
+        "email": emails,
+        "contact_id": [name if email is None else None for name, email in zip(names, emails, strict=True)],
         "tag": [sync.tag] * len(names),
         "action": [*["add"] * len(places), *["remove"] * len(untagged)],
     }
@@ -206,6 +206,6 @@ def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Res
             # who entered is a member once it is done; who left is none once it is done or cannot be (nobody
             # there to be untagged)
             done, over = outbox.done_rows(push_id, _NOT_DONE)
-            entered = [key for key, row in found.entered.items() if row in done]
-            left = [key for key, row in found.left.items() if row in over or row == 0]
+            entered = [key for key in found.entered if found.rows[key] in done]
+            left = [key for key in found.left if key not in found.rows or found.rows[key] in over]
             outbox.note_members(found.account, found.sync.name, entered, left)

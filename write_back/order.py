@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +73,14 @@ def order_of(settings: Settings, kind: Kind, chosen: Mapping[str, Any]) -> Order
     mapping = dict(chosen["map"])
     if len(mapping) < len(chosen["map"]):
         raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
-    clear_empty = chosen.get("clear_empty", False)
-    resubscribe = chosen.get("resubscribe", False)
-    options = Options(
-        mapping, tuple(chosen["ignore"]), chosen["all"], clear_empty, chosen["max_rows"], resubscribe
-    )
-    account = account_of(settings, chosen["account"])
+    own = {each.name: chosen[each.name] for each in fields(Options) if each.name in chosen}
+    own |= {"mapping": mapping, "ignore": tuple(chosen["ignore"]), "send_all": chosen["all"]}
     return Order(
-        kind, account, chosen["from"], chosen["sql"], options, chosen["reject_limit"], chosen["verify"]
+        kind,
+        account_of(settings, chosen["account"]),
+        chosen["from"],
+        chosen["sql"],
+        Options(**own),
+        chosen["reject_limit"],
+        chosen["verify"],
     )

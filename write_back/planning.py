@@ -7,7 +7,7 @@ service."""
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
 from marketing_api.address import normal_form
@@ -57,17 +57,19 @@ class Planning(ABC):
     picked: Picked
     joining: Sequence[str]
     leaving: Sequence[str]
-    _items: list[Item] = field(default_factory=list)
-    _additions: list[Change] = field(default_factory=list)
-    _unknown_addresses: set[str] = field(default_factory=set)
-    _bad: dict[int, Reason] = field(default_factory=dict)
-    _idle: dict[int, Reason] = field(default_factory=dict)
-    _sent: dict[int, bool] = field(default_factory=dict)  # row → whether it is new
-    _said: dict[Hashable, tuple[int, object]] = field(default_factory=dict)
-    _changes: list[Change] = field(default_factory=list)
-    _of_column: Counter[str] = field(default_factory=Counter)
-    _warnings: dict[str, None] = field(default_factory=dict)
-    _counted: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self._items: list[Item] = []
+        self._bad: dict[int, Reason] = {}
+        self._idle: dict[int, Reason] = {}
+        self._sent: dict[int, bool] = {}  # row → whether it is new
+        self._said: dict[Hashable, tuple[int, object]] = {}
+        self._unknown_addresses: set[str] = set()
+        self._changes: list[Change] = []
+        self._of_column = Counter[str]()
+        self._additions: list[Change] = []
+        self._warnings: dict[str, None] = {}
+        self._counted = Counter[str]()
 
     @abstractmethod
     def run(self) -> None:
@@ -257,13 +259,14 @@ def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: M
                 nobody.add(place)
             elif text and forgotten.is_named(account, text, is_id=is_id):
                 named.add(place)
-    left = [place for place in range(len(rows)) if place not in nobody]
+    faults = {**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in named - nobody}}
     cells = {
-        title: [None if place in named else column[place] for place in left]
+        title: [None if place in named else cell for place, cell in enumerate(column)]
         for title, column in rows.cells.items()
     }
-    faults = {**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in named - nobody}}
-    return replace(rows, cells=cells, numbers=[rows.numbers[place] for place in left], faults=faults)
+    return replace(rows, cells=cells, faults=faults).at(
+        place for place in range(len(rows)) if place not in nobody
+    )
 
 
 def bound(operation: Operation, **values: Any) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ class Refusal(NamedTuple):
 
 #: The first that fits counts.
 REFUSALS = tuple(
-    Refusal(re.compile(each.pop("pattern")), **each)
+    Refusal(re.compile("|".join(each.pop("patterns"))), **each)
     for each in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refusals"]
 )
 

@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 #: be pushed as it is.
 INFORMATION = ROW, REASON, PUSH = "rejected row", "rejected because", "rejected in push"
 
+#: What was chosen of a push, and is chosen again for its corrected rows.
+_REPEATED = ("map", "ignore", "clear_empty")
+
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _ENDS_CELL = ("\t", "\r", "\n")
 
@@ -65,15 +68,11 @@ def rejected_rows(home: Path, outbox: Outbox, account: str, push_id: int | None 
     latest: dict[tuple[str, object, object], RejectedRow] = {}
     for number, entries in groupby(outbox.rejected(account, push_id), key=lambda entry: entry.push_id):
         if push := outbox.push(number):
-            columns, rows, *_ = _kept(home, number, entries)
-            options = {
-                name: push.options[name]
-                for name in ("map", "ignore", "clear_empty")
-                if push.options.get(name)
-            }
-            group = str((push.kind, columns, options))
-            found.setdefault(group, RejectedRows(columns, [], push.kind, options))
-            latest |= {(group, row.why.rows, row.cells or number): row for row in rows}
+            kept = _kept(home, number, entries)
+            options = {name: value for name in _REPEATED if (value := push.options.get(name))}
+            group = str((push.kind, kept.columns, options))
+            found.setdefault(group, RejectedRows(kept.columns, [], push.kind, options))
+            latest |= {(group, row.why.rows, row.cells or number): row for row in kept.rows}
     for (group, *_), row in latest.items():
         found[group].rows.append(row)
     return list(found.values())
@@ -82,22 +81,19 @@ def rejected_rows(home: Path, outbox: Outbox, account: str, push_id: int | None 
 def _kept(home: Path, push_id: int, entries: Iterable[Entry]) -> RejectedRows:
     """The rows of a push that these entries are about."""
     reasons = list(map(reason_of, entries))
-    lost = Rows((), {}, sorted({row for each in reasons for row in each.rows}), Source("", ""))
+    lost = Rows({}, sorted({row for each in reasons for row in each.rows}), Source("", ""))
     return _given(kept_rows(folder_of(home, push_id) / "rows.parquet", "") or lost, reasons, push_id)
 
 
 def _given(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> RejectedRows:
     why = {row: replace(each, rows=(row,)) for each in reasons for row in each.rows}
     columns = tuple(name for name in rows.columns if name not in INFORMATION)
-    places = ((place, why[number]) for place, number in enumerate(rows.numbers) if number in why)
-    cells = {name: rows.cells[name] for name in columns}
-    return RejectedRows(
-        columns,
-        [
-            RejectedRow(push_id, each, tuple(text_of(column[place]) or "" for column in cells.values()))
-            for place, each in places
-        ],
-    )
+    found = [
+        RejectedRow(push_id, why[number], tuple(text_of(rows.cells[name][place]) or "" for name in columns))
+        for place, number in enumerate(rows.numbers)
+        if number in why
+    ]
+    return RejectedRows(columns, found)
 
 
 def named_rows(rows: Rows) -> Iterator[tuple[int, tuple[str, str]]]:
@@ -109,8 +105,8 @@ def named_rows(rows: Rows) -> Iterator[tuple[int, tuple[str, str]]]:
 
 def write_copy(path: Path, rejected: RejectedRows) -> Path:
     """Write the rows over no file that is there; where they are."""
-    candidates = chain([path], (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2)))
-    free = next(each for each in candidates if not each.exists())
+    others = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
+    free = next(each for each in chain([path], others) if not each.exists())
     _write(free, rejected)
     return free
 
@@ -160,12 +156,9 @@ def defused(text: str) -> str:
 def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     """Keep these rows of the input: the service may refuse them later, when the file may be gone."""
     wanted = set(numbers)
-    positions = [position for position, number in enumerate(rows.numbers) if number in wanted]
-    cells = {
-        name: pa.array([text_of(column[position]) for position in positions], pa.string())
-        for name, column in rows.cells.items()
-    }
-    table = pa.table({"": pa.array([rows.numbers[position] for position in positions], pa.int64())} | cells)
+    kept = rows.at(place for place, number in enumerate(rows.numbers) if number in wanted)
+    cells = {name: pa.array(list(map(text_of, column)), pa.string()) for name, column in kept.cells.items()}
+    table = pa.table({"": pa.array(kept.numbers, pa.int64())} | cells)
     with _private(path, "wb") as stream:
         pq.write_table(table, stream, compression="zstd", write_page_checksum=True)
 
@@ -175,11 +168,9 @@ def kept_rows(path: Path, name: str) -> Rows | None:
     if not path.is_file():
         return None
     try:
-        columns: dict[str, list[str | None]] = pq.read_table(
-            path, page_checksum_verification=True
-        ).to_pydict()
-        numbers: Iterable[object] = columns.pop("")
-    except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as problem:
+        columns: dict[str, list[Any]] = pq.read_table(path, page_checksum_verification=True).to_pydict()
+        numbers = list(map(int, columns.pop("")))
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as problem:
         log.warning(
             "%s of push %s is damaged (%s): its rows are known by number only",
             path.name,
@@ -187,12 +178,7 @@ def kept_rows(path: Path, name: str) -> Rows | None:
             type(problem).__name__,
         )
         return None
-    return Rows(
-        tuple(columns),
-        {title: list(cells) for title, cells in columns.items()},
-        [int(str(n)) for n in numbers],
-        Source(name, ""),
-    )
+    return Rows(columns, numbers, Source(name, ""))
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     named = {title: exact[fold(title)] for title in left if fold(title) in exact and title not in mapped}
     guessed = _guesses([title for title in left if title not in named and title not in mapped], meanings)
     called = {title: name for title, name in (mapped | named | guessed).items() if title in left}
-    found, warnings = _one_for_each(called, mapped, guessed)
+    found, warnings = _one_for_each(called, mapped)
     _check(spec, found, [title for title in left if title not in called], names, meanings)
     said = mapped | guessed
     renamed = {title: name for name, title in found.items() if title in said}
@@ -98,9 +98,7 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     )
 
 
-def _one_for_each(
-    called: Mapping[str, str], mapped: Collection[str], guessed: Collection[str]
-) -> tuple[dict[str, str], list[str]]:
+def _one_for_each(called: Mapping[str, str], mapped: Collection[str]) -> tuple[dict[str, str], list[str]]:
     """Our column or the custom field → the title that it is, and what is left out for it, in words.
     InputError when two titles are the same thing, unless a person has said which of them it is."""
     found: dict[str, str] = {}
@@ -109,17 +107,12 @@ def _one_for_each(
         first = found.setdefault(name, title)
         if first == title:
             continue
-        both = f"the columns {shown(first)} and {shown(title)}"
-        if first in mapped and title not in mapped:
-            warnings.append(
-                f"column {shown(title)} is left out, since --map takes {shown(first)} in its place"
-            )
-        elif first in guessed or first in mapped:
+        if first not in mapped or title in mapped:
             raise InputError(
-                f"{both} may both be {shown(name)}: say which it is, like {_map_option(name, first)}"
+                f"the columns {shown(first)} and {shown(title)} may both be {shown(name)}: say which it is, "
+                f"like {_map_option(name, first)}, or leave one out with --ignore"
             )
-        else:
-            raise InputError(f"{both} mean the same: remove one, or leave it out with --ignore")
+        warnings.append(f"column {shown(title)} is left out, since --map takes {shown(first)} in its place")
     return found, warnings
 
 
@@ -162,7 +155,7 @@ def _mapped(
     for name in mapping:
         if fold(name) not in exact:
             raise InputError(
-                f"--map {name}=…: there is no column {shown(name)}{_near(name, names)}; it is "
+                f"--map {name}=…: there is no column {shown(name)}{near(name, names)}; it is "
                 "--map ours=theirs"
             )
     return {_existing(titles, theirs, "--map"): exact[fold(name)] for name, theirs in mapping.items()}
@@ -172,7 +165,7 @@ def _existing(titles: Mapping[str, str], name: str, option: str) -> str:
     title = name if name in titles.values() else titles.get(fold(name))
     if title is None:
         raise InputError(
-            f"{option}: the input has no column {shown(name)}{_near(name, titles.values())}; it has "
+            f"{option}: the input has no column {shown(name)}{near(name, titles.values())}; it has "
             f"{_list(titles.values())}"
         )
     return title
@@ -197,7 +190,7 @@ def _check(
         advice.append("or add it to the input")
     if unknown:
         verb = "is a column" if len(unknown) == 1 else "are columns"
-        titles = ", ".join(f"{shown(title)}{_near(title, names)}" for title in unknown[:10])
+        titles = ", ".join(f"{shown(title)}{near(title, names)}" for title in unknown[:10])
         parts.append(f"{titles} {verb} that nothing is known about")
         known = f"; known are {_list(dict.fromkeys(names))}"
         advice.append("leave one out with --ignore NAME")
@@ -215,10 +208,11 @@ def _passed_over(
                 yield f"{shown(title)} is a custom field here: if it is meant, write {option}"
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def near(name: str, known: Iterable[str]) -> str:
+    """Which of them may be meant, as an end of what is said of it."""
     by_fold = {fold(each[:_LONGEST_NAME]): each for each in reversed(list(known))}
-    near = difflib.get_close_matches(fold(name[:_LONGEST_NAME]), by_fold, n=1, cutoff=0.6)
-    return f" (did you mean {shown(by_fold[near[0]])}?)" if near else ""
+    found = difflib.get_close_matches(fold(name[:_LONGEST_NAME]), by_fold, n=1, cutoff=0.6)
+    return f" (did you mean {shown(by_fold[found[0]])}?)" if found else ""
 
 
 def _list(names: Iterable[str]) -> str:

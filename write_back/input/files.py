@@ -12,7 +12,6 @@ import csv
 import datetime as dt
 import io
 import json
-import os
 import re
 import stat
 import sys
@@ -45,8 +44,7 @@ class InputBudget:
     MARKETING_INPUT_LIMIT)."""
 
     def __init__(self, name: str, limit: int) -> None:
-        self._name = name
-        self.limit = limit
+        self._name, self.limit = name, limit
         self._size = self._cells = 0
 
     def take(self, size: int = 0, *, cells: int = 0) -> None:
@@ -74,37 +72,27 @@ class InputBudget:
 def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_LIMIT) -> Rows:
     """The rows of a file of at most `limit` bytes, also unpacked; `-` is standard input. Raises
     InputError."""
-    name, content = _content(path, stdin, limit)
-    budget, suffix = InputBudget(name, limit), path.suffix.lower()
+    is_piped_in = str(path) == "-"
+    name, suffix = "standard input" if is_piped_in else path.name, path.suffix.lower()
+    content = (stdin or sys.stdin.buffer).read(limit + 1) if is_piped_in else _content(path, limit)
+    InputBudget(name, limit).take(len(content))
+    budget = InputBudget(name, limit)
     if content.startswith(_PARQUET):
-        try:
-            file = pq.ParquetFile(io.BytesIO(content))
-            return rows_of_batches(name, file.schema_arrow, file.iter_batches(BATCH), budget)
-        except (pa.ArrowException, OSError, ValueError):
-            raise InputError(
-                f"{name} is not a whole Parquet file: write it anew, or give the data as CSV"
-            ) from None
+        return _read_parquet(name, content, budget)
     if content.startswith(_ZIP):
         return _read_excel(name, content, budget)
     if content.startswith(_OLD_OFFICE):
         raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
     if content and suffix in (".parquet", ".xlsx", ".xlsm"):
         raise InputError(f"{name} is not a whole {suffix} file: write it anew, or give the data as CSV")
-    if suffix in _JSON_SUFFIXES or content[:100].removeprefix(codecs.BOM_UTF8).replace(b" ", b"").startswith(
-        b'{"'
-    ):
+    begins = content[:100].removeprefix(codecs.BOM_UTF8).replace(b" ", b"")
+    if suffix in _JSON_SUFFIXES or begins.startswith(b'{"'):
         return _read_json_lines(name, content, budget)
     return _read_csv(name, content, budget, "\t,;" if suffix in (".tsv", ".tab") else ",;\t")
 
 
-def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes]:
-    def read(name: str, file: BinaryIO) -> tuple[str, bytes]:
-        content = file.read(limit + 1)
-        InputBudget(name, limit).take(len(content))
-        return name, content
-
-    if str(path) == "-":
-        return read("standard input", stdin or sys.stdin.buffer)
+def _content(path: Path, limit: int) -> bytes:
+    """One byte more than the limit shows that there is more."""
     try:
         mode = path.expanduser().stat().st_mode
         # A device has no end, a pipe that nobody writes to no beginning; what a shell pipes in (`<(…)`,
@@ -115,8 +103,7 @@ def _content(path: Path, stdin: BinaryIO | None, limit: int) -> tuple[str, bytes
                 f"{path} is a device, a pipe or a socket, and no file: name a file, or `-` for standard input"
             )
         with path.expanduser().open("rb") as file:
-            InputBudget(path.name, limit).take(os.fstat(file.fileno()).st_size)
-            return read(path.name, file)
+            return file.read(limit + 1)
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except IsADirectoryError:
@@ -136,10 +123,8 @@ def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -
     # memory.
     lines = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
     hint = lines.readline(_LONGEST_HEADER).strip()
-    if (
-        hint.lower().startswith("sep=") and len(hint) == 5
-    ):  # a spreadsheet's own hint, which it does not show as a row
-        delimiter = hint[4]
+    if hint.lower().startswith("sep=") and len(hint) == 5:
+        delimiter = hint[4]  # a spreadsheet's own hint, which it does not show as a row
     else:  # the one that splits the header into most columns; the first of them for a single column
         lines.seek(0)
         header = next(filter(str.strip, iter(lambda: lines.readline(_LONGEST_HEADER), "")), "")
@@ -147,8 +132,7 @@ def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -
         lines.seek(0)
     records: list[list[str]] = []
     try:
-        for record in budget.records(csv.reader(lines, delimiter=delimiter, strict=True)):
-            records.append(record)
+        records.extend(budget.records(csv.reader(lines, delimiter=delimiter, strict=True)))
     except csv.Error as problem:
         wrong = "cannot be read: a quotation mark opens or closes in the wrong place; "
         wrong += 'inside a quoted cell write it twice (""), and close every one'
@@ -199,15 +183,10 @@ def _read_json_lines(name: str, content: bytes, budget: InputBudget) -> Rows:
             f'{name} is empty: each line has to be an object, like {{"email": "ann@example.com", '
             f'"tag": "vip"}}'
         )
-    InputBudget(name, budget.limit).take(
-        cells=len(titles) * len(records)
-    )  # the objects may all have other members
-    return rows_of_columns(
-        name,
-        list(map(cell_of, titles)),
-        [[record.get(title) for record in records] for title in titles],
-        numbers,
-    )
+    # the objects may all have other members
+    InputBudget(name, budget.limit).take(cells=len(titles) * len(records))
+    columns = [[record.get(title) for record in records] for title in titles]
+    return rows_of_columns(name, list(map(cell_of, titles)), columns, numbers)
 
 
 def _json_record(where: str, line: bytes) -> dict[str, Any]:
@@ -271,11 +250,8 @@ def _read_sheet(name: str, content: bytes, archive: zipfile.ZipFile, budget: Inp
                 record[place] = (value + dt.timedelta(milliseconds=500)).replace(microsecond=0)
             elif type(value) is str and value in _FAILED:
                 faults.setdefault(number, "a formula in it failed: a cell shows an error like #N/A")
-    notes = (
-        [f"{name} has {len(sheets)} sheets; only the first, {sheet.title}, is read"]
-        if len(sheets) > 1
-        else []
-    )
+    note = f"{name} has {len(sheets)} sheets; only the first, {sheet.title}, is read"
+    notes = [note] if len(sheets) > 1 else []
     return rows_of_records(name, records, faults=faults, warnings=notes)
 
 
@@ -301,8 +277,7 @@ def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, 
                 has_formula, place = element.find("{*}f") is not None, element.get("r", "")
                 if has_formula and not element.findtext("{*}v") and element.get("t") != "str":
                     reason = (
-                        f"the formula in cell {place} has no stored value: open the file in "
-                        "Excel, save it, "
+                        f"the formula in cell {place} has no stored value: open the file in Excel, save it, "
                         "and try again"
                     )
                     yield int(re.sub(r"\D", "", place)), reason
@@ -313,6 +288,16 @@ def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, 
 # -- columnar input: Parquet files, and what a query gave
 
 
+def _read_parquet(name: str, content: bytes, budget: InputBudget) -> Rows:
+    try:
+        file = pq.ParquetFile(io.BytesIO(content))
+        return rows_of_batches(name, file.schema_arrow, file.iter_batches(BATCH), budget)
+    except (pa.ArrowException, OSError, ValueError):
+        raise InputError(
+            f"{name} is not a whole Parquet file: write it anew, or give the data as CSV"
+        ) from None
+
+
 def rows_of_batches(
     name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch], budget: InputBudget
 ) -> Rows:
@@ -321,9 +306,8 @@ def rows_of_batches(
     for batch in budget.batches(batches):
         count += batch.num_rows
         for column, values in zip(columns, batch.columns, strict=True):
-            if (
-                pa.types.is_timestamp(values.type) and values.type.unit == "ns"
-            ):  # which Python has no type for
+            is_ns = pa.types.is_timestamp(values.type) and values.type.unit == "ns"
+            if is_ns:  # which Python has no type for
                 values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
             column += values.to_pylist()
     return rows_of_columns(name, schema.names, columns, list(range(2, 2 + count)))

@@ -7,9 +7,9 @@ what columns mean (`columns`)."""
 import datetime as dt
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import compress, zip_longest
+from itertools import zip_longest
 from typing import Any
 from uuid import UUID
 
@@ -34,12 +34,26 @@ class Rows:
     `numbers`: of each row, as a spreadsheet counts: the header is 1, the first row below it 2; of JSON lines,
     the line. `faults`: row number → why the row cannot be read although the others can."""
 
-    columns: tuple[str, ...]
     cells: Mapping[str, list[Cell]] = field(repr=False)
     numbers: list[int] = field(repr=False)
     source: Source
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.cells)
+
+    def at(self, places: Iterable[int]) -> "Rows":
+        """The rows that stand there."""
+        left = list(places)
+        numbers = [self.numbers[place] for place in left]
+        return replace(
+            self,
+            cells={title: [column[place] for place in left] for title, column in self.cells.items()},
+            numbers=numbers,
+            faults={number: self.faults[number] for number in numbers if number in self.faults},
+        )
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -105,28 +119,24 @@ def rows_of_records(
 
     Short records are filled up; one that is longer than the header is a fault of its row. Raises InputError.
     """
-    numbers: list[int] = []
-    kept: list[Sequence[Any]] = []
-    header: list[Cell] | None = None
-    wrong = dict(faults or {})
-    for number, record in enumerate(records, 1):
-        if header is None:
-            cells = [cell_of(value) for value in record]
-            while cells and cells[-1] is None:
-                cells.pop()
-            header = cells or None
-            continue
-        if len(record) > len(header) and any(cell_of(value) is not None for value in record[len(header) :]):
-            wrong.setdefault(
-                number, f"it has {len(record)} cells, but the header names {len(header)} columns"
-            )
-        numbers.append(number)
-        kept.append(record[: len(header)] if len(record) > len(header) else record)
-    if header is None:
+    header: list[Cell] = []
+    numbered = enumerate(records, 1)
+    for _, record in numbered:
+        header = [cell_of(value) for value in record]
+        while header and header[-1] is None:
+            header.pop()
+        if header:
+            break
+    if not header:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
-    columns = [list(column) for column in zip_longest(*kept)]
-    columns += [[None] * len(kept) for _ in range(len(header) - len(columns))]
-    return rows_of_columns(name, header, columns, numbers, faults=wrong, warnings=warnings)
+    width, wrong = len(header), dict(faults or {})
+    below: dict[int, Sequence[Any]] = {}
+    for number, record in numbered:
+        below[number] = record[:width]
+        if any(cell_of(value) is not None for value in record[width:]):
+            wrong.setdefault(number, f"it has {len(record)} cells, but the header names {width} columns")
+    columns = [column for _, *column in zip_longest(header, *below.values())]
+    return rows_of_columns(name, header, columns, list(below), faults=wrong, warnings=warnings)
 
 
 def rows_of_columns(
@@ -159,33 +169,21 @@ def rows_of_columns(
         if word in cells:
             raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
         cells[word] = cleaned
-    return _without_empty_rows(name, cells, numbers, faults or {}, tuple(warnings))
-
-
-def _without_empty_rows(
-    name: str, cells: dict[str, list[Cell]], numbers: list[int], faults: Mapping[int, str], warnings: Any
-) -> Rows:
-    width = len(cells)
-    is_full = [row.count(None) < width for row in zip(*cells.values(), strict=True)]
-    if faults:
-        is_full = [full or number in faults for full, number in zip(is_full, numbers, strict=True)]
-    if not all(is_full):
-        numbers = list(compress(numbers, is_full))
-        cells = {title: list(compress(column, is_full)) for title, column in cells.items()}
-    there = set(numbers) if faults else set()
-    wrong = {number: reason for number, reason in faults.items() if number in there}
-    return Rows(tuple(cells), cells, numbers, Source(name, _hash(cells)), wrong, warnings)
+    width, wrong = len(cells), faults or {}
+    left = [
+        place
+        for place, row in enumerate(zip(*cells.values(), strict=True))
+        if row.count(None) < width or numbers[place] in wrong
+    ]
+    rows = Rows(cells, numbers, Source(name, ""), wrong, tuple(warnings)).at(left)
+    return replace(rows, source=Source(name, _hash(rows.cells)))
 
 
 def _hash(cells: Mapping[str, list[Cell]]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for title, column in cells.items():
-        digest.update(f"\x1d{title}\x1e".encode("utf-8", "surrogatepass"))
-        digest.update(
-            "\x1e".join(["\x00" if cell is None else str(cell) for cell in column]).encode(
-                "utf-8", "surrogatepass"
-            )
-        )
+        text = "\x1e".join(["\x00" if cell is None else str(cell) for cell in column])
+        digest.update(f"\x1d{title}\x1e{text}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

@@ -118,19 +118,11 @@ class ContactsPlanning(Planning):
             own = self._fields_of(list_id)
             if foreign := next((title for title, text in given.items() if text and title not in own), None):
                 raise BadValue(f"list {shown(lists.names[list_id])} has no field {shown(foreign)}")
-        row = Row(
-            number,
-            email,
-            normal_form(email),
-            wanted,
-            None if status is None else values.status(status),
-            None if ip is None else values.ip_address(ip),
-            given,
-        )
-        said = {(row.key, list_id): (row.status, row.ip, given) for list_id in wanted}
+        key, status, ip = normal_form(email), status and values.status(status), ip and values.ip_address(ip)
+        said = {(key, list_id): (status, ip, given) for list_id in wanted}
         what = "says something else about the same address and list"
         left = self.not_said(number, said, lambda each: f"{what} {shown(lists.names[each[1]])}")
-        return row._replace(lists=tuple(list_id for _, list_id in left))
+        return Row(number, email, key, tuple(list_id for _, list_id in left), status, ip, given)
 
     def _fields_of(self, list_id: int) -> dict[str, str]:
         """Title of a column → the list's field that it names."""
@@ -183,8 +175,9 @@ class ContactsPlanning(Planning):
         differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
         present = {member.status for member in there}
         if not now.exists:
+            gone = (one.status for one in self._gone.get(row.key, ()) if one.list_id == list_id)
             sent = Content.read(past.content).status if past is not None and past.state in DONE else None
-            present |= {STATUSES.get(sent or 0), *self._gone.get((row.key, list_id), ())}
+            present |= {STATUSES.get(sent or 0), *gone}
             present &= REFUSING
         elif now.status is not None:
             present = {STATUSES.get(now.status)}
@@ -213,12 +206,13 @@ class ContactsPlanning(Planning):
             self.leave(row.number, reason, row.email)
             return None
         status, past = self._status(row, part), self._past.get(row.subject(part.list_id))
-        content = Content(None if status is None else _CODES[status], part.fields, row.ip).text
-        is_same = past is not None and past.content == content
-        if past is not None and is_same and past.is_refused_still(self.known.as_of.get(part.list_id)):
-            self.reject_as_before(row.number, past)
-            return None
-        return content
+        content = Content(_CODES.get(status or ""), part.fields, row.ip).text
+        if past is None or past.content != content:
+            return content
+        if not past.is_refused_still(self.known.as_of.get(part.list_id)):
+            return content
+        self.reject_as_before(row.number, past)
+        return None
 
     def _why_idle(self, part: _Part) -> str | None:
         """Why there is nothing to send."""
@@ -265,7 +259,7 @@ class ContactsPlanning(Planning):
             SYNCCONTACT,
             email=row.email,
             listid=lists,
-            status=None if status is None else _SENT_AS[status],
+            status=_SENT_AS.get(status or ""),
             ipaddress=row.ip,
             fields=fields or None,
         )
@@ -299,62 +293,50 @@ _STATUS = re.compile(r"\bstatus\b", re.IGNORECASE)
 _VALUES = ("fields[", "ipaddress")
 
 
-class _Outgoing:
-    """The requests of an entry in the making: of each list of `unsure` the contacts with the address are
-    looked up; who is there is edited where every sync has to say a status (`is_completed`)."""
-
-    def __init__(self, entry: Entry, unsure: list[str], *, is_completed: bool) -> None:
-        self._entry, self._is_completed = entry, is_completed
-        self._values = {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
-        sure = [list_id for list_id in entry.params["listid"].split(",") if list_id not in unsure]
-        #: What is sent as a status, None: none → lists.
-        self._by_status = {entry.params.get("status"): sure} if sure else {}
-        self._edits: list[Call] = []
-        self._statuses: dict[str, str | None] = {}  # list → the status that it is to keep, None: whichever
-        self._left: list[int] = []
-
-    def add(self, list_id: str, found: Sequence[Found]) -> None:
-        """A list with the contacts that were found there."""
-        entry, expected = self._entry, self._entry.expected
-        held = expected.get("held", {}).get(list_id)
-        present = {one.status for one in found} or ({held} if held else set())
-        wanted = _MEANT.get(entry.params.get("status", ""))
-        decision = decide(present, wanted, may_raise=entry.is_first and expected.get("may_raise", False))
-        if decision.is_left:
-            self._left.append(int(list_id))
+def _outgoing(entry: Entry, of_lists: Mapping[str, Sequence[Found]], *, is_completed: bool) -> Outgoing:
+    """Its requests, now that the contacts with its address are looked up on some of its lists. Who is
+    there is edited where every sync has to say a status (`is_completed`)."""
+    values = {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
+    wanted = entry.params.get("status")
+    lists: dict[str | None, list[str]] = {}  # what is sent as a status, None: none → lists
+    if sure := [list_id for list_id in entry.params["listid"].split(",") if list_id not in of_lists]:
+        lists[wanted] = sure
+    statuses: dict[str, str | None] = {}  # list → the status that it is to keep, None: whichever
+    left: list[int] = []
+    edits: list[Call] = []
+    for list_id, found in of_lists.items():
+        present, decision = _decision(entry, list_id, found)
         if wanted is None and not found:
             raise Refused(
                 f"the contact is no longer on list {list_id}: push it again after a sync, or say a "
                 "status in a column"
             )
+        if decision.is_left:
+            left.append(int(list_id))
         if decision.status is not None:
-            self._by_status.setdefault(_SENT_AS[decision.status], []).append(list_id)
-        elif found and (entry.attempts or self._values):
-            self._keep(list_id, found, present)
+            lists.setdefault(_SENT_AS[decision.status], []).append(list_id)
+        elif found and (entry.attempts or values):
+            statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
+            if is_completed:
+                edits += [Call(EDITCONTACT, {"id": str(one.contact_id), **values}) for one in found]
+            else:
+                lists.setdefault(None, []).append(list_id)
+    base = {name: text for name, text in entry.params.items() if name != "status"}
+    calls = [
+        Call(SYNCCONTACT, {**base, "listid": ",".join(several), **({"status": status} if status else {})})
+        for status, several in lists.items()
+    ]
+    touched = {int(list_id) for several in (*lists.values(), statuses) for list_id in several}
+    expected = {"lists": sorted(touched), "statuses": statuses, "left": left}
+    return Outgoing([*calls, *edits], LEFT if left else UNCHANGED, {**entry.expected, **expected})
 
-    def _keep(self, list_id: str, found: Sequence[Found], present: set[str | None]) -> None:
-        """Send values alone."""
-        self._statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
-        if self._is_completed:
-            self._edits += [Call(EDITCONTACT, {"id": str(one.contact_id), **self._values}) for one in found]
-        else:
-            self._by_status.setdefault(None, []).append(list_id)
 
-    def made(self) -> Outgoing:
-        entry = self._entry
-        base = {name: text for name, text in entry.params.items() if name != "status"}
-        calls = [
-            Call(
-                SYNCCONTACT,
-                base | {"listid": ",".join(lists)} | ({} if status is None else {"status": status}),
-            )
-            for status, lists in self._by_status.items()
-        ]
-        touched = {list_id for lists in (*self._by_status.values(), self._statuses) for list_id in lists}
-        expected = {"lists": sorted(map(int, touched)), "statuses": self._statuses, "left": self._left}
-        return Outgoing(
-            [*calls, *self._edits], LEFT if self._left else UNCHANGED, {**entry.expected, **expected}
-        )
+def _decision(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[set[str | None], Decision]:
+    """By the statuses of those who were found on the list, or what was known of them when it was planned."""
+    held, wanted = entry.expected.get("held", {}).get(list_id), entry.params.get("status", "")
+    present = {one.status for one in found} or ({held} if held else set())
+    may_raise = entry.is_first and entry.expected.get("may_raise", False)
+    return present, decide(present, _MEANT.get(wanted), may_raise=may_raise)
 
 
 # ---- reading back
@@ -488,11 +470,13 @@ class Contacts(Kind):
             unsure = entry.params["listid"].split(",")
         if not unsure:
             return super().outgoing(entry, contact_ids, fetch, is_completed=is_completed)
-        made = _Outgoing(entry, unsure, is_completed=is_completed)
-        for list_id in unsure:
-            found = look_up(fetch, email, int(list_id))
-            made.add(list_id, [one for one in found if one.list_id in (None, int(list_id))])
-        return made.made()
+        of_lists = {
+            list_id: [
+                one for one in look_up(fetch, email, int(list_id)) if one.list_id in (None, int(list_id))
+            ]
+            for list_id in unsure
+        }
+        return _outgoing(entry, of_lists, is_completed=is_completed)
 
     def new_contact_id(self, response: Response) -> int | None:
         return new_id(response)

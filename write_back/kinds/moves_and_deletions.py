@@ -6,7 +6,7 @@ They are read back by the listings of the lists that are touched, of which one p
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from marketing_api.address import normal_form
@@ -224,23 +224,24 @@ _LEAST_REQUESTS = 4
 _SHARE = 0.05
 
 
-def _people(reading: ReadBack, list_id: int, worth: float) -> tuple[set[object] | None, int]:
-    """Who is on the list (ids, addresses, and ids with statuses), if that takes no more than `worth`
-    requests; and those that were sent."""
+#: Who is on a list, by id and by address → the status there.
+_People = Mapping[object, str | None]
+
+
+def _people(reading: ReadBack, list_id: int, worth: float = math.inf) -> tuple[_People | None, int]:
+    """Who is on the list, if that takes no more than `worth` requests; and those that were sent."""
     found, requests = read_list(reading.client, list_id, worth)
-    names = [
-        (one.contact_id, normal_form(one.email or ""), (one.contact_id, one.status)) for one in found or ()
-    ]
-    return (None if found is None else {name for several in names for name in several if name}), requests
+    if found is None:
+        return None, requests
+    named = ((name, one.status) for one in found for name in (one.contact_id, normal_form(one.email or "")))
+    return {name: status for name, status in named if name}, requests
 
 
-def _see(reading: ReadBack, entries: Collection[Entry], shown: dict[int, set[object]]) -> Readings:
+def _see(reading: ReadBack, entries: Collection[Entry], shown: dict[int, _People]) -> Readings:
     """What the lists show of each: as they were read to begin with (`shown`), and read anew from then on."""
     lists = {list_id for entry in entries for list_id in lists_of(entry)}
-    now = {each: shown.pop(each) if each in shown else _people(reading, each, math.inf)[0] for each in lists}
-    return {
-        entry.item_id: _compared(entry, [now[list_id] for list_id in lists_of(entry)]) for entry in entries
-    }
+    now = {each: shown.pop(each) if each in shown else _people(reading, each)[0] for each in lists}
+    return {entry.item_id: _compared(entry, *(now[each] for each in lists_of(entry))) for entry in entries}
 
 
 def lists_of(entry: Entry) -> tuple[int, ...]:
@@ -249,21 +250,19 @@ def lists_of(entry: Entry) -> tuple[int, ...]:
     return tuple(int(entry.params[name]) for name in names)
 
 
-def _compared(entry: Entry, shown: list[set[object] | None]) -> Compared | Unread:
-    """`shown`: who is on the list that somebody was to leave, and on the one to be on then."""
-    readable = [people for people in shown if people is not None]
-    if len(readable) < len(shown):
+def _compared(entry: Entry, source: _People | None, *targets: _People | None) -> Compared | Unread:
+    """`source`: who is on the list that somebody was to leave; `targets`: and on the one to be on then."""
+    held, address = entry.expected.get("status"), normal_form(entry.email or "")
+    readable = [people for people in targets if people is not None]
+    if source is None or len(readable) < len(targets):
         return Unread("a list cannot be read any more")
-    source, *targets = readable
     if entry.contact_id in source:
         return Compared({"source list": ("not on it", "on it")})
-    held = entry.expected.get("status")
-    if held is not None and any((entry.contact_id, ACTIVE) in target for target in targets):
-        return Compared({"status": (held, ACTIVE)})
-    if any(
-        target.isdisjoint({entry.contact_id, normal_form(entry.email or "")}) for target in targets
-    ):  # it may have another id there
-        return Compared({"target list": ("on it", "not on it")})
+    for target in readable:
+        if held is not None and target.get(entry.contact_id) == ACTIVE:
+            return Compared({"status": (held, ACTIVE)})
+        if entry.contact_id not in target and address not in target:  # it may have another id there
+            return Compared({"target list": ("on it", "not on it")})
     return Compared()
 
 
@@ -287,7 +286,7 @@ class ListRemoval(Kind):
         if not left or (how == "none" and not any(entry.drift for entry in left)):
             return
         worth: float = max(_LEAST_REQUESTS, math.ceil((1.0 if how == "all" else _SHARE) * len(left)))
-        shown: dict[int, set[object]] = {}
+        shown: dict[int, _People] = {}
         for list_id, _ in Counter(list_id for entry in left for list_id in lists_of(entry)).most_common():
             members, requests = _people(reading, list_id, worth) if worth > 0 else (None, 0)
             worth -= requests

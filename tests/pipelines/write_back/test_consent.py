@@ -67,24 +67,16 @@ class Account(Known):
         object.__setattr__(self, "as_of", as_of)
         object.__setattr__(self, "read_at", read_at)
 
-    def _members(
-        self, keys: Iterable[Any], key_type: str, condition: str, fields: str
-    ) -> dict[Any, list[Member]]:
+    def _members(self, statement: str, keys: Iterable[Any], **_: object) -> dict[Any, list[Member]]:
         wanted, found = set(keys), dict[Any, list[Member]]()
         for member, is_there in self.seen.values():
-            key = member.contact_id if key_type == "bigint" else (member.email or "").lower()
-            if is_there and key in wanted:
+            key = member.contact_id if statement == "by_id" else (member.email or "").lower()
+            is_refusing = not is_there and member.status_code in (2, 3)
+            if key in wanted and (is_refusing if statement == "refusing" else is_there):
                 found.setdefault(key, []).append(member)
         return found
 
-    def refusing(self, addresses: Iterable[str]) -> dict[tuple[str, int], set[str]]:
-        gone = [
-            member for member, is_there in self.seen.values() if not is_there and member.status_code in (2, 3)
-        ]
-        words = {code: word for word, code in CODES.items()}
-        return {((one.email or "").lower(), one.list_id): {words[one.status_code or 0]} for one in gone}
-
-    def shown_fields(self, list_ids: Collection[int]) -> dict[int, set[str]]:
+    def shown_fields(self, list_ids: Iterable[int]) -> dict[int, set[str]]:
         return {}
 
 

@@ -33,7 +33,7 @@ def result(rows: Mapping[State, int], requests: Mapping[State, int]) -> Result:
 
 
 def planned(plan: Plan) -> Planned:
-    return Planned(Order(TAGS, "main"), Rows((), {}, [], plan.source), plan, revision=0, rate=15.0)
+    return Planned(Order(TAGS, "main"), Rows({}, [], plan.source), plan, revision=0, rate=15.0)
 
 
 def test_what_is_not_done_is_counted_in_rows_however_few_requests_they_make() -> None:

@@ -73,7 +73,8 @@ def test_what_no_family_has_stays_unknown(title: str) -> None:
         (
             ["email", "E-Mail", "list"],
             (),
-            "the columns “email” and “E-Mail” mean the same: remove one, or leave it out with --ignore",
+            "the columns “email” and “E-Mail” may both be “email”: say which it is, like --map email=email, or "
+            "leave one out with --ignore",
         ),
         (
             ["email", "list", "Stadt", "Ort"],

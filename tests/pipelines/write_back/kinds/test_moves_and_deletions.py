@@ -166,7 +166,7 @@ def test_a_deletion_is_made_once_also_when_the_contact_is_gone_since(
         (move("ann@example.com", "News", "News"), "are the same"),
         (move("ann@example.com", "News", None), "the target list is missing"),
         (move("ann@example.com", "1,2", 3), "the source list has to be one, and the cell names 2"),
-        (move("ann@example.com", "Nws", 3), "there is no list “Nws”; did you mean “News”?"),
+        (move("ann@example.com", "Nws", 3), "there is no list “Nws” (did you mean “News”?)"),
         (move(None, 1, 2, 5), "there is no contact 5"),
         (move("bo@example.com", 1, 2, 101), "another e-mail address"),
         (move(None, 1, 2), "neither an e-mail address nor a contact id"),

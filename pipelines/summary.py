@@ -114,8 +114,9 @@ def _tables(reader: Prefetcher) -> Iterator[SyncTable]:
         for table in asset.tables if results else ():
             reports = [report for result in results for report in result.reports]
             counts = [report.tables[table.name] for report in reports if table.name in report.tables]
-            sums = [sum(getattr(count, name) for count in counts) for name in _COUNTS]
-            yield SyncTable(table.name, reader.warehouse.row_count(table), *sums, share_read(results))
+            sums = {name: sum(getattr(count, name) for count in counts) for name in _COUNTS}
+            rows = reader.warehouse.row_count(table)
+            yield SyncTable(table.name, rows, **sums, share_read=share_read(results))
 
 
 def _cells(table: SyncTable) -> tuple[str, ...]:

@@ -58,7 +58,8 @@ def declared_tables(
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         raise unreadable(path, problem) from None
-    tables, one = content.pop(group, None), group.removesuffix("s")
+    tables: Any = content.pop(group, None)
+    one = group.removesuffix("s")
     if content:
         raise SettingsError(f"{path.name}: {next(iter(content))} is not known; it has tables [{group}.NAME]")
     if not tables or not isinstance(tables, dict):
@@ -70,7 +71,7 @@ def declared_tables(
         if not isinstance(table, dict):
             raise SettingsError(f"{where}: write it as a table with {' and '.join(needed)}")
         _check_table(where, table, takes, needed)
-    return tables
+    return dict(tables)
 
 
 def _check_table(

@@ -5,8 +5,6 @@ which every thread hangs. So the process just ends until something has begun, an
 beside the main thread, which only waits for it and for the signal. Standard library only: this is imported
 before anything else. Not here: what stopping means to the work (`assets.prefetch`)."""
 
-import ctypes
-import fcntl
 import math
 import os
 import signal
@@ -33,12 +31,9 @@ _DISPLAY_AFTER_S = 1.0
 T = TypeVar("T")
 
 
-@contextmanager
-def end_at_once() -> Iterator[None]:
-    """The signals end the process on the spot: nothing has begun that could be lost. Whatever handles them
-    within: see `_alarmed`."""
-    with _handling(lambda *_: _leave()), _alarmed():
-        yield
+def end_at_once() -> AbstractContextManager[None]:
+    """The signals end the process on the spot: nothing has begun that could be lost."""
+    return _handling(lambda *_: _leave())
 
 
 def raise_in_main() -> AbstractContextManager[None]:
@@ -137,32 +132,3 @@ def _handling(handler: Callable[[int, Any], object]) -> Iterator[None]:
     finally:
         for number, former in before.items():
             signal.signal(number, former)
-
-
-@contextmanager
-def _alarmed() -> Iterator[None]:
-    """The kernel ends the process 12 seconds after a signal that is handled in Python, if it has not ended by
-    then. On Linux alone.
-
-    Python calls its handlers between two of its instructions, which a thread within one C function puts off.
-    What happens at once is that a byte is written to the wake-up descriptor: the kernel responds with
-    SIGUSR2, whose handler is the C library's own `alarm`, and that takes its argument, the number of the
-    signal, for the seconds until SIGALRM."""
-    if not hasattr(fcntl, "F_SETSIG") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    libc = ctypes.CDLL(None)
-    libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
-    libc.signal(signal.SIGUSR2, ctypes.cast(libc.alarm, ctypes.c_void_p))
-    reader, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    fcntl.fcntl(reader, fcntl.F_SETOWN, os.getpid())
-    fcntl.fcntl(reader, fcntl.F_SETSIG, signal.SIGUSR2)
-    fcntl.fcntl(reader, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
-    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(before)
-        signal.alarm(0)
-        os.close(reader)
-        os.close(writer)

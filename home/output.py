@@ -254,8 +254,61 @@ class Publication(Struct):
     breaking: list[str] = []
 
 
+class SyncTable(Struct):
+    table: str
+    rows: int
+    new: int
+    changed: int
+    deleted: int
+    rejected: int
+    share_read: float | None
+
+
+class SyncAccount(Struct):
+    account: str
+    requests: int
+    waited_s: float
+    limit: float
+    failures: dict[str, int]
+
+
+class Built(Struct):
+    models: int
+    tests: int
+    unchanged: int
+    warnings: list[str]
+    problems: list[str]
+
+
+class SyncResult(Struct):
+    seconds: float
+    accounts: list[SyncAccount]
+    tables: list[SyncTable]
+    read: list[str]
+    not_read: list[str]
+    schema_changes: list[str]
+    notices: list[str]
+    models: Built | None
+    own_models: Built | None
+    is_published: bool
+    published: str
+    mail: str
+    activations: list[str]
+    problems: list[str]
+
+
 #: What stands in docs/json-output.md, in this order.
-DOCUMENTS: tuple[type[Struct], ...] = (Status, Fleet, Findings, Plan, Push, Pushes, RejectedRows, Publication)
+DOCUMENTS: tuple[type[Struct], ...] = (
+    Status,
+    Fleet,
+    Findings,
+    Plan,
+    Push,
+    Pushes,
+    RejectedRows,
+    Publication,
+    SyncResult,
+)
 
 
 def emit(document: Struct) -> None:

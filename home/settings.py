@@ -73,7 +73,7 @@ class Settings:
     resume_hours: int = setting(
         read.whole, 12, "an unfinished sync resumes from responses not older than this"
     )
-    lock_seconds: int = setting(
+    lock_seconds: float = setting(
         read.whole, 120, "how long to wait for a warehouse that another program has open"
     )
     attribution_hours: str = setting(

@@ -110,8 +110,9 @@ class Lake:
 
 def _export_to_lake(settings: Settings, *, keep_earlier: bool = True) -> Manifest:
     """What `export` returns and raises."""
-    how = {"keep_earlier": keep_earlier, "home_id": identity_of(settings.home).home_id}
-    return export(settings.home, lake_storage(settings), settings.shard or UNNAMED, **how)
+    storage, home_id = lake_storage(settings), identity_of(settings.home).home_id
+    shard = settings.shard or UNNAMED
+    return export(settings.home, storage, shard, keep_earlier=keep_earlier, home_id=home_id)
 
 
 def lake_storage(settings: Settings) -> Storage:

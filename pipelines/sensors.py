@@ -1,6 +1,8 @@
 """What reacts to runs: an alert to a webhook address when one fails, and the models although a read
 failed."""
 
+from typing import Any
+
 import dagster as dg
 
 from home import alerts
@@ -10,85 +12,73 @@ from pipelines.publishing import MODELS_STEP
 from pipelines.push_jobs import report_push, standing_order
 from pipelines.schedules import COMMAND_TAG, NIGHT_TAG, shard_tags
 
-_UNFINISHED = set(dg.DagsterRunStatus) - {
-    dg.DagsterRunStatus.SUCCESS,
-    dg.DagsterRunStatus.FAILURE,
-    dg.DagsterRunStatus.CANCELED,
-}
+_NO_ADDRESS = dg.SkipReason("MARKETING_ALERT_URL is not set")
 #: Of a run that failed: another attempt is to come; the attempt, once there is one.
 _WILL_RETRY, _RETRY = "dagster/will_retry", "dagster/auto_retry_run_id"
 
 
 def failure_alerts(settings: Settings) -> list[dg.SensorDefinition]:
     """One that tells of each failed run; where there are shards, another that tells of a night, which is a
-    run for each of them."""
-    return [_failure_alert(settings), *([_night_alert(settings)] if settings.shards else [])]
-
-
-def _failure_alert(settings: Settings) -> dg.SensorDefinition:
-    """Posts `{"text", "job", "run_id", "failed"}` to the alert address; `text` is what chat services show."""
+    run for each of them. Both run only where there is an address."""
+    how: dict[str, Any] = {"default_status": dg.DefaultSensorStatus.STOPPED}
+    if settings.alert_url:
+        how["default_status"] = dg.DefaultSensorStatus.RUNNING
 
     @dg.run_failure_sensor(
         name="failure_alert",
         description="Tells the webhook address of the settings (MARKETING_ALERT_URL) that a run "
         "failed, and why.",
-        default_status=dg.DefaultSensorStatus.RUNNING
-        if settings.alert_url
-        else dg.DefaultSensorStatus.STOPPED,
+        **how,
     )
-    def alert(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
-        if not settings.alert_url:
-            return dg.SkipReason("MARKETING_ALERT_URL is not set")
-        run = context.dagster_run
-        failed, lines = _failures(context.instance, run)
-        if failed.keys() == {report_push.name}:
-            return dg.SkipReason("the push itself tells what needs a person")
-        if settings.shards and NIGHT_TAG in run.tags:
-            return dg.SkipReason("the night's alert tells of all its shards together")
-        text = "\n".join([f"marketing-sync: {run.job_name} failed", *lines])
-        alerts.post(settings, {"text": text, "job": run.job_name, "run_id": run.run_id, "failed": failed})
-        return None
-
-    return alert
-
-
-def _night_alert(settings: Settings) -> dg.SensorDefinition:
-    """Posts `{"text", "night", "failed"}` once all runs of a night have ended, or the next one has begun. The
-    cursor: the last one told."""
+    def of_a_run(context: dg.RunFailureSensorContext) -> dg.SkipReason | None:
+        return _tell_run(context, settings) if settings.alert_url else _NO_ADDRESS
 
     @dg.sensor(
         name="night_alert",
         description="Tells the webhook address of the settings (MARKETING_ALERT_URL) in which shards a "
         "night failed, all in one message.",
-        default_status=dg.DefaultSensorStatus.RUNNING
-        if settings.alert_url
-        else dg.DefaultSensorStatus.STOPPED,
         minimum_interval_seconds=60,
+        **how,
     )
-    def alert(context: dg.SensorEvaluationContext) -> dg.SkipReason | None:
-        if not settings.alert_url:
-            return dg.SkipReason("MARKETING_ALERT_URL is not set")
-        nights = _nights(context.instance, len(settings.shards))
-        for night in sorted(name for name in nights if name > (context.cursor or "")):
-            runs = nights[night]
-            if night == max(nights) and any(
-                run.status in _UNFINISHED or run.tags.get(_WILL_RETRY) == "true" for run in runs
-            ):
-                return dg.SkipReason(f"the night of {night} is not over")
-            failures = [run for run in runs if run.status is dg.DagsterRunStatus.FAILURE]
-            if failed := {
-                run.tags.get(SHARD_TAG, ""): "; ".join(_failures(context.instance, run)[1])
-                for run in failures
-            }:
-                lines = [f"{shard}: {reason}" for shard, reason in failed.items()]
-                text = f"marketing-sync: {len(failed)} of {len(settings.shards)} shards failed\n" + "\n".join(
-                    lines
-                )
-                alerts.post(settings, {"text": text, "night": night, "failed": failed})
-            context.update_cursor(night)
-        return None
+    def of_a_night(context: dg.SensorEvaluationContext) -> dg.SkipReason | None:
+        return _tell_nights(context, settings) if settings.alert_url else _NO_ADDRESS
 
-    return alert
+    return [of_a_run, of_a_night] if settings.shards else [of_a_run]
+
+
+def _tell_run(context: dg.RunFailureSensorContext, settings: Settings) -> dg.SkipReason | None:
+    """Posts `{"text", "job", "run_id", "failed"}` to the alert address; `text` is what chat services show."""
+    run = context.dagster_run
+    failed, lines = _failures(context.instance, run)
+    if failed.keys() == {report_push.name}:
+        return dg.SkipReason("the push itself tells what needs a person")
+    if settings.shards and NIGHT_TAG in run.tags:
+        return dg.SkipReason("the night's alert tells of all its shards together")
+    text = "\n".join([f"marketing-sync: {run.job_name} failed", *lines])
+    alerts.post(settings, {"text": text, "job": run.job_name, "run_id": run.run_id, "failed": failed})
+    return None
+
+
+def _tell_nights(context: dg.SensorEvaluationContext, settings: Settings) -> dg.SkipReason | None:
+    """Posts `{"text", "night", "failed"}` once all runs of a night have ended, or the next one has begun. The
+    cursor: the last one told."""
+    nights = _nights(context.instance, len(settings.shards))
+    for night in sorted(name for name in nights if name > (context.cursor or "")):
+        runs = nights[night]
+        is_over = all(run.is_finished and run.tags.get(_WILL_RETRY) != "true" for run in runs)
+        if night == max(nights) and not is_over:
+            return dg.SkipReason(f"the night of {night} is not over")
+        failed = {
+            run.tags.get(SHARD_TAG, ""): "; ".join(_failures(context.instance, run)[1])
+            for run in runs
+            if run.status is dg.DagsterRunStatus.FAILURE
+        }
+        if failed:
+            lines = [f"marketing-sync: {len(failed)} of {len(settings.shards)} shards failed"]
+            lines += [f"{shard}: {reason}" for shard, reason in failed.items()]
+            alerts.post(settings, {"text": "\n".join(lines), "night": night, "failed": failed})
+        context.update_cursor(night)
+    return None
 
 
 def _nights(instance: dg.DagsterInstance, shards: int) -> dict[str, list[dg.DagsterRun]]:

@@ -1,4 +1,4 @@
-"""The summary at the end of a sync."""
+"""What a sync came to, as one value (`output.SyncResult`), and how it reads on a terminal."""
 
 from __future__ import annotations
 
@@ -12,95 +12,136 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment
 from rich.console import Console
 from rich.markup import escape
 
 from assets.prefetch import Prefetcher
 from assets.result import AccountResult, share_read
 from assets.sources import SOURCE_ASSETS
+from home.door import report_of
+from home.output import Built, SyncAccount, SyncResult, SyncTable
 from home.progress import clock
 from home.settings import Settings
+from home.texts import text_environment
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from pipelines.commands.status import grid
-from pipelines.publishing import OwnModels, breaking_changes, is_published_since, what_is_published
+from pipelines.publishing import breaking_changes, is_published_since, what_is_published
 from warehouse.models import BuildReport, Status
+from warehouse.own_models import OwnReport
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:
-    from pipelines.push_jobs import AudienceSyncs  # brings Dagster, which takes seconds to import
-    from pipelines.report.mail import Reports
+    from pipelines.definitions import Following  # brings Dagster, which takes seconds to import
 
 _FIRST_QUERY = """\
 select c.subject, s.opened_count, s.opened_percent
 from source.campaign_stats s join source.campaigns c using (account, campaign_id)
 order by s.observed_on desc, s.opened_count desc limit 5"""
+_COUNTS = ("new", "changed", "deleted", "rejected")
 
 
-def print_summary(
-    reader: Prefetcher, settings: Settings, models: BuildReport | None, own: OwnModels, reports: Reports
-) -> None:
+def result_of(reader: Prefetcher, settings: Settings, following: Following) -> SyncResult:
+    """What was read, built, published and sent back."""
+    with reader.warehouse.reading():
+        tables = list(_tables(reader))
+    report, own, reports = following.models.report, following.own, following.reports
+    is_published = report is not None and is_published_since(settings, reader.began_by_files)
+    activations, lake = following.activations, following.lake
+    mail = f"{'warning: ' if reports.is_lost else ''}{reports.mailed}"
+    return SyncResult(
+        seconds=max((reader.ended_at - reader.began_at).total_seconds(), 0.001),
+        accounts=list(_accounts(reader)),
+        tables=tables,
+        read=[*days_read(reader.results), *_plans(reader.results)],
+        not_read=list(problem_lines(reader.problems())),
+        schema_changes=list(_schema_changes(reader, settings, is_published=is_published)),
+        notices=reader.notices(),
+        models=_built(report, list(filter(None, [report.problem]))) if report else None,
+        own_models=_built(own.report, own.problems) if own.report.outcomes or own.problems else None,
+        is_published=is_published,
+        published=what_is_published(settings, reader.now()),
+        mail=mail,
+        activations=activations.lines,
+        problems=[*activations.problems, *own.problems, *filter(None, [lake.problem])],
+    )
+
+
+def print_summary(result: SyncResult, settings: Settings) -> None:
     """Tables, requests, what could not be read, the models, where the file is, and a query to start with."""
     console = Console(highlight=False, soft_wrap=True)
-    with reader.warehouse.reading():
-        console.print(
-            grid("", "table, >rows, >new, >changed, >deleted, >rejected, >read", _table_cells(reader))
-        )
-    is_published = models is not None and is_published_since(settings, reader.began_by_files)
+    columns = "table, >rows, >new, >changed, >deleted, >rejected, >read"
+    console.print(grid("", columns, map(_cells, result.tables)))
     # `make sync` leaves the program in `.venv/bin`, where no shell looks for it.
     program = "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
-    text = _texts().summary(
-        reader,
-        max((reader.ended_at - reader.began_at).total_seconds(), 0.001),
-        reader.problems(),
-        models,
-        own,
-        what_is_published(settings, reader.now()),
-        is_published,
-        _schema_changes(reader, settings, is_published=is_published),
-        settings.home,
-        reports,
-        program,
-        first_query(published_path(settings.home) if is_published else settings.warehouse_path),
-    )
-    console.print(text, end="", emoji=False)
-
-
-def _schema_changes(reader: Prefetcher, settings: Settings, *, is_published: bool) -> list[str]:
-    """How the service's responses, and the tables of a copy that was just published, differ from what they
-    were."""
-    breaking = breaking_changes(settings) if is_published else []
-    reports = [
-        report
-        for result in reader.results.values()
-        for loaded in result.reports
-        for report in loaded.tables.values()
-    ]
-    return [line for report in reports for line in report.drift] + [
-        f"published file, {line}" for line in breaking
-    ]
-
-
-def print_activations(activations: AudienceSyncs) -> None:
-    """What went back to the service, a line each; nothing where none was run."""
-    if activations.lines:
-        Console(highlight=False, soft_wrap=True).print(
-            _texts().activations(activations.lines), end="", emoji=False
-        )
+    file = published_path(settings.home) if result.is_published else settings.warehouse_path
+    places = {
+        "report": report_of(settings.home) if result.is_published else "",
+        "warehouse": settings.warehouse_path,
+        "status": f"{program} status",
+        "query": first_query(file),
+    }
+    console.print(_template().render(result=result, places=places), end="", emoji=False)
 
 
 @cache
-def _texts() -> Any:
-    """The macros by name. What they are filled with is shown as it is, whatever is in it."""
-    made = Environment(trim_blocks=True, lstrip_blocks=True, finalize=lambda value: escape(plain(value)))  # noqa: S701 (plain text)
-    made.filters |= {"clock": clock, "days_read": days_read, "problem_lines": problem_lines}
-    made.globals |= {
-        "OK": Status.OK,
-        "UNCHANGED": Status.UNCHANGED,
-        "FAILURES": [each for each in Outcome if each is not Outcome.OK],
-    }
-    return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8")).module
+def _template() -> Any:
+    """What it is filled with is displayed as it is, whatever is in it."""
+    made = text_environment(finalize=lambda value: escape(plain(value)), clock=clock)
+    return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8"))
+
+
+def _built(report: BuildReport | OwnReport, problems: list[str]) -> Built:
+    done = report.of(Status.OK)
+    tests = sum(each.node.is_test for each in done)
+    return Built(len(done) - tests, tests, len(report.of(Status.UNCHANGED)), report.warnings, problems)
+
+
+def _accounts(reader: Prefetcher) -> Iterator[SyncAccount]:
+    for session in reader.sessions:
+        spent, limit = session.client.statistics, session.limiter.limit
+        failures = {
+            outcome.value: spent.outcomes[outcome]
+            for outcome in Outcome
+            if outcome is not Outcome.OK and spent.outcomes[outcome]
+        }
+        yield SyncAccount(session.account, spent.requests, spent.waited_s, limit, failures)
+
+
+def _tables(reader: Prefetcher) -> Iterator[SyncTable]:
+    for asset in SOURCE_ASSETS.values():
+        results = [result for (name, _), result in reader.results.items() if name == asset.name]
+        for table in asset.tables if results else ():
+            reports = [report for result in results for report in result.reports]
+            counts = [report.tables[table.name] for report in reports if table.name in report.tables]
+            sums = {name: sum(getattr(count, name) for count in counts) for name in _COUNTS}
+            rows = reader.warehouse.row_count(table)
+            yield SyncTable(table.name, rows, **sums, share_read=share_read(results))
+
+
+def _cells(table: SyncTable) -> tuple[str, ...]:
+    read = "–" if table.share_read is None else f"{math.floor(100 * table.share_read)} %"
+    counts = [getattr(table, name) for name in _COUNTS]
+    return table.table, f"{table.rows:,}", *(f"{count:,}" if count else "·" for count in counts), read
+
+
+def _plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:
+    for (asset, account), result in results.items():
+        if result.plan:
+            yield f"account {account}, {asset}: {result.plan.words}"
+    for result in results.values():
+        yield from (f"account {result.account}: {line}" for line in result.learnt)
+
+
+def _schema_changes(reader: Prefetcher, settings: Settings, *, is_published: bool) -> Iterator[str]:
+    """How the service's responses, and the tables of a copy that was just published, differ from what they
+    were."""
+    for result in reader.results.values():
+        for loaded in result.reports:
+            for report in loaded.tables.values():
+                yield from report.drift
+    for line in breaking_changes(settings) if is_published else ():
+        yield f"published file, {line}"
 
 
 def first_query(file: Path) -> str:
@@ -115,32 +156,6 @@ def first_query(file: Path) -> str:
         )
         typed = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}"
     return typed.replace("\n", "\n           ")
-
-
-def _table_cells(reader: Prefetcher) -> Iterator[tuple[str, ...]]:
-    for asset in SOURCE_ASSETS.values():
-        results = [result for (name, _), result in reader.results.items() if name == asset.name]
-        if not results:
-            continue
-        read = share_read(results)
-        share = "–" if read is None else f"{math.floor(100 * read)} %"
-        for table in asset.tables:
-            counts = [
-                report.tables[table.name]
-                for result in results
-                for report in result.reports
-                if table.name in report.tables
-            ]
-            cells = [
-                sum(getattr(count, name) for count in counts)
-                for name in ("new", "changed", "deleted", "rejected")
-            ]
-            yield (
-                table.name,
-                f"{reader.warehouse.row_count(table):,}",
-                *(f"{cell:,}" if cell else "·" for cell in cells),
-                share,
-            )
 
 
 def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:

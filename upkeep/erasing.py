@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import msgspec
@@ -149,7 +150,7 @@ def forget(settings: Settings, person: Person, derived: Derived) -> list[Place]:
             left = _forget_in_home(settings, _known(settings, forgotten, person, work.fingerprints), work)
         work.is_home_done = True
         _note_work(home, work)
-        not_reached = []
+        not_reached = list[Place]()
         for place in _made_anew(derived):
             (work.done if is_over([place]) else not_reached).append(place)
         receipt = _summed([*work.done, *left, *not_reached])
@@ -228,7 +229,8 @@ class _Steps:
 
     def all(self) -> Iterator[Place]:
         """But for the warehouse."""
-        home, how = self.settings.home, {"forgotten": self.forgotten, "apply": self.apply}
+        home = self.settings.home
+        how: dict[str, Any] = {"forgotten": self.forgotten, "apply": self.apply}
         with stage("archive"):
             counts = forget_in_archive(archive_of(home), self.forgotten, apply=self.apply)
         for what, count in counts.items():

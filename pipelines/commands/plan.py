@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 from rich.console import Console
 
 from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner
@@ -20,6 +20,7 @@ from home.options import JSON, LIMITS
 from home.output import AccountPlan, Plan, Planned, emit
 from home.progress import clock
 from home.settings import Settings
+from home.texts import text_environment
 from marketing_api.rate_limit import RateLimiter
 from pipelines.commands import Arguments, command
 from pipelines.commands.status import grid
@@ -53,8 +54,7 @@ class Night:
 
 @cache
 def _text() -> Template:
-    made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
-    made.filters |= {"number": "{:,}".format, "clock": clock}
+    made = text_environment(clock=clock)
     made.globals["LISTINGS"] = LISTINGS
     return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8"))
 

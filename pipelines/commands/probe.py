@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 
 from assets.account_session import business_of
+from home.texts import text_environment
 from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import utc_now
 from marketing_api.errors import BudgetSpent, InvalidCall, MarketingApiError, ServiceError
@@ -205,8 +206,7 @@ class Probe:
 
 @cache
 def _text() -> Template:
-    made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)  # noqa: S701 (plain text)
-    return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8"))
+    return text_environment().from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8"))
 
 
 def _call(operation: Operation, seen: Mapping[str, Any], place: Mapping[str, Any]) -> Call:

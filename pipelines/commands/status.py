@@ -59,13 +59,10 @@ def status(arguments: Arguments, settings: Settings) -> int:
         queries = {**_QUERIES, "tables": _QUERIES["tables"].format(counted=_counted(connection))}
         read = {name: records(connection, sql) for name, sql in queries.items()}
     found = msgspec.convert(read, Status)
-    found.home, found.holds = _parts(settings, read["sizes"]), plain(str(identity_of(settings.home)))
-    found.notices = (
-        list(_standstills(found.tables, now))
-        if found.tables
-        else ["nothing was read yet; run `marketing-sync sync`"]
-    )
-    found.notices += filter(None, [unfinished_erasure(settings.home)])
+    found.home, found.holds = list(_parts(settings, read["sizes"])), plain(str(identity_of(settings.home)))
+    unread = [] if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
+    left = filter(None, [unfinished_erasure(settings.home)])
+    found.notices = [*unread, *_standstills(found.tables, now), *left]
     if arguments.json:
         found.published = published_document(settings)
         emit(found)
@@ -90,50 +87,46 @@ def _counted(connection: duckdb.DuckDBPyConnection) -> str:
     )
 
 
-def _parts(settings: Settings, measured: list[dict[str, Any]]) -> list[output.Part]:
+def _parts(settings: Settings, measured: list[dict[str, Any]]) -> Iterator[output.Part]:
+    """With their growth in 30 days, where they were measured before."""
     before = {each["part"]: each for each in measured}
-
-    def growth(part: str, size: int) -> int | None:
-        return round((size - before[part]["bytes"]) / before[part]["days"] * 30) if part in before else None
-
-    found = sorted(sizes(settings.home).items(), key=lambda each: -each[1])
-    return [output.Part(part, size, growth(part, size)) for part, size in found if size]
+    for part, size in sorted(sizes(settings.home).items(), key=lambda each: -each[1]):
+        known = before.get(part)
+        growth = round((size - known["bytes"]) / known["days"] * 30) if known else None
+        if size:
+            yield output.Part(part, size, growth)
 
 
 def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
     console = Console(highlight=False)
+
+    def say(line: str, style: str = "") -> None:
+        console.print(line, style=style, soft_wrap=True, markup=False)
+
     for line in found.notices:
-        console.print(f"{line}\n", style="bold red", soft_wrap=True, markup=False)
-    console.print(
-        grid(
-            "tables",
-            "account, table, >rows, read, due, complete",
-            (_table_cells(each, now) for each in found.tables),
-        )
-    )
+        say(f"{line}\n", "bold red")
+    columns = "account, table, >rows, read, due, complete"
+    console.print(grid("tables", columns, (_table_cells(each, now) for each in found.tables)))
     for contacts in found.contacts:
-        console.print(_contact_line(contacts, now), soft_wrap=True)
+        say(_contact_line(contacts, now))
     for plan in found.plans:
-        console.print(
+        say(
             f"account {plan.account}, {plan.question}: last plan {plan.planned:,} requests ({plan.why}); "
-            f"{plan.asked:,} read, {plan.changed:,} of them changed",
-            soft_wrap=True,
+            f"{plan.asked:,} read, {plan.changed:,} of them changed"
         )
-    console.print(
-        grid("last runs", "started, took, job, outcome, >requests, not read", map(_run_cells, found.runs))
-    )
+    columns = "started, took, job, outcome, >requests, not read"
+    console.print(grid("last runs", columns, map(_run_cells, found.runs)))
     rejected = ((each.account, each.table, f"{each.records:,}", each.reason) for each in found.rejected)
-    console.print(
-        grid("rejected records", "account, table, >records, reason", rejected)
-        if found.rejected
-        else "no rejected records"
-    )
+    if found.rejected:
+        console.print(grid("rejected records", "account, table, >records, reason", rejected))
+    else:
+        say("no rejected records")
     if found.schema_changes:
         columns = "noticed, account, table, change, field, before, after, like"
         console.print(grid("schema changes", columns, map(_change_cells, found.schema_changes)))
     console.print(grid("home", "part, >MB, >in 30 days", _home_cells(found.home)))
-    console.print(f"published: {what_is_published(settings, now)}", soft_wrap=True, markup=False)
-    console.print(f"holds: {found.holds}", soft_wrap=True, markup=False)
+    say(f"published: {what_is_published(settings, now)}")
+    say(f"holds: {found.holds}")
 
 
 def grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Grid:
@@ -152,29 +145,23 @@ def grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Grid:
 
 def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
     known = [part.growth for part in parts if part.growth is not None]
-    for part in (
-        *parts,
-        output.Part("all", sum(part.bytes for part in parts), sum(known) if known else None),
-    ):
-        yield (
-            part.part,
-            f"{part.bytes / 1e6:,.1f}",
-            "" if part.growth is None else f"{part.growth / 1e6:+,.1f}",
-        )
+    whole = output.Part("all", sum(part.bytes for part in parts), sum(known) if known else None)
+    for part in (*parts, whole):
+        growth = "" if part.growth is None else f"{part.growth / 1e6:+,.1f}"
+        yield part.part, f"{part.bytes / 1e6:,.1f}", growth
 
 
 def _standstills(tables: list[output.Table], now: dt.datetime) -> Iterator[str]:
     """The accounts that are not read any more, first thing to be seen."""
-    dated = sorted((table.newest, table.account) for table in tables if table.newest is not None)
-    for account, moment in {account: moment for moment, account in dated if is_to_come(moment, now)}.items():
+    dated = sorted((table.newest, table.account) for table in tables if table.newest)
+    ahead = {account: moment for moment, account in dated if is_to_come(moment, now)}
+    for account, moment in ahead.items():
         yield (
             f"account {account}: what was read last is dated {moment:%Y-%m-%d %H:%M} UTC, which is still to "
-            "come: a clock was ahead, or "
-            "this machine's is behind. What is read from now on replaces it"
+            "come: a clock was ahead, or this machine's is behind. What is read from now on replaces it"
         )
-    for account, moment in {
-        account: moment for moment, account in dated if not is_to_come(moment, now)
-    }.items():
+    newest = {account: moment for moment, account in dated if not is_to_come(moment, now)}
+    for account, moment in newest.items():
         if words := standstill(moment, now):
             yield (
                 f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync "
@@ -183,16 +170,12 @@ def _standstills(tables: list[output.Table], now: dt.datetime) -> Iterator[str]:
 
 
 def _table_cells(table: output.Table, now: dt.datetime) -> tuple[str, ...]:
-    parts = f"{table.parts - table.incomplete:,} of {table.parts:,} parts" if table.parts > 1 else "no"
+    whole = "yes"
+    if table.incomplete:
+        parts = f"{table.parts - table.incomplete:,} of {table.parts:,} parts"
+        whole = parts if table.parts > 1 else "no"
     read = ago(table.newest, now) if table.newest else ""
-    return (
-        table.account,
-        table.table,
-        f"{table.rows:,}",
-        read,
-        due(table.due, now),
-        parts if table.incomplete else "yes",
-    )
+    return table.account, table.table, f"{table.rows:,}", read, due(table.due, now), whole
 
 
 def _contact_line(found: output.Contacts, now: dt.datetime) -> str:
@@ -233,31 +216,26 @@ def _fleet(settings: Settings, now: dt.datetime, *, is_json: bool) -> int:
         return exits.DONE
     columns = "account, shard, data, >contacts, >new 7/30 d, >events, >requests 1/30 d, problems"
     Console(highlight=False).print(grid("accounts", columns, (_fleet_cells(each, now) for each in accounts)))
-    print(*document.notices, sep="\n", end="\n" if document.notices else "")
+    for line in document.notices:
+        print(line)
     return exits.DONE
 
 
 def _fleet_cells(each: output.FleetAccount, now: dt.datetime) -> tuple[str, ...]:
-    new, spent = (
-        f"{each.contacts_7_days:,}/{each.contacts_30_days:,}",
-        f"{each.requests_last_night:,}/{each.requests_30_days:,}",
-    )
     found = {
         "rejected": each.rejected_records,
         "incomplete": each.incomplete_parts,
         "failed runs": each.failed_runs_7_days,
     }
-    wrong = ", ".join(f"{count:,} {what}" for what, count in found.items() if count)
-    data = ago(each.data_as_of, now) if each.data_as_of else ""
     return (
         each.account,
         each.shard,
-        data,
+        ago(each.data_as_of, now) if each.data_as_of else "",
         f"{each.contacts:,}",
-        new,
+        f"{each.contacts_7_days:,}/{each.contacts_30_days:,}",
         f"{each.events:,}",
-        spent,
-        wrong or "none",
+        f"{each.requests_last_night:,}/{each.requests_30_days:,}",
+        ", ".join(f"{count:,} {what}" for what, count in found.items() if count) or "none",
     )
 
 
@@ -286,32 +264,27 @@ def lake(arguments: Arguments, settings: Settings) -> int:
         print(*views(storage, found), sep=";\n", end=";\n")
         return exits.DONE
     columns = "shard, version, published, personal data, >tables, >rows, >MB"
-    Console(highlight=False).print(
-        grid(shown(storage.url), columns, (_lake_cells(each, now) for each in found))
-    )
+    cells = (_lake_cells(each, now) for each in found)
+    Console(highlight=False).print(grid(shown(storage.url), columns, cells))
     wrong = list(problems(by_shard, now, storage.names("shards")))
-    print(*wrong, sep="\n", end="\n" if wrong else "")
+    for line in wrong:
+        print(line)
     if arguments.to:
         write_views(arguments.to, storage, found)
-        extension = (
-            "; where it is opened, `install httpfs` has to be run once"
-            if "://" in storage.address("")
-            else ""
-        )
+        is_remote = "://" in storage.address("")
+        extension = "; where it is opened, `install httpfs` has to be run once" if is_remote else ""
         print(f"{arguments.to}: views over {len(found)} shards as of now{extension}")
     return exits.INCOMPLETE if wrong else exits.DONE
 
 
 def _lake_cells(each: Manifest, now: dt.datetime) -> tuple[str, ...]:
-    counts = (
-        f"{len(each.tables)}",
-        f"{sum(one.rows for one in each.tables):,}",
-        f"{sum(each.files.values()) / 1e6:,.1f}",
-    )
+    published = each.published
     return (
         each.shard,
         each.version,
-        ago(each.published.published_at, now),
-        str(each.published.personal_data),
-        *counts,
+        ago(published.published_at, now),
+        str(published.personal_data),
+        f"{len(each.tables)}",
+        f"{sum(one.rows for one in each.tables):,}",
+        f"{sum(each.files.values()) / 1e6:,.1f}",
     )

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,6 +56,8 @@ def bars(
 ) -> Markup:
     """Labelled bars on one scale from 0, whose ticks are multiples of `unit`, or 0 … `top`. `reference`: a
     value to compare with, named."""
+    if not items:
+        return Markup()
     most = max([item.value or 0 for item in items] + [reference[0] if reference else 0])
     ticks = list(map(float, range(top + 1))) if top and most <= top else _ticks(0, most, unit=unit)
     mark = _place(reference[0], ticks[-1]) if reference else None
@@ -64,6 +67,8 @@ def bars(
 
 def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Format) -> Markup:
     """One value over time. The axis need not begin at 0: it shows change."""
+    if not points:
+        return Markup()
     ticks = _ticks(min(value for _, value in points), max(value for _, value in points))
     left = _left(ticks, shown)
     first, last = points[0][0], points[-1][0]
@@ -74,18 +79,8 @@ def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Format) 
     ]
     label = f"from {shown(points[0][1])} on {short_day(first)} to {shown(points[-1][1])} on {short_day(last)}"
     note = f"{label[0].upper()}{label[1:]}."
-    return _drawn(
-        "line",
-        title,
-        _track(places),
-        places[-1],
-        (first, last),
-        left,
-        ticks,
-        shown,
-        f"{title}: {label}",
-        note,
-    )
+    track, days_shown = _track(places), (first, last)
+    return _drawn("line", title, track, places[-1], days_shown, left, ticks, shown, f"{title}: {label}", note)
 
 
 def sparkline(name: str, values: Sequence[float]) -> Markup:
@@ -104,22 +99,17 @@ def sparkline(name: str, values: Sequence[float]) -> Markup:
 
 
 def columns(title: str, items: Sequence[Column], *, names: tuple[str, str], unit: str) -> Markup:
-    """What goes up above the axis, in the accent's colour; what goes down below it, in the second one."""
+    """What goes up above the axis, in the accent's colour; what goes down below it, in the second one; from
+    the first on of which either is known. Nothing where nothing moves."""
+    items = list(dropwhile(lambda item: item.up is None and item.down is None, items))
+    if not any(item.up or item.down for item in items):
+        return Markup()
     ticks = _ticks(-max(item.down or 0 for item in items), max(item.up or 0 for item in items))
     up = _total(names[0], [(item.on, item.up) for item in items])
     down = _total(names[1], [(item.on, item.down) for item in items])
     since = f"{unit} from {short_day(items[0].on)} on"
-    note = _drawn("columns_note", up, down, since)
-    return _drawn(
-        "columns",
-        title,
-        items,
-        ticks,
-        _left(ticks, _unsigned),
-        _unsigned,
-        f"{title}: {up}, {down}; {since}",
-        note,
-    )
+    note, left = _drawn("columns_note", up, down, since), _left(ticks, _unsigned)
+    return _drawn("columns", title, items, ticks, left, _unsigned, f"{title}: {up}, {down}; {since}", note)
 
 
 def _total(name: str, values: Sequence[tuple[dt.date, float | None]]) -> str:
@@ -134,6 +124,8 @@ def _total(name: str, values: Sequence[tuple[dt.date, float | None]]) -> str:
 def stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Markup:
     """Parts of a whole in one bar over the whole width, from the strongest colour to the faintest; `swatch`
     says which is which."""
+    if not parts:
+        return Markup()
     whole = sum(value for _, value in parts) or 1
     label = "; ".join(f"{name}: {value:,.0f} {unit}, {100 * value / whole:.1f} %" for name, value in parts)
     return _drawn("stack", parts, whole, f"{title}: {label}")

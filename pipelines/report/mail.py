@@ -12,7 +12,6 @@ from contextlib import closing, contextmanager, suppress
 from email.message import EmailMessage
 from email.utils import format_datetime, make_msgid
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from home.alerts import try_to_post
@@ -89,13 +88,8 @@ def _post_once(
     set before, as of mails."""
     prefix, new = {"unusual days": "unusual-", "schema changes": "changed-"}[title], dict[Path, str]()
     for day_on, key, sentence in found:
-        with suppress(FileExistsError):
-            os.close(
-                create(
-                    mark := folder
-                    / f"{prefix}{day_on}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}"
-                )
-            )
+        mark = folder / f"{prefix}{day_on}-{hashlib.blake2b(key.encode(), digest_size=8).hexdigest()}"
+        if _is_first(mark):
             new[mark] = sentence
     if new and not try_to_post(settings, {"text": "\n".join([f"marketing-sync: {title}", *new.values()])}):
         for mark in new:
@@ -105,16 +99,24 @@ def _post_once(
             mark.unlink(missing_ok=True)
 
 
+def _is_first(mark: Path) -> bool:
+    """Sets the mark; False where it is set already, perhaps by another process."""
+    try:
+        os.close(create(mark))
+    except FileExistsError:
+        return False
+    return True
+
+
 def _mail(settings: Settings, report: ReportData, folder: Path) -> str:
     """Send it, where it is due. The mark is set before: a process that is killed meanwhile rather sends
     nothing than the same twice."""
     before, period = sorted(folder.glob(f"{_MARK}*")), _period(settings, report)
-    if period is None or any(path.name >= f"{_MARK}{period}" for path in before):
+    mark, is_sending = folder / f"{_MARK}{period}", False
+    if period is None or any(path.name >= mark.name for path in before):
         return ""
-    message, mark, is_sending = _message(settings, impersonal(report)), folder / f"{_MARK}{period}", False
-    try:
-        os.close(create(mark))
-    except FileExistsError:  # another process was quicker
+    message = _message(settings, impersonal(report))
+    if not _is_first(mark):
         return ""
     try:
         with _server(settings) as server:
@@ -146,16 +148,12 @@ def _period(settings: Settings, report: ReportData) -> dt.date | None:
 
 @contextmanager
 def _server(settings: Settings) -> Iterator[smtplib.SMTP]:
-    place, trusted = (
-        (settings.mail_host, settings.mail_port or _PORTS[settings.mail_tls]),
-        ssl.create_default_context(),
-    )
-    is_secret = settings.mail_tls == "tls"
-    server = (
-        smtplib.SMTP_SSL(*place, timeout=_STEP_S, context=trusted)
-        if is_secret
-        else smtplib.SMTP(*place, timeout=_STEP_S)
-    )
+    port = settings.mail_port or _PORTS[settings.mail_tls]
+    place, trusted = (settings.mail_host, port), ssl.create_default_context()
+    if settings.mail_tls == "tls":
+        server: smtplib.SMTP = smtplib.SMTP_SSL(*place, timeout=_STEP_S, context=trusted)
+    else:
+        server = smtplib.SMTP(*place, timeout=_STEP_S)
     with closing(server):
         if settings.mail_tls == "starttls":
             server.starttls(context=trusted)
@@ -168,46 +166,38 @@ def _server(settings: Settings) -> Iterator[smtplib.SMTP]:
 
 def _message(settings: Settings, report: ReportData) -> EmailMessage:
     accounts, message, templates = report.accounts, EmailMessage(), environment()
-    whose = (
-        " ".join(plain(accounts[0].title).split()) if len(accounts) == 1 else plural(len(accounts), "account")
-    )
-    text, html = (
-        made.get_template(name)
-        for made, name in ((templates.overlay(autoescape=False), "mail.txt"), (templates, "mail.html"))
-    )
-    message["From"], message["To"] = settings.mail_from, ", ".join(settings.mail_to)
-    message["Subject"] = (
-        f"{cut(whose, 60)}: marketing report for {day(max(account.today for account in accounts))}"
-    )
-    message["Date"], message["Message-ID"] = (
-        format_datetime(utc_now()),
-        make_msgid(domain=settings.mail_from.rpartition("@")[2]),
-    )
-    message["Auto-Submitted"] = "auto-generated"  # nobody's holiday note answers it
-    message.set_content(readable(text.render(report=report)))
-    message.add_alternative(readable(html.render(report=report)), subtype="html")
+    whose = plural(len(accounts), "account")
+    if len(accounts) == 1:
+        whose = " ".join(plain(accounts[0].title).split())
+    newest, domain = max(account.today for account in accounts), settings.mail_from.rpartition("@")[2]
+    headers = {
+        "From": settings.mail_from,
+        "To": ", ".join(settings.mail_to),
+        "Subject": f"{cut(whose, 60)}: marketing report for {day(newest)}",
+        "Date": format_datetime(utc_now()),
+        "Message-ID": make_msgid(domain=domain),
+        "Auto-Submitted": "auto-generated",  # nobody's holiday note answers it
+    }
+    for name, value in headers.items():
+        message[name] = value
+    text = templates.overlay(autoescape=False).get_template("mail.txt").render(report=report)
+    message.set_content(readable(text))
+    html = templates.get_template("mail.html").render(report=report)
+    message.add_alternative(readable(html), subtype="html")
     message.add_attachment(render(report), subtype="html", filename="report.html")
     return message
 
 
 def _reason(settings: Settings, problem: Exception) -> str:
     """In a line, without the password and addresses, whatever the server says."""
-    refusals: list[tuple[Any, Any]] = (
-        list(problem.recipients.values()) if isinstance(problem, smtplib.SMTPRecipientsRefused) else []
-    )
-    code, said = (
-        refusals[0]
-        if refusals
-        else (getattr(problem, "smtp_code", ""), getattr(problem, "smtp_error", str(problem)))
-    )
+    refusals = list(problem.recipients.values()) if isinstance(problem, smtplib.SMTPRecipientsRefused) else []
+    code, said = getattr(problem, "smtp_code", ""), getattr(problem, "smtp_error", str(problem))
+    if refusals:
+        addresses = plural(len(settings.mail_to), "address", "addresses")
+        code, said = refusals[0]
+        code = f"refused for {len(refusals)} of {addresses}: {code}"
     words = said.decode(errors="replace") if isinstance(said, bytes) else said
-    whom = (
-        f"refused for {len(refusals)} of {plural(len(settings.mail_to), 'address', 'addresses')}: "
-        if refusals
-        else ""
-    )
-    line = " ".join(plain(f"{whom}{code} {words or type(problem).__name__}").split())
-    redacted = (
-        Redactor(settings.mail_password).redact(line.encode()).decode() if settings.mail_password else line
-    )
-    return without_addresses(cut(redacted, 300))
+    line = " ".join(plain(f"{code} {words or type(problem).__name__}").split())
+    if settings.mail_password:
+        line = Redactor(settings.mail_password).redact(line.encode()).decode()
+    return without_addresses(cut(line, 300))

@@ -1,13 +1,12 @@
 """The whole page, from the data of all accounts to one HTML document: the templates, what they may call, and
 each account's charts."""
 
-import contextlib
 import datetime as dt
 import os
 import re
 import statistics
+from collections.abc import Iterator
 from functools import cache
-from itertools import dropwhile
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -16,6 +15,7 @@ from jinja2.ext import Extension
 from markupsafe import Markup
 
 from home import formatting
+from home.door import report_of, scratch
 from home.formatting import change_of, day, number, rating, share, short_day, whole_share
 from home.freshness import standstill
 from home.progress import stage
@@ -23,7 +23,7 @@ from marketing_api.clock import utc_now
 from pipelines.report import charts, figures
 from pipelines.report.figures import key_figures
 from pipelines.report.queries import AccountData, ReportData, Rows, read_report
-from warehouse.archive.disk import Workspace, create, move_into_place, no_folder
+from warehouse.archive.disk import create, move_into_place, no_folder
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import published_path
 
@@ -79,15 +79,9 @@ def environment() -> Environment:
     )
     made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    functions = (
-        charts.swatch,
-        charts.strength,
-        charts.sparkline,
-        key_figures,
-        figures.headline,
-        figures.tiers_of,
-    )
-    made.globals |= {function.__name__: function for function in (*functions, as_of, standstill, pictures_of)}
+    drawn = (charts.swatch, charts.strength, charts.sparkline, pictures_of)
+    told = (key_figures, figures.headline, figures.tiers_of, as_of, standstill)
+    made.globals |= {function.__name__: function for function in (*drawn, *told)}
     made.globals |= {"TIERS": figures.TIERS, "one_day": dt.timedelta(days=1)}
     return made
 
@@ -102,97 +96,71 @@ def as_of(account: AccountData) -> str:
     return f"{shown}, current until {short_day(until)}, {until:%H:%M}"
 
 
-def pictures_of(account: AccountData) -> dict[str, Markup | None]:
-    """Every chart of the account; None where it has nothing to show."""
-    campaigns = account.rows["campaigns"][:_CAMPAIGNS]
-    weeks, reacting = account.rows["weeks"], account.rows["lifecycle_weeks"]
-    rated = [
-        (row["channel"], row["average_rating"])
-        for row in account.rows["channels"]
-        if row["average_rating"] is not None
-    ]
-    ratings = [charts.Bar(channel, average, rating(average)) for channel, average in rated]
+def pictures_of(account: AccountData) -> dict[str, Markup]:
+    """Every chart of the account; empty where it has nothing to show."""
+    rows = account.rows
+    first = account.today - dt.timedelta(days=_GROWTH_DAYS)
+    days = [row for row in rows["days"] if row["day_on"] > first and row["member_count"] is not None]
+    rated = [row for row in rows["channels"] if row["average_rating"] is not None]
+    averages = [(row["channel"], row["average_rating"]) for row in rated]
+    ratings = [charts.Bar(channel, average, rating(average)) for channel, average in averages]
     regained = [
         charts.Bar(row["message"], row["won_back"], number(row["won_back"]))
-        for row in account.rows["lifecycle_regained"]
+        for row in rows["lifecycle_regained"]
     ]
     tiers = [(tier.capitalize(), people) for tier, people in figures.tiers_of(account).items()]
+    weeks, reacting = rows["weeks"], rows["lifecycle_weeks"]
     return {
-        "opened": _campaigns("Opened, share of delivered messages", campaigns, "open_rate"),
-        "clicked": _campaigns("Clicked, share of delivered messages", campaigns, "click_rate"),
-        **_growth(account),
-        "tiers": charts.stack("People by tier", tiers, unit="people") if tiers else None,
-        "reacting": _columns(
-            "Began and stopped to react, by week",
-            reacting,
-            {"gained": "began or came back", "lost": "turned at risk"},
-            "people",
-        ),
-        "regained": charts.bars("Came back after a message, 13 weeks", regained, axis=number)
-        if regained
-        else None,
-        "reviews": _columns(
-            "Good and bad reviews on the feedback page, by week",
-            weeks,
-            {"good": "good", "bad": "bad"},
-            "reviews",
-        ),
-        "ratings": charts.bars("Average rating on review sites, of 5", ratings, axis=number, top=5)
-        if ratings
-        else None,
-        "coupons": _coupons(account.rows["coupons"]),
-    }
-
-
-def _campaigns(title: str, rows: Rows, column: str) -> Markup | None:
-    known = [row[column] for row in rows if row[column] is not None]
-    usual = (
-        (statistics.median(known), f"median of these {share(statistics.median(known))}")
-        if len(known) > 2
-        else None
-    )
-    items = [charts.Bar(row["subject"] or "(no subject)", row[column], share(row[column])) for row in rows]
-    return charts.bars(title, items, axis=whole_share, unit=0.01, reference=usual) if items else None
-
-
-def _growth(account: AccountData) -> dict[str, Markup | None]:
-    """Size and movement of all lists together."""
-    first = account.today - dt.timedelta(days=_GROWTH_DAYS)
-    days = [row for row in account.rows["days"] if row["day_on"] > first and row["member_count"] is not None]
-    if not days:
-        return {"contacts": None, "movement": None}
-    return {
+        "opened": _campaigns("Opened, share of delivered messages", rows["campaigns"], "open_rate"),
+        "clicked": _campaigns("Clicked, share of delivered messages", rows["campaigns"], "click_rate"),
         "contacts": charts.line(
             "Contacts", [(row["day_on"], row["member_count"]) for row in days], shown=number
         ),
         "movement": _columns(
             "Contacts that joined and left, by week",
-            account.rows["weeks"],
-            {"joined": "joined", "gone": "left"},
+            weeks if days else [],
             "contacts",
+            joined="joined",
+            gone="left",
         ),
+        "tiers": charts.stack("People by tier", tiers, unit="people"),
+        "reacting": _columns(
+            "Began and stopped to react, by week",
+            reacting,
+            "people",
+            gained="began or came back",
+            lost="turned at risk",
+        ),
+        "regained": charts.bars("Came back after a message, 13 weeks", regained, axis=number),
+        "reviews": _columns(
+            "Good and bad reviews on the feedback page, by week", weeks, "reviews", good="good", bad="bad"
+        ),
+        "ratings": charts.bars("Average rating on review sites, of 5", ratings, axis=number, top=5),
+        "coupons": charts.bars("Coupons of all time", list(_coupons(rows["coupons"])), axis=number),
     }
 
 
-def _columns(title: str, rows: Rows, names: dict[str, str], unit: str) -> Markup | None:
-    """Of the two columns that have these names, from the first week on of which one is known."""
+def _campaigns(title: str, rows: Rows, column: str) -> Markup:
+    rows = rows[:_CAMPAIGNS]
+    known = [row[column] for row in rows if row[column] is not None]
+    median = statistics.median(known) if len(known) > 2 else None
+    usual = None if median is None else (median, f"median of these {share(median)}")
+    items = [charts.Bar(row["subject"] or "(no subject)", row[column], share(row[column])) for row in rows]
+    return charts.bars(title, items, axis=whole_share, unit=0.01, reference=usual)
+
+
+def _columns(title: str, rows: Rows, unit: str, **names: str) -> Markup:
+    """Of the two columns that have these names."""
     up, down = names
     weeks = [charts.Column(row["begins_on"], row[up], row[down]) for row in rows]
-    known = list(dropwhile(lambda week: week.up is None and week.down is None, weeks))
-    return (
-        charts.columns(title, known, names=(names[up], names[down]), unit=unit)
-        if any(week.up or week.down for week in known)
-        else None
-    )
+    return charts.columns(title, weeks, names=(names[up], names[down]), unit=unit)
 
 
-def _coupons(rows: Rows) -> Markup | None:
+def _coupons(rows: Rows) -> Iterator[charts.Bar]:
     issued, redeemed = (figures.total(rows, column) for column in ("issued_count", "redeemed_count"))
-    if not issued:
-        return None
-    shown = f"{number(redeemed)}, {share(redeemed / issued)}"
-    items = [charts.Bar("Issued", issued, number(issued)), charts.Bar("Redeemed", redeemed, shown)]
-    return charts.bars("Coupons of all time", items, axis=number)
+    if issued:
+        yield charts.Bar("Issued", issued, number(issued))
+        yield charts.Bar("Redeemed", redeemed, f"{number(redeemed)}, {share(redeemed / issued)}")
 
 
 # ---- into the home, whole or not at all, and a few lines of Markdown for the Dagster UI
@@ -202,12 +170,12 @@ def write_report(home: Path) -> tuple[Path, ReportData]:
     """Make the report of what is published: where it stands, and what it is made of. Raises
     NothingPublished."""
     with stage("report"):
-        report = read_report(published_path(home), utc_now())
-        html, path = render(report), home / "report" / "index.html"
-    with contextlib.closing(Workspace(home / "tmp" / "report")) as workspace:
+        report, path = read_report(published_path(home), utc_now()), report_of(home)
+        html = render(report)
+    with scratch(home, "report") as workspace:
         temporary = workspace.file(path.name)
-        os.close(create(temporary))  # for the owner only from the first moment on
-        temporary.write_text(html, encoding="utf-8")
+        with os.fdopen(create(temporary), "w", encoding="utf-8") as file:  # for the owner only from the first
+            file.write(html)
         move_into_place(temporary, no_folder(path))
     return path, report
 
@@ -217,15 +185,12 @@ def preview(report: ReportData) -> str:
     texts could bring in."""
     parts = []
     for account in report.accounts:
-        shown = [
-            f"- {figure.name}: **{figure.value}** {figure.below}".rstrip() for figure in key_figures(account)
-        ]
-        rows = [("", "yesterday", "7 days", "against the 7 before"), ("---", "--:", "--:", "--:")]
-        changes = account.rows["changes"]
-        rows += [
-            (one["name"], number(one["yesterday"]), number(one["week"]), change_of(one["difference"]))
-            for one in changes
-        ]
-        lines = [f"| {' | '.join(cells)} |" for cells in rows]
-        parts.append("\n".join([f"**{account.name}**, {day(account.today)}", "", *shown, "", *lines]))
+        lines = [f"**{account.name}**, {day(account.today)}", ""]
+        for figure in key_figures(account):
+            lines.append(f"- {figure.name}: **{figure.value}** {figure.below}".rstrip())
+        lines += ["", "|  | yesterday | 7 days | against the 7 before |", "| --- | --: | --: | --: |"]
+        for row in account.rows["changes"]:
+            cells = row["name"], number(row["yesterday"]), number(row["week"]), change_of(row["difference"])
+            lines.append(f"| {' | '.join(cells)} |")
+        parts.append("\n".join(lines))
     return "\n\n".join(parts) or "Nothing has been read yet."

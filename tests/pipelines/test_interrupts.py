@@ -1,4 +1,4 @@
-"""A signal ends the process within 15 seconds, whatever its threads do. What that may cost is tested in
+"""A signal ends the process within 15 seconds, whatever its threads wait for. What that may cost is tested in
 `test_kill`: nothing."""
 
 from __future__ import annotations
@@ -15,14 +15,9 @@ import pytest
 from home import exits
 
 _WORK = """
-    import ctypes, re, socket, sys, threading
+    import re, socket, sys, threading
 
     from home import interrupts
-
-    def in_a_call(stop):  # holds Python's lock, and so keeps every handler from being called
-        library, mutex = ctypes.PyDLL(None), ctypes.create_string_buffer(64)
-        library.pthread_mutex_lock(mutex)
-        library.pthread_mutex_lock(mutex)
 
     def in_a_pattern(stop):
         re.search("(a+)+b", "a" * 60)
@@ -53,10 +48,7 @@ _WORK = """
         except KeyboardInterrupt:
             sys.exit(130)
 """
-#: Ended by the kernel's alarm.
-_BY_ALARM = -signal.SIGALRM
 _CASES = {
-    ("in_a_call", "beside"): _BY_ALARM,
     ("in_a_pattern", "alone"): exits.INTERRUPTED,  # the main thread looks for signals by itself
     ("in_a_lock", "beside"): exits.INTERRUPTED,
     ("in_a_query", "beside"): exits.INTERRUPTED,

@@ -82,6 +82,18 @@ def test_plan(command: Command, service: Sandbox) -> None:
     assert document(command("plan", "--json", MARKETING_HOME="elsewhere"), output.Plan).accounts == []
 
 
+def test_a_sync_says_what_it_came_to(command: Command, service: Sandbox) -> None:
+    ran = command("sync", "--only", "lists", "contacts", "--json", sandbox=service)
+    found = document(ran, output.SyncResult)
+    assert (ran.code, found.not_read, found.problems, found.is_published) == (0, [], [], False)
+    assert found.models is None
+    (account,) = found.accounts
+    assert (account.account, account.failures) == ("main", {})
+    by_name = {table.table: table for table in found.tables}
+    assert by_name["contacts"].rows == 100
+    assert by_name["contacts"].share_read == 1
+
+
 def test_check_and_doctor(command: Command, service: Sandbox) -> None:
     for name in ("check", "doctor"):
         found = document(command(name, "--json", sandbox=service), output.Findings)

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 #: Words of the command line → what is declared for them.
 COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
-    ("sync",): SYNC,
+    ("sync",): (*SYNC, JSON),
     ("plan",): (*LIMITS, JSON),
     **{("push", str(kind)): (*kind.all_options, JSON) for kind in KINDS.values()},
     ("push", "activations"): ACTIVATIONS,
@@ -64,6 +64,7 @@ ONE_SIDED: dict[tuple[str, ...], set[str]] = {
         "to",
         "reads_only",
         "quiet",
+        "json",
     },  # the UI's own ways: the selection of assets, the range of partitions
     ("plan",): {"json"},
     **{

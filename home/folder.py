@@ -31,7 +31,6 @@ from home.versions import (
 from warehouse.archive.disk import RESTORING, no_folder, sweep, write_file
 from warehouse.connection import DEADLINE_S
 from warehouse.schema import is_current
-from warehouse.tables import TABLES
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +82,7 @@ def reading(home: Path, lock_seconds: float) -> Iterator[duckdb.DuckDBPyConnecti
     """The warehouse, open for reading, with all tables of this version. Raises what `connect` and
     `prepare_home` raise."""
     with open_warehouse(home, lock_seconds, read_only=True) as connection:
-        if is_current(connection, TABLES.values()):
+        if is_current(connection):
             yield connection
             return
     prepare_home(home, lock_seconds)

@@ -20,7 +20,6 @@ from warehouse.connection import MEMORY_LIMIT, connect
 from warehouse.errors import NotAWarehouse
 from warehouse.schema import SCHEMA_VERSION, ensure_schema
 from warehouse.sql import rows
-from warehouse.tables import TABLES
 from write_back.outbox.store import VERSION as OUTBOX_VERSION
 from write_back.outbox.store import Store
 
@@ -59,7 +58,7 @@ def complete_tables(home: Path, lock_seconds: float) -> None:
     """Those of the warehouse, as this version declares them."""
     with open_warehouse(home, lock_seconds) as connection:
         rows(connection, "set timezone = 'UTC'")
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
 
 
 def noted_versions(home: Path) -> dict[str, int]:

@@ -22,12 +22,11 @@ from warehouse.errors import PublishedLocked, StorageMisconfigured, WarehouseErr
 from warehouse.lake import UNNAMED, Manifest, export
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
-from warehouse.own_models import PROBLEM, OwnReport, OwnSettings, build_own
+from warehouse.own_models import PROBLEM, OwnSettings, build_own
 from warehouse.policies import PersonalData
 from warehouse.publish import BREAKING, Published, facts, publish, published_path, schema_changes
 from warehouse.schema import ensure_schema, fact
 from warehouse.storage import Storage
-from warehouse.tables import TABLES
 
 #: Their step in Dagster's runs.
 MODELS_STEP = "models"
@@ -63,9 +62,9 @@ class OwnModels:
     they are not published."""
 
     def __init__(self) -> None:
-        self.report, self.problem = OwnReport(), ""
+        self.report, self.problem = BuildReport(), ""
 
-    def build(self, settings: Settings, select: Sequence[str] = (), *, full: bool = False) -> OwnReport:
+    def build(self, settings: Settings, select: Sequence[str] = (), *, full: bool = False) -> BuildReport:
         """See `warehouse.own_models.build_own`."""
         own = OwnSettings(
             settings.own_models,
@@ -85,7 +84,7 @@ class OwnModels:
             )
         return self.report
 
-    def build_and_publish(self, settings: Settings) -> tuple[OwnReport, list[str]]:
+    def build_and_publish(self, settings: Settings) -> tuple[BuildReport, list[str]]:
         """Nothing that goes wrong here keeps anything of ours from what follows: it is in the report, or the
         problem."""
         try:
@@ -185,7 +184,7 @@ def _note(settings: Settings, run: Run) -> None:
         with connect(
             settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting
         ) as connection:
-            ensure_schema(connection, TABLES.values())
+            ensure_schema(connection)
             write_run(connection, run)
 
 

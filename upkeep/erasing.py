@@ -39,7 +39,6 @@ from warehouse.publish import earlier, published_path
 from warehouse.schema import ensure_schema
 from warehouse.sql import literal, rows
 from warehouse.storage import shown
-from warehouse.tables import TABLES
 from write_back.forgetting import forget_in_outbox, forget_in_pushes
 from write_back.kinds.moves_and_deletions import DELETIONS
 from write_back.order import Order
@@ -227,7 +226,7 @@ def _write_receipt(settings: Settings, erasure_id: str, places: Sequence[Place])
     with connect(
         settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting
     ) as connection:
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         write_erasures(
             connection,
             [

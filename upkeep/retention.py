@@ -20,7 +20,6 @@ from warehouse.archive.disk import remove
 from warehouse.connection import connect
 from warehouse.retention import compact, let_go, note_sizes
 from warehouse.schema import ensure_schema
-from warehouse.tables import TABLES
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ def let_go_of_rows(settings: Settings) -> None:
         with connect(
             settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting
         ) as connection:
-            ensure_schema(connection, TABLES.values())
+            ensure_schema(connection)
             let_go(connection, settings.kept, utc_now())
             note_sizes(connection, settings.home, utc_now())
 

@@ -8,18 +8,20 @@ share, with places for the values of settings."""
 import hashlib
 import json
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from marketing_api.rate_limit.shared_state import private_folder
+from warehouse.archive.disk import write_file
+from warehouse.child import Child, Ended, Silent, other_side
 from warehouse.errors import WarehouseError
 
 #: Where dbt_project.yml, models, macros and tests are.
@@ -29,9 +31,8 @@ _FOLDERS = ("models", "macros", "tests")
 #: The file that dbt believes to work on: its name is the database's in every relation, and is taken out
 #: again.
 _SCRATCH, _DATABASE = "warehouse.duckdb", '"warehouse".'
-_NODES, _PROBLEM = "nodes.json", "problem.txt"
-
-_KINDS = ("table", "view", "incremental")
+#: How long dbt may take to compile the project.
+_COMPILING_S = 300.0
 
 #: What stands in compiled SQL for the value of a variable.
 _PLACEHOLDER = "<{}>"
@@ -136,21 +137,15 @@ def metrics() -> Mapping[str, Metric]:
 
 
 @cache
-def _project_hash() -> bytes:
-    versions = "".join(f"{name} {version(name)}\0" for name in ("dbt-core", "dbt-duckdb", "duckdb"))
-    project = [
-        *PROJECT.glob("*.yml"),
-        *(path for folder in _FOLDERS for path in model_files(PROJECT / folder)),
-    ]
-    found = hashlib.blake2b(versions.encode(), digest_size=12)
-    for path in sorted([*project, Path(__file__)]):
-        found.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
-    return found.digest()
-
-
 def fingerprint() -> str:
     """Hash of the project's files and the versions of what compiles and runs them."""
-    return _project_hash().hex()
+    found = hashlib.blake2b(digest_size=12)
+    for name in ("dbt-core", "dbt-duckdb", "duckdb"):
+        found.update(f"{name} {version(name)}\0".encode())
+    project = [path for folder in _FOLDERS for path in model_files(PROJECT / folder)]
+    for path in sorted([*project, *PROJECT.glob("*.yml"), Path(__file__)]):
+        found.update(f"{path.relative_to(PROJECT)}\0".encode() + path.read_bytes() + b"\0")
+    return found.hexdigest()
 
 
 def model_files(folder: Path) -> list[Path]:
@@ -158,7 +153,7 @@ def model_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.suffix in (".sql", ".yml", ".md") and path.is_file()]
 
 
-def compiled(settings: Mapping[str, str]) -> tuple[Node, ...]:
+def compiled(settings: Mapping[str, str]) -> Sequence[Node]:
     """Every model and test in an order in which they can run. `settings`: the values of the project's
     variables.
 
@@ -166,91 +161,72 @@ def compiled(settings: Mapping[str, str]) -> tuple[Node, ...]:
     """
     path = private_folder() / f"models-{fingerprint()}.json"
     try:
-        entries = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):  # or damaged: it can be had again
+        nodes = _decode(path.read_bytes())
+    except (FileNotFoundError, msgspec.DecodeError):  # or damaged: it can be had again
         _compile_into(path, settings)
-        entries = json.loads(path.read_bytes())
-    return tuple(_node(entry, settings) for entry in entries)
+        nodes = _decode(path.read_bytes())
 
-
-def _node(entry: dict[str, Any], settings: Mapping[str, str]) -> Node:
-    for form in ("sql", "later_sql"):
+    def filled(sql: str) -> str:
         for name, text in settings.items():
-            entry[form] = entry[form].replace(_PLACEHOLDER.format(name), text.replace("'", "''"))
-    return Node(**entry | {"needs": tuple(entry["needs"]), "key": tuple(entry["key"])})
+            sql = sql.replace(_PLACEHOLDER.format(name), text.replace("'", "''"))
+        return sql
+
+    return [replace(node, sql=filled(node.sql), later_sql=filled(node.later_sql)) for node in nodes]
+
+
+_decode = msgspec.json.Decoder(list[Node]).decode
 
 
 def _compile_into(path: Path, settings: Iterable[str]) -> None:
     """Have it compiled in a process of its own: that computes for seconds, and threads of this one may be
     sending requests meanwhile."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix="models-new-") as made:
-        variables = json.dumps({name: _PLACEHOLDER.format(name) for name in settings})
-        words = [sys.executable, "-W", "ignore", "-m", __name__, made, variables]
-        ran = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"MARKETING_HOME": "."})  # noqa: S603 - our own words
-        if ran.returncode:
-            why = Path(made) / _PROBLEM
-            said = " ".join(
-                (why.read_text(encoding="utf-8") if why.exists() else ran.stderr or ran.stdout).split()
-            )
-            raise ProjectBroken(f"the models cannot be read: {said[-600:]}")
-        (Path(made) / _NODES).replace(path)
+    with (
+        tempfile.TemporaryDirectory(dir=path.parent, prefix="models-new-") as folder,
+        Child(__name__, folder=Path(folder)) as child,
+    ):
+        child.send(json.dumps({name: _PLACEHOLDER.format(name) for name in settings}))
+        try:
+            problem, nodes = msgspec.json.decode(child.receive(_COMPILING_S), type=tuple[str, msgspec.Raw])
+        except (Silent, Ended) as end:
+            raise ProjectBroken("the models cannot be read: dbt did not come to its end") from end
+    if problem:
+        raise ProjectBroken(f"the models cannot be read: {' '.join(problem.split())[-600:]}")
+    write_file(path, bytes(nodes))
 
 
-def _nodes(folder: Path, variables: str) -> Iterator[Node]:
+def _nodes(variables: str) -> list[Node]:
     """Have dbt compile the models: as they run from nothing, and incremental ones once more beside tables
-    that are there."""
+    that are there. Works in the current folder."""
     import duckdb
     from dbt.cli.main import dbtRunner
 
-    folders = (
-        "--project-dir",
-        str(PROJECT),
-        "--profiles-dir",
-        str(PROJECT),
-        "--target-path",
-        str(folder),
-        "--log-path",
-        str(folder),
-    )
-    quiet = [*QUIET, *folders, "--vars", variables]
+    folders = ("--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT))
+    options = [*QUIET, *folders, "--target-path", str(Path.cwd()), "--vars", variables]
 
     def run(runner: dbtRunner, *words: str) -> Any:
-        ran = runner.invoke([*words, *quiet])
+        ran = runner.invoke([*words, *options])
         if not ran.success:
-            failed = [
-                result.message
-                for result in getattr(ran.result, "results", ())
-                if str(result.status) == "error"
-            ]
-            raise SystemExit(str(ran.exception or "; ".join(filter(None, failed))))
+            results = getattr(ran.result, "results", ())
+            failed = [result.message for result in results if str(result.status) == "error"]
+            raise ProjectBroken(str(ran.exception or "; ".join(filter(None, failed))))
         return ran.result
 
     parsed = run(dbtRunner(), "parse")
-    for node in parsed.nodes.values():
-        if str(node.resource_type) != "test" and node.config.materialized not in _KINDS:
-            raise SystemExit(
-                f"model {node.name}: materialized must be {', '.join(_KINDS)}, not {node.config.materialized}"
-            )
     runner = dbtRunner(parsed)
     nodes = {result.node.unique_id: result.node for result in run(runner, "compile").results}
     first = {unique_id: node.compiled_code for unique_id, node in nodes.items()}
     incremental = [node for node in nodes.values() if node.config.materialized == "incremental"]
-    with duckdb.connect(str(folder / _SCRATCH)) as connection:
-        for node in incremental:
-            connection.execute(
-                f'create schema if not exists {node.schema}; create table {node.schema}."{node.alias}" '
-                "(account varchar)"
-            )
-    again = ("compile", "--select", *(node.name for node in incremental), "--indirect-selection", "empty")
-    later = {
-        result.node.unique_id: result.node.compiled_code
-        for result in (run(runner, *again).results if incremental else ())
-    }
-    names = names_of(parsed)
-    yield from (
-        described(nodes[unique_id], names, first[unique_id], later.get(unique_id, ""))
-        for unique_id in _in_order(nodes)
-    )
+    later = {}
+    if incremental:
+        with duckdb.connect(_SCRATCH) as connection:
+            for node in incremental:
+                connection.execute(f"create schema if not exists {node.schema}")
+                connection.execute(f'create table {node.schema}."{node.alias}" (account varchar)')
+        names = [node.name for node in incremental]
+        again = run(runner, "compile", "--select", *names, "--indirect-selection", "empty")
+        later = {result.node.unique_id: result.node.compiled_code for result in again.results}
+    relations = names_of(parsed)
+    return [described(nodes[each], relations, first[each], later.get(each, "")) for each in _in_order(nodes)]
 
 
 def names_of(manifest: Any) -> dict[str, str]:
@@ -261,7 +237,7 @@ def names_of(manifest: Any) -> dict[str, str]:
     }
 
 
-def _in_order(nodes: Mapping[str, Any]) -> Iterable[str]:
+def _in_order(nodes: Mapping[str, Any]) -> Iterator[str]:
     """A model behind what it needs, a test as soon as there is what it looks at: what fails a test is not
     built on."""
     graph = {unique_id: set(node.depends_on.nodes) & nodes.keys() for unique_id, node in nodes.items()}
@@ -275,27 +251,13 @@ def _in_order(nodes: Mapping[str, Any]) -> Iterable[str]:
         sorter.done(*ready)
 
 
-def described(node: Any, names: Mapping[str, str], first: str, later: str = "") -> Node:
-    """A node of dbt's with its compiled SQL."""
-    is_test = str(node.resource_type) == "test"
-    key: Sequence[str] = ()
-    if is_test and getattr(node, "attached_node", None) is None:
-        raise SystemExit(
-            f"test {node.name}: of dbt's tests only generic ones, which stand at a model in its yml, "
-            "are supported"
-        )
-    about, config = node.attached_node if is_test else node.unique_id, node.config
-    if is_test and (config.warn_if, config.error_if, config.fail_calc, config.limit) != (
-        "!= 0",
-        "!= 0",
-        "count(*)",
-        None,
-    ):
-        raise SystemExit(
-            f"test {node.name}: of dbt's settings for tests only `severity` and `where` are supported"
-        )
+def described(node: Any, names: Mapping[str, str], first: str = "", later: str = "") -> Node:
+    """A node of dbt's with its compiled SQL. Of tests, generic ones at a model are known."""
+    is_test, config, columns = str(node.resource_type) == "test", node.config, node.columns
+    about = node.attached_node if is_test else node.unique_id
+    key = None
     if not is_test:
-        key = [config.unique_key] if isinstance(config.unique_key, str) else config.unique_key or ()
+        key = config.unique_key
     elif node.test_metadata.name == "key" and not config.where:
         key = node.test_metadata.kwargs["columns"]
     return Node(
@@ -307,16 +269,12 @@ def described(node: Any, names: Mapping[str, str], first: str, later: str = "") 
         sql=_without_database(first),
         needs=tuple(dict.fromkeys(names[needed] for needed in getattr(node.depends_on, "nodes", ()))),
         later_sql=_without_database(later),
-        key=tuple(key),
+        key=(key,) if isinstance(key, str) else tuple(key or ()),
         is_kept=not is_test and config.full_refresh is False,
         is_warning=is_test and config.severity.lower() == "warn",
-        columns={name: _in_a_line(column.description) for name, column in node.columns.items()},
+        columns={name: _in_a_line(column.description) for name, column in columns.items()},
         meta=config.meta,
-        declared={
-            name: column.meta["personal"]
-            for name, column in node.columns.items()
-            if "personal" in column.meta
-        },
+        declared={name: each.meta["personal"] for name, each in columns.items() if "personal" in each.meta},
     )
 
 
@@ -330,11 +288,10 @@ def _without_database(sql: str) -> str:
 
 
 if __name__ == "__main__":
-    target = Path(sys.argv[1])
-    os.chdir(target)  # where the scratch file is
+    lines, send = other_side()
+    os.environ["MARKETING_HOME"] = "."  # where the scratch file is
     try:
-        found = [asdict(node) for node in _nodes(target, sys.argv[2])]
-    except SystemExit as problem:  # beside what libraries print while they end
-        (target / _PROBLEM).write_text(str(problem), encoding="utf-8")
-        raise
-    (target / _NODES).write_text(json.dumps(found), encoding="utf-8")
+        reply = ("", _nodes(next(lines)))
+    except Exception as problem:  # whatever it is, it is said
+        reply = (str(problem), [])
+    send(msgspec.json.encode(reply).decode())

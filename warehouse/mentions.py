@@ -201,5 +201,5 @@ def likely_number(digits: str) -> str:
     return _SPREAD.join(digits)
 
 
-def likely_ids(ids: Iterable[int]) -> str:
-    return rf'(?i)(?:id"\s*:\s*"?|contact.{{1,80}}?)(?:{"|".join(sorted(map(str, ids)))})\b'
+def likely_id(contact_id: int) -> str:
+    return rf'(?i)(?:id"\s*:\s*"?|contact.{{1,80}}?){contact_id}\b'

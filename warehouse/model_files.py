@@ -89,9 +89,7 @@ def _filled(template: str, **values: object) -> str:
     )
     environment.filters |= {
         "json": lambda text: wrapped(json.dumps(text, ensure_ascii=False), subsequent_indent=" " * 6),
-        "listed": lambda names: wrapped(
-            ", ".join(f"'{name}'" for name in names), subsequent_indent=" " * 4
-        ),
+        "listed": lambda names: wrapped(", ".join(f"'{name}'" for name in names), subsequent_indent=" " * 4),
     }
     return environment.get_template(template).render(values, columns=columns)
 
@@ -99,7 +97,7 @@ def _filled(template: str, **values: object) -> str:
 def derive_lineage(path: Path) -> dict[str, Any]:
     """What `lineage.json` holds. `path`: where a warehouse without rows may be made."""
     with connect(path) as connection:
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
     build(path)
     models = [node for node in ModelSettings().nodes() if not node.is_test]
     with duckdb.connect(str(path), read_only=True) as connection:

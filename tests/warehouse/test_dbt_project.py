@@ -28,6 +28,16 @@ def test_every_model_stands_behind_what_it_is_made_from_and_every_test_behind_wh
             seen.add(node.relation)
 
 
+def test_tests_and_models_say_no_more_than_the_runner_obeys() -> None:
+    """Of dbt's settings for tests it knows `severity` and `where`, of tests generic ones in a model's yml, of
+    materializations three."""
+    texts = [path.read_text(encoding="utf-8") for path in (PROJECT / "models").rglob("*.yml")]
+    assert not re.findall(r"\b(warn_if|error_if|fail_calc|limit|store_failures)\s*:", "\n".join(texts))
+    assert {path.parent.name for path in (PROJECT / "tests").rglob("*.sql")} == {"generic"}
+    kinds = {node.kind for node in ModelSettings().nodes()}
+    assert kinds == {"table", "view", "incremental", "test"}
+
+
 def test_only_a_view_looks_at_the_clock() -> None:
     """What is a table would be as old as its last building, which may be skipped."""
     clocked = {
@@ -57,7 +67,7 @@ def test_what_was_kept_and_is_damaged_is_compiled_again(
     path = tmp_path / f"models-{dbt_project.fingerprint()}.json"
     if kept is not None:
         path.write_bytes(kept)
-    assert compiled({}) == compiled({}) == ()
+    assert compiled({}) == compiled({}) == []
     assert made == [path]
 
 

@@ -14,7 +14,7 @@ import itertools
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,24 +103,28 @@ def back_up(
     with exclusive(home / ".backup"), contextlib.closing(Workspace(home / "tmp" / "backup")) as workspace:
         before = check_place(home, storage, home_id) or Manifest(utc_now(), [])
         there = storage.names()
-        bad = {file.stored for file in before.files if not file.is_in(there)}
-        if verify:
-            bad |= {
-                each.stored for each in before.files if each.stored not in bad and _is_damaged(storage, each)
-            }
-        if is_only:  # what was written anew under its name may be as long as it was
-            bad |= {each.stored for each in before.files if _is_sealed(each.path) and _is_other(home, each)}
-        for name in bad:
-            there.pop(name, None)
+        bad = {
+            file.stored
+            for file in before.files
+            if not file.is_in(there)
+            or (verify and _is_damaged(storage, file))
+            # what was written anew under its name may be as long as it was
+            or (is_only and _is_sealed(file.path) and _is_other(home, file))
+        }
+        there = {name: size for name, size in there.items() if name not in bad}
         sending = _Sending(home, storage, workspace, before.files, there)
         manifest = Manifest(utc_now(), [*sending.all(deadline_s, on_wait)], home_id)
         manifest.files += _lost(home, before, manifest, is_only=is_only)
         storage.write(_MANIFEST, msgspec.json.encode(manifest))
-        named, sent = ({file.stored for file in files} for files in (manifest.files, sending.sent))
+        named, sent = _names(manifest.files), _names(sending.sent)
         if is_only:
-            others = storage.names().keys() - named - {_MANIFEST}
-            storage.delete([name for name in others if _WRITTEN.fullmatch(name)])
+            others = filter(_WRITTEN.fullmatch, storage.names().keys() - named - {_MANIFEST})
+            storage.delete(list(others))
         return BackupReport(manifest, sending.sent, sorted(bad & sent), sorted(bad & named - sent))
+
+
+def _names(files: Iterable[File]) -> set[str]:
+    return {file.stored for file in files}
 
 
 def _is_damaged(storage: Storage, file: File) -> bool:

@@ -55,7 +55,7 @@ _PART, _OVERLAP = 1 << 18, 4096
 #: Names of a pattern at most: of more people everything is looked at.
 _MOST_LIKELY = 24
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
-_IDS = ("id", "contactid", "contact_id")
+IDS = ("id", "contactid", "contact_id")
 LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
 #: Operations whose `id` is that of a contact, in parameters and entries; what an entry has beside it;
 #: parameters that are about nobody.
@@ -93,7 +93,7 @@ _STRUCTURE = {
         "content",
         "registration_date",
     ),
-    *_IDS,
+    *IDS,
 }
 #: Details of a timeline's entry that say when and how often, and those that name what was sent.
 _COUNTED, _TITLES = {"send-date", "open-date", "click-date", "links-clicked"}, {"subject", "message"}
@@ -187,7 +187,7 @@ class Forgotten:
         """Whether a call names a forgotten person."""
         is_id = operation in OF_CONTACTS
         return any(
-            self.is_named(account, value, is_id=is_id and name.lower() in _IDS)
+            self.is_named(account, value, is_id=is_id and name.lower() in IDS)
             for name, value in params.items()
         )
 
@@ -200,7 +200,7 @@ class Forgotten:
             return {name: self.text(value, account) for name, value in params.items()}
         kept = {}
         for name, value in params.items():
-            is_id = name.lower() in _IDS and value.isdecimal()
+            is_id = name.lower() in IDS and value.isdecimal()
             if self.is_address(value):
                 kept[name] = self.address(value)
             elif is_id and operation in OF_CONTACTS:
@@ -370,7 +370,7 @@ class _Reading:
             return True
         is_of_contact = self.operation.name in OF_CONTACTS and _OF_CONTACT.intersection(map(str.lower, entry))
         return bool(is_of_contact) and any(
-            name.lower() in _IDS and self._is_contact(value) for name, value in entry.items()
+            name.lower() in IDS and self._is_contact(value) for name, value in entry.items()
         )
 
     def _is_contact(self, value: Any, *, is_certain: bool = False) -> bool:
@@ -404,7 +404,7 @@ class _Reading:
     def _member(self, name: str, value: Any) -> Any:
         if name == "email" and isinstance(value, str) and "@" in value:
             return self.forgotten.address(value)
-        if name in _IDS and self._is_contact(value, is_certain=not self.operation.echo):
+        if name in IDS and self._is_contact(value, is_certain=not self.operation.echo):
             pseudonym = self.forgotten.contact(self.account, str(value).strip())
             # another type would pass for a change of the service
             return str(pseudonym) if isinstance(value, str) else pseudonym

@@ -9,7 +9,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -129,8 +129,8 @@ class ModelSettings:
     zones: Mapping[str, str] = field(default_factory=dict)
     memory: str = "2GB"
 
-    def nodes(self) -> Sequence[Node]:
-        """The models and tests with these settings. Takes seconds the first time. Raises ProjectBroken."""
+    def nodes(self) -> list[Node]:
+        """The models and tests with these settings."""
         return compiled(self.variables)
 
     @property
@@ -158,7 +158,7 @@ def build(
 
     What can be kept is kept, unless the models or the settings changed since the last build, or `full` is
     set. `history` is always kept. What failed is in the report. Raises NoWarehouse, WarehouseLocked and the
-    other errors of `connect`, ProjectBroken."""
+    other errors of `connect`."""
     settings = settings or ModelSettings()
     path = path.resolve()
     if not path.exists():
@@ -176,21 +176,19 @@ def build(
             note_fact(connection, _BLOCKER, "the last building of the models did not come to its end")
         connection.execute("set preserve_insertion_order = false")  # takes less memory
         building = _Build(connection, nodes, is_full=full, is_selected=bool(select))
-        if select:
-            chosen = {node.relation for node in nodes if node.name in select and not node.is_test}
-            nodes = [node for node in nodes if node.relation in chosen]
-        outcomes = []
-        for number, node in enumerate(nodes, 1):
-            if on_node:
-                on_node(number, len(nodes), "tests" if node.is_test else node.name)
-            outcomes.append(building.run(node))
-        report = BuildReport(tuple(outcomes), full)
+        report = BuildReport(tuple(building.run(_chosen(nodes, select), on_node)), full)
         with transaction(connection):
             note_fact(connection, _BLOCKER, report.problem or (blocked if select else ""))
             if not select and not report.problem:
                 note_fact(connection, _MARK, mark)
         connection.execute("checkpoint")
     return report
+
+
+def _chosen(nodes: Sequence[Node], select: Sequence[str]) -> Sequence[Node]:
+    """All, or the models of these names with their tests."""
+    relations = {node.relation for node in nodes if node.name in select and not node.is_test}
+    return [node for node in nodes if node.relation in relations] if select else nodes
 
 
 class _Build:
@@ -213,12 +211,16 @@ class _Build:
         self._missing: set[str] = set()  # failed, or waiting for what did
         self._wrong: set[str] = set()  # fails a test, so that nothing is built on it
 
-    def run(self, node: Node) -> Outcome:
-        blocking = self._missing if node.is_test else self._missing | self._wrong
-        outcome = Outcome(node, Status.SKIPPED) if blocking.intersection(node.needs) else self._run(node)
-        if outcome.status in (Status.FAILED, Status.SKIPPED):
-            (self._wrong if node.is_test else self._missing).add(node.relation)
-        return outcome
+    def run(self, nodes: Sequence[Node], on_node: OnNode | None) -> Iterator[Outcome]:
+        for number, node in enumerate(nodes, 1):
+            if on_node:
+                on_node(number, len(nodes), "tests" if node.is_test else node.name)
+            blocking = self._missing if node.is_test else self._missing | self._wrong
+            is_blocked = not blocking.isdisjoint(node.needs)
+            outcome = Outcome(node, Status.SKIPPED) if is_blocked else self._run(node)
+            if outcome.status in (Status.FAILED, Status.SKIPPED):
+                (self._wrong if node.is_test else self._missing).add(node.relation)
+            yield outcome
 
     def _run(self, node: Node) -> Outcome:
         began, failures = time.monotonic(), 0

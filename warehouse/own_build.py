@@ -5,7 +5,7 @@ its SQL tries, the connection reaches no other file and no network, and Python m
 laying out the folder, limits of time, what becomes of the tables (`own_models`)."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import duckdb
@@ -16,7 +16,7 @@ from dbt.exceptions import DbtRuntimeError  # type: ignore[attr-defined]  # decl
 
 from warehouse.child import other_side
 from warehouse.connection import SEAL, bounded_memory
-from warehouse.dbt_project import QUIET, Node, described, names_of
+from warehouse.dbt_project import QUIET, Node
 from warehouse.duckdb_errors import discreet
 from warehouse.models import Outcome, Status
 
@@ -44,6 +44,52 @@ def _lock_down() -> None:
 
     Environment.initialize_db = staticmethod(sealed)  # type: ignore[method-assign]
     Environment.run_python_job = staticmethod(refused)  # type: ignore[method-assign]
+
+
+def names_of(manifest: Any) -> dict[str, str]:
+    """Id of a node or source → relation."""
+    names = {unique_id: f"{node.schema}.{node.alias}" for unique_id, node in manifest.nodes.items()}
+    return names | {
+        unique_id: f"{node.source_name}.{node.name}" for unique_id, node in manifest.sources.items()
+    }
+
+
+def described(node: Any, names: Mapping[str, str], first: str = "", later: str = "") -> Node:
+    """A node of dbt's with its compiled SQL. Of tests, generic ones at a model are known."""
+    is_test, config, columns = str(node.resource_type) == "test", node.config, node.columns
+    about = node.attached_node if is_test else node.unique_id
+    key = _proved_key(node) if is_test else config.unique_key
+    return Node(
+        name=node.name,
+        kind=config.materialized,
+        model=about.rpartition(".")[2],
+        relation=names[about],
+        description=_in_a_line(node.description),
+        sql=_without_database(first),
+        needs=tuple(dict.fromkeys(names[needed] for needed in getattr(node.depends_on, "nodes", ()))),
+        later_sql=_without_database(later),
+        key=(key,) if isinstance(key, str) else tuple(key or ()),
+        is_kept=not is_test and config.full_refresh is False,
+        is_warning=is_test and config.severity.lower() == "warn",
+        columns={name: _in_a_line(column.description) for name, column in columns.items()},
+        meta=config.meta,
+        declared={name: each.meta["personal"] for name, each in columns.items() if "personal" in each.meta},
+    )
+
+
+def _proved_key(test: Any) -> list[str]:
+    """The columns of which a test proves that they identify a row."""
+    is_key = test.test_metadata.name == "key" and not test.config.where
+    return list(test.test_metadata.kwargs["columns"]) if is_key else []
+
+
+def _in_a_line(description: str) -> str:
+    return " ".join(description.split())
+
+
+def _without_database(sql: str) -> str:
+    """Relations by schema and table: the file may have any name."""
+    return sql.replace('"warehouse".', "").strip().rstrip(";")
 
 
 class _Project:

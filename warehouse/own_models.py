@@ -21,7 +21,7 @@ from marketing_api.redaction import without_addresses
 from warehouse.archive.disk import Workspace, copy_locked, write_file
 from warehouse.child import Child, Ended, Silent
 from warehouse.connection import DEADLINE_S, OnWait, connect
-from warehouse.dbt_project import OWN, PROJECT, Node, fingerprint
+from warehouse.dbt_project import OWN, PROJECT, Node
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse, WarehouseError
 from warehouse.masking import lineage
@@ -125,7 +125,7 @@ def build_own(
 @contextmanager
 def _parsed_before(folder: Path) -> Iterator[None]:
     """What dbt has read of the project, ours in it: it reads only files that are new since."""
-    kept = private_folder() / f"own-models-{fingerprint()}.msgpack"
+    kept = private_folder() / "own-models.msgpack"
     parsed = folder / "target" / "partial_parse.msgpack"
     parsed.parent.mkdir(exist_ok=True)
     with suppress(FileNotFoundError):
@@ -198,25 +198,24 @@ class _Building:
                     case _:
                         return True
         except (Silent, Ended) as end:
-            if running and node:
-                self._outcomes[running] = Outcome(node, Status.FAILED, message=f"it {self._why(end)}")
-                return False
-            why = f"took longer than {_READING_S:g} s to read them"
-            if isinstance(end, Ended):
-                why = self._why(end)
-            self._left_out.append(f"the models in {self._settings.folder} were not built: dbt {why}")
-            return True
+            return self._interrupted(running, node, is_silent=isinstance(end, Silent))
 
-    def _why(self, end: Exception) -> str:
-        if isinstance(end, Silent):
-            return (
-                f"took longer than {self._settings.seconds:g} s and was ended: let it do less, or set "
-                "MARKETING_MODELS_SECONDS"
-            )
-        return (
-            "ended its process, as what takes more memory than there is does: let it do less than "
+    def _interrupted(self, running: str, node: Node | None, *, is_silent: bool) -> bool:
+        """Note what ended a process; whether nothing is left to do."""
+        seconds = self._settings.seconds if node and running else _READING_S
+        why = (
+            f"took longer than {seconds:g} s and was ended: let it do less, or set MARKETING_MODELS_SECONDS"
+            if is_silent
+            else "ended its process, as what takes more memory than there is does: let it do less than "
             f"{self._settings.memory}"
         )
+        if node and running:
+            self._outcomes[running] = Outcome(node, Status.FAILED, message=f"it {why}")
+            return False
+        if is_silent:
+            why = f"took longer than {seconds:g} s to read them"
+        self._left_out.append(f"the models in {self._settings.folder} were not built: dbt {why}")
+        return True
 
     def _leave_out(self, problem: str, file: str) -> bool:
         """Take out the file that the problem is about, with the models that a description is about: without

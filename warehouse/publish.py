@@ -7,7 +7,7 @@ name. Not here: what becomes of personal data (`masking`), Parquet (`lake`)."""
 
 import datetime as dt
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -154,23 +154,17 @@ def _write(
         for relation, columns in _columns(connection).items()
         if not only_own or relation.startswith(f"{OWN}.")
     }
-    clocked = (
-        "select schema_name || '.' || view_name, sql from duckdb_views() "
-        "where database_name = 'warehouse' and contains(sql, 'now()')"
-    )
-    views = {view: sql for view, sql in rows(connection, clocked) if view in relations}
-    afterwards = list(views.values())
+    views = _clock_views(connection, relations)
+    afterwards = [*views.values(), *statements(FACTS)]
     for relation, columns in relations.items():
         afterwards += comments(connection, relation, columns, kind="view" if relation in views else "table")
-    afterwards += () if only_own else statements(FACTS)
     as_of = value(connection, "select max(as_of) from sync.coverage")
     own = own_columns(connection)
     rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
     with transaction(connection):  # one flush to disk instead of a thousand
         rows(connection, f"drop schema if exists published.{OWN} cascade")
-        made = {OWN} if only_own else {*SCHEMAS, *(relation.partition(".")[0] for relation in relations)}
-        for schema in made:
-            rows(connection, f"create schema published.{quoted(schema)}")
+        for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in relations)}:
+            rows(connection, f"create schema if not exists published.{quoted(schema)}")
         for relation, columns in relations.items():
             if relation not in views:
                 rows(connection, _copied(relation, columns, masking, own))
@@ -178,23 +172,33 @@ def _write(
         for statement in afterwards:
             rows(connection, statement)
         if not only_own:
-            said = Published(utc_now(), as_of, masking.personal_data, masking.group_min)
-            rows(
-                connection,
-                f"insert into {FACTS.qualified} by name select unnest($row)",
-                {"row": asdict(said)},
-            )
+            said = asdict(Published(utc_now(), as_of, masking.personal_data, masking.group_min))
+            rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
         _note_changes(connection)
-        counts = {
-            each: int(value(connection, f"select count(*) from {qualified(each)}"))
-            for each in kinds_of(connection)
-            if each != FACTS.qualified
-        }
+        counts = _counts(connection)
         totals = [len(counts), sum(counts.values())]
         rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals)
     rows(connection, "use warehouse")
     rows(connection, "detach published")
     return counts
+
+
+def _clock_views(connection: duckdb.DuckDBPyConnection, relations: Collection[str]) -> dict[str, str]:
+    """Those of the relations that are views which look at the clock, with their SQL."""
+    sql = (
+        "select schema_name || '.' || view_name, sql from duckdb_views() "
+        "where database_name = 'warehouse' and contains(sql, 'now()')"
+    )
+    return {view: made for view, made in rows(connection, sql) if view in relations}
+
+
+def _counts(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Rows of each relation of the published file."""
+    return {
+        each: int(value(connection, f"select count(*) from {qualified(each)}"))
+        for each in kinds_of(connection)
+        if each != FACTS.qualified
+    }
 
 
 def _note_changes(connection: duckdb.DuckDBPyConnection) -> None:
@@ -246,7 +250,7 @@ def _checked(path: Path, counts: dict[str, int]) -> Published:
     """Open the new file as analysts will; NotPublished when it is not what was written."""
     published = facts(path)
     with reading(path) as connection:
-        found = {name: int(value(connection, f"select count(*) from {qualified(name)}")) for name in counts}
+        found = _counts(connection)
     if published is None or found != counts:
         wrong = sorted(name for name in counts if found.get(name) != counts[name])
         raise NotPublished(

@@ -162,18 +162,12 @@ class _Place:
     def _blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
         """Whoever of this process has to leave first."""
         if not read_only:
-            return next(
-                (
-                    user
-                    for user in self.users
-                    if self.mode.read_only or (user.is_writer and user.thread is not me)
-                ),
-                None,
-            )
-        if self.mode.read_only and self.waiting_writers and all(user.thread is not me for user in self.users):
-            return next(
-                iter(self.users), None
-            )  # or readers that relieve one another would keep writers out for ever
+            others = (user for user in self.users if user.is_writer and user.thread is not me)
+            return next(iter(self.users) if self.mode.read_only else others, None)
+        is_inside = any(user.thread is me for user in self.users)
+        if self.mode.read_only and self.waiting_writers and not is_inside:
+            # or readers that relieve one another would keep writers out for ever
+            return next(iter(self.users), None)
         return None
 
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:

@@ -105,10 +105,9 @@ def publish(
         put_in_place(temporary, home, *shown, keeps_current=not only_own)
         if schema_changes(target, "origin = 'published'"):
             with warehouse() as connection:
-                rows(connection, f"attach {literal(str(target))} as published (read_only)")
-                lacking = query("lacking_changes").format(database="published")
-                rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {lacking}")
-                rows(connection, "detach published")
+                rows(connection, f"attach {literal(str(target))} as before (read_only)")
+                rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {query('lacking_changes')}")
+                rows(connection, "detach before")
     return published
 
 
@@ -211,7 +210,7 @@ def _note_changes(connection: duckdb.DuckDBPyConnection) -> None:
     at = f"(select published_at from {FACTS.qualified})"
     found = [f"select {at} as noticed_at, 'published' as origin, * from ({query('breaking_changes')})"]
     if SCHEMA_CHANGES.qualified in tables:
-        found.append(query("lacking_changes").format(database="before"))
+        found.append(query("lacking_changes"))
     if tables:
         changes = " union all by name ".join(found)
         rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {changes}")

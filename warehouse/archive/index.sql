@@ -5,7 +5,7 @@
 -- files
 create table files (
     name text primary key, first_id integer not null, last_id integer not null, last_at integer not null,
-        crc integer not null
+    crc integer not null
 ) without rowid;
 
 -- The last whole response to every call; one row per account and call. `body_id` is of the row that has its
@@ -21,5 +21,5 @@ create table answers (
 insert into answers values (?, ?, ?, ?, ?, ?)
 on conflict do update set
     request_id = excluded.request_id, content_sha256 = excluded.content_sha256, body_id = excluded.body_id,
-        crc = excluded.crc
+    crc = excluded.crc
 where excluded.request_id > request_id;

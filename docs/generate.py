@@ -14,7 +14,7 @@ import jinja2
 import msgspec
 
 from home import output
-from home.settings import documented
+from home.settings import VARIABLES
 from marketing_api.expected import reads, types
 from marketing_api.operations import ALL, AREAS
 from marketing_api.paging import PAGE_SIZE
@@ -141,12 +141,24 @@ def grain(model: Node) -> str:
 def readme() -> str:
     """README.md with the table of the optional settings between its marks."""
     rows = [
-        f"| `{variable}` | {f'`{default}`' if default else ''} | {doc} |"
-        for variable, default, doc in documented()
+        f"| `{variable}` | {f'`{default}`' if default else ''} | {each.metadata['doc']} |"
+        for variable, each in VARIABLES.items()
+        for default in [_typed(each.default)]
     ]
     table = "\n".join(["| setting | default | what it is |", "|---|---|---|", *rows])
     before, rest = README.read_text(encoding="utf-8").split("<!-- settings -->")
     return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
+
+
+def _typed(value: Any) -> str:
+    """The default of a setting, as it is written."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int) and value >= 10**6:
+        return f"{value // 10**6}MB" if value % 10**9 else f"{value // 10**9}GB"
+    return "" if value is None else str(value)
 
 
 _IN_DOCS = {

@@ -4,6 +4,7 @@ when none is configured."""
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from home.door import sandbox_state
 from home.folder import prepare_home
 from home.identity import check_kind
 from home.settings import Settings, SettingsError
@@ -22,19 +23,14 @@ def connections(settings: Settings) -> Iterator[tuple[Connection, ...]]:
     elif settings.sandbox_url:
         yield (_sandbox(settings.sandbox_url, settings),)
     else:
-        from marketing_api.sandbox.server import (
-            spawn,
-        )  # a program of its own, which configured accounts do without
+        # a program of its own, which configured accounts do without
+        from marketing_api.sandbox.server import spawn
 
         prepare_home(settings.home, settings.lock_seconds)
         with ExitStack() as stack:
+            state = str(sandbox_state(settings.home))
             try:
-                process = spawn(
-                    "--contacts",
-                    str(settings.sandbox_contacts),
-                    "--state",
-                    str(settings.home / "sandbox.jsonl"),
-                )
+                process = spawn("--contacts", str(settings.sandbox_contacts), "--state", state)
                 url = stack.enter_context(process)
             except RuntimeError as problem:
                 raise SettingsError(f"{problem}; `marketing-sync sandbox` shows why") from None

@@ -9,40 +9,35 @@ from contextlib import contextmanager
 import duckdb
 
 from home import exits
+from home.exits import Incomplete, WrongUse
 from home.logs import DISPLAYED, displayed
-from home.settings import SettingsError
 from marketing_api.errors import AuthenticationFailed, InvalidCall, LimitNotShared, MarketingApiError
 from warehouse.duckdb_errors import is_full
 from warehouse.errors import ForeignFolder, StorageMisconfigured, WarehouseError, WarehouseTooNew
-from write_back.input.rows import InputError
-from write_back.outbox.store import OutboxError, OutboxTooNew
 
 
-class HomeError(Exception):
+class HomeError(WrongUse):
     """The home cannot be used: the message names the folder and what to do."""
 
 
 _WRONG_USE = (
-    SettingsError,
-    HomeError,
-    InputError,
+    WrongUse,
     InvalidCall,
     AuthenticationFailed,
     LimitNotShared,
     ForeignFolder,
     StorageMisconfigured,
     WarehouseTooNew,
-    OutboxTooNew,
 )
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _SQLITE_NO_ROOM = ("disk is full", "disk I/O error")
 
 
-class Unexpected(Exception):
+class Unexpected(Incomplete):
     """What was not foreseen, as the sentence that is displayed; logged."""
 
 
-_FORESEEN = (MarketingApiError, WarehouseError, OutboxError, Unexpected)
+_FORESEEN = (Incomplete, MarketingApiError, WarehouseError)
 
 
 def explain(problem: Exception) -> tuple[str, int]:

@@ -18,19 +18,15 @@ from pathlib import Path
 
 import duckdb
 
+from home.door import open_tables, open_warehouse
 from home.failures import HomeError
 from home.machines import claim
-from home.versions import (
-    VERSIONS,
-    check_not_newer,
-    complete,
-    complete_tables,
-    noted_versions,
-    open_warehouse,
-)
+from home.settings import Settings
+from home.versions import VERSIONS, check_not_newer, complete, noted_versions
 from warehouse.archive.disk import RESTORING, no_folder, sweep, write_file
 from warehouse.connection import DEADLINE_S
 from warehouse.schema import is_current
+from warehouse.sql import rows
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +58,7 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
         probe.unlink(missing_ok=True)  # another process may have been quicker
         if completes:
             if noted_versions(home) != VERSIONS:
-                complete(home, lock_seconds)
+                complete(Settings(home, lock_seconds=lock_seconds))
             settings = no_folder(dagster / "dagster.yaml")
             if (
                 not settings.exists() or settings.stat().st_size == 0
@@ -78,16 +74,17 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
 
 
 @contextmanager
-def reading(home: Path, lock_seconds: float) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The warehouse, open for reading, with all tables of this version. Raises what `connect` and
-    `prepare_home` raise."""
-    with open_warehouse(home, lock_seconds, read_only=True) as connection:
-        if is_current(connection):
-            yield connection
-            return
-    prepare_home(home, lock_seconds)
-    complete_tables(home, lock_seconds)
-    with open_warehouse(home, lock_seconds, read_only=True) as connection:
+def reading(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The warehouse, open for reading, with all tables of this version and times in UTC. Raises what
+    `open_warehouse` and `prepare_home` raise."""
+    with open_warehouse(settings, read_only=True) as connection:
+        is_complete = is_current(connection)
+    if not is_complete:
+        prepare_home(settings.home, settings.lock_seconds)
+        with open_tables(settings):
+            pass
+    with open_warehouse(settings, read_only=True) as connection:
+        rows(connection, "set timezone = 'UTC'")
         yield connection
 
 
@@ -122,19 +119,9 @@ def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Ite
         yield
         return
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, ends = (
-        os.open(no_folder(home / ".in-use"), os.O_CREAT | os.O_RDWR, 0o600),
-        time.monotonic() + wait_s,
-    )
+    descriptor = os.open(no_folder(home / ".in-use"), os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        while not _locked(descriptor, fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
-            if time.monotonic() >= ends:
-                who = "another program" if alone else "people are being forgotten, and another program"
-                raise HomeError(
-                    f"{who} has the home {home} in use ({_holders(descriptor)}): wait until it has ended, "
-                    "and try again"
-                )
-            time.sleep(0.1)
+        _lock(descriptor, home, wait_s, alone=alone)
         if not alone and _is_half_forgotten(home):
             raise HomeError(unfinished_erasure(home))
         if alone:
@@ -143,6 +130,21 @@ def in_use(home: Path, *, alone: bool = False, wait_s: float = _IN_USE_S) -> Ite
     finally:
         _alone.discard(home)
         os.close(descriptor)
+
+
+def _lock(descriptor: int, home: Path, wait_s: float, *, alone: bool) -> None:
+    ends = time.monotonic() + wait_s
+    while True:
+        try:
+            return fcntl.flock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= ends:
+                who = "another program" if alone else "people are being forgotten, and another program"
+                raise HomeError(
+                    f"{who} has the home {home} in use ({_holders(descriptor)}): wait until it has ended, "
+                    "and try again"
+                ) from None
+        time.sleep(0.1)
 
 
 def work_list(home: Path) -> Path:
@@ -164,14 +166,6 @@ def _is_half_forgotten(home: Path) -> bool:
     try:
         return not json.loads(work_list(home).read_bytes()).get("is_home_done")
     except FileNotFoundError:
-        return False
-
-
-def _locked(descriptor: int, kind: int) -> bool:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-        return True
-    except BlockingIOError:
         return False
 
 

@@ -15,9 +15,9 @@ from typing import Literal
 import duckdb
 import msgspec
 
+from home.door import archive_of, open_warehouse, sandbox_state
 from home.failures import HomeError
 from home.settings import Settings, SettingsError
-from home.versions import open_warehouse
 from marketing_api.errors import OtherBusiness
 from marketing_api.exchange import Connection, Response
 from marketing_api.operations import account as operations
@@ -102,9 +102,8 @@ def identity_of(home: Path) -> Identity:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Identity)
     except (FileNotFoundError, NotADirectoryError):
-        is_live = (home / "archive").exists() and not (
-            home / "sandbox.jsonl"
-        ).exists()  # which the embedded sandbox makes first
+        # the embedded sandbox makes its file first
+        is_live = archive_of(home).exists() and not sandbox_state(home).exists()
         return Identity(kind=LIVE if is_live else "")
     except (OSError, msgspec.DecodeError) as problem:
         raise HomeError(
@@ -189,7 +188,7 @@ def known_owner(settings: Settings, account: str) -> Owner:
         return owner
     if settings.warehouse_path.exists():
         with (
-            open_warehouse(settings.home, settings.lock_seconds, read_only=True) as connection,
+            open_warehouse(settings, read_only=True) as connection,
             suppress(duckdb.CatalogException),
         ):
             return next((Owner(**row) for row in records(connection, _LOADED, {"account": account})), Owner())

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from home.settings import SettingsError, clock_time, count, day, share, whole
+from home.values import SettingsError, clock_time, count, day, share, whole
 
 
 @dataclass(frozen=True, slots=True)

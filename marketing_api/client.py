@@ -19,6 +19,7 @@ from typing import Self
 
 from marketing_api import validation
 from marketing_api.clock import ServiceClock
+from marketing_api.envelope import SUFFIX, Envelope, read_envelope
 from marketing_api.errors import (
     AuthenticationFailed,
     BrokenResponse,
@@ -179,37 +180,21 @@ class Client:
         Raises what `validation.check` raises, Unreachable, BudgetSpent or Stopped; AuthenticationFailed from
         then on, GivenUp too."""
         slot, waited = self._wait(first, is_given_up, before)
-        account, sent_at = self.connection.account, self.clock.steady()
-        interrupted = Unreachable(f"{call.operation.name}: interrupted", was_sent=True)
-        begun = Exchange(
-            new_request_id(),
-            account,
-            call,
-            sent_at,
-            round(waited * 1000),
-            0,
-            None,
-            Outcome.UNREACHABLE,
-            str(interrupted),
-            b"",
-        )
+        sent = Response(new_request_id(), self.connection.account, call, self.clock.steady(), b"")
         self._silence.begin()
         try:
-            received = self._transport.send(call, f"{begun.request_id}.json")
+            received = self._transport.send(call, f"{sent.request_id}{SUFFIX}")
         except BaseException:
-            self._keep(begun, Received(), interrupted)
+            interrupted = Unreachable(f"{call.operation.name}: interrupted", was_sent=True)
+            self._keep(sent, waited, Received(), interrupted)
             raise
-        problem = received.problem or self._verdict(begun, received)
+        response, problem = self._judged(sent, received)
         if problem is None:
-            self.clock.learn(received.headers, sent_at)
+            self.clock.learn(received.headers, sent.requested_at)
         if received.status is not None:
-            in_memory = (
-                received.body if isinstance(received.body, bytes) else None
-            )  # of a body in a file the headers must do
-            self._limiter.learn(
-                slot, rate_report(in_memory, received.headers), refused=isinstance(problem, RateLimited)
-            )
-        kept = self._keep(begun, received, problem)
+            report = rate_report(response.opened, received.headers)
+            self._limiter.learn(slot, report, refused=isinstance(problem, RateLimited))
+        kept = self._keep(response, waited, received, problem)
         if isinstance(problem, AuthenticationFailed):
             self._lockout = problem
         if self._is_closed():
@@ -218,8 +203,7 @@ class Client:
             self._confirm_key(call.operation)
         if problem is not None:
             raise problem
-        body = received.body if call.operation.is_secret else kept.body
-        return Response(kept.request_id, kept.account, kept.call, kept.requested_at, body)
+        return kept
 
     def _confirm_key(self, operation: Operation) -> None:
         """Request once more who the account is: a key that was revoked looks like an operation that is not
@@ -252,11 +236,30 @@ class Client:
             raise
         return slot, waited
 
-    def _verdict(self, begun: Exchange, received: Received) -> MarketingApiError | None:
-        call = begun.call
+    def _judged(self, sent: Response, received: Received) -> tuple[Response, MarketingApiError | None]:
+        """What came back, opened, and what is wrong with it."""
+        operation, response = sent.call.operation, dataclasses.replace(sent, body=received.body)
+        if received.problem is not None:
+            return response, received.problem
         try:
-            validation.check(call, received.status or 0, received.headers, received.body)
-            self._accept(Response(begun.request_id, begun.account, call, begun.requested_at, received.body))
+            envelope = read_envelope(received.body)
+            response = dataclasses.replace(response, opened=envelope)
+            return response, self._verdict(response, received, envelope)
+        except (OSError, MemoryError):
+            raise
+        except Exception as problem:  # whatever a stranger's response makes of a parser
+            log.exception("a response of %s cannot be judged", operation.name)
+            what = f"something that cannot be read ({type(problem).__name__})"
+            text = f"{operation.name}: HTTP {received.status} with {what} instead of a response"
+            return response, BrokenResponse(text)
+
+    def _verdict(
+        self, response: Response, received: Received, envelope: Envelope
+    ) -> MarketingApiError | None:
+        call = response.call
+        try:
+            validation.check(call, received.status or 0, received.headers, envelope)
+            self._accept(response)
             self._is_key_accepted |= call.operation.name == ME.name
         except OtherSubject as problem:
             # a contact of several lists may be named by another of its ids: then the same one comes again,
@@ -267,41 +270,42 @@ class Client:
             self._named[call.key] = problem.named
             return problem
         except AuthenticationFailed as problem:
-            return (
-                validation.refused_by_operation(call.operation, problem) if self._is_key_accepted else problem
-            )
+            is_of_operation = self._is_key_accepted
+            return validation.refused_by_operation(call.operation, problem) if is_of_operation else problem
         except MarketingApiError as problem:
             return problem
-        except (OSError, MemoryError):
-            raise
-        except Exception as problem:  # whatever a stranger's response makes of a parser
-            log.exception("a response of %s cannot be judged", call.operation.name)
-            what = (
-                f"HTTP {received.status} with something that cannot be read ({type(problem).__name__}) "
-                "instead of a response"
-            )
-            return BrokenResponse(f"{call.operation.name}: {what}")
         return None
 
-    def _keep(self, begun: Exchange, received: Received, problem: MarketingApiError | None) -> Exchange:
+    def _keep(
+        self, response: Response, waited: float, received: Received, problem: MarketingApiError | None
+    ) -> Response:
+        """Have the exchange recorded; returns the response as it is kept."""
         self._silence.end(problem)
-        exchange = dataclasses.replace(
-            begun,
-            requested_at=begun.requested_at + self.clock.skew,
-            took_ms=round((self.clock.steady() - begun.requested_at).total_seconds() * 1000),
+        is_secret = response.call.operation.is_secret
+        is_hidden = is_secret or isinstance(problem, OtherBusiness)
+        took = self.clock.steady() - response.requested_at
+        exchange = Exchange(
+            response.request_id,
+            response.account,
+            response.call,
+            response.requested_at + self.clock.skew,
+            waited_ms=round(waited * 1000),
+            took_ms=round(took.total_seconds() * 1000),
             http_status=received.status,
             outcome=next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(problem, kind)),
             error=None if problem is None else str(problem),
-            body=b""
-            if begun.call.operation.is_secret or isinstance(problem, OtherBusiness)
-            else received.body,
+            body=b"" if is_hidden else response.body,
             headers=received.headers,
+            opened=None if is_hidden else response.opened,
         )
         with self._lock:
             self._statistics.requests += 1
             self._statistics.waited_s += exchange.waited_ms / 1000
             self._statistics.outcomes[exchange.outcome] += 1
-        return self._record(exchange) or exchange
+        kept = self._record(exchange) or exchange
+        source = response if is_secret else kept
+        opened = source.opened if isinstance(source.body, bytes) else None  # it would hold the file open
+        return Response(kept.request_id, kept.account, kept.call, kept.requested_at, source.body, opened)
 
     def _is_closed(self) -> bool:
         return self._stop.is_set() or self._lockout is not None or self._silence.is_over

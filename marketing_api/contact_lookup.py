@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from marketing_api import parsing
 from marketing_api.address import normal_form
-from marketing_api.envelope import read_envelope
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
@@ -103,7 +102,7 @@ def read_found(response: Response) -> Iterator[Found]:
     pairs = (
         parsing.pairs(response)
         if is_listed
-        else single(rows_of_contacts)(read_envelope(response.body).decoded(operation), params)
+        else single(rows_of_contacts)(response.envelope.decoded(operation), params)
     )
     for _, raw in pairs:
         if isinstance(raw, dict) and (contact_id := read_or_none(read_int, raw.get("id"))) is not None:
@@ -241,7 +240,7 @@ def fetch_timelines(client: Client, contact_ids: Iterable[int]) -> Iterator[tupl
 
 def read_timeline(response: Response) -> Timeline:
     """Entries that cannot be read have no text, and so are nobody's."""
-    payload = read_envelope(response.body).decoded(response.call.operation)
+    payload = response.envelope.decoded(response.call.operation)
     wrapper = next((value for name, value in payload.items() if name.lower() == "timeline"), None)
     data = wrapper.get("data") if isinstance(wrapper, Mapping) else wrapper
     served, total = timeline_extent(response)

@@ -1,9 +1,10 @@
-"""Opening a response's body as far as needed: envelope, header, payload, each still undecoded until somebody
-wants it.
+"""The one place that knows how a response is written: opening its body as far as needed, each part still
+undecoded until somebody wants it.
 
-Belongs here: where things stand in a body, and decoding JSON. Not here: what an error means (`validation`),
-what rows a payload holds (`parsing`). A body in a file is mapped, not read: a listing of a million contacts
-never is in memory as a whole."""
+Belongs here: the format (suffix, media type, decoder), and where things stand in a body. What is no JSON by
+the letter is first made JSON (`_mended`), and so would be another format. Not here: what an error means
+(`validation`), what rows a payload holds (`parsing`). A body in a file is mapped, not read: a listing of a
+million contacts never is in memory as a whole."""
 
 import contextlib
 import json
@@ -13,29 +14,31 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from marketing_api.exchange import Body
 from marketing_api.operation import Operation
 
+#: A small body is held in memory; one over the client's spool limit stands in a file (plain JSON) that its
+#: owner removes.
+Body = bytes | Path
 Buffer = bytes | memoryview | msgspec.Raw
 Parts = dict[str, msgspec.Raw]
+
+SUFFIX, MEDIA_TYPE = ".json", "application/json"
 
 _decode = msgspec.json.Decoder().decode
 _decode_parts = msgspec.json.Decoder(Parts).decode
 _decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_UNREADABLE = (ValueError, msgspec.MsgspecError, RecursionError)
 _BOM = b"\xef\xbb\xbf"
 _MENDABLE = 16 << 20  # bytes of a body that may stand in memory as a whole, ten times over
 
 
-def view(body: Body | memoryview | None) -> bytes | memoryview:
+def _view(body: Body | memoryview) -> bytes | memoryview:
     """The bytes of a body without a byte-order mark; those of a file are mapped."""
-    if body is None:
-        return b""
     if isinstance(body, Path):
         with body.open("rb") as file:
             if body.stat().st_size == 0:
@@ -49,8 +52,13 @@ def decode(raw: Buffer) -> Any:
     ValueError for what is no JSON."""
     try:
         return _decode(raw)
-    except (ValueError, msgspec.MsgspecError, RecursionError):
+    except _UNREADABLE:
         return _leniently(bytes(memoryview(raw)).decode("utf-8", "replace"))
+
+
+def decoded(members: Mapping[str, msgspec.Raw] | None) -> dict[str, Any]:
+    """The members of an object as Python values; none of None."""
+    return {name: decode(raw) for name, raw in (members or {}).items()}
 
 
 def _leniently(text: str, **options: Any) -> Any:
@@ -73,7 +81,7 @@ def parts(raw: Buffer) -> Parts:
     """The members of a JSON object, undecoded; ValueError when it is none."""
     try:
         return _decode_parts(raw)
-    except (ValueError, msgspec.MsgspecError, RecursionError):
+    except _UNREADABLE:
         raise ValueError("not a whole JSON object") from None
 
 
@@ -84,26 +92,21 @@ _ESCAPE = re.compile(
 )
 
 
+def _without_half(escape: re.Match[bytes]) -> bytes:
+    return b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0]
+
+
 def _mended(body: bytes | memoryview) -> bytes:
     """The body as JSON by the letter: one cut emoji, control character or NaN must not cost a whole listing.
 
     ValueError when it is none by anybody's rules. Of a huge body only halves of surrogate pairs are mended,
     with flat memory."""
     if len(body) > _MENDABLE:
-        return _ESCAPE.sub(
-            lambda escape: (
-                b"\\ufffd" if escape[1][:2] in (b"ud", b"uD") and len(escape[1]) == 5 else escape[0]
-            ),
-            body,
-        )
+        return _ESCAPE.sub(_without_half, body)
     text = bytes(body).decode(json.detect_encoding(bytes(body[:4])), "replace")
     whole = _leniently(text, strict=False, parse_constant=lambda word: None, object_pairs_hook=_Members)
-    return (
-        json.dumps(whole, ensure_ascii=False)
-        .encode("utf-16", "surrogatepass")
-        .decode("utf-16", "replace")
-        .encode()
-    )
+    written = json.dumps(whole, ensure_ascii=False)
+    return written.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 class _Members(dict[str, Any]):
@@ -135,12 +138,12 @@ def _repeated(raw: Buffer, members: Parts) -> str:
     """
     text, place, seen = memoryview(raw), 0, list[tuple[str, str]]()
     while found := _BETWEEN.match(text, place):
-        name = found[1][1:-1].decode() if b"\\" not in found[1] else decode(found[1])
+        name: str = decode(found[1])
         value = memoryview(members.get(name, b""))
         place = found.end() + len(value)
         if name not in members or not _is_same(text[found.end() : place], value):
-            return str(name)
-        seen.append((name, bytes(value[:1]).decode()))
+            return name
+        seen.append((name, first_letter(value).decode()))
     return _ambiguous(seen)
 
 
@@ -186,18 +189,21 @@ def first_letter(raw: Buffer) -> bytes:
     return bytes(memoryview(raw)[:1])
 
 
-def collection(raw: Buffer) -> list[msgspec.Raw]:
-    """The entries of a list or of an object keyed by number, undecoded; none of null (api-observed row 16).
+def collection(raw: Buffer | None) -> list[msgspec.Raw]:
+    """The entries of a list or of an object keyed by number, undecoded; none of null (api-observed row 16) or
+    of what is missing.
 
     An object with an id of its own is the only entry.
     """
-    if first_letter(raw) == b"{":
-        members = parts(raw)
-        is_entry = "id" in members and first_letter(members["id"]) not in (b"[", b"{", b"n")
-        return [msgspec.Raw(bytes(memoryview(raw)))] if is_entry else list(members.values())
+    if raw is None:
+        return []
     if first_letter(raw) == b"[":
         return _decode_list(raw)
-    return [] if decode(raw) in (None, "") else [msgspec.Raw(bytes(memoryview(raw)))]
+    if (members := parts_or_none(raw)) is not None:
+        is_entry = "id" in members and first_letter(members["id"]) not in (b"[", b"{", b"n")
+    else:
+        members, is_entry = {}, decode(raw) not in (None, "")
+    return [msgspec.Raw(bytes(memoryview(raw)))] if is_entry else list(members.values())
 
 
 def part(of: Mapping[str, msgspec.Raw] | None, name: str) -> msgspec.Raw | None:
@@ -209,15 +215,30 @@ def part(of: Mapping[str, msgspec.Raw] | None, name: str) -> msgspec.Raw | None:
 
 @dataclass(frozen=True)
 class Envelope:
-    """`{response: {header, data}}`; of a payload that came bare (samples do), `data` is the body itself."""
+    """`{response: {header, data}}`; of a payload that came bare (samples do), `data` is the body itself.
+
+    `flaw` says what the body is where it is no whole JSON object; then nothing else is there. `text` is the
+    body, mended where need was."""
 
     top: Parts
-    response: Parts | None
-    status: str  # `ok`, `error` or "" without a header
-    data: msgspec.Raw | None
-    bare: bool = False
     text: bytes | memoryview = b""
+    flaw: str = ""
+    response: Parts | None = None
+    header: Parts | None = None
+    status: str = ""  # `ok`, `error` or "" without a header
+    data: msgspec.Raw | None = None
+    members: Parts | None = None  # of `data`, undecoded; None when it is no object
     _opened: dict[str, Parts | None] = field(default_factory=dict)
+
+    @property
+    def bare(self) -> bool:
+        return self.response is None and self.header is None
+
+    @property
+    def levels(self) -> dict[str, Parts]:
+        """What stands around the payload, by the beginning of its members' paths."""
+        around = {"": self.top, "response.": self.response, "header.": self.header, "data.": self.members}
+        return {place: members or {} for place, members in around.items()}
 
     def repeated(self, operation: Operation) -> str:
         """A member that any part of the response has twice, case aside, of which decoding kept one; "" when
@@ -236,19 +257,8 @@ class Envelope:
             (listing, wrapper),
             (items, parts_or_none(items)),
         ]
-        return next(
-            (
-                name
-                for raw, members in levels
-                if raw is not None and members and (name := _repeated(raw, members))
-            ),
-            "",
-        )
-
-    @cached_property
-    def members(self) -> Parts | None:
-        """The members of `data`, undecoded; None when it is no object."""
-        return self.top if self.bare else parts_or_none(self.data)
+        found = (_repeated(raw, members) for raw, members in levels if raw is not None and members)
+        return next(filter(None, found), "")
 
     def opened(self, name: str) -> Parts | None:
         """The members of a member of `data`, undecoded; None when it is no object. Opened once: it may be
@@ -261,33 +271,50 @@ class Envelope:
         """The member of `data` that the operation declares; None when it is missing."""
         return part(self.members, operation.at)
 
+    def entries(self, operation: Operation) -> list[msgspec.Raw]:
+        """Those of a listing, undecoded: of its wrapper's `items`, or of the payload itself."""
+        wrapper = self.opened(operation.at)
+        return collection(self.payload(operation) if wrapper is None else part(wrapper, "items"))
+
     def decoded(self, operation: Operation) -> Any:
         """The payload as Python values: the declared member, or `data` itself. ValueError when it is
         missing."""
         if not operation.at:
-            return {name: decode(raw) for name, raw in (self.members or {}).items()}
+            return decoded(self.members)
         if (raw := self.payload(operation)) is None:
             raise ValueError(f"no {operation.at} in the response")
         return decode(raw)
 
 
-def read_envelope(body: Body | memoryview | None) -> Envelope:
-    """ValueError when the body is no whole JSON object."""
-    whole = view(body)
+def read_envelope(body: Body | memoryview) -> Envelope:
+    """The body opened; one with a `flaw` where it is no whole JSON object."""
+    text = _view(body)
     try:
-        if len(whole) <= _MENDABLE:
-            str(
-                whole, "utf-8"
-            )  # in a huge one, the name of a member that is no UTF-8 is found out too late to be mended
-        top = parts(whole)
+        return _opened(text)
     except ValueError:
-        whole = _mended(whole)
-        top = parts(whole)
+        with contextlib.suppress(ValueError):
+            return _opened(_mended(text))
+    return Envelope({}, text, _described(text))
+
+
+def _opened(text: bytes | memoryview) -> Envelope:
+    if len(text) <= _MENDABLE:  # in a huge one, a name that is no UTF-8 is found out too late to be mended
+        str(text, "utf-8")
+    top = parts(text)
     response = parts_or_none(part(top, "response"))
-    inner = response if response is not None else top
+    inner = top if response is None else response
     header = parts_or_none(part(inner, "header"))
     if response is None and header is None:
-        return Envelope(top, None, "", None, bare=True, text=whole)
-    raw = part(header, "status")
+        return Envelope(top, text, members=top)
+    raw, data = part(header, "status"), part(inner, "data")
     status = "" if raw is None else str(decode(raw) or "").strip().lower()
-    return Envelope(top, response, status, part(inner, "data"), text=whole)
+    return Envelope(top, text, "", response, header, status, data, parts_or_none(data))
+
+
+def _described(body: bytes | memoryview) -> str:
+    start = bytes(body[:200]).lstrip()
+    if not start:
+        return "no body"
+    if start.startswith(b"<"):
+        return "HTML or XML"
+    return "cut or broken JSON" if start.startswith(b"{") else "something that is no JSON object"

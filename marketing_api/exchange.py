@@ -10,9 +10,10 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
+from functools import cached_property
 
 from marketing_api.clock import elapsed, wall
+from marketing_api.envelope import Body, Envelope, read_envelope
 from marketing_api.operation import Call
 from marketing_api.redaction import Secret
 
@@ -42,11 +43,6 @@ class Outcome(StrEnum):
     UNREACHABLE = "unreachable"  # no connection, reset, time-out
 
 
-#: A small body is held in memory; one over the client's spool limit stands in a file (plain JSON) that its
-#: owner removes.
-Body = bytes | Path
-
-
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """One request: times in UTC and whole milliseconds; `error` says what went wrong, without key or
@@ -61,23 +57,31 @@ class Exchange:
     http_status: int | None
     outcome: Outcome
     error: str | None
-    body: Body = field(
-        repr=False
-    )  # as received, with every occurrence of the key replaced; b"" when none came or it is secret
-    headers: Mapping[str, str] = field(
-        default_factory=dict, repr=False
-    )  # of the response; they are not archived
+    #: As received, with every occurrence of the key replaced; b"" when none came or it is secret.
+    body: Body = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # they are not archived
+    opened: Envelope | None = field(default=None, repr=False, compare=False)  # of this very body
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Response:
-    """A whole response to a call, fresh from the service or from the archive."""
+    """A whole response to a call, fresh from the service or from the archive. `opened`: its envelope, where
+    the client has opened and judged it."""
 
     request_id: int
     account: str
     call: Call
     requested_at: dt.datetime
     body: Body = field(repr=False)
+    opened: Envelope | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def envelope(self) -> Envelope:
+        """ValueError when the body is no whole JSON object."""
+        envelope = self.opened or read_envelope(self.body)
+        if envelope.flaw:
+            raise ValueError(envelope.flaw)
+        return envelope
 
 
 class _RequestIds:

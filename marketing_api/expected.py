@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from marketing_api.envelope import decode, parts_or_none, read_envelope
+from marketing_api.envelope import decode
 from marketing_api.exchange import Response
 from marketing_api.records.shapes import is_numbered
 from marketing_api.records.values import (
@@ -47,8 +47,11 @@ _CLOCKS = {"99:99 AM", "99:99AM", "99:99", "9:99 AM"}
 _HALF_OF_DAY, _DATE_LIKE = re.compile("[AaPp][Mm]"), re.compile(r"[\d/:.\-+ TZ]*")
 #: Members around the payload, in lower case. Where the rate limit stands is not specified.
 _ANYWHERE = {"rate-limit"}
-_TOP, _RESPONSE = {"response", *_ANYWHERE}, {"header", "data", *_ANYWHERE}
-_HEADER = {"status", "datatype", "limit", "cached", *_ANYWHERE}
+_LEVELS = {
+    "": {"response", *_ANYWHERE},
+    "response.": {"header", "data", *_ANYWHERE},
+    "header.": {"status", "datatype", "limit", "cached", *_ANYWHERE},
+}
 UNANNOUNCED = "a member that nobody announced"
 #: Names of members that may be shown; another may be somebody's.
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,39}", re.ASCII)
@@ -179,21 +182,14 @@ class Comparison:
 
     def response(self, response: Response, zone: ZoneInfo | None) -> None:
         """Compare a whole response, with what stands around its payload."""
-        operation, envelope = response.call.operation, read_envelope(response.body)
-        header = parts_or_none((envelope.response or {}).get("header")) or {}
-        levels = {
-            "": (envelope.top, _TOP),
-            "response.": (envelope.response or {}, _RESPONSE),
-            "header.": (header, _HEADER),
-        }
-        if operation.at:
-            levels["data."] = (envelope.members or {}, {operation.at.lower(), *_ANYWHERE})
-        for level, (members, known) in levels.items():
-            is_known = envelope.bare and level in ("", "response.")
-            for name in () if is_known else members:
-                if name.lower() not in known:
+        operation, envelope = response.call.operation, response.envelope
+        known = _LEVELS | {"data.": {operation.at.lower(), *_ANYWHERE}}
+        for level, members in envelope.levels.items():
+            is_payload = level == "data." and not operation.at
+            for name in () if (envelope.bare and level != "data.") or is_payload else members:
+                if name.lower() not in known[level]:
                     self._deviates(f"{level}{shown(name)}", "nothing", UNANNOUNCED)
-        if "limit" in header:
+        if "limit" in (header := envelope.header or {}):
             self._value(decode(header["limit"]), "number", "header.limit")
         payload = envelope.decoded(operation)
         if not operation.at:

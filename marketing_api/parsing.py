@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 
-from marketing_api.envelope import collection, decode, first_letter, part, parts, parts_or_none, read_envelope
+from marketing_api.envelope import collection, decode, first_letter, part, parts, parts_or_none
 from marketing_api.exchange import Response
 from marketing_api.records.fields import Record, Unread
 from marketing_api.records.shapes import content_hash, objects
@@ -87,18 +87,11 @@ def pairs(response: Response) -> Iterator[tuple[type[Record], Any]]:
     if operation.rows is None:
         return
     if not operation.is_streamed:
-        yield from operation.rows(read_envelope(response.body).decoded(operation), response.call.params)
+        yield from operation.rows(response.envelope.decoded(operation), response.call.params)
         return
-    raws = iter(_entries(response))
+    raws = iter(response.envelope.entries(operation))
     while some := list(islice(raws, BATCH)):
         yield from operation.rows({"items": _decoded(some)}, response.call.params)
-
-
-def _entries(response: Response) -> list[msgspec.Raw]:
-    payload = read_envelope(response.body).payload(response.call.operation)
-    wrapper = parts_or_none(payload)
-    items = part(wrapper, "items") if wrapper is not None else payload
-    return [] if items is None else collection(items)
 
 
 def _decoded(raws: list[msgspec.Raw]) -> list[Any]:
@@ -186,11 +179,7 @@ def service_count(response: Response) -> int | None:
 
 def _count(response: Response) -> int | None:
     operation = response.call.operation
-    count = (
-        part(parts_or_none(read_envelope(response.body).payload(operation)), "count")
-        if operation.at
-        else None
-    )
+    count = part(response.envelope.opened(operation.at), "count") if operation.at else None
     return None if count is None else read_int(decode(count))
 
 
@@ -221,9 +210,9 @@ def item_keys(response: Response) -> list[str]:
     has_network = any("network" in record.model_fields for record in operation.records[:1])
     raws: Iterable[Any]
     if operation.is_streamed:
-        raws = map(_entry, _entries(response))
+        raws = map(_entry, response.envelope.entries(operation))
     elif operation.rows is None:
-        raws = objects(read_envelope(response.body).decoded(operation))
+        raws = objects(response.envelope.decoded(operation))
     else:
         raws = (
             raw
@@ -247,14 +236,11 @@ def item_keys(response: Response) -> list[str]:
 def timeline_extent(response: Response) -> tuple[int, int]:
     """(served, total) events of a timeline's response: served < total means that the service cut it. Without
     `total` both are equal."""
-    timeline = part(read_envelope(response.body).members, "timeline")
-    wrapper = parts_or_none(timeline)
-    data = timeline if wrapper is None else part(wrapper, "data")
-    served = 0 if data is None else len(collection(data))
+    wrapper, timeline = response.envelope.opened("timeline"), part(response.envelope.members, "timeline")
+    served = len(collection(timeline if wrapper is None else part(wrapper, "data")))
     total = part(wrapper, "total")
-    return served, max(
-        served, 0 if total is None else read_or_none(lambda raw: read_int(decode(raw)), total) or 0
-    )
+    counted = None if total is None else read_or_none(read_int, decode(total))
+    return served, max(served, counted or 0)
 
 
 _WRAPPED = frozenset({"items", "data"})
@@ -263,11 +249,10 @@ _WRAPPED = frozenset({"items", "data"})
 def parts_served(response: Response) -> dict[str, Any]:
     """The parts of a response around its entries: their paths in the body → what stands there, with nothing
     in it decoded. None of a huge one."""
-    try:
-        members = {} if isinstance(response.body, Path) else read_envelope(response.body).members or {}
-        opened = {name: parts_or_none(raw) or {} for name, raw in members.items()}
-    except ValueError:
+    if isinstance(response.body, Path):
         return {}
+    members = response.envelope.members or {}
+    opened = {name: parts_or_none(raw) or {} for name, raw in members.items()}
     found = {f"response.data.{name}": _opened(raw) for name, raw in members.items()}
     inner = {name: each for name, each in opened.items() if not _WRAPPED.isdisjoint(map(str.lower, each))}
     return found | {

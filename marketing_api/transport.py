@@ -23,8 +23,8 @@ import requests
 import urllib3
 from urllib3.response import MultiDecoder
 
+from marketing_api.envelope import MEDIA_TYPE, SUFFIX, Body
 from marketing_api.errors import BrokenResponse, TooLarge, Transient, Unreachable
-from marketing_api.exchange import Body
 from marketing_api.operation import Call
 from marketing_api.redaction import Redactor, Secret
 from marketing_api.urllib3_internals import Request, open_pool, request_over, unpacked
@@ -36,7 +36,7 @@ _CHUNK = 256 * 1024
 #: Responses pack to a twentieth, those full of zeros to a hundredth; what unpacks to more than this many
 #: times its size, and is not small, was made to fill a disk. (Deflate's most is a thousand.)
 MOST_RATIO, SMALL_BYTES = 200, 16 * 1024 * 1024
-_HEADERS = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate", "User-Agent": "marketing-sync"}
+_HEADERS = {"Accept": MEDIA_TYPE, "Accept-Encoding": "gzip, deflate", "User-Agent": "marketing-sync"}
 _FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
 
 
@@ -170,7 +170,7 @@ class Transport:
 def prepare(call: Call, base_url: str) -> Request:
     """`base_url` up to and including `/1`. Parameters of a GET go into the query, those of a POST into the
     form body."""
-    url = f"{base_url.rstrip('/')}/{call.operation.name}.json"
+    url = f"{base_url.rstrip('/')}/{call.operation.name}{SUFFIX}"
     params = urllib.parse.urlencode(call.params)
     if call.operation.method == "GET":
         return Request("GET", f"{url}?{params}" if params else url, _HEADERS)

@@ -15,11 +15,10 @@ from marketing_api.envelope import (
     Parts,
     collection,
     decode,
+    decoded,
     first_letter,
     part,
     parts_or_none,
-    read_envelope,
-    view,
 )
 from marketing_api.errors import (
     AuthenticationFailed,
@@ -31,9 +30,9 @@ from marketing_api.errors import (
     Refused,
     ServiceError,
 )
-from marketing_api.exchange import Body, Response
+from marketing_api.exchange import Response
 from marketing_api.operation import Call, Operation
-from marketing_api.rate_limit import RateReport, rate_report
+from marketing_api.rate_limit import rate_report
 from marketing_api.records.values import read_int, read_or_none
 from marketing_api.redaction import without_addresses
 from marketing_api.write_result import objection
@@ -46,29 +45,30 @@ _WINDOW = 1.0
 _TRANSIENT_STATUS = (408, 425)
 
 
-def check(call: Call, status: int, headers: Mapping[str, str], body: Body | memoryview | None) -> None:
+def check(call: Call, status: int, headers: Mapping[str, str], envelope: Envelope) -> None:
     """Return when the response is whole: an `ok` envelope (or a bare payload) with the declared payload in
     its place.
 
     Raises RateLimited, AuthenticationFailed, NotAvailable, Refused, BrokenResponse or OtherSubject. No
     message holds a value that was sent."""
     operation = call.operation
-    try:
-        envelope = read_envelope(body)
-    except ValueError:
-        raise _problem(operation, status, rate_report(body, headers), None, _described(view(body))) from None
     error = _error(envelope, operation)
-    if (
-        status == 429
-        or error is not None
-        or (envelope.status != "ok" and not _is_bare_payload(envelope, operation))
-    ):
-        raise _problem(operation, status, rate_report(body, headers), error)
+    is_success = error is None and (envelope.status == "ok" or _is_bare_payload(envelope, operation))
+    if status == 429 or not is_success:
+        report = rate_report(envelope, headers)
+        if status == 429 or report.reached:
+            wait = report.after or _WINDOW
+            raise RateLimited(f"{operation.name}: over the rate limit", retry_after=wait)
+        raise (
+            _by_status(operation, status, envelope.flaw)
+            if error is None
+            else _refusal(operation, status, error)
+        )
     if operation.is_read:
         _check_payload(operation, envelope)
         _check_echo(call, envelope)
         return
-    members = {name: decode(raw) for name, raw in (envelope.members or {}).items()}
+    members = decoded(envelope.members)
     if (words := objection(operation, call.params, members)) is not None:  # api-observed rows 3 and 5
         raise Refused(
             f"{operation.name}: the service answered ok, but said: {_public(words)}", detail=members
@@ -81,66 +81,45 @@ def refused_by_operation(operation: Operation, problem: AuthenticationFailed) ->
     if operation.name == "app/me":
         return problem
     what = "HTTP 401" if problem.code is None else f"errorCode {problem.code}"
-    message = (
-        f"{operation.name}: the service refused with {what}, though it accepts the key: not "
-        "available to "
-        "this account"
-    )
-    return NotAvailable(message, code=problem.code, detail=problem.detail)
+    refused = f"the service refused with {what}, though it accepts the key: not available to this account"
+    return NotAvailable(f"{operation.name}: {refused}", code=problem.code, detail=problem.detail)
 
 
 def flaw(response: Response) -> str:
-    """Why an archived response is not whole by what is known now; "" when it is."""
+    """Why an archived response is not whole by what is known now; "" when it is. One that the client has
+    just opened, it has judged, too."""
+    if response.opened is not None:
+        return ""
     try:
-        check(response.call, 200, {}, response.body)
-    except MarketingApiError as problem:
+        check(response.call, 200, {}, response.envelope)
+    except (MarketingApiError, ValueError) as problem:
         return str(problem)
     return ""
 
 
-def _described(body: bytes | memoryview) -> str:
-    start = bytes(body[:200]).lstrip()
-    if not start:
-        return "no body"
-    if start.startswith(b"<"):
-        return "HTML or XML"
-    return "cut or broken JSON" if start.startswith(b"{") else "something that is no JSON object"
-
-
-def _problem(
-    operation: Operation, status: int, report: RateReport, error: dict[str, Any] | None, what: str = ""
-) -> MarketingApiError:
-    """Why a response is no success: by its `error`, else by the HTTP status, for JSON without an envelope or
-    what is none (`what`)."""
+def _by_status(operation: Operation, status: int, flaw: str) -> MarketingApiError:
+    """Of JSON without an envelope, or of a body that is none (`flaw`)."""
     name = operation.name
-    if status == 429 or report.reached:
-        return RateLimited(f"{name}: over the rate limit", retry_after=report.after or _WINDOW)
-    if error is not None:
-        return _refusal(operation, status, error)
     if status == 401:
         return AuthenticationFailed(f"{name}: HTTP 401, the key was not accepted")
-    if not what and 400 <= status < 500 and status not in _TRANSIENT_STATUS:
+    if not flaw and 400 <= status < 500 and status not in _TRANSIENT_STATUS:
         if status in (404, 405, 410) and name != "app/me":
             return NotAvailable(f"{name}: HTTP {status}, not available to this account")
         return Refused(f"{name}: HTTP {status}; is the address right?")
+    what = flaw or "JSON without an envelope"
     if 300 <= status < 400:
         what = "a redirect (never followed, the key would go with it; is the address of the service right?)"
-    return BrokenResponse(
-        f"{name}: HTTP {status} with {what or 'JSON without an envelope'} instead of a response"
-    )
+    return BrokenResponse(f"{name}: HTTP {status} with {what} instead of a response")
 
 
 def _error(envelope: Envelope, operation: Operation) -> dict[str, Any] | None:
     """The error that a response holds: in an `error` envelope, in `data` in spite of an `ok` header, or
     without an envelope."""
-    members = envelope.members
-    if envelope.status == "error" or part(members, "errorCode") is not None:
-        return {
-            name: decode(raw)
-            for name, raw in (members or {}).items()
-            if not operation.at or name.lower() != operation.at.lower()
-        }
-    return None
+    if envelope.status != "error" and part(envelope.members, "errorCode") is None:
+        return None
+    payload = operation.at.lower()
+    members = envelope.members or {}
+    return decoded({name: raw for name, raw in members.items() if not payload or name.lower() != payload})
 
 
 def _refusal(operation: Operation, status: int, error: dict[str, Any]) -> MarketingApiError:
@@ -165,9 +144,8 @@ def _code_and_text(error: Mapping[str, Any]) -> tuple[int | None, str]:
     code = read_or_none(read_int, folded.get("errorcode"))
     number = "without an errorCode" if code is None else f"errorCode {code}"
     words = folded.get("errormessage")
-    return code, f"the service refused with {number}" + (
-        f" ({_public(words)})" if isinstance(words, str) and words.strip() else ""
-    )
+    said = f" ({_public(words)})" if isinstance(words, str) and words.strip() else ""
+    return code, f"the service refused with {number}{said}"
 
 
 def _public(text: str) -> str:
@@ -177,10 +155,8 @@ def _public(text: str) -> str:
 
 def _is_bare_payload(envelope: Envelope, operation: Operation) -> bool:
     """Some samples show the payload without its envelope."""
-    if not envelope.bare:
-        return False
     names = (operation.at,) if operation.at else (operation.members or operation.result)
-    return any(part(envelope.top, name) is not None for name in names)
+    return envelope.bare and any(part(envelope.top, name) is not None for name in names)
 
 
 def _check_payload(operation: Operation, envelope: Envelope) -> None:
@@ -200,11 +176,10 @@ def _check_payload(operation: Operation, envelope: Envelope) -> None:
 def _check_echo(call: Call, envelope: Envelope) -> None:
     """A response that names another id than was requested may put one person's story under another's name."""
     name = call.operation.echo
-    try:
-        named = read_int(decode(raw)) if name and (raw := part(envelope.members, name)) is not None else None
-    except ValueError:
-        return  # it does not say which it is
-    if named is not None and named != read_int(call.params[name]):
+    if not name or (raw := part(envelope.members, name)) is None:
+        return
+    named = read_or_none(read_int, decode(raw))  # None: it does not say which it is
+    if named is not None and named != read_or_none(read_int, call.params[name]):
         text = f"the response is to another call (its `{name}` is not the one requested)"
         raise OtherSubject(f"{call.operation.name}: {text}", named=named)
 
@@ -215,7 +190,7 @@ def _check_member(operation: Operation, envelope: Envelope, name: str, raw: msgs
     entries = collection(raw) if kind == b"[" and len(memoryview(raw)) <= 2000 else []
     inner = parts_or_none(entries[0]) if len(entries) == 1 else envelope.opened(name)
     if part(inner, "errorCode") is not None:  # api-observed row 3
-        error = {key: decode(value) for key, value in (inner or {}).items()}
+        error = decoded(inner)
         code, text = _code_and_text(error)
         raise Refused(f"{operation.name}: {text}", code=code, detail=error)
     if kind == b"{":
@@ -224,9 +199,7 @@ def _check_member(operation: Operation, envelope: Envelope, name: str, raw: msgs
             raise BrokenResponse(f"{operation.name}: `{name}` lacks `{wanted}`")
     elif kind != b"[" and (operation.at or operation.records):
         value = decode(raw)
-        if (
-            isinstance(value, str) and value.strip()
-        ):  # words in the payload's place are a refusal (api-observed row 5)
+        if isinstance(value, str) and value.strip():  # words in its place are a refusal (api-observed row 5)
             raise Refused(
                 f"{operation.name}: the service answered in words ({_public(value)})", detail={name: value}
             )

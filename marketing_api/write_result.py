@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from marketing_api.envelope import decode, read_envelope
+from marketing_api.envelope import decoded
 from marketing_api.exchange import Response
 from marketing_api.operation import Operation
 from marketing_api.records.values import read_int, read_or_none
@@ -23,8 +23,7 @@ _IDS = {"id", "post_id"}
 def new_id(response: Response) -> int | None:
     """The id of what was added or synced; None where the service names none, which says nothing about the
     effect."""
-    members = read_envelope(response.body).members or {}
-    values = {name.lower(): decode(raw) for name, raw in members.items()}
+    values = {name.lower(): value for name, value in decoded(response.envelope.members).items()}
     named = values.get("id") or values.get("post_id")
     text = str(named).strip()
     return int(text) or None if text.isascii() and text.isdecimal() and not isinstance(named, bool) else None

@@ -53,16 +53,14 @@ PUBLISH = dg.define_asset_job(
 )
 def forget_people(context: dg.OpExecutionContext) -> None:
     """Take people out of everything that is kept of them. Nothing is requested of the service."""
-    from upkeep.erasing import (
-        dry_run,
-        forget,
-        is_over,
-        people,
-    )  # with what a report needs: other jobs do without
+    # with what a report needs: other jobs do without
+    from pipelines.publishing import derived
+    from upkeep.erasing import dry_run, forget, is_over, people
 
     settings: Settings = context.resources.settings
     person = people(settings, None, context.op_config["people"], ())
-    places = forget(settings, person) if context.op_config["apply"] else dry_run(settings, person)
+    is_applied = context.op_config["apply"]
+    places = forget(settings, person, derived(settings)) if is_applied else dry_run(settings, person)
     context.add_output_metadata({each.place: f"{each.rows:,} {each.outcome}" for each in places})
     if not is_over(places):
         raise dg.Failure(

@@ -2,31 +2,34 @@
 `warehouse.publish`)."""
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import Context
 from dataclasses import replace
+from functools import partial
 
 from home import output
+from home.door import open_tables, open_warehouse, waits
 from home.folder import in_use
 from home.freshness import ago
 from home.identity import identity_of
-from home.progress import advance, report_waiting, stage
+from home.progress import advance, stage
 from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
+from pipelines.report.render import write_report
+from upkeep.backups import back_up_home
 from upkeep.retention import let_go_of_rows
 from warehouse.bookkeeping import PUBLISHING, Run, write_run
-from warehouse.connection import connect
 from warehouse.errors import PublishedLocked, StorageMisconfigured, WarehouseError
-from warehouse.lake import UNNAMED, Manifest, export
+from warehouse.lake import UNNAMED, Manifest, export, export_parquet, known_exports
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
 from warehouse.own_models import PROBLEM, OwnSettings, build_own
 from warehouse.policies import PersonalData
-from warehouse.publish import BREAKING, Published, facts, publish, published_path, schema_changes
-from warehouse.schema import ensure_schema, fact
-from warehouse.storage import Storage
+from warehouse.publish import BREAKING, Published, earlier, facts, publish, published_path, schema_changes
+from warehouse.schema import fact
+from warehouse.storage import Storage, shown
 
 #: Their step in Dagster's runs.
 MODELS_STEP = "models"
@@ -48,12 +51,10 @@ class Models:
 
     def build(self, settings: Settings, select: Sequence[str] = ()) -> BuildReport:
         """Build and test them, see `warehouse.models.build`."""
+        how = {"select": select, "on_node": advance, **waits(settings)}
         with in_use(settings.home), stage("models and tests"):
             let_go_of_rows(settings)
-            path, models, wait_s = settings.warehouse_path, model_settings(settings), settings.lock_seconds
-            self.report = build(
-                path, models, select=select, deadline_s=wait_s, on_wait=report_waiting, on_node=advance
-            )
+            self.report = build(settings.warehouse_path, model_settings(settings), **how)
         return self.report
 
 
@@ -66,22 +67,11 @@ class OwnModels:
 
     def build(self, settings: Settings, select: Sequence[str] = (), *, full: bool = False) -> BuildReport:
         """See `warehouse.own_models.build_own`."""
-        own = OwnSettings(
-            settings.own_models,
-            settings.models_seconds,
-            settings.models_memory,
-            model_settings(settings).variables,
-        )
+        seconds, memory = settings.models_seconds, settings.models_memory
+        own = OwnSettings(settings.own_models, seconds, memory, model_settings(settings).variables)
+        how = {"select": select, "full": full, "on_node": advance, **waits(settings)}
         with in_use(settings.home), stage("own models"):
-            self.report = build_own(
-                settings.warehouse_path,
-                own,
-                select=select,
-                full=full,
-                deadline_s=settings.lock_seconds,
-                on_wait=report_waiting,
-                on_node=advance,
-            )
+            self.report = build_own(settings.warehouse_path, own, **how)
         return self.report
 
     def build_and_publish(self, settings: Settings) -> tuple[BuildReport, list[str]]:
@@ -97,7 +87,7 @@ class OwnModels:
 
     @property
     def problems(self) -> list[str]:
-        return [*self.report.problems, *([self.problem] if self.problem else [])]
+        return [*self.report.problems, *filter(None, [self.problem])]
 
 
 class Lake:
@@ -111,20 +101,17 @@ class Lake:
             with stage("export to the lake"):
                 # fsspec's thread keeps the context in which it is called first, and with it what Dagster's
                 # step holds, to the end
-                return Context().run(lambda: export_to_lake(settings))
+                return Context().run(_export_to_lake, settings)
         except WarehouseError as problem:
             self.problem = f"published, but not exported to the lake: {problem}"
-            raise (StorageMisconfigured if isinstance(problem, StorageMisconfigured) else WarehouseError)(
-                self.problem
-            ) from None
+            kind = StorageMisconfigured if isinstance(problem, StorageMisconfigured) else WarehouseError
+            raise kind(self.problem) from None
 
 
-def export_to_lake(settings: Settings, *, keep_earlier: bool = True) -> Manifest:
+def _export_to_lake(settings: Settings, *, keep_earlier: bool = True) -> Manifest:
     """What `export` returns and raises."""
-    storage, home_id = lake_storage(settings), identity_of(settings.home).home_id
-    return export(
-        settings.home, storage, settings.shard or UNNAMED, keep_earlier=keep_earlier, home_id=home_id
-    )
+    how = {"keep_earlier": keep_earlier, "home_id": identity_of(settings.home).home_id}
+    return export(settings.home, lake_storage(settings), settings.shard or UNNAMED, **how)
 
 
 def lake_storage(settings: Settings) -> Storage:
@@ -138,9 +125,7 @@ def lake_storage(settings: Settings) -> Storage:
 
 def own_models_problem(settings: Settings) -> str:
     """What was wrong with models of the user's when they were built last; empty when nothing was."""
-    with connect(
-        settings.warehouse_path, read_only=True, deadline_s=settings.lock_seconds, on_wait=report_waiting
-    ) as connection:
+    with open_warehouse(settings, read_only=True) as connection:
         return fact(connection, PROBLEM) or ""
 
 
@@ -150,16 +135,9 @@ def publish_home(settings: Settings, *, only_own: bool = False) -> Published:
     is_hashed = settings.personal_data is PersonalData.HASH
     key = personal_key(settings.home, settings.personal_key) if is_hashed else None
     masking = Masking(settings.personal_data, key, settings.personal_group_min)
+    how = {"check": publish_blockers, "only_own": only_own, **waits(settings)}
     with in_use(settings.home), stage("publishing"):
-        wait_s = settings.lock_seconds
-        return publish(
-            settings.home,
-            masking,
-            check=publish_blockers,
-            only_own=only_own,
-            deadline_s=wait_s,
-            on_wait=report_waiting,
-        )
+        return publish(settings.home, masking, **how)
 
 
 @contextmanager
@@ -171,20 +149,14 @@ def noted(settings: Settings, run_id: str, job: str) -> Iterator[None]:
     try:
         yield
     finally:
-        outcome, message = (
-            ("done", "")
-            if is_published_since(settings, run.started_at)
-            else ("failed", "nothing was published")
-        )
+        is_done = is_published_since(settings, run.started_at)
+        outcome, message = ("done", "") if is_done else ("failed", "nothing was published")
         _note(settings, replace(run, ended_at=utc_now(), outcome=outcome, message=message))
 
 
 def _note(settings: Settings, run: Run) -> None:
     if settings.warehouse_path.exists():
-        with connect(
-            settings.warehouse_path, deadline_s=settings.lock_seconds, on_wait=report_waiting
-        ) as connection:
-            ensure_schema(connection)
+        with open_tables(settings) as connection:
             write_run(connection, run)
 
 
@@ -232,3 +204,38 @@ def in_words(published: Published, now: dt.datetime) -> str:
     }[published.personal_data]
     size = f"{published.table_count} tables, {published.row_count:,} rows"
     return f"{size}, published {ago(published.published_at, now)}{data}, {personal}"
+
+
+# ---- after people were forgotten
+
+
+def derived(settings: Settings) -> dict[str, Callable[[], int]]:
+    """What is made of the warehouse, or stands elsewhere: made anew by these calls, and what was there before
+    goes at once."""
+    home, published = settings.home, published_path(settings.home)
+    made: dict[str, Callable[[], int]] = {}
+    if published.parent.exists():
+        made["published/marketing.duckdb"] = partial(_publish_alone, settings)
+        made["report"] = lambda: int(write_report(home)[0].exists())
+        for folder in known_exports(home):
+            made[str(folder)] = lambda folder=folder: export_parquet(published, folder).files  # type: ignore[misc]
+        if settings.lake_url:
+            place = f"lake {shown(settings.lake_url)}"
+            made[place] = lambda: len(_export_to_lake(settings, keep_earlier=False).tables)
+    if settings.backup_url:
+        place = f"backup {shown(settings.backup_url)}"
+        made[place] = lambda: len(back_up_home(settings, is_only=True).manifest.files)
+    return made
+
+
+def _publish_alone(settings: Settings) -> int:
+    """Of what was published before nothing stays: neither to go back to nor where models do not let it be
+    published."""
+    try:
+        return publish_home(settings).row_count
+    except WarehouseError as problem:
+        published_path(settings.home).unlink(missing_ok=True)
+        raise WarehouseError(f"what was published before had them and is removed; {problem}") from None
+    finally:
+        for copy in earlier(settings.home):
+            copy.unlink()

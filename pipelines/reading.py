@@ -4,10 +4,11 @@ Not here: which accounts."""
 import datetime as dt
 import logging
 import math
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from assets.account_session import AccountSession
@@ -18,9 +19,9 @@ from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, allow
 from assets.prefetch import Prefetcher
 from assets.sources import SourceAsset
 from home.accounts import connections, explained
+from home.door import open_archive, scratch, waits, warehouse_of
 from home.folder import in_use
 from home.identity import Recognition
-from home.progress import report_waiting
 from home.settings import Settings
 from marketing_api.client import RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
@@ -29,7 +30,6 @@ from marketing_api.rate_limit import RateLimiter
 from upkeep.backups import back_up_run, check_places
 from upkeep.retention import tidy
 from warehouse.archive import Archive
-from warehouse.archive.disk import Workspace
 from warehouse.errors import WarehouseError
 from warehouse.rebuild import rebuild
 from warehouse.warehouse import Warehouse
@@ -55,12 +55,11 @@ def open_reader(
     with in_use(settings.home), ExitStack() as stack:
         check_places(settings)
         accounts = stack.enter_context(connections(settings))
-        warehouse = _warehouse(settings, stack.enter_context(Archive(settings.home / "archive")))
-        spool = stack.enter_context(closing(Workspace(settings.home / "tmp" / "spool"))).folder()
+        warehouse = _warehouse(settings, stack.enter_context(open_archive(settings.home)))
+        spool = stack.enter_context(scratch(settings.home, "spool")).folder()
         budget = budget_of(settings, options.get("max_requests"), options.get("until"), now)
-        rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=bool(options.get("all")))
-        checkpoints = Checkpoints(settings.home / "archive" / "unfinished")
-        stack.callback(checkpoints.leave)
+        planners = Planners(settings, warehouse, chosen, len(accounts), bool(options.get("all")), now)
+        checkpoints = Checkpoints(warehouse.archive)
         sessions = []
         for connection in accounts:
             limiter = RateLimiter.shared(connection)
@@ -74,9 +73,7 @@ def open_reader(
                 fallback_zone=settings.timezone,
                 resume_hours=settings.resume_hours,
                 now=now,
-                planner=planner_of(
-                    warehouse, connection.account, limiter, rules, chosen, budget, len(accounts), now
-                ),
+                planner=planners.of(connection.account, limiter, budget),
                 accounts=len(accounts),
                 accepts_shrinking=shrink_limit is None,
             )
@@ -85,13 +82,12 @@ def open_reader(
             sessions.append(session)
         _open_all(sessions)
         days = settings.history_start, settings.lookback_days, settings.calendar_days_ahead
-        fetch_settings = FetchSettings(*days, settings.goal_domains)
         reader = Prefetcher(
             sessions,
             chosen,
             warehouse,
             checkpoints,
-            fetch_settings,
+            FetchSettings(*days, settings.goal_domains),
             chosen_days=chosen_days,
             shrink_limit=shrink_limit,
             now=now,
@@ -100,19 +96,27 @@ def open_reader(
             yield reader
         finally:
             reader.stop()
-    tidy(settings)
+    tidy(settings, _prune_runs)
     if problem := back_up_run(settings):
         raise WarehouseError(problem)
 
 
+def _prune_runs(before: dt.datetime) -> None:
+    if os.environ.get("DAGSTER_HOME"):
+        # Dagster takes seconds to import: a run that shows in it has done so
+        from pipelines.dagster_internals import prune_runs
+
+        prune_runs(before)
+
+
 def _warehouse(settings: Settings, archive: Archive) -> Warehouse:
     """Made anew from the archive when its file is gone."""
-    if not settings.warehouse_path.exists() and any(archive.load_log.read()):
+    if not settings.warehouse_path.exists() and any(archive.ledger.loads()):
         log.warning(
             "%s is gone: it is made anew from the archive, the models with this sync", settings.warehouse_path
         )
-        rebuild(settings.home, archive=archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
-    return Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting)
+        rebuild(settings.home, archive=archive, **waits(settings))
+    return warehouse_of(settings, archive)
 
 
 def budget_of(
@@ -122,54 +126,54 @@ def budget_of(
     most, end = max_requests or settings.max_requests, until or settings.until
     if most is None and end is None:
         return None
-    return RequestBudget(
-        most, until=next_moment(end, settings.schedule_timezone, now()) if end else None, now=now
-    )
+    moment = next_moment(end, settings.schedule_timezone, now()) if end else None
+    return RequestBudget(most, until=moment, now=now)
 
 
-def planner_of(
-    warehouse: Warehouse,
-    account: str,
-    limiter: RateLimiter,
-    rules: Rules,
-    chosen: Sequence[SourceAsset],
-    budget: RequestBudget | None,
-    accounts: int,
-    now: Clock = utc_now,
-) -> Planner:
-    """The planner of one account, which shares the budget with the others."""
+class Planners:
+    """The planners of a run's accounts, which share a budget."""
 
-    def allowed() -> int | None:
-        left, until = (budget.left, budget.until) if budget else (None, None)
-        return allowance(left, until, now(), limiter.rate, accounts=accounts)
+    def __init__(
+        self,
+        settings: Settings,
+        warehouse: Warehouse,
+        chosen: Sequence[SourceAsset],
+        accounts: int,
+        requests_all: bool,
+        now: Clock = utc_now,
+    ) -> None:
+        self._warehouse, self._accounts, self._now = warehouse, accounts, now
+        self._rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=requests_all)
+        self._planned = {asset.name for asset in chosen} & {TIMELINES, COUPONS}
 
-    planned = {asset.name for asset in chosen} & {TIMELINES, COUPONS}
-    return Planner(warehouse, account, rules, planned, allowed, now)
+    def of(self, account: str, limiter: RateLimiter, budget: RequestBudget | None) -> Planner:
+        def allowed() -> int | None:
+            left, until = (budget.left, budget.until) if budget else (None, None)
+            return allowance(left, until, self._now(), limiter.rate, accounts=self._accounts)
+
+        return Planner(self._warehouse, account, self._rules, self._planned, allowed, self._now)
 
 
-def _open_all(sessions: list[AccountSession]) -> None:
+def _open_all(sessions: Sequence[AccountSession]) -> None:
     """Open all at once: one that takes long or fails holds up no other. Raises what is wrong with the home,
     or why none responds."""
     for session in sessions:
         threading.Thread(target=session.open, name=f"{session.account}/open", daemon=True).start()
     until = math.inf
-    while (
-        late := next((session for session in sessions if not session.opened.is_set()), None)
-    ) is not None and time.monotonic() < until:
-        late.opened.wait(0.05)
-        if until == math.inf and any(session.opened.is_set() and not session.problem for session in sessions):
-            until = time.monotonic() + _OPENED_TOGETHER_S
-    problems = {session: session.problem for session in sessions if session.problem}
-    if len(problems) < len(sessions):
+    for session in sessions:
+        while not session.opened.wait(0.05) and time.monotonic() < until:
+            if until == math.inf and any(each.opened.is_set() and not each.problem for each in sessions):
+                until = time.monotonic() + _OPENED_TOGETHER_S
+    if not all(session.problem for session in sessions):
         return
-    if ours := next(
-        (problem for problem in problems.values() if not isinstance(problem, MarketingApiError)), None
-    ):
-        raise ours
+    problems = [session.problem for session in sessions if session.problem]
+    for problem in problems:
+        if not isinstance(problem, MarketingApiError):
+            raise problem
     text = "; ".join(
         f"account {each.account}: {explained(each.client.connection, problem)}"
-        for each, problem in problems.items()
+        for each, problem in zip(sessions, problems, strict=True)
     )
-    is_wrong = [isinstance(problem, AuthenticationFailed) for problem in problems.values()]
-    is_foreign = any(isinstance(problem, OtherBusiness) for problem in problems.values())
-    raise AuthenticationFailed(text) if is_foreign or all(is_wrong) else MarketingApiError(text)
+    is_foreign = any(isinstance(problem, OtherBusiness) for problem in problems)
+    is_refused = all(isinstance(problem, AuthenticationFailed) for problem in problems)
+    raise AuthenticationFailed(text) if is_foreign or is_refused else MarketingApiError(text)

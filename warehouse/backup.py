@@ -22,6 +22,7 @@ import duckdb
 import msgspec
 
 from marketing_api.clock import utc_now
+from warehouse.archive import Archive
 from warehouse.archive.compaction import retired
 from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
 from warehouse.connection import DEADLINE_S, OnWait, connect
@@ -39,9 +40,7 @@ _SEALED = (
     "pushes/*/rows.parquet",
 )
 _CHANGING = (
-    "archive/unfinished/*.json",
     "archive/forgotten.json",
-    "archive/journals/*.journal",
     "identity.json",
     "personal.key",
     "sandbox.jsonl",
@@ -227,7 +226,7 @@ class _Sending:
         yield from self._log()
         yield from self._outbox()
         yield from self._kept(deadline_s, on_wait)
-        for path in self._found(_CHANGING):  # journals before the files that they are sealed into
+        for path in self._found(_CHANGING):
             with contextlib.suppress(FileNotFoundError):  # done with meanwhile
                 yield self._send(Path(shutil.copyfile(self.home / path, self.workspace.file("copy"))), path)
         known = {file.path: file for file in self.before}
@@ -243,17 +242,20 @@ class _Sending:
         return [path.relative_to(self.home).as_posix() for path in paths]
 
     def _log(self) -> Iterator[File]:
-        """The load log: pieces that are there already, and what was added since."""
-        if not (path := self.home / _LOG).exists():
+        """The load log: pieces that are there already, and what was added since. What it refers to is sealed
+        then, and sent with the other files."""
+        if not (root := self.home / "archive").exists():
             return
-        log, start = path.read_bytes(), 0
+        with Archive(root) as archive:
+            log, start = b"".join(msgspec.json.encode(load) + b"\n" for load in archive.ledger.loads()), 0
+            archive.seal()
         for piece in (file for file in self.before if file.path == _LOG):
             end = start + piece.bytes
             if hashlib.sha256(log[start:end]).hexdigest() != piece.sha256 or not piece.is_in(self.there):
                 break
             yield piece
             start = end
-        if rest := log[start : log.rfind(b"\n") + 1]:
+        if rest := log[start:]:
             added = self.workspace.file("log")
             added.write_bytes(rest)
             yield self._send(added, _LOG)

@@ -92,6 +92,8 @@ def write_plan(connection: duckdb.DuckDBPyConnection, run_id: str, planned: Plan
 _SCHEMA = pa.schema([(column.name, column.arrow_type) for column in WRITEBACKS.columns])
 _CHUNK = 50_000
 _SAME = "outbox_begun_at = $begun_at"
+#: From what a version without effects has written on, all is shown anew.
+_SHOWN = "coalesce(min(revision) filter (effect is null and state <> 'skipped') - 1, max(revision), 0)"
 
 
 def shown_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime) -> int:
@@ -100,7 +102,7 @@ def shown_revision(connection: duckdb.DuckDBPyConnection, begun_at: dt.datetime)
     return int(
         value(
             connection,
-            f"select coalesce(max(revision), 0) from sync.writebacks where {_SAME}",
+            f"select {_SHOWN} from sync.writebacks where {_SAME}",
             {"begun_at": begun_at},
         )
     )

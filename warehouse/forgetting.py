@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from pydantic import AliasChoices
 
 from marketing_api.address import normal_form
-from marketing_api.envelope import Envelope, collection, decode, part, parts_or_none, read_envelope
+from marketing_api.envelope import Envelope, decode, read_envelope
 from marketing_api.exchange import Exchange
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import AREAS
@@ -245,7 +245,7 @@ class Forgotten:
         error = exchange.error and self.text(exchange.error, account)
         if not is_changed and params == call.params and error == exchange.error:
             return exchange
-        return replace(exchange, call=Call(call.operation, params), error=error, body=body)
+        return replace(exchange, call=Call(call.operation, params), error=error, body=body, opened=None)
 
     def _pieces(
         self, account: str, operation: Operation, params: Mapping[str, str], body: Buffer
@@ -258,6 +258,8 @@ class Forgotten:
             return None
         try:
             envelope = read_envelope(memoryview(body))
+            if envelope.flaw:
+                return []
             if isinstance(envelope.text, bytes):  # mended
                 body, places = envelope.text, reading.places(envelope.text)
             pieces = None
@@ -341,7 +343,7 @@ class _Reading:
         """Of a listing that may be huge: only entries that name somebody are decoded. None when somebody is
         named elsewhere."""
         pieces, whole, last, seen = list[bytes | memoryview](), memoryview(body), 0, 0
-        for begin, raw in _entries(body, envelope.payload(self.operation)):
+        for begin, raw in _entries(body, envelope.entries(self.operation)):
             first, seen = seen, bisect_left(places, begin + len(raw), seen)
             if first == seen:
                 continue
@@ -413,12 +415,10 @@ class _Reading:
         return details(value, self.forgotten) if name == "details" else self.entry(value)
 
 
-def _entries(body: Buffer, payload: msgspec.Raw | None) -> Iterator[tuple[int, bytes]]:
+def _entries(body: Buffer, entries: Iterable[msgspec.Raw]) -> Iterator[tuple[int, bytes]]:
     """The entries of a listing, undecoded, each with its place in the body."""
-    wrapper = parts_or_none(payload)
-    items = part(wrapper, "items") if wrapper is not None else payload
     place = 0
-    for raw in [] if items is None else collection(items):
+    for raw in entries:
         entry = bytes(memoryview(raw))
         place = body.find(entry, place)
         yield place, entry

@@ -156,17 +156,18 @@ class Masking:
 
         Groups of fewer than `group_min` people are one row, `(other)` or NULL; when that has fewer itself,
         the next smallest joins it. `within`: columns that are part of the key, too: groups are joined among
-        those that have the same values of these. Counts are added up, shares follow from them, and of what
-        does not follow from the rows (a median) nothing is shown."""
+        those that have the same values of these. `sum`, `min`, `max`: the columns that are folded so; shares
+        follow from them, and of what does not follow from the rows (a median) nothing is shown."""
         if groups is None or self.personal_data is PersonalData.KEEP:
             return source
         by, people, shares = quoted(groups["by"]), quoted(groups["people"]), groups.get("shares", {})
         other = "'(other)'" if columns[groups["by"]] == "VARCHAR" else "null"
+        folds = {name: fold for fold in _FOLDS for name in groups.get(fold, ())}
         apart = ", ".join(quoted(name) for name in ("account", *groups.get("within", ())))
         shown = [
             quoted(name)
             if name in groups.get("within", ())
-            else _of_groups(name, sql_type, by, other, shares.get(name))
+            else _of_groups(name, sql_type, by, other, shares.get(name), folds.get(name))
             for name, sql_type in columns.items()
         ]
         terms = {
@@ -180,16 +181,20 @@ class Masking:
         return f"({query('folded').format(**terms)})"
 
 
-def _of_groups(name: str, sql_type: str, by: str, other: str, share: Sequence[str] | None) -> str:
+#: How a model may say that its columns are folded.
+_FOLDS = ("sum", "min", "max")
+
+
+def _of_groups(
+    name: str, sql_type: str, by: str, other: str, share: Sequence[str] | None, fold: str | None
+) -> str:
     column = quoted(name)
     if column == by:
         return f"case when is_small then {other} else any_value({by}) end as {by}"
     if name == "account":
         return name
-    if name.endswith("_count"):
-        return f"sum({column})::{sql_type} as {column}"
-    if name.startswith(("first_", "last_")):
-        return f"{'min' if name.startswith('first_') else 'max'}({column}) as {column}"
+    if fold:
+        return f"{fold}({column})::{sql_type} as {column}"
     follows = "null"
     if share:
         part, whole = (f"sum({quoted(one)})" for one in share)

@@ -104,7 +104,7 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
         with new.writing() as empty:
             done = [
                 report is not None
-                for report in new.replay(empty, map(Load.from_event, old.archive.load_log.read()))
+                for report in new.replay(empty, map(Load.from_event, old.archive.ledger.loads()))
             ]
             loads, failed = done.count(True), done.count(False)
             load_requests(empty, old.archive)

@@ -126,7 +126,7 @@ def _applied(path: Path, before: int) -> set[str]:
 
 
 def _logged(archive: Archive) -> Iterator[Load]:
-    return map(Load.from_event, archive.load_log.read())
+    return map(Load.from_event, archive.ledger.loads())
 
 
 def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) -> None:

@@ -138,7 +138,6 @@ class Warehouse:
             raise
         except Exception as problem:  # logged all the same: a later version may read the responses
             staged = problem
-        self.archive.flush()
         return self._queue.do(lambda session: self._apply(session, load, staged), urgency)
 
     def _apply(self, session: _Session, load: Load, staged: Staged | Exception) -> LoadReport:
@@ -148,7 +147,7 @@ class Warehouse:
             return LoadReport(load.load_id, {name: TableReport(name) for name in load.tables}, is_repeat=True)
         logged = session.logged.get(load.load_id)
         if logged is None:
-            self.archive.load_log.append(load.event())
+            self.archive.ledger.log_loads(load.event())
         if isinstance(staged, Exception):
             raise staged
         if not are_current(session.connection, load.account, staged.assumed):
@@ -162,12 +161,11 @@ class Warehouse:
         loads = [Load(account, asset, (), (), "UTC") for account, asset in finished]
 
         def note(session: _Session) -> None:
-            self.archive.load_log.append(*(load.event() for load in loads))
+            self.archive.ledger.log_loads(*(load.event() for load in loads))
             with transaction(session.connection):
                 for load in loads:
                     write_load(session.connection, load, None, ())
 
-        self.archive.flush()
         self._queue.do(note)
 
     # -- reading
@@ -405,10 +403,10 @@ class Warehouse:
     def _logged(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Load]:
         """The last loads of the log, which is mended first where it is damaged; the first time all of it is
         looked at."""
-        logged = logged_last(connection, self.archive.load_log.read_backwards())
+        logged = logged_last(connection, self.archive.ledger.loads(newest_first=True))
         if not is_log_whole(connection, self.archive, logged, is_checked=self._is_log_checked):
             repair_log(connection, self.archive)
-            logged = logged_last(connection, self.archive.load_log.read_backwards())
+            logged = logged_last(connection, self.archive.ledger.loads(newest_first=True))
         self._is_log_checked = True
         return logged
 

@@ -67,12 +67,8 @@ class Lists:
     def field_names(self) -> list[str]:
         """Labels, then ids, of all lists' fields, each once."""
         many = [labels for list_id, labels in self.fields.items() if list_id in self.names]
-        return list(
-            dict.fromkeys(
-                [label for labels in many for label in labels.values()]
-                + [one for labels in many for one in labels]
-            )
-        )
+        names = [each for labels in many for each in labels.values()] + [each for ids in many for each in ids]
+        return list(dict.fromkeys(names))
 
     def one(self, cell: Cell, what: str = "the list") -> int:
         """The list that a cell names by id or name."""
@@ -161,6 +157,11 @@ class Member(NamedTuple):
     status_code: int | None
     fields: str | None
 
+    @property
+    def status(self) -> str | None:
+        """The word; None where it is not known."""
+        return STATUSES.get(self.status_code) if self.status_code is not None else None
+
 
 class Event(NamedTuple):
     """One event in a contact's timeline, in unix seconds; `texts`: its snippet, and the values of its
@@ -188,12 +189,8 @@ class Known:
     def by_address(self, addresses: Iterable[str], *, with_fields: bool = False) -> dict[str, list[Member]]:
         """Contacts by the normal form of the address, those without any left out; of each address active ones
         first, then the oldest."""
-        return self._members(
-            addresses,
-            "varchar",
-            "c.email_normalized = keys.key",
-            "c.custom_fields" if with_fields else "null",
-        )
+        fields = "c.custom_fields" if with_fields else "null"
+        return self._members(addresses, "varchar", "c.email_normalized = keys.key", fields)
 
     def refusing(self, addresses: Iterable[str]) -> dict[tuple[str, int], set[str]]:
         """Address and list → the last statuses of those who were unsubscribed or bounced when they were last
@@ -214,25 +211,21 @@ class Known:
     def _members(
         self, keys: Iterable[Any], key_type: str, condition: str, fields: str
     ) -> dict[Any, list[Member]]:
-        rows = self._query(
-            dict.fromkeys(keys), key_type, _QUERIES["members"].format(fields=fields, condition=condition)
-        )
+        sql = _QUERIES["members"].format(fields=fields, condition=condition)
         found: dict[Any, list[Member]] = {}
-        for key, *member in rows:
+        for key, *member in self._query(dict.fromkeys(keys), key_type, sql):
             found.setdefault(key, []).append(Member._make(member))
         return found
 
     def shown_fields(self, list_ids: Collection[int]) -> dict[int, set[str]]:
         """List → the keys under which the service shows values of custom fields for any of its contacts."""
-        rows = self._query(list_ids, "bigint", _QUERIES["shown_fields"])
-        return {list_id: set(shown) for list_id, shown in rows}
+        found = self._query(list_ids, "bigint", _QUERIES["shown_fields"])
+        return {list_id: set(keys) for list_id, keys in found}
 
     def timelines(self, moments: Iterable[tuple[int, int]]) -> list[Event]:
         """Events of contacts in the same minute as these (contact id, unix seconds)."""
-        rows = self._query(
-            {(contact_id, at // 60) for contact_id, at in moments}, "bigint[]", _QUERIES["timelines"]
-        )
-        return [Event(*row) for row in rows]
+        minutes = {(contact_id, at // 60) for contact_id, at in moments}
+        return [Event(*row) for row in self._query(minutes, "bigint[]", _QUERIES["timelines"])]
 
     def _query(self, keys: Collection[Any], key_type: str, sql: str) -> Iterable[tuple[Any, ...]]:
         """The rows of a query on a table `keys` with one column `key`; none when it is empty. The keys go as
@@ -250,9 +243,7 @@ class Known:
         """When the list's contacts were last read (of all lists: the oldest reading), in the account's time,
         for what depends on it."""
         found = [at for each, at in self.read_at.items() if list_id in (None, each)]
-        return (
-            dt.datetime.fromtimestamp(min(found), self.zone).strftime("%Y-%m-%d %H:%M") if found else "never"
-        )
+        return f"{dt.datetime.fromtimestamp(min(found), self.zone):%Y-%m-%d %H:%M}" if found else "never"
 
 
 def load_known(settings: Settings, account: str) -> Known:
@@ -307,17 +298,19 @@ def _zone(*names: str | None) -> ZoneInfo:
 
 
 class Who(NamedTuple):
-    """What a row says: `email` as written, `key` its normal form, or the contact's id, or both."""
+    """What a row says: the address as written, or the contact's id, or both."""
 
     email: str | None
-    key: str | None
     contact_id: int | None
+
+    @property
+    def key(self) -> str:
+        return normal_form(self.email or "")
 
 
 class Person(NamedTuple):
     """Somebody with what is known: `ids` are the contacts meant, active ones first, then the oldest; empty
-    for an address that has to be looked up. `address` is the normal form, whenever the warehouse or the row
-    says it."""
+    for an address that has to be looked up. `email`: whenever the warehouse or the row says it."""
 
     who: Who
     members: list[Member]
@@ -325,18 +318,23 @@ class Person(NamedTuple):
     email: str | None
 
     @property
-    def address(self) -> str | None:
-        return normal_form(self.email) if self.email else None
-
-    @property
-    def names(self) -> list[str]:
-        """What effects may call them: the contacts' ids, then the address."""
-        return [*map(str, self.ids), *([self.address] if self.address else [])]
+    def address(self) -> str:
+        """The normal form."""
+        return normal_form(self.email or "")
 
     @property
     def contacts(self) -> list[int | None]:
         """The contacts meant; None stands for those that have to be looked up."""
         return [*self.ids] or [None]
+
+    def name_of(self, contact_id: int | None) -> str:
+        """What effects call the contact, or whoever has the address."""
+        return str(contact_id or self.address)
+
+    def subjects(self, things: Iterable[object]) -> list[str]:
+        """All that effects may call them, with each of the things that happen to them."""
+        names = [*map(str, self.ids), *([self.address] if self.address else [])]
+        return [f"{name}|{thing}" for thing in things for name in names]
 
     @property
     def shown(self) -> str:
@@ -345,14 +343,11 @@ class Person(NamedTuple):
 
 def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
     """BadValue when neither is given, or one of them cannot be."""
-    address = cells["email"][index] if "email" in cells else None
-    number = cells["contact_id"][index] if "contact_id" in cells else None
-    if address is None and number is None:
+    email, number = (cells[name][index] if name in cells else None for name in ("email", "contact_id"))
+    if email is None and number is None:
         raise BadValue("neither an e-mail address nor a contact id is given")
-    email = None if address is None else values.address(address)
     return Who(
-        email,
-        email and normal_form(email),
+        None if email is None else values.address(email),
         None if number is None else values.identifier(number, "the contact id"),
     )
 
@@ -378,14 +373,13 @@ class Content(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Present(NamedTuple):
-    """`status`: code, None when not known for sure, or not the same for all. `is_ours`: some of it we sent
-    and did not read yet; `is_queued`: some of it is still to be sent. `remembered`: fields of our last sync
-    that the service does not show."""
+    """`status`: code, None when not known for sure, or not the same for all. `fields`: also those of our last
+    sync that the service does not show. `is_ours`: some of it we sent and did not read yet; `is_queued`: some
+    of it is still to be sent."""
 
     exists: bool
     status: int | None = None
     fields: Mapping[str, str] = {}
-    remembered: Mapping[str, str] = {}
     is_ours: bool = False
     is_queued: bool = False
 
@@ -397,7 +391,7 @@ class ListReader:
     def __init__(self, labels: Mapping[str, str], shown_keys: Collection[str]) -> None:
         self._named = _fields_by_name(labels)
         self._by_key: dict[str, str | None] = {}
-        self._shown = {field_id for key in shown_keys if (field_id := self._field_of(key)) is not None}
+        self._shown = {self._field_of(key) for key in shown_keys}
 
     def present(
         self, members: list[Member], past: Past | None, as_of: float | None, removal: Past | None = None
@@ -408,47 +402,41 @@ class ListReader:
                 return Present(False)
             members = []
         status, fields = self._read(members)
-        remembered: Mapping[str, str] = {}
-        is_drifted = past is not None and past.is_drifted and past.is_newer(as_of)
-        if past is None or not (past.is_in_force or is_drifted):
+        is_newer = past is not None and past.is_newer(as_of)
+        if past is None or not (past.is_in_force or (past.is_drifted and is_newer)):
             return Present(bool(members), status, fields)
         sent = Content.read(past.content)
-        if is_drifted:  # neither as it was before, nor as it was sent
+        if past.is_drifted:  # neither as it was before, nor as it was sent
             left = {field_id: text for field_id, text in fields.items() if field_id not in sent.fields}
             return Present(bool(members), None if sent.status is not None else status, left)
-        if not past.is_newer(as_of):
-            remembered = {
-                field_id: text for field_id, text in sent.fields.items() if field_id not in self._shown
-            }
-            return Present(bool(members), status, fields, remembered)
+        if not is_newer:
+            hidden = {field_id: text for field_id, text in sent.fields.items() if field_id not in self._shown}
+            return Present(bool(members), status, hidden | fields)
         status = status if sent.status is None else sent.status
-        return Present(True, status, {**fields, **sent.fields}, is_ours=True, is_queued=past.is_open)
+        return Present(True, status, fields | sent.fields, is_ours=True, is_queued=past.is_open)
 
     def is_so(self, now: Present, field_id: str, text: str) -> bool:
         """Whether the field is known to have this value; what is shown for others and not here is empty."""
-        if (value := now.fields.get(field_id, now.remembered.get(field_id))) is not None:
-            return value == text
-        return not text and field_id in self._shown
+        value = now.fields.get(field_id)
+        return value == text if value is not None else not text and field_id in self._shown
 
     def _read(self, members: list[Member]) -> tuple[int | None, dict[str, str]]:
         """Status and fields that all the contacts have alike (a sync changes every contact with the address
         on the list)."""
-        if not members:
-            return None, {}
-        status, fields = members[0].status_code, self._fields(members[0].fields)
-        for member in members[1:]:
-            others = self._fields(member.fields)
-            status = status if member.status_code == status else None
-            fields = {field_id: text for field_id, text in fields.items() if others.get(field_id) == text}
-        return status, fields
+        statuses = {member.status_code for member in members}
+        first, *others = [self._fields(member.fields) for member in members] or [{}]
+        alike = {
+            field_id: text
+            for field_id, text in first.items()
+            if all(other.get(field_id) == text for other in others)
+        }
+        return statuses.pop() if len(statuses) == 1 else None, alike
 
     def _fields(self, shown: str | None) -> dict[str, str]:
         values = _decode(shown) if shown else None
-        pairs = (
-            ((self._field_of(key), _text(value)) for key, value in values.items())
-            if isinstance(values, dict)
-            else ()
-        )
+        if not isinstance(values, dict):
+            return {}
+        pairs = ((self._field_of(key), _text(value)) for key, value in values.items())
         return {field_id: text for field_id, text in pairs if field_id is not None and text is not None}
 
     def _field_of(self, key: str) -> str | None:

@@ -11,15 +11,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from home.account_files import SWITCH, TEXT, declared_tables
 from home.options import VERIFY
-from home.settings import SWITCH, TEXT, Settings, SettingsError, declared_tables
+from home.settings import Settings, SettingsError
 from marketing_api.address import normal_form
 from warehouse.forgetting import is_pseudonym
 from write_back.input.columns import fold
 from write_back.input.query import read_query
 from write_back.input.rows import Cell, InputError, Rows, text_of
-from write_back.item import Source
-from write_back.kinds import CONTACTS, TAGS
+from write_back.item import EffectKind, Source
+from write_back.kinds import kinds_that
 from write_back.order import Order, Planned, account_of
 from write_back.outbox.outbox import Outbox, outbox_path
 from write_back.planning import QUEUED
@@ -110,38 +111,84 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
         raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
     people = read_query(settings, sync.query)
     who = _who_column(sync, people)
-    now: dict[str, int] = {}
-    for place, cell in enumerate(people.cells[who]):
-        key = normal_form(text_of(cell) or "")
-        if not is_pseudonym(key, is_id=True):  # those asked to be forgotten
-            now.setdefault(key, place)
-    if "" in now:
-        raise InputError(
-            f"activation {sync.name}: {who} is empty in a row of the result; leave such rows out of the query"
-        )
+    now = _members_now(sync, people.cells[who], who)
     with Outbox(outbox_path(settings.home)) as outbox:
-        members, is_left = outbox.members(account, sync.name), outbox.has_left(account)
-    before, limit = len(members), None if accept_shrink else settings.shrink_limit
-    if limit is not None and before and not (now and len(now) >= before * (1 - limit)):
-        raise InputError(
-            f"activation {sync.name}: its result has {len(now):,} people, and had {before:,}; nothing was "
-            "pushed. Look at the query and the"
-            f" data; if it is right, run `marketing-sync push activations {sync.name} --accept-shrink "
-            "--apply` (in the launchpad:"
-            " accept_shrink)"
-        )
-    entered = {key: place for key, place in now.items() if key not in members}
-    gone = [key for key in members if key not in now]
+        before, is_left = outbox.members(account, sync.name), outbox.has_left(account)
+    if not accept_shrink:
+        _check_shrink(sync, len(now), len(before), settings.shrink_limit)
+    entered = [key for key in now if key not in before]
+    gone = [key for key in before if key not in now]
     untagged = gone if sync.untag_when_gone else []
-    columns = (_tag_columns if sync.tag else _list_columns)(sync, people, who, [*entered.values()], untagged)
+    places = [now[key] for key in entered]
+    columns = _tags(sync, people.cells[who], places, untagged) if sync.tag else _listed(sync, people, places)
     numbers = dict(zip([*entered, *untagged], count(2), strict=False))
     rows = Rows(tuple(columns), columns, list(numbers.values()), Source(f"activation {sync.name}", ""))
     came, went = {key: numbers[key] for key in entered}, {key: numbers.get(key, 0) for key in gone}
     found = Turnover(sync, account, len(now), came, went)
     if not len(rows) and not is_left:
         return found
-    order = Order(TAGS if sync.tag else CONTACTS, account, verify=sync.verify)
-    return replace(found, planned=plan_push(settings, order, rows))
+    (kind, *_) = kinds_that(EffectKind.TAGS if sync.tag else EffectKind.JOINS)
+    return replace(found, planned=plan_push(settings, Order(kind, account, verify=sync.verify), rows))
+
+
+def _who_column(sync: AudienceSync, people: Rows) -> str:
+    """The column that says who it is: an address, or for tags a contact id."""
+    there = {fold(column): column for column in reversed(people.columns)}
+    names = {"email": "email", "contactid": "contact_id"} if sync.tag else {"email": "email"}
+    if found := [there[name] for name in names if name in there]:
+        return found[0]
+    raise InputError(f"activation {sync.name}: its query has no column {' or '.join(names.values())}")
+
+
+def _members_now(sync: AudienceSync, cells: Sequence[Cell], who: str) -> dict[str, int]:
+    """Who is in the result → the first row about them; not those who asked to be forgotten."""
+    found: dict[str, int] = {}
+    for place, cell in enumerate(cells):
+        if not (key := normal_form(text_of(cell) or "")):
+            raise InputError(
+                f"activation {sync.name}: {who} is empty in a row of the result; leave such rows out of the "
+                "query"
+            )
+        if not is_pseudonym(key, is_id=True):
+            found.setdefault(key, place)
+    return found
+
+
+def _check_shrink(sync: AudienceSync, now: int, before: int, limit: float | None) -> None:
+    """InputError when too many have left at once."""
+    if limit is not None and before and (not now or now < before * (1 - limit)):
+        raise InputError(
+            f"activation {sync.name}: its result has {now:,} people, and had {before:,}; nothing was "
+            "pushed. Look at the query and the data; if it is right, run `marketing-sync push activations "
+            f"{sync.name} --accept-shrink --apply` (in the launchpad: accept_shrink)"
+        )
+
+
+def _tags(
+    sync: AudienceSync, cells: Sequence[Cell], places: Sequence[int], untagged: Sequence[str]
+) -> dict[str, list[Cell]]:
+    """Each who entered, as the query says it, and each who left, as it was known: addresses and ids, where
+    the query has changed."""
+    names: list[Cell] = [*(cells[place] for place in places), *untagged]
+    is_address = ["@" in (text_of(name) or "") for name in names]
+    columns: dict[str, list[Cell]] = {
+        "email": [name if is_one else None for name, is_one in zip(names, is_address, strict=True)],
+        "contact_id": [None if is_one else name for name, is_one in zip(names, is_address, strict=True)],
+        "tag": [sync.tag] * len(names),
+        "action": [*["add"] * len(places), *["remove"] * len(untagged)],
+    }
+    return {name: column for name, column in columns.items() if any(column) or not names}
+
+
+def _listed(sync: AudienceSync, people: Rows, places: Sequence[int]) -> dict[str, list[Cell]]:
+    """Each who entered, as the query says it, with the list; leaving the result changes nothing in the
+    list."""
+    columns: dict[str, list[Cell]] = {
+        name: [cells[place] for place in places]
+        for name, cells in people.cells.items()
+        if fold(name) not in ("list", "listid", "contactid")
+    }
+    return columns | {"list_id": [sync.list] * len(places)}
 
 
 def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Result]:
@@ -156,54 +203,9 @@ def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Res
         try:
             return finish_push(settings, outbox, replace(ran, push_id=push_id), watch)
         finally:
-            _note_members(outbox, found, push_id)
-
-
-def _note_members(outbox: Outbox, found: Turnover, push_id: int) -> None:
-    """Who entered is a member once it is done; who left is none once it is done or cannot be (nobody there to
-    be untagged)."""
-    done, over = outbox.done_rows(push_id, _NOT_DONE)
-    entered = [key for key, row in found.entered.items() if row in done]
-    left = [key for key, row in found.left.items() if row in over or row == 0]
-    outbox.note_members(found.account, found.sync.name, entered, left)
-
-
-def _who_column(sync: AudienceSync, people: Rows) -> str:
-    """The column that says who it is: an address, or for tags a contact id."""
-    wanted = ("email", "contactid") if sync.tag else ("email",)
-    there = {fold(column): column for column in reversed(people.columns)}
-    for name in wanted:
-        if name in there:
-            return there[name]
-    raise InputError(
-        f"activation {sync.name}: its query has no column {'email or contact_id' if sync.tag else 'email'}"
-    )
-
-
-def _tag_columns(
-    sync: AudienceSync, people: Rows, who: str, entered: Sequence[int], untagged: Sequence[str]
-) -> dict[str, list[Cell]]:
-    """Each who entered, as the query says it, and each who left, as it was known: addresses and ids, where
-    the query has changed."""
-    names: list[Cell] = [*(people.cells[who][place] for place in entered), *untagged]
-    columns: dict[str, list[Cell]] = {
-        "email": [name if "@" in (text_of(name) or "") else None for name in names],
-        "contact_id": [None if "@" in (text_of(name) or "") else name for name in names],
-        "tag": [sync.tag] * len(names),
-        "action": [*("add" for _ in entered), *("remove" for _ in untagged)],
-    }
-    return {name: cells for name, cells in columns.items() if any(cells) or not names}
-
-
-def _list_columns(
-    sync: AudienceSync, people: Rows, who: str, entered: Sequence[int], untagged: Sequence[str]
-) -> dict[str, list[Cell]]:
-    """Each who entered, as the query says it, with the list; leaving the result changes nothing in the
-    list."""
-    columns: dict[str, list[Cell]] = {
-        name: [cells[place] for place in entered] for name, cells in people.cells.items()
-    }
-    columns = {
-        name: cells for name, cells in columns.items() if fold(name) not in ("list", "listid", "contactid")
-    }
-    return columns | {"list_id": [sync.list] * len(entered)}
+            # who entered is a member once it is done; who left is none once it is done or cannot be (nobody
+            # there to be untagged)
+            done, over = outbox.done_rows(push_id, _NOT_DONE)
+            entered = [key for key, row in found.entered.items() if row in done]
+            left = [key for key, row in found.left.items() if row in over or row == 0]
+            outbox.note_members(found.account, found.sync.name, entered, left)

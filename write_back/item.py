@@ -44,6 +44,16 @@ class Options:
     resubscribe: bool = False
 
 
+class EffectKind(StrEnum):
+    """What a kind of push does to contacts. What follows from that reads it here, never from a kind's name:
+    whether it may be sent twice, whom a list has and lacks, what `sync.writebacks` says of it."""
+
+    JOINS = "joins"  # puts them on lists, or changes them there
+    LEAVES = "leaves"  # takes them off a list, to another or away
+    TAGS = "tags"
+    NOTES = "notes"  # writes into their timelines
+
+
 @dataclass(frozen=True, slots=True)
 class Effect:
     """One change to one thing: the last effect on a subject decides whether a later row still has something
@@ -194,6 +204,10 @@ class Past(NamedTuple):
     def is_refused(self) -> bool:
         """In words, or by what was read back of it: it is sent again when somebody wants it."""
         return self.state is State.REJECTED or self.is_drifted
+
+    def is_refused_still(self, as_of: float | None) -> bool:
+        """Unless what was read at `as_of` tells what became of it."""
+        return self.is_refused and (not self.is_drifted or self.is_newer(as_of))
 
     def is_newer(self, as_of: float | None) -> bool:
         """Whether what was done (or will be) is not in what was read at `as_of`."""

@@ -4,8 +4,9 @@ with what was done before.
 Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`). Nothing is requested of the
 service."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
@@ -26,18 +27,27 @@ MAX_CHANGES, MAX_CHANGES_OF_COLUMN, MAX_ADDITIONS = 36, 6, 5
 
 UNCHANGED, SENT_BEFORE, QUEUED = "unchanged", "sent before", "already queued"
 FORGOTTEN = "who this is about asked to be forgotten: leave the row out"
-
-T = TypeVar("T")
-
 #: Of rows that put somebody on a list (api-observed row 52).
 REACHES_PEOPLE = "whoever comes onto a list is sent the mails of automations that start there, at once"
 
 
+class _OfSomebody(Protocol):
+    @property
+    def number(self) -> int: ...
+    @property
+    def who(self) -> Who: ...
+
+
+T = TypeVar("T")
+R = TypeVar("R", bound=_OfSomebody)
+S = TypeVar("S", bound=Hashable)
+
+
 @dataclass
-class Planning:
+class Planning(ABC):
     """What a kind plans with: the rows and their columns, what is known, what was sent before; it collects
-    items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent. `adding`,
-    `removing`: the kinds that do so to lists."""
+    items and the fates of rows. A row that is both sent and rejected (in parts) counts as sent. `joining`,
+    `leaving`: the kinds with that effect."""
 
     kind: str
     rows: Rows
@@ -45,22 +55,25 @@ class Planning:
     outbox: Outbox  # what was done before
     options: Options
     picked: Picked
-    adding: Sequence[str]
-    removing: Sequence[str]
+    joining: Sequence[str]
+    leaving: Sequence[str]
     _items: list[Item] = field(default_factory=list)
     _additions: list[Change] = field(default_factory=list)
     _unknown_addresses: set[str] = field(default_factory=set)
     _bad: dict[int, Reason] = field(default_factory=dict)
     _idle: dict[int, Reason] = field(default_factory=dict)
     _sent: dict[int, bool] = field(default_factory=dict)  # row → whether it is new
+    _said: dict[Hashable, tuple[int, object]] = field(default_factory=dict)
     _changes: list[Change] = field(default_factory=list)
     _of_column: Counter[str] = field(default_factory=Counter)
     _warnings: dict[str, None] = field(default_factory=dict)
     _counted: Counter[str] = field(default_factory=Counter)
 
-    def last(self, subjects: Iterable[str], *kinds: str) -> Mapping[str, Past]:
-        """The last thing done about each by this kind of push, or by any of these `kinds`."""
-        return self.outbox.last(self.known.account, dict.fromkeys(subjects), *(kinds or (self.kind,)))
+    @abstractmethod
+    def run(self) -> None:
+        """Give every row its fate. Raises InputError for columns that cannot be used."""
+
+    # ---- rows, and whom they are about
 
     def read(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be
@@ -70,6 +83,76 @@ class Planning:
                 self.reject(number, self.rows.faults[number])
             elif (row := self.attempt(number, read_row, index, number)) is not None:
                 yield row
+
+    def people(
+        self, rows: Sequence[R], *, must_exist: bool = True, needs_address: str = ""
+    ) -> Iterator[tuple[R, Person]]:
+        """The rows with whom they are about; those are rejected that are about nobody, or about a contact
+        without a known address where something `needs_address`."""
+        everybody = {row.who for row in rows}
+        by_id = self.known.by_id(who.contact_id for who in everybody if who.contact_id is not None)
+        by_address = self.known.by_address(who.key for who in everybody if who.contact_id is None)
+
+        def found(who: Who) -> Person:
+            if who.contact_id is None:
+                members = by_address.get(who.key, [])
+                return Person(who, members, list(dict.fromkeys(one.contact_id for one in members)), who.email)
+            members = by_id.get(who.contact_id, [])
+            if not members and must_exist:
+                self.check_may_exist(who.contact_id)
+            addresses = {normal_form(one.email): one.email for one in members if one.email}
+            if who.email and addresses and who.key not in addresses:
+                raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
+            email = who.email or next(iter(addresses.values()), None)
+            if needs_address and email is None:
+                raise BadValue(
+                    f"the address of contact {who.contact_id} is not known, and {needs_address} needs it: "
+                    "give it in a column email"
+                )
+            return Person(who, members, [who.contact_id], email)
+
+        for row in rows:
+            if (person := self.attempt(row.number, found, row.who)) is not None:
+                yield row, person
+
+    def check_may_exist(self, contact_id: int) -> None:
+        """BadValue for a contact that no reading of any list showed, when all were read."""
+        if self.known.is_all_known:
+            raise BadValue(f"there is no contact {contact_id} (contacts were read on {self.known.read_on()})")
+
+    def not_said(
+        self, row: int, subjects: Mapping[S, object], otherwise: Callable[[S], str] = lambda subject: ""
+    ) -> list[S]:
+        """The subjects about which no earlier row says the same. BadValue when none is left, or when an
+        earlier row says `otherwise`, in words."""
+        earlier = {subject: self._said[subject] for subject in subjects if subject in self._said}
+        for subject, (number, said) in earlier.items():
+            if said != subjects[subject]:
+                raise BadValue(f"row {number} {otherwise(subject)}: keep one of them")
+        if len(earlier) == len(subjects):
+            raise BadValue(f"it says the same as row {next(iter(earlier.values()))[0]}")
+        left = [subject for subject in subjects if subject not in earlier]
+        self._said |= {subject: (row, subjects[subject]) for subject in left}
+        return left
+
+    # ---- what was done before
+
+    def last(self, subjects: Iterable[str], *kinds: str) -> Mapping[str, Past]:
+        """The last thing done about each by this kind of push, or by any of these `kinds`."""
+        return self.outbox.last(self.known.account, dict.fromkeys(subjects), *(kinds or (self.kind,)))
+
+    def is_settled(
+        self, row: int, person: Person, standing: str | Past | None, contact_id: int | None
+    ) -> bool:
+        """Whether the row has its fate by what was done before: it is left for this reason, or rejected like
+        what was refused."""
+        if isinstance(standing, Past):
+            self.reject_as_before(row, standing)
+        elif standing:
+            self.leave(row, standing, person.email, contact_id)
+        return standing is not None
+
+    # ---- fates
 
     def attempt(self, row: int, do: Callable[..., T], *values: object) -> T | None:
         """What it returns; None, and the row is rejected, when it raises BadValue."""
@@ -105,6 +188,8 @@ class Planning:
         for row in item.rows:
             self._sent[row] = self._sent.get(row, False) or is_new
 
+    # ---- what a person should see
+
     def change(self, row: int, what: str, column: str, old: str | None, new: str | None) -> None:
         if len(self._changes) < MAX_CHANGES and self._of_column[column] < MAX_CHANGES_OF_COLUMN:
             self._of_column[column] += 1
@@ -127,32 +212,31 @@ class Planning:
     def result(self) -> Plan:
         """Rows are in the order of the input. A row with parts that were sent is not idle; one without is
         rejected first."""
-        partly = sum(row in self._sent for row in self._bad)
-        if partly:
+        if partly := len(self._bad.keys() & self._sent):
             self.count(
                 "sent in part, since the service rejected the rest before (`marketing-sync push retry` "
                 "sends it again)",
                 partly,
             )
-        bad = {row: each for row, each in self._bad.items() if row not in self._sent}
-        idle = tuple(each for row, each in self._idle.items() if row not in self._sent and row not in bad)
-        counted = [
+        bad = [each for row, each in self._bad.items() if row not in self._sent]
+        idle = [each for row, each in self._idle.items() if row not in self._sent and row not in self._bad]
+        counted = (
             f"{number:,} {'row' if number == 1 else 'rows'}: {text}" for text, number in self._counted.items()
-        ]
+        )
+        new_count = sum(self._sent.values())
         return Plan(
             account=self.known.account,
             kind=self.kind,
             source=self.rows.source,
             row_count=len(self.rows),
             items=tuple(sorted(self._items, key=lambda item: item.rows)),
-            new_count=sum(self._sent.values()),
-            changed_count=sum(not is_new for is_new in self._sent.values()),
-            idle=idle,
-            bad=tuple(sorted(bad.values(), key=lambda each: each.rows)),
+            new_count=new_count,
+            changed_count=len(self._sent) - new_count,
+            idle=tuple(idle),
+            bad=tuple(sorted(bad, key=lambda each: each.rows)),
             changes=tuple(sorted(self._changes, key=lambda each: each.row)),
-            warnings=(
-                *dict.fromkeys([*self.rows.warnings, *self.picked.warnings, *self._warnings]),
-                *counted,
+            warnings=tuple(
+                dict.fromkeys([*self.rows.warnings, *self.picked.warnings, *self._warnings, *counted])
             ),
             columns=self.picked.renamed,
             additions=tuple(self._additions),
@@ -182,9 +266,10 @@ def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: M
     return replace(rows, cells=cells, numbers=[rows.numbers[place] for place in left], faults=faults)
 
 
-def bound(operation: Operation, *, lacks_id: bool = False, **values: Any) -> Mapping[str, str]:
-    """The wire parameters, without the id that is looked up when it is sent (`lacks_id`). BadValue when the
-    operation's declaration refuses them."""
+def bound(operation: Operation, **values: Any) -> Mapping[str, str]:
+    """The wire parameters; an id that is None is looked up when it is sent. BadValue when the operation's
+    declaration refuses them."""
+    lacks_id = values.get("id", 0) is None
     try:
         params = operation.bind(**(values | {"id": 1} if lacks_id else values)).params
     except InvalidCall as problem:
@@ -194,46 +279,12 @@ def bound(operation: Operation, *, lacks_id: bool = False, **values: Any) -> Map
     return {name: value for name, value in params.items() if name != "id"} if lacks_id else params
 
 
-class _OfSomebody(Protocol):
-    @property
-    def number(self) -> int: ...
-    @property
-    def who(self) -> Who: ...
-
-
-R = TypeVar("R", bound=_OfSomebody)
-
-
-def resolve(
-    planning: Planning, rows: list[R], *, must_exist: bool = True, needs_address: str = ""
-) -> Iterator[tuple[R, Person]]:
-    """The rows with whom they are about; those are rejected that are about nobody, or about a contact without
-    a known address where something `needs_address`."""
-    known, everybody = planning.known, {row.who for row in rows}
-    by_id = known.by_id(who.contact_id for who in everybody if who.contact_id is not None)
-    by_address = known.by_address(
-        who.key for who in everybody if who.key is not None and who.contact_id is None
-    )
-
-    def found(who: Who) -> Person:
-        if who.contact_id is None:
-            members = by_address.get(who.key or "", [])
-            ids, email = list(dict.fromkeys(member.contact_id for member in members)), who.email
-        else:
-            members = by_id.get(who.contact_id, [])
-            if not members and must_exist and known.is_all_known:
-                raise BadValue(
-                    f"there is no contact {who.contact_id} (contacts were read on {known.read_on()})"
-                )
-            addresses = {normal_form(member.email): member.email for member in members if member.email}
-            if who.key is not None and addresses and who.key not in addresses:
-                raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
-            ids, email = [who.contact_id], who.email or next(iter(addresses.values()), None)
-        if needs_address and email is None:
-            missing = f"the address of contact {who.contact_id} is not known"
-            raise BadValue(f"{missing}, and {needs_address} needs it: give it in a column email")
-        return Person(who, members, ids, email)
-
-    for row in rows:
-        if (person := planning.attempt(row.number, found, row.who)) is not None:
-            yield row, person
+def standing(pasts: Sequence[Past | None], content: str, *, again: bool = False) -> str | Past | None:
+    """What keeps a change from being sent that is about all of these: why there is nothing to do, or who
+    refused it. `again`: what is done is no reason."""
+    same = [past for past in pasts if past is not None and past.content == content]
+    if len(same) < len(pasts) or not all(past.is_in_force for past in same):
+        return next((past for past in same if past.is_refused), None)
+    if any(past.is_open for past in same):
+        return QUEUED
+    return None if again else SENT_BEFORE

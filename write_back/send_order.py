@@ -2,10 +2,10 @@
 Pure bookkeeping.
 
 Two entries collide when they touch the same subject, or the same person, unless the order of both says
-nothing (`Kind.is_order_free`), or are alike (`Kind.ambiguity`): with two such unknown at once, an activity in
-a timeline would not tell whose it is, nor whether the other one is still on its way. An entry holds its place
-until it is over (`finish`): one whose outcome is unknown keeps later ones about the same thing waiting. Not
-here: sending (`send`), when an unknown one is looked for."""
+nothing (neither is `Kind.is_idempotent`), or are alike (`Kind.ambiguity`): with two such unknown at once, an
+activity in a timeline would not tell whose it is, nor whether the other one is still on its way. An entry
+holds its place until it is over (`finish`): one whose outcome is unknown keeps later ones about the same
+thing waiting. Not here: sending (`send`), when an unknown one is looked for."""
 
 import heapq
 from collections import deque
@@ -23,7 +23,7 @@ def keys_of(entry: Entry, subjects: Iterable[str]) -> dict[str, bool]:
     people = [f"email {normal_form(entry.email)}"] if entry.email else []
     people += [f"contact {entry.contact_id}"] if entry.contact_id is not None else []
     return {f"{entry.kind} {subject}": False for subject in subjects} | dict.fromkeys(
-        people, KINDS[entry.kind].is_order_free
+        people, not KINDS[entry.kind].is_idempotent
     )
 
 

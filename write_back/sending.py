@@ -36,8 +36,8 @@ from marketing_api.errors import (
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.write_result import says_absent
-from write_back.item import DONE, State
-from write_back.kinds import ADDING, KINDS
+from write_back.item import DONE, EffectKind, State
+from write_back.kinds import KINDS, kinds_that
 from write_back.outbox.outbox import Entry, Outbox
 from write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from write_back.send_order import Schedule, keys_of
@@ -253,8 +253,9 @@ class Sending:
     def _is_early(self, entry: Entry) -> bool:
         """Whether who is not there may only not show yet: the same address was synced just now, and that is
         queued (row 6)."""
+        joining = kinds_that(EffectKind.JOINS)
         synced_at = (
-            None if entry.email is None else self._outbox.synced_at(entry.account, ADDING, entry.email)
+            None if entry.email is None else self._outbox.synced_at(entry.account, joining, entry.email)
         )
         return synced_at is not None and abs(wall() - synced_at) < self._policy.verify_wait_s
 
@@ -427,4 +428,4 @@ class _NotPlanned(Exception):
 
 def _who(entry: Entry) -> tuple[str, int | None]:
     """What is looked up of it: its address, and in which list."""
-    return entry.email or "", KINDS[entry.kind].look_up_list(entry)
+    return entry.email or "", KINDS[entry.kind].left_list(entry)

@@ -18,6 +18,7 @@ from warehouse.archive import Archive
 from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
 from warehouse.errors import WarehouseError
 from warehouse.warehouse import Warehouse
+from write_back.kinds import KINDS
 from write_back.outbox.outbox import Entry, Outbox, outbox_path
 from write_back.outbox.store import OutboxError
 from write_back.result import Ran
@@ -90,6 +91,8 @@ def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
                 name: _moment(getattr(entry, name))
                 for name in ("planned_at", "sent_at", "done_at", "verified_at")
             },
+            "effect": KINDS[entry.kind].effect.value,
+            "left_list_id": KINDS[entry.kind].left_list(entry),
             "state": entry.state.value,
             "row_numbers": list(entry.rows),
             "message": without_addresses(entry.message) if entry.message else None,

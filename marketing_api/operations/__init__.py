@@ -5,6 +5,7 @@ reads their rows, and those that code calls; the others are called by their name
 
 import difflib
 
+from marketing_api.envelope import SUFFIX
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from marketing_api.records import (
@@ -48,7 +49,7 @@ ALL: dict[str, Operation] = {
 def find(name: str) -> Operation:
     """The operation of that name; case does not matter and `.json` is optional (api-observed row 9).
     InvalidCall when there is none."""
-    plain = name.strip().strip("/").lower().removesuffix(".json")
+    plain = name.strip().strip("/").lower().removesuffix(SUFFIX)
     if (operation := ALL.get(plain)) is not None:
         return operation
     near = (

@@ -1,13 +1,12 @@
 """What the service says about its rate limit. Not here: what follows from it (`pacing`)."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from marketing_api.envelope import Parts, decode, part, parts_or_none, read_envelope
-from marketing_api.exchange import Body
+from marketing_api.envelope import Envelope, decode
 from marketing_api.records.values import read_bool, read_decimal, read_int, read_or_none
 
 
@@ -39,9 +38,9 @@ class RateReport:
 _HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
 
 
-def rate_report(body: Body | memoryview | None, headers: Mapping[str, str]) -> RateReport:
+def rate_report(envelope: Envelope | None, headers: Mapping[str, str]) -> RateReport:
     """The report in the body, whatever level it stands at, completed by the headers (api-observed row 27)."""
-    values = limit_in_headers(headers) | limit_in_body(body)
+    values = limit_in_headers(headers) | limit_in_body(envelope)
     known: dict[str, Any] = {name: read_or_none(read, values.get(name)) for name, read in _READERS.items()}
     return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
 
@@ -71,23 +70,12 @@ def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
         return moment
 
 
-def limit_in_body(body: Body | memoryview | None) -> dict[str, Any]:
+def limit_in_body(envelope: Envelope | None) -> dict[str, Any]:
     """The same of the body: top level first, where it was observed; `data` last, which may be huge."""
-    try:
-        for level in _levels(body):
-            for name, raw in level.items():
-                if name.lower().replace("_", "-") in ("rate-limit", "ratelimit") and isinstance(
-                    found := decode(raw), dict
-                ):
+    for level in envelope.levels.values() if envelope else ():
+        for name, raw in level.items():
+            if name.lower().replace("_", "-") in ("rate-limit", "ratelimit"):
+                found = read_or_none(decode, raw)
+                if isinstance(found, dict):
                     return {key.lower(): value for key, value in found.items() if value is not None}
-    except ValueError:
-        pass
     return {}
-
-
-def _levels(body: Body | memoryview | None) -> Iterator[Parts]:
-    envelope = read_envelope(body)
-    yield envelope.top
-    yield envelope.response or {}
-    yield parts_or_none(part(envelope.response, "header")) or {}
-    yield envelope.members or {}

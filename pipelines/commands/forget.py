@@ -10,8 +10,10 @@ from home import exits, interrupts
 from home.folder import prepare_home
 from home.formatting import plural
 from home.options import Option
-from home.settings import Settings, SettingsError, whole
+from home.settings import Settings, SettingsError
+from home.values import whole
 from pipelines.commands import Arguments, command
+from pipelines.publishing import derived
 from upkeep.erasing import delete_at_service, dry_run, is_over, people, unfinished
 from upkeep.erasing import forget as forget_people
 from warehouse.person import Person
@@ -60,10 +62,9 @@ def forget(arguments: Arguments, settings: Settings) -> int:
             file=sys.stderr,
         )
         return exits.INCOMPLETE
-    with (
-        interrupts.end_at_once()
-    ):  # whatever is killed goes on; an exception would come out of a library's callback as another
-        places = forget_people(settings, person)
+    # whatever is killed goes on; an exception would come out of a library's callback as another
+    with interrupts.end_at_once():
+        places = forget_people(settings, person, derived(settings))
     for each in places:
         print(f"{each.place}: {each.rows:,} {each.outcome}")
     if not is_over(places):

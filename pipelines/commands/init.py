@@ -9,8 +9,9 @@ import click
 from dotenv import dotenv_values, set_key, unset_key
 
 from home import exits
+from home.account_files import address
 from home.options import Option
-from home.settings import Settings, SettingsError, address, load_settings
+from home.settings import Settings, SettingsError, load_settings
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from pipelines.commands import Arguments, command, print_error

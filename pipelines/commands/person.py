@@ -11,7 +11,8 @@ from home import exits
 from home.folder import reading
 from home.formatting import plural
 from home.options import Option
-from home.settings import Settings, SettingsError, whole
+from home.settings import Settings, SettingsError
+from home.values import whole
 from marketing_api.clock import utc_now
 from pipelines.commands import Arguments, command
 from pipelines.report.render import environment, readable
@@ -41,8 +42,7 @@ def person(arguments: Arguments, settings: Settings) -> int:
     if taken := [folder / name for name in _FILES if (folder / name).exists()]:
         raise SettingsError(f"{taken[0]} is there already: name another folder")
     account = arguments.account and account_of(settings, arguments.account)
-    with reading(settings.home, settings.lock_seconds) as connection:
-        connection.execute("set timezone = 'UTC'")
+    with reading(settings) as connection:
         found = find_person(connection, account, address, contact_id)
         sections = list(known_of(connection, found)) if found.addresses or found.contacts else []
     if not sections:

@@ -1,7 +1,6 @@
 """`marketing-sync plan`: what the next sync would request, by what the last one left: what only the listings
 will show is not in it."""
 
-import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -10,22 +9,21 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined, Template
 from rich.console import Console
 
-from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner, Rules
+from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner
 from assets.planning.order import Reason, in_words
 from assets.sources import SOURCE_ASSETS
 from home import exits
 from home.accounts import known_accounts
+from home.door import open_archive, warehouse_of
 from home.folder import prepare_home
 from home.options import JSON, LIMITS
 from home.output import AccountPlan, Plan, Planned, emit
-from home.progress import clock, report_waiting
+from home.progress import clock
 from home.settings import Settings
 from marketing_api.rate_limit import RateLimiter
 from pipelines.commands import Arguments, command
 from pipelines.commands.status import grid
-from pipelines.reading import budget_of, planner_of
-from warehouse.archive import Archive
-from warehouse.warehouse import Warehouse
+from pipelines.reading import Planners, budget_of
 
 _OTHERS = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
 #: What is not planned contact by contact. Nothing else is requested before it is there.
@@ -100,20 +98,15 @@ def plan(arguments: Arguments, settings: Settings) -> int:
 
 def _plans(arguments: Arguments, settings: Settings) -> Iterator[AccountPlan]:
     prepare_home(settings.home, settings.lock_seconds)
-    with Archive(settings.home / "archive") as archive:
-        warehouse = Warehouse(
-            settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting
-        )
+    with open_archive(settings.home) as archive:
+        warehouse = warehouse_of(settings, archive)
         warehouse.read("select 1")  # makes sure that the tables are as this version declares them
         accounts, assets = known_accounts(settings), list(SOURCE_ASSETS.values())
         budget = budget_of(settings, arguments.max_requests, arguments.until)
-        rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=arguments.all)
+        planners = Planners(settings, warehouse, assets, len(accounts), arguments.all)
         for connection in accounts:
             limiter = RateLimiter.shared(connection)
-            limited, whole = (
-                planner_of(warehouse, connection.account, limiter, rules, assets, each, len(accounts))
-                for each in (budget, None)
-            )
+            limited, whole = (planners.of(connection.account, limiter, each) for each in (budget, None))
             yield _plan_of(settings, limited, whole, limiter.rate)
 
 

@@ -96,7 +96,7 @@ class Probe:
         self._problems[exchange.call.operation.name] = (
             exchange.error if exchange.outcome in _NO_RESPONSE else None
         )
-        told = {"the headers": limit_in_headers(exchange.headers), "the body": limit_in_body(exchange.body)}
+        told = {"the headers": limit_in_headers(exchange.headers), "the body": limit_in_body(exchange.opened)}
         self._limits |= {place for place, values in told.items() if values}
         if not any(told.values()):
             self._deviates("rate-limit", "in the body or the headers", "missing")

@@ -55,8 +55,7 @@ def status(arguments: Arguments, settings: Settings) -> int:
         else:
             print(nothing)
         return exits.DONE
-    with reading(settings.home, settings.lock_seconds) as connection:
-        connection.execute("set timezone = 'UTC'")  # in which documents have their times
+    with reading(settings) as connection:
         queries = {**_QUERIES, "tables": _QUERIES["tables"].format(counted=_counted(connection))}
         read = {name: records(connection, sql) for name, sql in queries.items()}
     found = msgspec.convert(read, Status)

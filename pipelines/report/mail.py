@@ -17,7 +17,8 @@ from zoneinfo import ZoneInfo
 
 from home.alerts import try_to_post
 from home.formatting import cut, day, plural
-from home.settings import WEEKDAYS, Settings
+from home.settings import Settings
+from home.values import WEEKDAYS
 from marketing_api.clock import utc_now
 from marketing_api.redaction import Redactor, plain, without_addresses
 from pipelines.report.queries import ReportData, impersonal

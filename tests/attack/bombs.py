@@ -63,6 +63,7 @@ def _answered(folder: Path, head: str, body: bytes, again: int = 1) -> str:
 def _read(items: str) -> str:
     """What reading a listing of contacts says."""
     from marketing_api import parsing, validation
+    from marketing_api.envelope import read_envelope
     from marketing_api.errors import MarketingApiError
     from marketing_api.operations import ALL
     from tests.marketing_api.responses import of_body
@@ -73,7 +74,7 @@ def _read(items: str) -> str:
         listid=1,
     )
     try:
-        validation.check(answer.call, 200, {}, answer.body)
+        validation.check(answer.call, 200, {}, read_envelope(answer.body))
     except MarketingApiError as problem:
         return str(problem)
     reasons = [

@@ -73,17 +73,15 @@ class File:
 FILES = (
     File("warehouse.duckdb", used_by=(STATUS, SYNC, PUSH)),
     File("warehouse.duckdb.wal", used_by=(STATUS, SYNC)),
-    File("archive/loads.jsonl"),
-    File("archive/index.sqlite*"),
-    File("archive/index.lock"),
+    File("archive/ledger.sqlite"),
+    File("archive/ledger.sqlite-*", loses="the loads and requests since the last closing, of a killed run"),
+    File("archive/ledger.lock"),
     File(
         "archive/requests/*.parquet",
         (REBUILD, ("rebuild", "--accept-loss"), ("sync", "--reads-only")),
         "rows of answers in damaged groups",
     ),
     File("archive/bodies/*.zst"),
-    File("archive/journals/*.journal", loses="requests in the damaged part that were not loaded"),
-    File("archive/unfinished/*.json"),
     File("outbox.sqlite", used_by=(("push", "status"), PUSH)),
     File(
         "outbox.sqlite-*",
@@ -214,10 +212,7 @@ class Bench:
                 archive.record(
                     Exchange(number + 1, "nobody", call, now, 0, 1, 200, Outcome.OK, None, content)
                 )
-            archive.flush()
-            unfinished = Checkpoints(built / "archive" / "unfinished")
-            unfinished.begin(["goals"])
-            stack.callback(unfinished.leave)
+            Checkpoints(archive).begin(["goals"])
             outbox.prune(7)
             rows(connection, "create table if not exists sync.passing as select 1 as a")
             shutil.copytree(built, self.home)

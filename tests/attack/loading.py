@@ -24,6 +24,7 @@ from assets.fetch import Fetcher, FetchSettings
 from assets.result import AccountResult, Batch
 from marketing_api import validation
 from marketing_api.client import Failure
+from marketing_api.envelope import read_envelope
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
@@ -115,7 +116,7 @@ class _Service:
     answers: dict[int, Response] = field(default_factory=dict)
 
     def fetch(self, question: Call) -> Response:
-        validation.check(question, 200, {}, self.body)
+        validation.check(question, 200, {}, read_envelope(self.body))
         answer = Response(
             next(_ids), self.account, question, _START + dt.timedelta(minutes=self.minute), self.body
         )

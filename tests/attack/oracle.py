@@ -17,6 +17,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from marketing_api import parsing, validation
+from marketing_api.envelope import read_envelope
 from marketing_api.errors import MarketingApiError
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
@@ -71,8 +72,8 @@ class Reading:
         answer = Response(1, "main", question, dt.datetime(2026, 11, 20, 12, tzinfo=dt.UTC), body)
         began = time.perf_counter()
         try:
-            rate_report(body, {})
-            validation.check(question, status, {}, body)
+            rate_report(read_envelope(body), {})
+            validation.check(question, status, {}, read_envelope(body))
             self.rows = list(parse_rows(answer, ZONE, DAY))
             parsing.service_count(answer)
             parsing.item_keys(answer)

@@ -96,8 +96,8 @@ def many_small(root: Path, count: int) -> None:
         )
         with timed("use again, one by one", count):
             assert all(reusable.get(one.call.key) for one in made)
-    (root / "index.sqlite").unlink()
-    with timed("open without an index", 2 * count):
+    (root / "ledger.sqlite").unlink()
+    with timed("open without a ledger", 2 * count):
         Archive(root).close()
 
 

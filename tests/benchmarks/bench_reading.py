@@ -20,7 +20,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from marketing_api import parsing, validation
-from marketing_api.exchange import Body, Response
+from marketing_api.envelope import Body, read_envelope
+from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import contacts
 
@@ -107,7 +108,7 @@ def timeline(number: int) -> dict[str, object]:
 
 
 def check(question: Call, body: Body) -> None:
-    validation.check(question, 200, {}, body)
+    validation.check(question, 200, {}, read_envelope(body))
 
 
 def read(question: Call, body: Body) -> int:

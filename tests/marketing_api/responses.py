@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from marketing_api import parsing, validation
-from marketing_api.exchange import Body, Response
+from marketing_api.envelope import Body
+from marketing_api.exchange import Response
 from marketing_api.operation import Operation
 from marketing_api.records.fields import Record, Unread
 
@@ -34,7 +35,7 @@ def of_body(operation: Operation, body: Body, /, **params: Any) -> Response:
 def read(operation: Operation, data: Any, /, **params: Any) -> list[parsing.Rows]:
     """What comes out of an answer, after the check that the client makes."""
     made = response(operation, data, **params)
-    validation.check(made.call, 200, {}, made.body)
+    validation.check(made.call, 200, {}, made.envelope)
     return list(parsing.parse_rows(made, ZONE, DAY))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from marketing_api import parsing, validation
+from marketing_api.envelope import read_envelope
 from marketing_api.errors import BrokenResponse
 from marketing_api.exchange import Response
 from marketing_api.operations import ALL, campaigns, contacts, lists, social
@@ -113,7 +114,7 @@ def test_a_value_that_cannot_be_read_costs_the_value_and_is_kept_as_it_came() ->
 def test_half_a_surrogate_pair_costs_its_character_only() -> None:
     items = rb'[{"id":1,"x":"a\ud800b","y":"\\ud800","z":"\ud83d\ude00"},{"id":2}]'
     body = b'{"response":{"header":{"status":"ok"},"data":{"contacts":{"items":' + items + b"}}}}"
-    validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, body)
+    validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, read_envelope(body))
     (rows,) = parsing.parse_rows(of_body(contacts.GETCONTACTS, body, listid=5), ZONE, DAY)
     first, second = rows.records
     assert isinstance(first, Contact)
@@ -137,7 +138,7 @@ def test_what_only_careless_writers_write_is_read(entry: bytes, encoding: str) -
         % entry
     )
     body = text.decode().encode(encoding)
-    validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, body)
+    validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, read_envelope(body))
     made = of_body(contacts.GETCONTACTS, body, listid=5)
     (rows,) = parsing.parse_rows(made, ZONE, DAY)
     assert [(record.contact_id, record.email) for record in rows.records if isinstance(record, Contact)] == [
@@ -160,7 +161,7 @@ def test_what_only_careless_writers_write_is_read(entry: bytes, encoding: str) -
 )
 def test_what_is_no_json_by_anybodys_rules_is_broken(body: bytes) -> None:
     with pytest.raises(BrokenResponse):
-        validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, body)
+        validation.check(contacts.GETCONTACTS.bind(listid=5), 200, {}, read_envelope(body))
 
 
 def test_bytes_that_are_no_text_cost_their_character_only() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from marketing_api.envelope import read_envelope
 from marketing_api.errors import (
     AuthenticationFailed,
     BrokenResponse,
@@ -36,7 +37,7 @@ def verdict(
     operation: Operation, body: bytes, status: int = 200, headers: dict[str, str] | None = None, **params: Any
 ) -> MarketingApiError | None:
     try:
-        check(operation.bind(**params), status, headers or {}, body)
+        check(operation.bind(**params), status, headers or {}, read_envelope(body))
     except MarketingApiError as problem:
         return problem
     return None
@@ -314,10 +315,10 @@ def test_a_damaged_name_breaks_an_answer_and_a_damaged_value_costs_its_character
 def test_body_in_a_file_is_judged_like_one_in_memory(tmp_path: Path) -> None:
     body = tmp_path / "body.json"
     body.write_bytes(enveloped(samples.CONTACTS))
-    check(CONTACTS, 200, {}, body)
+    check(CONTACTS, 200, {}, read_envelope(body))
     body.write_bytes(b"")
     with pytest.raises(BrokenResponse, match="no body"):
-        check(CONTACTS, 200, {}, body)
+        check(CONTACTS, 200, {}, read_envelope(body))
 
 
 def test_campaign_of_another_type_is_refused_not_empty() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from marketing_api import validation
+from marketing_api.envelope import read_envelope
 from marketing_api.errors import Refused
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
@@ -33,7 +34,7 @@ def told(data: Any, *, header: str = "ok") -> bytes:
 
 def is_refused(call: Call, data: Any, status: int = 200) -> bool:
     try:
-        validation.check(call, status, {}, told(data))
+        validation.check(call, status, {}, read_envelope(told(data)))
     except Refused:
         return True
     return False
@@ -211,7 +212,7 @@ def test_id_0_is_no_success(made: Any) -> None:
 @pytest.mark.parametrize("member", ["item", "error"])
 def test_a_contact_that_exists_is_refused_by_its_words(member: str) -> None:
     with pytest.raises(Refused, match="said: The contact already exists"):
-        validation.check(ADD, 200, {}, told({"id": "0", member: "The contact already exists"}))
+        validation.check(ADD, 200, {}, read_envelope(told({"id": "0", member: "The contact already exists"})))
 
 
 @pytest.mark.parametrize("status", [200, 400, 404, 500])
@@ -222,7 +223,9 @@ def test_an_ok_envelope_counts_whatever_the_http_status_says(status: int) -> Non
 
 def test_the_refusal_shows_the_words_without_addresses() -> None:
     with pytest.raises(Refused, match="The contact … doesn't exist") as caught:
-        validation.check(TAG, 200, {}, told({"item": "The contact ann@example.com doesn't exist"}))
+        validation.check(
+            TAG, 200, {}, read_envelope(told({"item": "The contact ann@example.com doesn't exist"}))
+        )
     assert "ann@" not in str(caught.value)
 
 

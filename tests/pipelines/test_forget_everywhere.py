@@ -176,7 +176,9 @@ def leave_behind(home: Path) -> None:
     (home / "outbox.sqlite.damaged-20260101T000000000000Z-00000000").write_bytes(
         b"SQLite format 3\0" + text.encode()
     )
-    (home / "archive" / "loads.jsonl.damaged-20260101T000000000000Z-00000000").write_text(text)
+    (home / "archive" / "ledger.sqlite.damaged-20260101T000000000000Z-00000000").write_bytes(
+        b"SQLite format 3\0" + text.encode()
+    )
     (home / "published" / "marketing.duckdb.damaged-1").write_bytes(b"\0" * 8 + b"DUCK" + text.encode())
 
     @dg.op

@@ -88,16 +88,16 @@ def test_logs_go_by_their_age(home: Path) -> None:
     for path in (old, new):
         path.touch()
     os.utime(old, times=(0, (utc_now() - dt.timedelta(15)).timestamp()))
-    tidy(Settings(home, kept=Kept(logs=20)))
+    tidy(Settings(home, kept=Kept(logs=20)), prune_runs)
     assert old.exists()
-    tidy(Settings(home, kept=Kept(logs=10)))
+    tidy(Settings(home, kept=Kept(logs=10)), prune_runs)
     assert [path.exists() for path in (old, new)] == [False, True]
 
 
 def test_what_cannot_be_tidied_up_is_logged(home: Path, caplog: pytest.LogCaptureFixture) -> None:
     home.mkdir()
     (home / "archive").touch()
-    tidy(Settings(home))
+    tidy(Settings(home), prune_runs)
     assert "not tidied up" in caplog.text
 
 

@@ -3,6 +3,7 @@ refused and left alone."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -119,13 +120,12 @@ def test_the_outbox_is_completed_in_one_transaction(made: Path, monkeypatch: pyt
         monkeypatch.setattr(store, "MIGRATIONS", {store.VERSION: ";\n".join(statements)})
 
     monkeypatch.setattr(store, "VERSION", store.VERSION + 1)
-    monkeypatch.setitem(VERSIONS, "outbox", store.VERSION)
     steps("alter table push add column note text", "update nowhere set note = kind")
     with pytest.raises(store.OutboxError):
-        prepare_home(made)
+        store.Store(made / "outbox.sqlite").close()
     assert "note" not in columns(made)
     steps("alter table push add column note text", "update push set note = kind")
-    prepare_home(made)
+    store.Store(made / "outbox.sqlite").close()
     assert "note" in columns(made)
 
 
@@ -176,15 +176,14 @@ def test_a_newer_outbox_sends_nothing(command: Command, made: Path, sandbox: San
     assert "newer version" in ran.err
 
 
-def test_an_index_of_another_version_is_built_again(command: Command, made: Path, sandbox: Sandbox) -> None:
-    """It is derived: no reason to refuse anything."""
-    connection = sqlite3.connect(made / "archive" / "index.sqlite")
-    connection.execute("pragma user_version = 99")
-    connection.close()
-    assert command("plan", sandbox=sandbox).code == 0
-    with sqlite3.connect(made / "archive" / "index.sqlite") as connection:
-        assert connection.execute("pragma user_version").fetchone() == (2,)
-    connection.close()
+def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(
+    command: Command, made: Path, sandbox: Sandbox
+) -> None:
+    ledger = made / "archive" / "ledger.sqlite"
+    with contextlib.closing(sqlite3.connect(ledger)) as connection:
+        connection.execute("pragma user_version = 99")
+    ran = command("plan", sandbox=sandbox)
+    assert (ran.code, "newer version" in ran.err) == (2, True), ran.text
 
 
 def test_an_earlier_schema_is_never_completed_halfway(tmp_path: Path) -> None:

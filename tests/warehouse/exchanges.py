@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from marketing_api.exchange import Body, Exchange, Outcome, new_request_id
+from marketing_api.envelope import Body
+from marketing_api.exchange import Exchange, Outcome, new_request_id
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import find
 from warehouse.archive import Archive
@@ -53,11 +54,11 @@ def rows(archive: Archive) -> dict[int, dict[str, Any]]:
 
 
 def files(root: Path) -> list[str]:
-    """Every file below `root`, without the index."""
+    """Every file below `root`, without the ledger."""
     return sorted(
         str(path.relative_to(root))
         for path in root.rglob("*")
-        if path.is_file() and not path.name.startswith("index.")
+        if path.is_file() and not path.name.startswith("ledger.")
     )
 
 

@@ -73,7 +73,7 @@ def test_a_daily_row_of_a_day_to_come_does_not_stand_for_what_is_current(home: H
         connection.execute(
             "delete from sync.loads; delete from source.campaign_stats; delete from sync.coverage"
         )
-        loads = map(Load.from_event, home.archive.load_log.read())
+        loads = map(Load.from_event, home.archive.ledger.loads())
         assert len([report for report in home.warehouse.replay(connection, loads) if report]) == 4
     assert home.contents()["source.campaign_stats"] == before["source.campaign_stats"]
 

@@ -236,7 +236,13 @@ def test_types_that_nobody_looks_into_are_left_out() -> None:
         assert HASH.expression("text", sql_type, is_personal=False) == '"text"'
 
 
-GROUPS = {"by": "domain", "people": "address_count", "shares": {"open_rate": ["opened_count", "sent_count"]}}
+GROUPS = {
+    "by": "domain",
+    "people": "address_count",
+    "sum": ["address_count", "opened_count", "sent_count"],
+    "max": ["last_number"],
+    "shares": {"open_rate": ["opened_count", "sent_count"]},
+}
 TYPES = (
     ("account", "VARCHAR"),
     ("domain", "VARCHAR"),
@@ -288,6 +294,7 @@ def test_a_folded_row_has_sums_shares_and_no_median() -> None:
 
 def test_groups_are_folded_within_what_is_kept_apart() -> None:
     groups = {"by": "month", "people": "address_count", "within": ["later"]}
+    groups["sum"] = ["address_count", "click_count"]
     columns = (
         ("account", "VARCHAR"),
         ("month", "DATE"),

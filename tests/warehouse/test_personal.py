@@ -160,8 +160,9 @@ def test_what_is_said_of_small_groups_names_columns_that_are_there() -> None:
         named = {
             groups["by"],
             groups["people"],
-            *groups.get("within", ()),
+            *(name for list_ in ("within", "sum", "min", "max") for name in groups.get(list_, ())),
             *groups["shares"],
             *(name for pair in groups["shares"].values() for name in pair),
         }
+        assert groups["people"] in groups["sum"]
         assert named <= lineage()["columns"][table].keys()

@@ -134,7 +134,7 @@ def test_a_rebuilt_warehouse_equals_the_old_row_for_row(full_home: Home) -> None
     before = full_home.contents()
     report = rebuild(full_home.path, archive=full_home.archive)
     assert full_home.contents() == before
-    assert (report.loads, report.failed) == (len(list(full_home.archive.load_log.read())), 0)
+    assert (report.loads, report.failed) == (len(list(full_home.archive.ledger.loads())), 0)
     assert report.rows == sum(len(found) for name, found in before.items() if name.startswith("source."))
     assert {name for name, found in before.items() if found} > {
         "source.contacts",
@@ -230,29 +230,17 @@ HARMS = [
 def test_a_damaged_log_of_loads_is_written_anew_from_the_warehouse(
     small_home: Home, harm: Callable[[Path], None], mend: str
 ) -> None:
-    log = small_home.path / "archive" / "loads.jsonl"
-    logged, before = list(small_home.archive.load_log.read()), small_home.contents()
-    harm(log)
+    logged, before = list(small_home.archive.ledger.loads()), small_home.contents()
+    small_home.close()
+    harm(small_home.path / "archive" / "ledger.sqlite")
     again = Home(small_home.path)
     if mend == "load":
         again.warehouse.finish_assets([("main", "contacts")])
-        logged.append(list(again.archive.load_log.read())[-1])
+        logged.append(list(again.archive.ledger.loads())[-1])
     else:
         assert rebuild(small_home.path, archive=again.archive).failed == 0
         assert again.contents() == before
-    assert list(again.archive.load_log.read()) == logged
-    again.close()
-
-
-def test_a_warehouse_of_an_earlier_version_takes_over_what_the_log_says(full_home: Home) -> None:
-    with full_home.warehouse.writing() as connection:
-        before = rows(connection, "select load_id, event from sync.loads order by all")
-        rows(connection, "update sync.loads set event = null")
-    full_home.close()
-    again = Home(full_home.path)
-    again.warehouse.finish_assets([])
-    with again.warehouse.writing() as connection:
-        assert rows(connection, "select load_id, event from sync.loads order by all") == before
+    assert list(again.archive.ledger.loads()) == logged
     again.close()
 
 
@@ -344,13 +332,12 @@ def test_of_a_load_only_the_answers_that_are_damaged_are_missing_and_nothing_cou
 
 
 def test_a_load_that_never_could_be_applied_keeps_no_rebuild_from_the_rest(small_home: Home) -> None:
-    small_home.archive.load_log.append(Load("main", "test", ("contacts",), (999,), "UTC").event())
+    small_home.archive.ledger.log_loads(Load("main", "test", ("contacts",), (999,), "UTC").event())
     assert rebuild(small_home.path, archive=small_home.archive).failed == 1
 
 
 def test_a_rebuild_takes_in_loads_that_were_never_applied(home: Home) -> None:
     answer = home.answer(lists.GETAUDIENCES, {"audiences": {"items": [{"id": 1, "name": "A"}]}})
-    home.archive.load_log.append(home.event([answer], tables.AUDIENCES).event())
-    home.archive.flush()
+    home.archive.ledger.log_loads(home.event([answer], tables.AUDIENCES).event())
     report = rebuild(home.path, archive=home.archive)
     assert (report.loads, report.rows) == (1, 1)

@@ -50,7 +50,7 @@ def test_a_load_that_was_logged_and_not_applied_is_applied_by_the_next(
     assert home.rows(tables.CONTACTS) == []
     home.load([page(home, 2, list_id=13)], tables.CONTACTS)
     assert home.values(tables.CONTACTS, "contact_id") == [1, 2]
-    assert len(list(home.archive.load_log.read())) == 2
+    assert len(list(home.archive.ledger.loads())) == 2
 
 
 def _load_and_die(path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_process_that_is_killed_in_the_middle_of_a_load_leaves_it_to_the_next(
 def test_pending_loads_are_applied_in_the_order_they_were_logged(home: Home) -> None:
     for opened in "abc":
         answer = timeline(home, 1, event(1, opened))
-        home.archive.load_log.append(home.event([answer], *TABLES).event())
+        home.archive.ledger.log_loads(home.event([answer], *TABLES).event())
     home.warehouse.finish_assets([("main", "timelines")])
     assert home.values(tables.TIMELINE_EVENTS, "details") == [
         '[{"key":"open-date","label":"Opened","value":"c"}]'
@@ -93,7 +93,7 @@ def test_the_same_load_is_applied_once(home: Home) -> None:
     assert report.is_repeat
     assert report.tables["contacts"].new == 0
     assert home.contents() == before
-    assert len(list(home.archive.load_log.read())) == 2
+    assert len(list(home.archive.ledger.loads())) == 2
 
 
 def test_a_retry_of_a_load_that_was_killed_applies_it_once(
@@ -106,7 +106,7 @@ def test_a_retry_of_a_load_that_was_killed_applies_it_once(
             load(home, *answers)
     report = load(home, *answers)
     assert report.tables["timeline_events"].new == 1
-    assert len(list(home.archive.load_log.read())) == 1
+    assert len(list(home.archive.ledger.loads())) == 1
 
 
 def test_answers_that_cannot_be_interpreted_are_tried_again_by_a_rebuild_and_keep_nobody_out(
@@ -145,7 +145,7 @@ def test_a_load_that_failed_can_be_applied_once_its_answers_are_understood(home:
 
 
 def test_a_logged_load_whose_answers_are_lost_keeps_nobody_out(home: Home) -> None:
-    home.archive.load_log.append(Load("main", "test", ("contacts",), (999,), "UTC").event())
+    home.archive.ledger.log_loads(Load("main", "test", ("contacts",), (999,), "UTC").event())
     home.load([page(home, 1)], tables.CONTACTS)
     assert home.values(tables.CONTACTS, "contact_id") == [1]
     assert home.values("sync.loads", "error", "outcome = 'failed'")[0].startswith("NotArchived")

@@ -19,7 +19,7 @@ from tests.warehouse.test_rebuild import fill
 from tests.warehouse.timelines import event, load, timeline
 from warehouse import tables
 from warehouse.archive import Archive
-from warehouse.archive.index import Index
+from warehouse.archive.ledger import Ledger
 from warehouse.backup import back_up, kept_tables, restore
 from warehouse.bookkeeping import load_requests
 from warehouse.errors import ArchiveDamaged
@@ -133,9 +133,9 @@ def test_what_is_said_again_after_its_body_went_is_kept_anew(years: Home) -> Non
 
 
 @pytest.mark.slow
-def test_an_index_made_anew_does_not_lead_to_bodies_that_are_gone(years: Home) -> None:
+def test_a_ledger_made_anew_does_not_lead_to_bodies_that_are_gone(years: Home) -> None:
     compact(years.path, KEPT, later(200 + 400))
-    (years.path / "archive" / "index.sqlite").unlink()
+    (years.path / "archive" / "ledger.sqlite").unlink()
     again = timeline(
         years, 1, event(1, "1"), event(2, "1"), event(3, "1"), event(4, "1"), total=9, minutes=601 * 24 * 60
     )
@@ -248,7 +248,7 @@ def test_a_pass_that_is_cut_short_is_done_by_the_next(
             module = __import__(owner, fromlist=[name])
             patched.setattr(module, name, cut(getattr(module, name)))
         for name in ("replace", "forget"):
-            patched.setattr(Index, name, cut(getattr(Index, name)))
+            patched.setattr(Ledger, name, cut(getattr(Ledger, name)))
         with contextlib.suppress(KeyboardInterrupt):
             compact(years.path, KEPT, later(431))
     compact(years.path, KEPT, later(431))

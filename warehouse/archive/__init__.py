@@ -4,20 +4,18 @@
     ├── requests/date=2026-11-21/NAME.parquet       a row per request (`row.Row` has the columns); UTC's day
     ├── requests/month=2026-10/NAME.parquet         the same of a month that is over
     ├── bodies/date=2026-11-21/REQUEST_ID.json.zst  a body too large for a row
-    ├── journals/NAME.journal                       what one process recorded and has not sealed yet
-    ├── loads.jsonl                                 the log of loads
+    ├── ledger.sqlite                               what is not sealed yet, the log of loads, what is where
     ├── forgotten.json                              fingerprints of forgotten people, and their key
     ├── checkpoints/2025-10-01-NAME.duckdb          the tables as of then: earlier bodies went
     ├── retired.txt                                 names of files that are gone on purpose
-    ├── index.sqlite                                derived from the files: delete it and it is built again
     └── tmp/                                        work in progress
 
 The files are one whole: a row may refer to the body of an earlier row, so files of single days must not be
 deleted. They only change where people are taken out who asked to be forgotten (`rewriting`).
 
 `archive` is the door for everybody else; the other modules are its parts and import one another downwards:
-rewriting → archive → reader, compaction → index → sealed, journal → row, disk; the log of loads (`load_log`)
-and the list of forgotten people (`suppression`) stand beside them."""
+rewriting → archive → reader, compaction → ledger → sealed → row, disk; the list of forgotten people
+(`suppression`) stands beside them."""
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.reader import Reusable

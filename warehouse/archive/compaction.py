@@ -8,8 +8,10 @@ before the old ones go. Rows that stand in both meanwhile are equal. Not here: w
 import contextlib
 import datetime as dt
 import itertools
+import json
 import logging
 import os
+import sqlite3
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.archive import disk, sealed
-from warehouse.archive.index import Index, month_of
+from warehouse.archive.ledger import Ledger, month_of
 from warehouse.archive.row import DROPPED
 from warehouse.errors import ArchiveDamaged
 
@@ -42,7 +44,7 @@ class Compaction:
     """
 
     root: Path
-    index: Index
+    ledger: Ledger
     workspace: disk.Workspace
     now: dt.datetime
     bodies_before: int = 0
@@ -52,11 +54,7 @@ class Compaction:
 
     def run(self) -> None:
         if self.bodies_before:
-            with disk.exclusive(
-                disk.make_folder(self.root / "requests")
-            ):  # from here on nothing sealed refers to a body that goes
-                self._kept = self._find_kept()
-                self.index.forget_bodies(self.bodies_before, self._kept.to_pylist())
+            self._kept = self.ledger.run(self._let_go)
         for names in self._groups():
             try:
                 if len(going := self._going(names)) or len(names) > 1:
@@ -66,9 +64,17 @@ class Compaction:
         if self.bodies_before:
             self._remove_bodies()
 
+    def _let_go(self, db: sqlite3.Connection) -> pa.Array:
+        """Nobody seals meanwhile: from here on nothing sealed refers to a body that goes."""
+        kept = self._find_kept()
+        ids = json.dumps(kept.to_pylist())
+        sql = "delete from answers where body_id < ? and body_id not in (select value from json_each(?))"
+        db.execute(sql, [self.bodies_before, ids])
+        return kept
+
     def _find_kept(self) -> pa.Array:
         """Requests whose bodies are needed. ArchiveDamaged: what cannot be read may refer to any."""
-        found = self._columns(self.index.names())
+        found = self._columns(self.ledger.names())
         needed = pc.is_in(found["request_id"], pa.array(self.needed, pa.int64()))
         wanted = found.filter(pc.or_(needed, pc.greater_equal(found["request_id"], self.bodies_before)))
         sources = pc.unique(pc.coalesce(wanted["body_ref"], wanted["request_id"]))
@@ -84,7 +90,7 @@ class Compaction:
     def _groups(self) -> Iterator[list[str]]:
         """Files of months that are over, as they belong together: up to a size."""
         group, size, over = list[str](), 0, f"{self.now - _SETTLED:%Y-%m}"
-        for name in itertools.takewhile(lambda name: month_of(name) < over, self.index.names()):
+        for name in itertools.takewhile(lambda name: month_of(name) < over, self.ledger.names()):
             more = (self.root / "requests" / name).stat().st_size
             if group and (month_of(name) != month_of(group[0]) or size + more > _MERGED_BYTES):
                 yield group
@@ -118,7 +124,7 @@ class Compaction:
             with disk.room_for(temporary):
                 sealed.write(temporary, itertools.chain([first], left))
                 disk.move_into_place(temporary, self.root / "requests" / name)
-        self.index.replace(names, name if first is not None else None)
+        self.ledger.replace(names, name if first is not None else None)
         retire(self.root, *paths)
 
     def _without(self, rows: pa.Table, going: npt.NDArray[np.int64]) -> pa.Table:

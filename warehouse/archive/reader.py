@@ -1,9 +1,10 @@
-"""Reads rows back by request id, from journals and sealed files alike, following references.
+"""Reads rows back by request id, from the ledger and sealed files alike, following references.
 
 Memory stays flat: files are read a row group at a time, a few groups are kept, large bodies go from file to
 file."""
 
 import bisect
+import contextlib
 import datetime as dt
 import functools
 import itertools
@@ -18,8 +19,7 @@ import pyarrow.compute as pc
 
 from marketing_api.exchange import Response, new_request_id
 from warehouse.archive import disk, sealed
-from warehouse.archive.index import AccountCall, Extent, Index
-from warehouse.archive.journal import JournalView, journals_in
+from warehouse.archive.ledger import AccountCall, Extent, Ledger
 from warehouse.archive.row import DROPPED, Row, response_of
 from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
 
@@ -47,12 +47,11 @@ class _Found:
 class Reader:
     """Reads the archive at `root`. Safe for several threads."""
 
-    def __init__(self, root: Path, index: Index, workspace: disk.Workspace) -> None:
+    def __init__(self, root: Path, ledger: Ledger, workspace: disk.Workspace) -> None:
         self._root = root
-        self._index = index
+        self._ledger = ledger
         self._workspace = workspace
         self._lock = threading.RLock()
-        self._views: dict[Path, JournalView] = {}
         self._files: list[Extent] = []
         self._last_ids: list[int] = []  # the largest id in the files up to this one
         self._open = functools.lru_cache(_KEPT_FILES)(
@@ -105,43 +104,32 @@ class Reader:
     def last_id(self) -> int:
         """The largest request id; 0 in an empty archive."""
         with self._lock:
+            recorded = max(self._ledger.recorded(), default=0)
             self._refresh()
-            recorded = [max(view.entries, default=0) for view in self._views.values()]
-            return max([*recorded, *self._last_ids[-1:]], default=0)
+            return max([recorded, *self._last_ids[-1:]])
 
     def newest(self, account: str, since: int, between: Between) -> dict[str, int]:
         """The latest whole response to each call from request `since` on, of those requested `between` two
         moments: its request id by call key."""
         first, last = between
+        found = [
+            (row.question_key, row.request_id)
+            for row, *_ in self._ledger.recorded().values()
+            if row.account == account and row.is_whole and first <= row.requested_at <= last
+        ]
         with self._lock:
             self._refresh()
-            rows = [entry.row for view in self._views.values() for entry in view.entries.values()]
-            files = [
-                extent.name for extent in self._files if extent.last_id >= since and extent.last_at >= first
-            ]
-        newest: dict[str, int] = {}
+            files = [file.name for file in self._files if file.last_id >= since and file.last_at >= first]
         for name in files:
             if (table := sealed.columns_or_none(self._root / "requests" / name, _CALL_COLUMNS)) is None:
                 continue
             at = table["requested_at"].type
-            fits = (pc.field("account") == account) & (pc.field("request_id") >= since)
-            fits &= (pc.field("requested_at") >= pa.scalar(first, at)) & (
-                pc.field("requested_at") <= pa.scalar(last, at)
-            )
+            fits = pc.field("account") == account
+            fits &= pc.field("requested_at") >= pa.scalar(first, at)
+            fits &= pc.field("requested_at") <= pa.scalar(last, at)
             whole = table.filter(sealed.are_whole(table)).filter(fits)
-            for key, request_id in zip(
-                whole["question_key"].to_pylist(), whole["request_id"].to_pylist(), strict=True
-            ):
-                newest[key] = max(newest.get(key, 0), request_id)
-        for row in rows:
-            if (
-                row.account == account
-                and row.is_whole
-                and row.request_id >= since
-                and first <= row.requested_at <= last
-            ):
-                newest[row.question_key] = max(newest.get(row.question_key, 0), row.request_id)
-        return newest
+            found += zip(whole["question_key"].to_pylist(), whole["request_id"].to_pylist(), strict=True)
+        return dict(sorted((pair for pair in found if pair[1] >= since), key=lambda pair: pair[1]))
 
     def _find(self, request_ids: Sequence[int]) -> list[tuple[_Found, _Found]]:
         """Each row with the row that has its body: itself, or the one that it refers to. NotArchived,
@@ -165,47 +153,38 @@ class Reader:
             self._refresh()
 
     def _locate(self, request_ids: Sequence[int]) -> dict[int, _Found]:
-        in_order = sorted(request_ids)  # one group after the other
-        try:
-            found = {id_: place for id_ in in_order if (place := self._look_up(id_))}
-        except ArchiveDamaged:  # or merged into another meanwhile
-            self.forget_files()
-            found = {id_: place for id_ in in_order if (place := self._look_up(id_))}
+        found = {}
+        with contextlib.suppress(ArchiveDamaged):
+            found = self._look_up(request_ids)
         if missing := [id_ for id_ in request_ids if id_ not in found]:
-            self._refresh()
-            for id_ in missing:
-                if (place := self._look_up(id_)) is None:
-                    raise NotArchived(f"request {id_} is not in the archive {self._root}")
-                found[id_] = place
+            self.forget_files()  # sealed, or merged into another file, meanwhile
+            found |= self._look_up(missing)
+        if missing := [id_ for id_ in missing if id_ not in found]:
+            raise NotArchived(f"request {missing[0]} is not in the archive {self._root}")
         return found
 
     def _refresh(self) -> None:
-        """Look at the disk again: journals first, since a row is in a file and indexed before it leaves its
-        journal."""
-        views = {}
-        for path in journals_in(self._root):
-            try:
-                view = self._views.get(path) or JournalView(path)
-            except FileNotFoundError:
-                continue
-            view.refresh()
-            views[path] = view
-        self._views = views
-        self._files = self._index.files()
+        self._files = self._ledger.files()
         self._last_ids = list(itertools.accumulate((extent.last_id for extent in self._files), max))
 
-    def _look_up(self, request_id: int) -> _Found | None:
-        for view in self._views.values():
-            if (entry := view.entries.get(request_id)) is not None:
-                return _Found(
-                    entry.row, (str(view.path), entry.offset, 0), functools.partial(view.body, entry)
-                )
+    def _look_up(self, request_ids: Sequence[int]) -> dict[int, _Found]:
+        """In the ledger first: a row is in a file before it leaves the ledger."""
+        found = {
+            id_: _Found(recorded.row, ("", 0, id_), recorded.body)
+            for id_, recorded in self._ledger.recorded(request_ids).items()
+        }
+        for id_ in sorted(set(request_ids) - found.keys()):  # one group after the other
+            if place := self._in_files(id_):
+                found[id_] = place
+        return found
+
+    def _in_files(self, request_id: int) -> _Found | None:
         at = bisect.bisect_right(self._files, request_id, key=lambda extent: extent.first_id) - 1
         while at >= 0 and self._last_ids[at] >= request_id:  # files of processes that ran at once overlap
-            if self._files[at].last_id >= request_id and (
-                found := self._look_into(self._files[at].name, request_id)
-            ):
-                return found
+            if self._files[at].last_id >= request_id:
+                found = self._look_into(self._files[at].name, request_id)
+                if found:
+                    return found
             at -= 1
         return None
 
@@ -247,9 +226,7 @@ class Reader:
                 sealed.unpack(self._root / source.row.body_file, path, source.row.body_sha256)
                 return path
             except FileNotFoundError:
-                with (
-                    self._lock
-                ):  # its journal may have been sealed meanwhile, and the row refers to an earlier body now
+                with self._lock:  # it may have been sealed meanwhile, and refer to an earlier body now
                     self._refresh()
                 ((_, source),) = self._find([source.row.request_id])
                 if source.row.body_file is None:

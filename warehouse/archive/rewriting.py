@@ -23,9 +23,7 @@ import pyarrow.compute as pc
 from marketing_api.exchange import Exchange, Outcome
 from warehouse.archive import disk, sealed
 from warehouse.archive.archive import Archive
-from warehouse.archive.index import Index
-from warehouse.archive.journal import journals_in
-from warehouse.archive.load_log import Event, LoadLog
+from warehouse.archive.ledger import Event, Ledger
 from warehouse.archive.row import Digests, Row, response_of, row_of
 from warehouse.errors import ArchiveDamaged, ArchiveError
 from warehouse.forgetting import Forgotten
@@ -51,18 +49,19 @@ def forget_in_archive(root: Path, forgotten: Forgotten, *, apply: bool) -> Mappi
 
     ArchiveError while another process records; ArchiveFull: the next time goes on.
     """
-    with Archive(root):  # seals what dead processes left
-        pass
-    if journals_in(root):
-        raise ArchiveError(f"another process is recording in {root}: end it, and try again")
-    with contextlib.closing(disk.Workspace(root / "tmp")) as workspace:
-        return _Rewriting(root, forgotten, workspace).all(apply=apply)
+    with (
+        Archive(root) as archive,  # seals what dead processes left
+        archive.ledger.alone() as is_alone,
+        contextlib.closing(disk.Workspace(root / "tmp")) as workspace,
+    ):
+        if not is_alone:
+            raise ArchiveError(f"another process is recording in {root}: end it, and try again")
+        return _Rewriting(root, archive.ledger, forgotten, workspace).all(apply=apply)
 
 
 class _Rewriting:
-    def __init__(self, root: Path, forgotten: Forgotten, workspace: disk.Workspace) -> None:
-        self._root, self._forgotten, self._workspace = root, forgotten, workspace
-        self._index = Index(root / "index.sqlite", root / "requests")
+    def __init__(self, root: Path, ledger: Ledger, forgotten: Forgotten, workspace: disk.Workspace) -> None:
+        self._root, self._ledger, self._forgotten, self._workspace = root, ledger, forgotten, workspace
         self._counts = Counter({REQUESTS: 0, BODIES: 0, LOAD_LOG: 0})
 
     def all(self, *, apply: bool) -> Mapping[str, int]:
@@ -186,16 +185,16 @@ class _Rewriting:
         temporary = self._workspace.file(path.name)
         with disk.room_for(path):
             sealed.write(temporary, sealed.tables_of(rows))
-            self._index.forget(f"{path.parent.name}/{path.name}", changed)
+            name = f"{path.parent.name}/{path.name}"
+            self._ledger.forget(name, changed)
             disk.move_into_place(temporary, path)
-            self._index.add(f"{path.parent.name}/{path.name}")
+            self._ledger.run(lambda db: self._ledger.take_in(db, name))
 
     def _forget_in_log(self, *, apply: bool) -> None:
-        loads = LoadLog(self._root / "loads.jsonl")
-        named = sum(self._change(event) != event for event in loads.read())
+        named = sum(self._change(event) != event for event in self._ledger.loads())
         self._counts[LOAD_LOG] += named
         if named and apply:
-            loads.rewrite(lambda event: (), self._change)
+            self._ledger.rewrite_loads(map(self._change, self._ledger.loads()))
 
     def _change(self, event: Event) -> Event:
         encoded = msgspec.json.encode(event).decode()

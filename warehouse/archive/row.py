@@ -1,5 +1,5 @@
-"""The archive's row, declared once: Parquet columns, their documentation and the journal's frames follow from
-`Row`.
+"""The archive's row, declared once: Parquet columns, their documentation and what the ledger keeps follow
+from `Row`.
 
 Belongs here: from an Exchange to a row, from a row to a Response. Not here: where rows stand.
 """
@@ -16,8 +16,9 @@ from typing import Annotated, Self, get_args, get_origin, get_type_hints
 import msgspec
 import pyarrow as pa
 
+from marketing_api.envelope import Body, Envelope, read_envelope
 from marketing_api.errors import InvalidCall
-from marketing_api.exchange import Body, Exchange, Outcome, Response
+from marketing_api.exchange import Exchange, Outcome, Response
 from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import find
 
@@ -109,10 +110,11 @@ class Digests:
         return None if self.content == self.body else self.content
 
     @classmethod
-    def of(cls, body: bytes | mmap.mmap) -> Self:
-        """Nothing is copied; hashing lets other threads run."""
+    def of(cls, body: bytes | mmap.mmap, opened: Envelope | None = None) -> Self:
+        """Nothing is copied; hashing lets other threads run. `opened`: the body's envelope, if at
+        hand. All of it but `data` differs in every response: it carries the rate limit (row 27)."""
         whole = hashlib.sha256(body).hexdigest()
-        data = payload_of(body)
+        data = (opened or read_envelope(memoryview(body))).data
         return cls(len(body), whole, whole if data is None else hashlib.sha256(data).hexdigest())
 
 
@@ -157,25 +159,3 @@ def operation_of(name: str) -> Operation:
     except InvalidCall:
         # Archived by another version: it yields no records here, and must not keep others from being read.
         return Operation(name, "GET", Effect.READ, "Not known to this version.")
-
-
-class _Response(msgspec.Struct):
-    data: msgspec.Raw
-
-
-class _Envelope(msgspec.Struct):
-    response: _Response
-
-
-_decoder = msgspec.json.Decoder(_Envelope)
-
-
-def payload_of(body: bytes | mmap.mmap) -> msgspec.Raw | None:
-    """The bytes of `response.data`, uncopied; None when there is no such envelope.
-
-    The rest of the envelope carries the rate limit (api-observed row 27) and so differs in every response.
-    """
-    try:
-        return _decoder.decode(body).response.data
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None

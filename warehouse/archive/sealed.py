@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from marketing_api.envelope import Envelope
 from marketing_api.exchange import Outcome
 from warehouse.archive import disk
 from warehouse.archive.row import DROPPED, HEAD_SCHEMA, SCHEMA, Digests, Row
@@ -198,13 +199,13 @@ def name_of(request_id: int, requested_at: dt.datetime) -> str:
     return f"bodies/date={requested_at.astimezone(dt.UTC):%Y-%m-%d}/{request_id}.json.zst"
 
 
-def digests_of(spool: Path) -> Digests:
+def digests_of(spool: Path, opened: Envelope | None = None) -> Digests:
     """Reads through a memory map: the system may drop its pages at any time, so it does not count as memory
     used."""
     if spool.stat().st_size == 0:
         return Digests.of(b"")
     with spool.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as body:
-        return Digests.of(body)
+        return Digests.of(body, opened)
 
 
 def pack(spool: Path, temporary: Path, target: Path) -> None:

@@ -1,13 +1,16 @@
 """What a load is, the report of what it did, and where both are recorded: the load log and `sync.loads`, of
-which one that is damaged is written anew from the other. Not here: applying (`warehouse`, `apply`), the log's
-file and its checksums (`archive.load_log`)."""
+which one that is damaged is written anew from the other. Not here: applying (`warehouse`, `apply`), where the
+log stands (`archive.ledger`)."""
 
+import base64
 import datetime as dt
 import hashlib
+import itertools
 import json
 import logging
+import zlib
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -17,9 +20,9 @@ import msgspec
 from marketing_api.clock import utc_now
 from marketing_api.exchange import id_at, new_request_id
 from warehouse.archive import Archive
-from warehouse.archive.load_log import Event, pack_ids, unpack_ids
+from warehouse.archive.ledger import Event
 from warehouse.loads.target import TableReport
-from warehouse.sql import rows, transaction, value
+from warehouse.sql import rows, value
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,52 +175,59 @@ log = logging.getLogger(__name__)
 def is_log_whole(
     connection: duckdb.DuckDBPyConnection, archive: Archive, logged: Container[str], *, is_checked: bool
 ) -> bool:
-    """Whether no line is damaged (not looked for again once `is_checked`), the log ends with the load that
-    was applied last, as do the `logged` at its end, and the warehouse has all events that it can have."""
+    """Whether nothing in it is damaged (not looked for again once `is_checked`), and the load that was
+    applied last is among the `logged` at its end."""
     newest = value(connection, "select load_id from sync.loads order by rowid desc limit 1")
     if newest is not None and newest not in logged:
         return False
-    return is_checked or not (
-        archive.load_log.damaged()
-        or value(connection, "select 1 from sync.loads where event is null limit 1")
-    )
+    return is_checked or not archive.ledger.damaged_loads()
 
 
 def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
-    """Write what the log lacks from the warehouse, in its place, and into the warehouse what that lacks;
-    returns the damaged lines.
+    """Write what the log lacks from the warehouse, in its place; returns how many of its loads were damaged.
 
-    What is damaged is kept beside the log. What neither has stays lost: a rebuild says so.
+    What neither has stays lost: a rebuild says so.
     """
-    damaged = archive.load_log.damaged()
-    if lacking := {
-        load_id for (load_id,) in rows(connection, "select load_id from sync.loads where event is null")
-    }:  # of earlier versions
-        with transaction(connection):
-            for event in archive.load_log.read():
-                if (load_id := Load.from_event(event).load_id) in lacking:
-                    encoded = msgspec.json.encode(event).decode()
-                    rows(connection, "update sync.loads set event = ? where load_id = ?", [encoded, load_id])
-    logged = {Load.from_event(event).load_id for event in archive.load_log.read()}
+    damaged = archive.ledger.damaged_loads()
+    logged = {Load.from_event(event).load_id for event in archive.ledger.loads()}
     following: defaultdict[str | None, list[Event]] = defaultdict(list)
     before, missing = None, 0
-    for load_id, event in rows(
-        connection, "select load_id, event from sync.loads where event is not null order by rowid"
-    ):
+    noted = "select load_id, event from sync.loads where event is not null order by rowid"
+    for load_id, event in rows(connection, noted):
         if load_id in logged:
             before = load_id
         else:
             following[before].append(msgspec.json.decode(event))
             missing += 1
+
+    def events() -> Iterator[Event]:
+        yield from following[None]
+        for event in archive.ledger.loads():
+            yield event
+            yield from following[Load.from_event(event).load_id]
+
     if damaged or missing:
-        aside = archive.load_log.rewrite(
-            lambda event: following.pop(Load.from_event(event).load_id if event else None, ())
-        )
-        kept = f"; what was damaged is in {aside.name}" if aside else ""
+        archive.ledger.rewrite_loads(events())
         log.warning(
-            "the log of loads had %d damaged lines: %d loads were written anew from the warehouse%s",
-            damaged,
-            missing,
-            kept,
+            "%d loads of the log were damaged: %d were written anew from the warehouse", damaged, missing
         )
     return damaged
+
+
+#: Up to so many ids are logged as they are, for people; the log of a night with 400,000 would have 8 MB of
+#: digits.
+_READABLE_IDS = 20
+
+
+def pack_ids(ids: Sequence[int]) -> list[int] | str:
+    """Ids for the log: a list, or their differences as deflated text in base 64 (about 5 bytes an id)."""
+    if len(ids) <= _READABLE_IDS:
+        return list(ids)
+    differences = [ids[0], *(after - before for before, after in itertools.pairwise(ids))]
+    return base64.b64encode(zlib.compress(" ".join(map(str, differences)).encode(), 9)).decode()
+
+
+def unpack_ids(packed: Sequence[int] | str) -> tuple[int, ...]:
+    if not isinstance(packed, str):
+        return tuple(packed)
+    return tuple(itertools.accumulate(map(int, zlib.decompress(base64.b64decode(packed)).split())))

@@ -310,7 +310,9 @@ def heads_of(found: Iterable[Row | Response], tables: Sequence[Table]) -> list[R
 def _digests_of(found: Row | Response) -> Digests:
     if isinstance(found, Row):
         return found.digests
-    return Digests.of(found.body) if isinstance(found.body, bytes) else sealed.digests_of(found.body)
+    if isinstance(found.body, Path):
+        return sealed.digests_of(found.body)
+    return Digests.of(found.body, found.opened)
 
 
 def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:

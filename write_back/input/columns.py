@@ -8,7 +8,7 @@ are (`account_state`)."""
 import difflib
 import shlex
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,43 +77,50 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     exact = {fold(name): name for name in reversed(own)}
     exact |= {fold(name): column for column, several in spec.names.items() for name in several}
     titles = {fold(title): title for title in rows.columns}
-    mapped = _mapped(titles, options.mapping, exact, names)
     ignored = {_existing(titles, name, "--ignore") for name in options.ignore}
-    left = [each for each in rows.columns if each not in ignored]
-    meanings = _meanings(spec, (name for name in exact.values() if name not in spec.names))
-    called = (
-        _guesses((each for each in left if each not in mapped and fold(each) not in exact), meanings) | mapped
-    )
-    found: dict[str, str] = {}  # our column or a custom field → the title that is it
-    unknown: list[str] = []
-    warnings: list[str] = []
-    for title in sorted(left, key=lambda each: (each not in mapped, each in called)):
-        if (name := called.get(title) or exact.get(fold(title))) is None:
-            unknown.append(title)
-        elif (other := found.setdefault(name, title)) in mapped and title not in mapped:
-            warnings.append(
-                f"column {shown(title)} is left out, since --map takes {shown(other)} in its place"
-            )
-        elif other != title:
-            raise _two_for_one(other, title, called)
-    passed_over = {
-        ours: title
-        for name, title in found.items()
-        if name not in spec.names
-        for ours in meanings.get(_bare(title), ())
-    }
-    _check(spec, found, unknown, names, passed_over)
-    cells = {name: rows.cells[title] for name, title in found.items() if name in spec.names}
-    of_fields = {
-        called.get(title, title): rows.cells[title] for name, title in found.items() if name not in spec.names
-    }
-    means = {title: name for name, title in found.items() if title in called}
+    left = [title for title in rows.columns if title not in ignored]
+    meanings = _meanings(spec, [name for name in exact.values() if name not in spec.names])
+    # what a person says goes before names, and these go before guesses
+    mapped = _mapped(titles, options.mapping, exact, names)
+    named = {title: exact[fold(title)] for title in left if fold(title) in exact and title not in mapped}
+    guessed = _guesses([title for title in left if title not in named and title not in mapped], meanings)
+    called = {title: name for title, name in (mapped | named | guessed).items() if title in left}
+    found, warnings = _one_for_each(called, mapped, guessed)
+    _check(spec, found, [title for title in left if title not in called], names, meanings)
+    said = mapped | guessed
+    renamed = {title: name for name, title in found.items() if title in said}
+    cells = {name: rows.cells[title] for name, title in found.items()}
     return Picked(
-        cells,
-        of_fields,
+        {name: column for name, column in cells.items() if name in spec.names},
+        {said.get(found[name], found[name]): cells[name] for name in found if name not in spec.names},
         tuple(warnings),
-        tuple((means[title], title) for title in rows.columns if title in means),
+        tuple((renamed[title], title) for title in rows.columns if title in renamed),
     )
+
+
+def _one_for_each(
+    called: Mapping[str, str], mapped: Collection[str], guessed: Collection[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Our column or the custom field → the title that it is, and what is left out for it, in words.
+    InputError when two titles are the same thing, unless a person has said which of them it is."""
+    found: dict[str, str] = {}
+    warnings: list[str] = []
+    for title, name in called.items():
+        first = found.setdefault(name, title)
+        if first == title:
+            continue
+        both = f"the columns {shown(first)} and {shown(title)}"
+        if first in mapped and title not in mapped:
+            warnings.append(
+                f"column {shown(title)} is left out, since --map takes {shown(first)} in its place"
+            )
+        elif first in guessed or first in mapped:
+            raise InputError(
+                f"{both} may both be {shown(name)}: say which it is, like {_map_option(name, first)}"
+            )
+        else:
+            raise InputError(f"{both} mean the same: remove one, or leave it out with --ignore")
+    return found, warnings
 
 
 def _meanings(spec: Spec, fields: Iterable[str]) -> _Meanings:
@@ -132,26 +139,16 @@ def _guesses(titles: Iterable[str], meanings: _Meanings) -> dict[str, str]:
     """Title → the column or field that it means. InputError for one that may mean several."""
     found: dict[str, str] = {}
     for title in titles:
-        several = list(meanings.get(_bare(title), ()))
-        if len(several) > 1:
-            means = f"{', '.join(map(shown, several[:-1]))} or {shown(several[-1])}"
+        *others, last = meanings.get(_bare(title), ("",))
+        if others:
+            means = f"{', '.join(map(shown, others))} or {shown(last)}"
             raise InputError(
                 f"the column {shown(title)} may be {means}: say which it is, like "
-                f"{_map_option(several[0], title)}"
+                f"{_map_option(others[0], title)}"
             )
-        if several:
-            found[title] = several[0]
+        if last:
+            found[title] = last
     return found
-
-
-def _two_for_one(first: str, other: str, guessed: Mapping[str, str]) -> InputError:
-    if first in guessed:
-        either = f"the columns {shown(first)} and {shown(other)} may both be {shown(guessed[first])}"
-        return InputError(f"{either}: say which it is, like {_map_option(guessed[first], first)}")
-    return InputError(
-        f"the columns {shown(first)} and {shown(other)} mean the same: remove one, or leave it out "
-        "with --ignore"
-    )
 
 
 def _map_option(ours: str, theirs: str) -> str:
@@ -182,36 +179,40 @@ def _existing(titles: Mapping[str, str], name: str, option: str) -> str:
 
 
 def _check(
-    spec: Spec, found: Collection[str], unknown: list[str], names: list[str], passed_over: Mapping[str, str]
+    spec: Spec, found: Mapping[str, str], unknown: list[str], names: list[str], meanings: _Meanings
 ) -> None:
-    """`passed_over`: what usually has a title that is the exact name of a custom field here → that title."""
-    missing = [group for group in spec.needs if not any(column in found for column in group)]
+    """InputError when a column is missing, or `unknown`."""
+    missing = [group for group in spec.needs if found.keys().isdisjoint(group)]
     if not missing and not unknown:
         return
     if any("@" in title for title in unknown):
         raise InputError(
             "the first row looks like data: the input needs a first row with the columns' names, like email"
         )
-    lacks = " and ".join(" or ".join(spec.names[column][0] for column in group) for group in missing)
-    parts = [f"the input has no column {lacks}"] if missing else []
-    for column in (column for group in missing for column in group if column in passed_over):
-        title = passed_over[column]
-        parts.append(
-            f"{shown(title)} is a custom field here: if it is meant, write {_map_option(column, title)}"
-        )
+    parts, advice = [], ["name a column with --map ours=theirs"]
+    known = ""
+    if missing:
+        lacks = " and ".join(" or ".join(spec.names[column][0] for column in group) for group in missing)
+        parts = [f"the input has no column {lacks}", *_passed_over(spec, found, missing, meanings)]
+        advice.append("or add it to the input")
     if unknown:
         verb = "is a column" if len(unknown) == 1 else "are columns"
-        parts.append(
-            ", ".join(f"{shown(title)}{_near(title, names)}" for title in unknown[:10])
-            + f" {verb} that nothing is known about"
-        )
-    known = f"; known are {_list(dict.fromkeys(names))}" if unknown else ""
-    advice = (
-        "name a column with --map ours=theirs"
-        + (", or add it to the input" if missing else "")
-        + (", leave one out with --ignore NAME" if unknown else "")
-    )
-    raise InputError(f"{'; '.join(parts)}{known}; {advice}")
+        titles = ", ".join(f"{shown(title)}{_near(title, names)}" for title in unknown[:10])
+        parts.append(f"{titles} {verb} that nothing is known about")
+        known = f"; known are {_list(dict.fromkeys(names))}"
+        advice.append("leave one out with --ignore NAME")
+    raise InputError(f"{'; '.join(parts)}{known}; {', '.join(advice)}")
+
+
+def _passed_over(
+    spec: Spec, found: Mapping[str, str], missing: list[tuple[str, ...]], meanings: _Meanings
+) -> Iterator[str]:
+    """Titles that are the exact names of custom fields here, and usually what is missing."""
+    for column in (column for group in missing for column in group):
+        for name, title in found.items():
+            if name not in spec.names and column in meanings.get(_bare(title), ()):
+                option = _map_option(column, title)
+                yield f"{shown(title)} is a custom field here: if it is meant, write {option}"
 
 
 def _near(name: str, known: Iterable[str]) -> str:

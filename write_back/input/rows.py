@@ -13,6 +13,7 @@ from itertools import compress, zip_longest
 from typing import Any
 from uuid import UUID
 
+from home.exits import WrongUse
 from write_back.item import Source
 
 #: Text without blanks around it, a date-time (aware or not), None for an empty cell.
@@ -22,7 +23,7 @@ Cell = str | dt.datetime | None
 FORMULA_SIGNS = ("=", "+", "-", "@")
 
 
-class InputError(Exception):
+class InputError(WrongUse):
     """The input as a whole cannot be used: one sentence that says what to do. Nothing was planned."""
 
 

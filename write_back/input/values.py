@@ -23,14 +23,8 @@ MAX_ADDRESS, MAX_LOCAL_PART = 254, 64
 MAX_TAG, MAX_FIELD, MAX_DESCRIPTION = 255, 5_000, 10_000
 _MAX_ID = 2**63 - 1
 
-ACTIVE, UNSUBSCRIBED = 1, 2
-#: Codes as the service takes them: its own words where it has any.
-STATUS_WORDS = {0: "0", 1: "Active", 2: "Disactive", 3: "3"}
-_STATUS_CODES = (
-    {word: code for code, word in STATUSES.items()}
-    | {str(code): code for code in STATUSES}
-    | {"disactive": UNSUBSCRIBED}
-)
+_STATUSES = {name: word for code, word in STATUSES.items() for name in (word, str(code))}
+_STATUSES["disactive"] = "unsubscribed"  # as the service calls it
 
 
 class BadValue(Exception):
@@ -88,11 +82,11 @@ def identifier(cell: Cell, what: str) -> int:
 
 
 @lru_cache(maxsize=1024)
-def status(text: str) -> int:
-    """The service's code."""
-    if (code := _STATUS_CODES.get(text.lower())) is None:
+def status(text: str) -> str:
+    """One of `STATUSES`."""
+    if (word := _STATUSES.get(text.lower())) is None:
         raise BadValue(f"{shown(text)} is no status: it is active, unsubscribed, bounced or unconfirmed")
-    return code
+    return word
 
 
 @lru_cache(maxsize=65_536)

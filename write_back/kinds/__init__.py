@@ -7,7 +7,7 @@ and a test. Nothing else in the program names a kind."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -15,30 +15,42 @@ from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
 from write_back.account_state import Known
 from write_back.input.columns import pick
 from write_back.input.rows import InputError, Rows
-from write_back.item import DONE, Options, Plan, State
+from write_back.item import DONE, EffectKind, Options, Plan, State
 from write_back.kinds.activities import ACTIVITIES
 from write_back.kinds.contacts import CONTACTS
 from write_back.kinds.kind import Kind
 from write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from write_back.kinds.tags import TAGS
 from write_back.outbox.outbox import Outbox
-from write_back.planning import Planning
 from write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from write_back.verification import Labels, ReadBack
 
 if TYPE_CHECKING:
     from marketing_api.client import Client
 
-__all__ = ["ACTIVITIES", "CONTACTS", "DELETIONS", "KINDS", "MOVES", "TAGS", "Kind", "make_plan", "verify"]
+__all__ = [
+    "ACTIVITIES",
+    "CONTACTS",
+    "DELETIONS",
+    "KINDS",
+    "MOVES",
+    "TAGS",
+    "Kind",
+    "kinds_that",
+    "make_plan",
+    "verify",
+]
 
 #: By name, in the order in which they are listed and read back.
-KINDS: Mapping[str, Kind] = {kind: kind for kind in (CONTACTS, TAGS, ACTIVITIES, MOVES, DELETIONS)}
+KINDS: dict[str, Kind] = {kind: kind for kind in (CONTACTS, TAGS, ACTIVITIES, MOVES, DELETIONS)}
 
-#: Those that put contacts on lists, and those that take them off.
-ADDING = tuple(kind for kind in KINDS.values() if kind.is_adding)
-REMOVING = tuple(kind for kind in KINDS.values() if kind.is_removing)
+
+def kinds_that(effect: EffectKind) -> tuple[Kind, ...]:
+    return tuple(kind for kind in KINDS.values() if kind.effect is effect)
+
+
 #: A lost response of these is looked into before anything is sent again.
-NOT_IDEMPOTENT = tuple(kind for kind in KINDS.values() if not kind.is_idempotent)
+NOT_IDEMPOTENT = kinds_that(EffectKind.NOTES)
 
 
 def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Options) -> Plan:
@@ -50,8 +62,9 @@ def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Opt
             "allowed; nothing is sent"
         )
     picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
-    planning = Planning(kind, rows, known, outbox, options, picked, ADDING, REMOVING)
-    kind.plan(planning)
+    joining, leaving = kinds_that(EffectKind.JOINS), kinds_that(EffectKind.LEAVES)
+    planning = kind.planning(kind, rows, known, outbox, options, picked, joining, leaving)
+    planning.run()
     return planning.result()
 
 
@@ -69,7 +82,8 @@ def verify(
     drifted, in any case. The outbox keeps what came of it. Why not all of it could be read, in words for
     people."""
     sent = [entry for push_id in sorted(push_ids) for entry in outbox.items(push_id, [*DONE, State.UNKNOWN])]
-    reading = ReadBack(outbox, client, labels or {}, (*ADDING, *REMOVING), stop or threading.Event(), policy)
+    list_kinds = (*kinds_that(EffectKind.JOINS), *kinds_that(EffectKind.LEAVES))
+    reading = ReadBack(outbox, client, labels or {}, list_kinds, stop or threading.Event(), policy)
     try:
         for _, alike in groupby(KINDS.values(), lambda kind: type(kind).read_back):
             together = list(alike)

@@ -18,10 +18,10 @@ from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import text_of
 from write_back.input.values import BadValue, Moment, moment
-from write_back.item import Effect, Item, Past, State
+from write_back.item import Effect, EffectKind, Item, Past, State
 from write_back.kinds.kind import BY_WHO, WHO, Kind
 from write_back.outbox.outbox import Entry, Outbox
-from write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
+from write_back.planning import Planning, bound, standing
 from write_back.unknown_outcomes import Presence, look_for, wanted
 from write_back.verification import Compared, ReadBack, Readings
 
@@ -38,136 +38,93 @@ class _Row(NamedTuple):
     description: str
     moment: Moment
 
-
-class _Wanted(NamedTuple):
-    """`contact_id`: None when it has to be looked up."""
-
-    row: _Row
-    person: Person
-    contact_id: int | None
-
-    def subject(self, name: object) -> str:
-        return f"{name}|{self.row.moment.wall}|{self.row.description}"
-
     @property
-    def subjects(self) -> list[str]:
-        return list(map(self.subject, self.person.names))
-
-    @property
-    def own(self) -> str:
-        return self.subject(self.person.address if self.contact_id is None else self.contact_id)
-
-    @property
-    def effects(self) -> tuple[Effect, ...]:
-        """An activity for an address is remembered by it as well: its contacts may be known only later, or be
-        others. The content is the contact that it went to."""
-        goes_to = "" if self.contact_id is None else str(self.contact_id)
-        names = [self.own]
-        if self.person.who.contact_id is None and self.contact_id is not None:
-            names.append(self.subject(self.person.address))
-        return tuple(Effect(name, goes_to) for name in names)
+    def activity(self) -> str:
+        return f"{self.moment.wall}|{self.description}"
 
 
-def _once(planning: Planning) -> Iterator[_Wanted]:
-    """The rows with whom they are about, without those that say what an earlier one says."""
-    cells, zone = planning.picked.cells, planning.known.zone
+class ActivitiesPlanning(Planning):
+    """What was not sent and is not in a timeline yet."""
 
-    def read(index: int, number: int) -> _Row:
+    def run(self) -> None:
+        people = list(self.people(list(self.read(self._read))))
+        subjects = (subject for row, person in people for subject in person.subjects([row.activity]))
+        self._past = self.last(subjects)
+        unsent = [each for each in people if self.attempt(each[0].number, self._is_unsent, *each)]
+        for row, person in self._not_in_timelines(unsent):
+            self.attempt(row.number, self._send, row, person)
+
+    def _read(self, index: int, number: int) -> _Row:
+        cells = self.picked.cells
         who, description = read_who(cells, index), text_of(cells["description"][index])
         if description is None:
             raise BadValue("the description is missing")
         values.check_text(description, "the description", values.MAX_DESCRIPTION)
-        return _Row(number, who, description, moment(cells["datetime"][index], zone))
+        return _Row(number, who, description, moment(cells["datetime"][index], self.known.zone))
 
-    seen: dict[str, int] = {}
-    for row, person in resolve(planning, list(planning.read(read))):
-        each = _Wanted(row, person, person.ids[0] if person.ids else None)
-        if (first := seen.setdefault(each.own, row.number)) != row.number:
-            planning.reject(row.number, f"it says the same as row {first}: an activity is written once")
-        else:
-            yield each
+    def _is_unsent(self, row: _Row, person: Person) -> bool:
+        """BadValue when an earlier row says the same."""
+        self.not_said(row.number, {f"{person.name_of(person.contacts[0])}|{row.activity}": None})
+        pasts = sorted(self._pasts(row, person), key=lambda past: (not past.is_done, not past.is_open))
+        before = standing(pasts[:1], pasts[0].content) if pasts else None
+        return not self.is_settled(row.number, person, before, person.contacts[0])
 
+    def _pasts(self, row: _Row, person: Person) -> Iterator[Past]:
+        """What was done for any contact of the address; for a row that names the contact, only what went to
+        that one or may have."""
+        contact_id = row.who.contact_id
+        for subject in person.subjects([row.activity]):
+            if (past := self._past.get(subject)) is not None:
+                is_own = contact_id is None or subject.startswith(f"{contact_id}|")
+                if is_own or past.content in ("", str(contact_id)):
+                    yield past
 
-def _not_sent(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
-    past = planning.last(subject for each in wanted for subject in each.subjects) if wanted else {}
-    for each in wanted:
-        pasts = list(_pasts(each, past))
-        is_done, is_queued = any(one.is_done for one in pasts), any(one.is_open for one in pasts)
-        refused = next((one for one in pasts if one.is_refused), None)
-        if is_done or is_queued:
-            planning.leave(
-                each.row.number, SENT_BEFORE if is_done else QUEUED, each.person.email, each.contact_id
-            )
-        elif refused is not None:
-            planning.reject_as_before(each.row.number, refused)
-        else:
-            yield each
+    def _not_in_timelines(self, unsent: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
+        events: dict[tuple[int, int], list[Event]] = {}
+        known = {(each, at) for row, person in unsent for each in person.ids[:1] for at in row.moment[1:]}
+        for event in self.known.timelines(known):
+            events.setdefault((event.contact_id, event.at // 60), []).append(event)
+        for row, person in unsent:
+            contact_id, text, moments = person.contacts[0], _plain(row.description), row.moment[1:]
+            near = [event for at in moments for event in events.get((contact_id or 0, at // 60), ())]
+            # the same text as snippet or detail, at the same second, or minute when the event has no seconds
+            if any(
+                (event.at in moments or event.at % 60 == 0) and text in map(_plain, event.texts)
+                for event in near
+            ):
+                self.leave(row.number, IN_TIMELINE, person.email, contact_id)
+            else:
+                yield row, person
 
-
-def _pasts(each: _Wanted, past: Mapping[str, Past]) -> Iterator[Past]:
-    """What was done for any contact of the address; for a row that names the contact, only what went to that
-    one or may have."""
-    if each.person.who.contact_id is None:
-        yield from (past[subject] for subject in each.subjects if subject in past)
-        return
-    if (own := past.get(each.own)) is not None:
-        yield own
-    by_address = past.get(each.subject(each.person.address))
-    if by_address is not None and by_address.content in ("", str(each.contact_id)):
-        yield by_address
-
-
-def _not_in_timelines(planning: Planning, wanted: list[_Wanted]) -> Iterator[_Wanted]:
-    events: dict[tuple[int, int], list[Event]] = {}
-    known = {
-        (each.contact_id, at) for each in wanted if each.contact_id is not None for at in each.row.moment[1:]
-    }
-    for event in planning.known.timelines(known):
-        events.setdefault((event.contact_id, event.at // 60), []).append(event)
-    for each in wanted:
-        moments, text = set(each.row.moment[1:]), _plain(each.row.description)
-        near = [event for at in moments for event in events.get((each.contact_id or 0, at // 60), ())]
-        # the same text as snippet or detail, at the same second, or minute when the event has no seconds
-        if any(
-            (event.at in moments or event.at % 60 == 0) and text in map(_plain, event.texts) for event in near
-        ):
-            planning.leave(each.row.number, IN_TIMELINE, each.person.email, each.contact_id)
-        else:
-            yield each
+    def _send(self, row: _Row, person: Person) -> None:
+        """An activity for an address is remembered by it as well: its contacts may be known only later, or be
+        others. The content is the contact that it went to."""
+        contact_id, moment = person.contacts[0], row.moment
+        names = [person.name_of(contact_id)]
+        if row.who.contact_id is None:
+            names.append(person.address)
+            if len(person.ids) > 1:
+                self.count(_SEVERAL)
+        if moment.is_twice:
+            self.count(_TWICE)
+        item = Item(
+            self.kind,
+            (row.number,),
+            ADDACTIVITY,
+            bound(ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall),
+            tuple(Effect(f"{name}|{row.activity}", str(contact_id or "")) for name in dict.fromkeys(names)),
+            {"description": row.description, "at": moment.at},
+            person.email,
+            contact_id,
+            must_look_up=contact_id is None,
+        )
+        self.send(item, is_new=True, is_unknown_address=contact_id is None)
+        said = f"{moment.wall} {row.description}"[:200]
+        self.change(row.number, person.shown, "activity", None, said)
 
 
 def _plain(text: str) -> str:
     return " ".join(unescaped(text).split())
-
-
-def _send(planning: Planning, each: _Wanted) -> None:
-    row, person = each.row, each.person
-    must_look_up = each.contact_id is None
-    params = bound(
-        ADDACTIVITY,
-        lacks_id=must_look_up,
-        id=each.contact_id,
-        description=row.description,
-        datetime=row.moment.wall,
-    )
-    if row.moment.is_twice:
-        planning.count(_TWICE)
-    if person.who.contact_id is None and len(person.ids) > 1:
-        planning.count(_SEVERAL)
-    expected = {"description": row.description, "at": row.moment.at}
-    item = Item(
-        planning.kind,
-        (row.number,),
-        ADDACTIVITY,
-        params,
-        each.effects,
-        expected,
-        person.email,
-        each.contact_id,
-        must_look_up,
-    )
-    planning.send(item, is_new=True, is_unknown_address=must_look_up)
-    planning.change(row.number, person.shown, "activity", None, f"{row.moment.wall} {row.description}"[:200])
 
 
 # ---- reading back, and looking for lost responses
@@ -215,13 +172,8 @@ class Activities(Kind):
         {**WHO, "description": ("description",), "datetime": ("datetime",)},
         (BY_WHO, ("description",), ("datetime",)),
     )
-    is_idempotent = False
-    is_order_free = True
-
-    def plan(self, planning: Planning) -> None:
-        """What was not sent and is not in a timeline yet."""
-        for each in _not_in_timelines(planning, list(_not_sent(planning, list(_once(planning))))):
-            planning.attempt(each.row.number, _send, planning, each)
+    effect = EffectKind.NOTES
+    planning = ActivitiesPlanning
 
     def ambiguity(self, entry: Entry, contact_id: int | None) -> tuple[int, str, str]:
         """The same contact, minute and text."""

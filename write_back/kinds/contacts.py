@@ -9,8 +9,7 @@ import hashlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from marketing_api.address import normal_form
@@ -25,8 +24,8 @@ from write_back.consent import ACTIVE, LEFT, REFUSING, Decision, decide, is_rais
 from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import shown, text_of
-from write_back.input.values import STATUS_WORDS, BadValue
-from write_back.item import DONE, Effect, Item, Past, State
+from write_back.input.values import BadValue
+from write_back.item import DONE, Effect, EffectKind, Item, Past, State
 from write_back.kinds.kind import LIST, Kind, Outgoing
 from write_back.outbox.outbox import Entry
 from write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, UNCHANGED, Planning, bound
@@ -37,16 +36,18 @@ SAMPLE = 0.05
 
 _ADDED_ELSEWHERE = "added to a list, though the address is unsubscribed or bounced on another one"
 RESUBSCRIBED = "a contact that is unsubscribed, bounced or unconfirmed is made active (or unconfirmed)"
-_SENT_AS = {word: STATUS_WORDS[code] for code, word in STATUSES.items()}
+#: What is sent for a status: the service's own word where it has any, else the code.
+_SENT_AS = {"unconfirmed": "0", ACTIVE: "Active", "unsubscribed": "Disactive", "bounced": "3"}
 _MEANT = {sent: word for word, sent in _SENT_AS.items()}
 _CODES = {word: code for code, word in STATUSES.items()}
 
 
-# ---- rows, read and checked
+# ---- planning: rows are read, and compared with how the contact stands
 
 
 class Row(NamedTuple):
-    """What a row wants. `values`: title of the column → text, of the cells that say something."""
+    """What a row wants. `lists`: for which no earlier row says the same; `values`: title of the column →
+    text, of the cells that say something."""
 
     number: int
     email: str
@@ -56,91 +57,20 @@ class Row(NamedTuple):
     ip: str | None
     values: dict[str, str]
 
-
-class _Input:
-    """Reads and checks rows, and sorts out those that say again or otherwise what an earlier one says."""
-
-    def __init__(self, planning: Planning) -> None:
-        self._lists = planning.known.lists
-        self._cells = planning.picked.cells
-        empty = "" if planning.options.clear_empty else None
-        self._columns = {
-            title: (
-                f"column {shown(title)}",
-                [cell if type(cell) is str else empty if cell is None else text_of(cell) for cell in column],
-            )
-            for title, column in planning.picked.fields.items()
-        }
-        self._foreign: dict[int, list[str]] = {}
-        self._seen: dict[tuple[str, int], Row] = {}
-
-    def row(self, index: int, number: int) -> Row:
-        """Without the lists for which an earlier row says the same; BadValue when nothing is left, they
-        disagree, or it cannot be sent."""
-        row = self._read(index, number)
-        earlier = {
-            list_id: seen
-            for list_id in row.lists
-            if (seen := self._seen.setdefault((row.key, list_id), row)) is not row
-        }
-        for list_id, seen in earlier.items():
-            if (seen.status, seen.ip, seen.values) != (row.status, row.ip, row.values):
-                for each in row.lists:  # a bad row is no reason to reject another one
-                    if self._seen[row.key, each] is row:
-                        del self._seen[row.key, each]
-                name = shown(self._lists.names[list_id])
-                raise BadValue(
-                    f"row {seen.number} says something else about the same address and list {name}: "
-                    "keep one of them"
-                )
-        left = tuple(list_id for list_id in row.lists if list_id not in earlier)
-        if not left:
-            raise BadValue(f"it says the same as row {next(iter(earlier.values())).number}")
-        return row._replace(lists=left) if earlier else row
-
-    def _read(self, index: int, number: int) -> Row:
-        email = values.address(self._cells["email"][index])
-        lists = self._lists.several(self._cells["list"][index])
-        status = self._cells["status"][index] if "status" in self._cells else None
-        ip = self._cells["ip_address"][index] if "ip_address" in self._cells else None
-        given: dict[str, str] = {}
-        for title, (what, column) in self._columns.items():
-            if (text := column[index]) is not None:
-                given[title] = values.check_text(text, what, values.MAX_FIELD)
-        for list_id in lists:
-            for title in self._not_of(list_id):
-                if given.get(title):
-                    raise BadValue(f"list {shown(self._lists.names[list_id])} has no field {shown(title)}")
-        return Row(
-            number,
-            email,
-            normal_form(email),
-            lists,
-            None if status is None else STATUSES[values.status(text_of(status) or "")],
-            None if ip is None else values.ip_address(text_of(ip) or ""),
-            given,
-        )
-
-    def _not_of(self, list_id: int) -> list[str]:
-        """Columns that are fields of other lists."""
-        if (foreign := self._foreign.get(list_id)) is None:
-            own = self._lists.columns_of(list_id, self._columns)
-            foreign = self._foreign[list_id] = [title for title in self._columns if title not in own]
-        return foreign
+    def subject(self, list_id: int) -> str:
+        return f"{self.key}|{list_id}"
 
 
-# ---- comparing them with how the contact stands
+class _Part(NamedTuple):
+    """What a row wants of one list, and how the contact stands there. `present`: the statuses that are known
+    of those with the address there, or were when they were taken off; `fields`: by id; `differing`: those of
+    them that are not so yet."""
 
-
-class _Case(NamedTuple):
-    """A row and one of its lists. `present`: the statuses that are known of those with the address there, or
-    were when they were taken off; `differing`: fields by id."""
-
-    row: Row
     list_id: int
     now: Present
     present: set[str | None]
     decision: Decision
+    fields: dict[str, str]
     differing: list[str]
 
     @property
@@ -153,223 +83,213 @@ class _Case(NamedTuple):
         return next((word for word in self.present if is_raised(word, ACTIVE)), None)
 
 
-class _Part(NamedTuple):
-    """What one list needs: the status to be sent, if any, fields by id, and what is to be remembered of it.
-    `held`: as of the case; `is_unsure`: the contact is looked up first."""
+class ContactsPlanning(Planning):
+    """Reads rows, compares them with what is known and was sent, and makes requests of what is left."""
 
-    list_id: int
-    status: str | None
-    fields: dict[str, str]
-    content: str
-    held: str | None
-    is_new: bool
-    is_left: bool
-    is_unsure: bool
+    def run(self) -> None:
+        empty = "" if self.options.clear_empty else None
+        self._columns = {
+            title: (f"column {shown(title)}", [empty if cell is None else text_of(cell) for cell in column])
+            for title, column in self.picked.fields.items()
+        }
+        self._field_ids: dict[int, dict[str, str]] = {}
+        self._is_compared = False  # whether a row is left since the warehouse shows the person so
+        if not (rows := list(self.read(self._read))):
+            return
+        self._look_up(rows)
+        for row in rows:
+            self.attempt(row.number, self._plan, row)
+        if self._is_compared:
+            self.warn(f"unchanged: as of {self.known.read_on()}, when the contacts were last read")
 
+    def _read(self, index: int, number: int) -> Row:
+        """BadValue when nothing is left, an earlier row says otherwise, or it cannot be sent."""
+        cells, lists = self.picked.cells, self.known.lists
+        status, ip = (
+            text_of(cells[name][index]) if name in cells else None for name in ("status", "ip_address")
+        )
+        email = values.address(cells["email"][index])
+        wanted = lists.several(cells["list"][index])
+        given: dict[str, str] = {}
+        for title, (what, column) in self._columns.items():
+            if (text := column[index]) is not None:
+                given[title] = values.check_text(text, what, values.MAX_FIELD)
+        for list_id in wanted:
+            own = self._fields_of(list_id)
+            if foreign := next((title for title, text in given.items() if text and title not in own), None):
+                raise BadValue(f"list {shown(lists.names[list_id])} has no field {shown(foreign)}")
+        row = Row(
+            number,
+            email,
+            normal_form(email),
+            wanted,
+            None if status is None else values.status(status),
+            None if ip is None else values.ip_address(ip),
+            given,
+        )
+        said = {(row.key, list_id): (row.status, row.ip, given) for list_id in wanted}
+        what = "says something else about the same address and list"
+        left = self.not_said(number, said, lambda each: f"{what} {shown(lists.names[each[1]])}")
+        return row._replace(lists=tuple(list_id for _, list_id in left))
 
-class _Comparison:
-    """Compares rows with what is known and was sent, and makes requests of what is left."""
+    def _fields_of(self, list_id: int) -> dict[str, str]:
+        """Title of a column → the list's field that it names."""
+        if list_id not in self._field_ids:
+            self._field_ids[list_id] = self.known.lists.columns_of(list_id, self._columns)
+        return self._field_ids[list_id]
 
-    def __init__(self, planning: Planning, rows: list[Row]) -> None:
-        known, titles = planning.known, list(planning.picked.fields)
-        self._planning, self._known, self._options, self._rows = planning, known, planning.options, rows
-        self._members = known.by_address((row.key for row in rows), with_fields=bool(titles))
+    def _look_up(self, rows: list[Row]) -> None:
+        known = self.known
+        self._members = known.by_address((row.key for row in rows), with_fields=bool(self._columns))
         lists = {list_id for row in rows for list_id in row.lists}
-        self._field_ids = {list_id: known.lists.columns_of(list_id, titles) for list_id in lists}
-        shown_keys = known.shown_fields(lists) if titles else {}
+        shown_keys = known.shown_fields(lists) if self._columns else {}
         self._readers = {
             list_id: ListReader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set()))
             for list_id in lists
         }
-        self._is_compared = False  # whether a row is left since the warehouse shows the person so
-        self._past = planning.last([f"{row.key}|{list_id}" for row in rows for list_id in row.lists])
-        self._removed = self._removals()
+        self._past = self.last(row.subject(list_id) for row in rows for list_id in row.lists)
+        there = (
+            f"{member.contact_id}|{member.list_id}"
+            for row in rows
+            for member in self._members.get(row.key, ())
+            if member.list_id in row.lists
+        )  # an address that was looked up when it was taken off is remembered by itself
+        self._removed = self.last([*there, *self._past], *self.leaving)
         self._gone = known.refusing(row.key for row in rows)
         for list_id in sorted(lists - known.as_of.keys()):
-            planning.warn(
+            self.warn(
                 f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows "
                 "count as new"
             )
 
-    def _removals(self) -> Mapping[str, Past]:
-        """A contact that something took off a list is not there, whatever was read before."""
-        there = ((row, member) for row in self._rows for member in self._members.get(row.key, ()))
-        subjects = [
-            f"{member.contact_id}|{member.list_id}" for row, member in there if member.list_id in row.lists
-        ]
-        return self._planning.last(
-            [*subjects, *self._past], *self._planning.removing
-        )  # an address that was looked up then, by itself
-
-    def _removal(self, row: Row, list_id: int, members: list[Member]) -> Past | None:
-        """The last one, when all the contacts that were there were taken off since they were read."""
-        if not self._removed:
-            return None
-        names = [str(member.contact_id) for member in members] or [row.key]
-        pasts = [self._removed.get(f"{name}|{list_id}") for name in names]
-        as_of = self._known.as_of.get(list_id)
-        taken = [past for past in pasts if past is not None and past.is_in_force and past.is_newer(as_of)]
-        return max(taken, key=lambda past: past.item_id) if len(taken) == len(pasts) else None
-
-    def run(self) -> None:
-        for row in self._rows:
-            self._planning.attempt(row.number, self._plan_row, row)
-        if self._is_compared:
-            self._planning.warn(f"unchanged: as of {self._known.read_on()}, when the contacts were last read")
-
-    def _plan_row(self, row: Row) -> None:
+    def _plan(self, row: Row) -> None:
         members = self._members.get(row.key, [])
         groups: dict[str, list[_Part]] = {}
         for list_id in row.lists:
-            if (part := self._part(row, list_id, members)) is not None:
-                groups.setdefault(part.content, []).append(part)
-        for item, group in [
-            (self._item(row, group), group) for group in groups.values()
-        ]:  # all of them, or none when one is not valid
-            is_new = any(part.is_new for part in group)
-            self._planning.send(item, is_new=is_new, is_unknown_address=is_new and not members)
+            part = self._compare(row, list_id, [member for member in members if member.list_id == list_id])
+            if (content := self._wanted(row, part)) is not None:
+                self._show(row, part, members)
+                groups.setdefault(content, []).append(part)
+        items = [(self._item(row, content, parts), parts) for content, parts in groups.items()]
+        for item, parts in items:  # all of them, or none when one is not valid
+            is_new = not all(part.now.exists for part in parts)
+            self.send(item, is_new=is_new, is_unknown_address=is_new and not members)
 
-    def _part(self, row: Row, list_id: int, members: list[Member]) -> _Part | None:
-        """None when there is nothing to do (the row is left) or the service refused it before (it is
-        rejected)."""
-        past, as_of = self._past.get(f"{row.key}|{list_id}"), self._known.as_of.get(list_id)
-        fields = {
-            ids[title]: text
-            for title, text in row.values.items()
-            if title in (ids := self._field_ids[list_id])
-        }
-        case = self._case(row, list_id, [member for member in members if member.list_id == list_id], fields)
-        now, decision = case.now, case.decision
-        if reason := self._idle(case):
-            self._is_compared |= reason == UNCHANGED
-            self._planning.leave(row.number, reason, row.email)
-            return None
-        is_repeated = self._options.send_all and not decision.is_left
-        status = decision.status or (row.status if is_repeated else None)
-        content = Content(None if status is None else _CODES[status], fields, row.ip).text
-        if (
-            past is not None
-            and past.is_refused
-            and past.content == content
-            and (not past.is_drifted or past.is_newer(as_of))
-        ):
-            self._planning.reject_as_before(row.number, past)
-            return None
-        self._show(case, members)
-        is_active = case.present == {ACTIVE} and not now.is_ours and self._known.is_recent(list_id)
-        is_unsure = subscribes(status) or (status is None and not is_active)
-        return _Part(
-            list_id,
-            status,
-            fields,
-            content,
-            case.held,
-            is_new=not now.exists,
-            is_left=decision.is_left,
-            is_unsure=is_unsure,
-        )
-
-    def _idle(self, case: _Case) -> str | None:
-        """Why there is nothing to send."""
-        now = case.now
-        if case.decision.is_left and (case.is_same or not now.exists):
-            return LEFT
-        if not case.is_same or (self._options.send_all and not now.is_queued):
-            return None
-        return QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
-
-    def _case(self, row: Row, list_id: int, there: list[Member], fields: Mapping[str, str]) -> _Case:
-        past, as_of, reader = (
-            self._past.get(f"{row.key}|{list_id}"),
-            self._known.as_of.get(list_id),
-            self._readers[list_id],
-        )
-        now = reader.present(there, past, as_of, self._removal(row, list_id, there))
+    def _compare(self, row: Row, list_id: int, there: list[Member]) -> _Part:
+        past, reader = self._past.get(row.subject(list_id)), self._readers[list_id]
+        now = reader.present(there, past, self.known.as_of.get(list_id), self._removal(row, list_id, there))
+        ids = self._fields_of(list_id)
+        fields = {ids[title]: text for title, text in row.values.items() if title in ids}
         differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
-        read: set[str | None] = {
-            None if member.status_code is None else STATUSES.get(member.status_code) for member in there
-        }
-        present: set[str | None]
+        present = {member.status for member in there}
         if not now.exists:
-            sent = None if past is None or past.state not in DONE else Content.read(past.content).status
-            present = {*read, STATUSES.get(sent or 0), *self._gone.get((row.key, list_id), ())} & REFUSING
-        elif now.status is None:
-            present = read if len(read) > 1 else set()
-        else:
+            sent = Content.read(past.content).status if past is not None and past.state in DONE else None
+            present |= {STATUSES.get(sent or 0), *self._gone.get((row.key, list_id), ())}
+            present &= REFUSING
+        elif now.status is not None:
             present = {STATUSES.get(now.status)}
+        elif len(present) == 1:
+            present = set()
         if now.exists and not present:  # who is looked up later
             decision = Decision(row.status)
         else:
-            decision = decide(
-                present, row.status if now.exists else row.status or ACTIVE, may_raise=self._may_raise(row)
-            )
-        return _Case(row, list_id, now, present, decision, differing)
+            wanted = row.status if now.exists else row.status or ACTIVE
+            decision = decide(present, wanted, may_raise=self._may_raise(row))
+        return _Part(list_id, now, present, decision, fields, differing)
+
+    def _removal(self, row: Row, list_id: int, there: list[Member]) -> Past | None:
+        """The last one, when all the contacts that were there were taken off since they were read."""
+        names = [str(member.contact_id) for member in there] or [row.key]
+        pasts = [self._removed.get(f"{name}|{list_id}") for name in names] if self._removed else []
+        as_of = self.known.as_of.get(list_id)
+        taken = [past for past in pasts if past is not None and past.is_in_force and past.is_newer(as_of)]
+        return max(taken, key=lambda past: past.item_id) if len(taken) == len(names) else None
+
+    def _wanted(self, row: Row, part: _Part) -> str | None:
+        """The content of what is sent; None when there is nothing to do (the row is left) or the service
+        refused it before (it is rejected)."""
+        if reason := self._why_idle(part):
+            self._is_compared |= reason == UNCHANGED
+            self.leave(row.number, reason, row.email)
+            return None
+        status, past = self._status(row, part), self._past.get(row.subject(part.list_id))
+        content = Content(None if status is None else _CODES[status], part.fields, row.ip).text
+        is_same = past is not None and past.content == content
+        if past is not None and is_same and past.is_refused_still(self.known.as_of.get(part.list_id)):
+            self.reject_as_before(row.number, past)
+            return None
+        return content
+
+    def _why_idle(self, part: _Part) -> str | None:
+        """Why there is nothing to send."""
+        now = part.now
+        if part.decision.is_left and (part.is_same or not now.exists):
+            return LEFT
+        if not part.is_same or (self.options.send_all and not now.is_queued):
+            return None
+        return QUEUED if now.is_queued else SENT_BEFORE if now.is_ours else UNCHANGED
+
+    def _status(self, row: Row, part: _Part) -> str | None:
+        """The status to be sent, if any."""
+        is_repeated = self.options.send_all and not part.decision.is_left
+        return part.decision.status or (row.status if is_repeated else None)
 
     def _may_raise(self, row: Row) -> bool:
-        return self._options.resubscribe and row.status is not None
+        return self.options.resubscribe and row.status is not None
 
-    def _show(self, case: _Case, members: list[Member]) -> None:
+    def _show(self, row: Row, part: _Part, members: list[Member]) -> None:
         """The change for the sample, and what a person should know before sending it."""
-        row, list_id, now, status = case.row, case.list_id, case.now, case.decision.status
-        if case.decision.is_left:
-            self._planning.count(LEFT)
-        elif any(is_raised(word, status) for word in case.present):
-            self._planning.count(RESUBSCRIBED)
+        now, status = part.now, part.decision.status
+        if part.decision.is_left:
+            self.count(LEFT)
+        elif any(is_raised(word, status) for word in part.present):
+            self.count(RESUBSCRIBED)
         if not now.exists:
-            self._planning.warn(REACHES_PEOPLE)
-            if status == ACTIVE and any(member.status_code in (2, 3) for member in members):
-                self._planning.count(_ADDED_ELSEWHERE)
-            self._planning.addition(row.number, row.email, self._known.lists.names[list_id], row.values)
+            self.warn(REACHES_PEOPLE)
+            if status == ACTIVE and any(member.status in REFUSING for member in members):
+                self.count(_ADDED_ELSEWHERE)
+            self.addition(row.number, row.email, self.known.lists.names[part.list_id], row.values)
             return
         if status is not None:
-            self._planning.change(
-                row.number,
-                row.email,
-                "status",
-                None if now.status is None else STATUSES.get(now.status),
-                status,
-            )
-        titles = {field_id: title for title, field_id in self._field_ids[list_id].items()}
-        for field_id in case.differing:
-            self._planning.change(
-                row.number,
-                row.email,
-                titles[field_id],
-                now.fields.get(field_id),
-                row.values[titles[field_id]],
-            )
+            before = None if now.status is None else STATUSES.get(now.status)
+            self.change(row.number, row.email, "status", before, status)
+        titles = {field_id: title for title, field_id in self._fields_of(part.list_id).items()}
+        for field_id in part.differing:
+            before, after = now.fields.get(field_id), part.fields[field_id]
+            self.change(row.number, row.email, titles[field_id], before, after)
 
-    def _item(self, row: Row, group: list[_Part]) -> Item:
-        first = group[0]
+    def _item(self, row: Row, content: str, parts: list[_Part]) -> Item:
+        """The request for lists that need the same."""
+        status, fields, lists = self._status(row, parts[0]), parts[0].fields, [part.list_id for part in parts]
         params = bound(
             SYNCCONTACT,
             email=row.email,
-            listid=[part.list_id for part in group],
-            status=None if first.status is None else _SENT_AS[first.status],
+            listid=lists,
+            status=None if status is None else _SENT_AS[status],
             ipaddress=row.ip,
-            fields=first.fields or None,
+            fields=fields or None,
         )
-        lists = [part.list_id for part in group]
-        consent = {
-            "look_up": [part.list_id for part in group if part.is_unsure],
-            "held": {str(part.list_id): part.held for part in group if part.held is not None},
-            "left": [part.list_id for part in group if part.is_left],
+        said = {
+            "status": status,
+            "look_up": [part.list_id for part in parts if self._is_unsure(status, part)],
+            "held": {str(part.list_id): part.held for part in parts if part.held is not None},
+            "left": [part.list_id for part in parts if part.decision.is_left],
             "may_raise": self._may_raise(row),
         }
         return Item(
-            self._planning.kind,
+            self.kind,
             (row.number,),
             SYNCCONTACT,
             params,
-            tuple(Effect(f"{row.key}|{part.list_id}", part.content) for part in group),
-            {
-                **({} if first.status is None else {"status": first.status}),
-                "fields": first.fields,
-                "lists": lists,
-                **{name: value for name, value in consent.items() if value},
-            },
+            tuple(Effect(row.subject(list_id), content) for list_id in lists),
+            {"fields": fields, "lists": lists, **{name: value for name, value in said.items() if value}},
             row.email,
         )
+
+    def _is_unsure(self, status: str | None, part: _Part) -> bool:
+        """Whether somebody could be subscribed by it, who is looked up first, then."""
+        is_active = part.present == {ACTIVE} and not part.now.is_ours and self.known.is_recent(part.list_id)
+        return subscribes(status) or (status is None and not is_active)
 
 
 # ---- what is sent of an entry, as the contact stands by now
@@ -379,62 +299,62 @@ _STATUS = re.compile(r"\bstatus\b", re.IGNORECASE)
 _VALUES = ("fields[", "ipaddress")
 
 
-@dataclass
 class _Outgoing:
-    """The requests of an entry in the making. `by_status`: what is sent as a status, None: none → lists.
-    `statuses`: list → the status that it is to keep, None: whichever."""
+    """The requests of an entry in the making: of each list of `unsure` the contacts with the address are
+    looked up; who is there is edited where every sync has to say a status (`is_completed`)."""
 
-    entry: Entry
-    by_status: dict[str | None, list[str]] = field(default_factory=dict)
-    edits: list[Call] = field(default_factory=list)
-    statuses: dict[str, str | None] = field(default_factory=dict)
-    left: list[int] = field(default_factory=list)
+    def __init__(self, entry: Entry, unsure: list[str], *, is_completed: bool) -> None:
+        self._entry, self._is_completed = entry, is_completed
+        self._values = {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
+        sure = [list_id for list_id in entry.params["listid"].split(",") if list_id not in unsure]
+        #: What is sent as a status, None: none → lists.
+        self._by_status = {entry.params.get("status"): sure} if sure else {}
+        self._edits: list[Call] = []
+        self._statuses: dict[str, str | None] = {}  # list → the status that it is to keep, None: whichever
+        self._left: list[int] = []
 
-    def add(self, list_id: str, found: Collection[Found], *, is_completed: bool) -> None:
-        """A list whose contacts with the address were looked up. Who is there is edited where every sync has
-        to say a status."""
-        entry, expected = self.entry, self.entry.expected
-        held = [expected["held"][list_id]] if list_id in expected.get("held", {}) else []
-        present: set[str | None] = {one.status for one in found} or set(held)
+    def add(self, list_id: str, found: Sequence[Found]) -> None:
+        """A list with the contacts that were found there."""
+        entry, expected = self._entry, self._entry.expected
+        held = expected.get("held", {}).get(list_id)
+        present = {one.status for one in found} or ({held} if held else set())
         wanted = _MEANT.get(entry.params.get("status", ""))
         decision = decide(present, wanted, may_raise=entry.is_first and expected.get("may_raise", False))
-        self.left += [int(list_id)] if decision.is_left else []
+        if decision.is_left:
+            self._left.append(int(list_id))
         if wanted is None and not found:
             raise Refused(
                 f"the contact is no longer on list {list_id}: push it again after a sync, or say a "
                 "status in a column"
             )
         if decision.status is not None:
-            self.by_status.setdefault(_SENT_AS[decision.status], []).append(list_id)
-        elif found and (entry.attempts or any(name.startswith(_VALUES) for name in entry.params)):
-            self.statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
-            if is_completed:
-                values = {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
-                self.edits += [Call(EDITCONTACT, {"id": str(one.contact_id), **values}) for one in found]
-            else:
-                self.by_status.setdefault(None, []).append(list_id)
+            self._by_status.setdefault(_SENT_AS[decision.status], []).append(list_id)
+        elif found and (entry.attempts or self._values):
+            self._keep(list_id, found, present)
+
+    def _keep(self, list_id: str, found: Sequence[Found], present: set[str | None]) -> None:
+        """Send values alone."""
+        self._statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
+        if self._is_completed:
+            self._edits += [Call(EDITCONTACT, {"id": str(one.contact_id), **self._values}) for one in found]
+        else:
+            self._by_status.setdefault(None, []).append(list_id)
 
     def made(self) -> Outgoing:
-        entry, lists = (
-            self.entry,
-            [int(list_id) for several in self.by_status.values() for list_id in several],
-        )
+        entry = self._entry
         base = {name: text for name, text in entry.params.items() if name != "status"}
         calls = [
             Call(
                 SYNCCONTACT,
-                {**base, "listid": ",".join(several), **({} if status is None else {"status": status})},
+                base | {"listid": ",".join(lists)} | ({} if status is None else {"status": status}),
             )
-            for status, several in self.by_status.items()
+            for status, lists in self._by_status.items()
         ]
-        expected = {
-            **entry.expected,
-            "lists": [*lists, *map(int, self.statuses)],
-            "statuses": self.statuses,
-            "left": self.left,
-        }
-        expected["lists"] = sorted(set(expected["lists"]))
-        return Outgoing([*calls, *self.edits], LEFT if self.left else UNCHANGED, expected)
+        touched = {list_id for lists in (*self._by_status.values(), self._statuses) for list_id in lists}
+        expected = {"lists": sorted(map(int, touched)), "statuses": self._statuses, "left": self._left}
+        return Outgoing(
+            [*calls, *self._edits], LEFT if self._left else UNCHANGED, {**entry.expected, **expected}
+        )
 
 
 # ---- reading back
@@ -447,17 +367,14 @@ def _see(reading: ReadBack, entries: list[Entry], others: list[Entry]) -> Readin
         for list_id in entry.expected.get("lists", ()):
             wanted[int(list_id)].add(entry.email or "")
     seen = read_contacts(reading.client, wanted)
-    chosen = {entry.item_id for entry in entries}
     found: dict[int, Compared | Unread] = {
         entry.item_id: _compared(reading, entry, seen) for entry in entries
     }
     for other in others:
-        if (
-            other.item_id not in chosen
-            and isinstance(compared := _compared(reading, other, seen), Compared)
-            and compared.is_as_intended
-        ):
-            found[other.item_id] = compared
+        if other.item_id not in found:
+            compared = _compared(reading, other, seen)
+            if isinstance(compared, Compared) and compared.is_as_intended:
+                found[other.item_id] = compared
     others[:] = [other for other in others if other.item_id not in found]
     return found
 
@@ -485,26 +402,19 @@ def _form(entry: Entry) -> tuple[frozenset[str], bool]:
 def sample(entries: list[Entry], how: str) -> list[Entry]:
     """A function of the items, so that a push that is resumed reads the same ones; it has one of each
     form."""
-    surely = [
-        entry
+    chosen = {
+        entry.item_id: entry
         for entry in entries
         if entry.state is State.UNKNOWN or entry.drift or (how != "none" and entry.attempts > 1)
-    ]
-    if how == "none":
-        return surely
-    there = {entry.item_id for entry in surely}
+    }
     rest = sorted(
-        (entry for entry in entries if entry.item_id not in there),
+        (entry for entry in entries if entry.item_id not in chosen),
         key=lambda entry: hashlib.blake2b(str(entry.item_id).encode()).digest(),
     )
-    if how == "all":
-        return surely + rest
-    firsts = {_form(entry): entry for entry in reversed(rest)}
-    return surely + list(
-        {
-            entry.item_id: entry for entry in [*rest[: math.ceil(SAMPLE * len(rest))], *firsts.values()]
-        }.values()
-    )
+    firsts = {_form(entry): entry for entry in reversed(rest)}.values()
+    some = [*rest[: math.ceil(SAMPLE * len(rest))], *firsts]
+    more = {"all": rest, "sample": some, "none": []}[how]
+    return list((chosen | {entry.item_id: entry for entry in more}).values())
 
 
 def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping[str, str]) -> Compared:
@@ -524,16 +434,14 @@ def compare(expected: Mapping[str, Any], found: Sequence[Found], labels: Mapping
         elif status not in (None, one.status):
             drift["status"] = (status, one.status)
         fields = one.fields_by_id({**dict.fromkeys(wanted, ""), **labels})
-        for (
-            name,
-            value,
-        ) in (
-            wanted.items()
-        ):  # what is empty may be left out, but only where other fields of the list are shown
-            if not fields:
-                hidden.add(name)
-            elif _plain(fields.get(name)) != _plain(value):
-                drift[name] = (value, fields.get(name))
+        if not fields:  # what is empty may be left out, but only where other fields of the list are shown
+            hidden |= wanted.keys()
+            continue
+        drift |= {
+            name: (value, fields.get(name))
+            for name, value in wanted.items()
+            if _plain(fields.get(name)) != _plain(value)
+        }
     return Compared(drift, frozenset(hidden))
 
 
@@ -558,14 +466,10 @@ class Contacts(Kind):
         (("email",), ("list",)),
         takes_fields=True,
     )
-    is_adding = True
+    effect = EffectKind.JOINS
+    planning = ContactsPlanning
     samples_new = False
     unknown_addresses = "new to the warehouse: the service adds them, or updates those that it has by now"
-
-    def plan(self, planning: Planning) -> None:
-        """Every row's lists that have something to change."""
-        if rows := list(planning.read(_Input(planning).row)):
-            _Comparison(planning, rows).run()
 
     def lacks(self, refusal: Refused, call: Call) -> bool:
         """That the contact does not exist is no response to a sync, which makes it: some services say so
@@ -579,26 +483,15 @@ class Contacts(Kind):
         self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool
     ) -> Outgoing:
         """Of each list on which somebody could be subscribed, who is there is looked up first."""
-        params, lists = entry.params, entry.params["listid"].split(",")
-        is_raising = subscribes(_MEANT.get(params.get("status", "")))
-        unsure = (
-            lists
-            if is_completed or is_raising
-            else [str(list_id) for list_id in entry.expected.get("look_up", ())]
-        )
+        email, unsure = entry.params["email"], list(map(str, entry.expected.get("look_up", ())))
+        if is_completed or subscribes(_MEANT.get(entry.params.get("status", ""))):
+            unsure = entry.params["listid"].split(",")
         if not unsure:
             return super().outgoing(entry, contact_ids, fetch, is_completed=is_completed)
-        made = _Outgoing(
-            entry,
-            {params.get("status"): sure} if (sure := [each for each in lists if each not in unsure]) else {},
-        )
+        made = _Outgoing(entry, unsure, is_completed=is_completed)
         for list_id in unsure:
-            found = [
-                one
-                for one in look_up(fetch, params["email"], int(list_id))
-                if one.list_id in (None, int(list_id))
-            ]
-            made.add(list_id, found, is_completed=is_completed)
+            found = look_up(fetch, email, int(list_id))
+            made.add(list_id, [one for one in found if one.list_id in (None, int(list_id))])
         return made.made()
 
     def new_contact_id(self, response: Response) -> int | None:
@@ -608,14 +501,9 @@ class Contacts(Kind):
         """`all`, a `sample` (5 %, at least one of each form of request, and everything that was ever unknown;
         when one drifted, all of its form) or `none` (but what is unknown still, or has drifted)."""
         subjects = reading.outbox.subjects(entry.item_id for entry in entries)
-        current = reading.current(
-            [entry for entry in entries if entry.state is not State.VERIFIED], subjects, [CONTACTS]
-        )
-        left, forms, chosen = (
-            list(current),
-            {entry.item_id: _form(entry) for entry in current},
-            sample(current, how),
-        )
+        unread = [entry for entry in entries if entry.state is not State.VERIFIED]
+        left = reading.current(unread, subjects, [self])
+        forms, chosen = {entry.item_id: _form(entry) for entry in left}, sample(left, how)
         while chosen:
             reading.poll(chosen, lambda waiting: _see(reading, waiting, left))
             drifting = {forms[item_id] for item_id in reading.drifted if item_id in forms}

@@ -4,7 +4,6 @@ wording.
 Belongs here: what there is to know, with what holds for most kinds. Not here: any single kind.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,6 +14,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import find
 from write_back.input.columns import Spec
+from write_back.item import EffectKind
 from write_back.outbox.outbox import Entry, Outbox
 from write_back.planning import Planning
 from write_back.unknown_outcomes import Presence
@@ -35,24 +35,19 @@ class Outgoing(NamedTuple):
     expected: Mapping[str, Any] | None = None
 
 
-class Kind(str, ABC):
+class Kind(str):
     """One kind of push: its name, as commands, files and tables have it, with everything that is known about
     it."""
 
     name: ClassVar[str]
     columns: ClassVar[Spec]
+    planning: ClassVar[type[Planning]]
 
-    #: Twice does what once does. What is not so is looked for (`look`) before a request whose outcome is
-    #: unknown is sent again.
-    is_idempotent: ClassVar[bool] = True
-    #: Two items about one person may be under way at once.
-    is_order_free: ClassVar[bool] = False
-    #: It puts contacts on lists, or takes them off; its effects' subjects are `who|list id` then, and their
-    #: content, of what removes, the list that they go to instead, empty when to none.
-    is_adding: ClassVar[bool] = False
-    is_removing: ClassVar[bool] = False
-    #: A repeated request that finds nobody has been done by the one before it.
-    is_done_by_absence: ClassVar[bool] = False
+    #: Of what joins or leaves lists, subjects are `who|list id`; the content of what leaves is the list that
+    #: they go to instead, empty when to none.
+    effect: ClassVar[EffectKind]
+    #: The parameter that names the list which is joined or left.
+    list_parameter: ClassVar[str] = "listid"
     #: What a person is asked, who agrees by typing the `{count}` of rows; None: nobody is. What is asked for
     #: is never sent by itself.
     agreement: ClassVar[str | None] = None
@@ -69,19 +64,27 @@ class Kind(str, ABC):
         return super().__new__(cls, cls.name)
 
     @property
+    def is_idempotent(self) -> bool:
+        """Twice does what once does, and only in order. What is not so is looked for (`look`) before a
+        request whose outcome is unknown is sent again; two about one person may be under way at once."""
+        return self.effect is not EffectKind.NOTES
+
+    @property
+    def is_done_by_absence(self) -> bool:
+        """A repeated request that finds nobody has been done by the one before it."""
+        return self.effect is EffectKind.LEAVES
+
+    @property
     def all_options(self) -> tuple[Option, ...]:
         """Those of `push KIND` and of the job `push_KIND`."""
         return PUSH_OPTIONS[self].options
 
-    @abstractmethod
-    def plan(self, planning: Planning) -> None:
-        """Give every row its fate. Raises InputError for columns that cannot be used."""
-
     # ---- sending
 
-    def look_up_list(self, entry: Entry) -> int | None:
-        """The list in which the entry's address is looked up; None: anywhere."""
-        return None
+    def left_list(self, entry: Entry) -> int | None:
+        """The list that its contact is taken off, which is where its address is looked up; None: anywhere."""
+        is_leaving = self.effect is EffectKind.LEAVES and entry.params
+        return int(entry.params[self.list_parameter]) if is_leaving else None
 
     def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:
         """The contacts that an item by address is for: one, an active one first, then the oldest (smallest

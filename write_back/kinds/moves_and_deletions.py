@@ -5,81 +5,26 @@ They are read back by the listings of the lists that are touched, of which one p
 """
 
 import math
-from abc import abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from marketing_api.address import normal_form
 from marketing_api.contact_lookup import Fetch, Unread, address_of, look_up, read_list
 from marketing_api.operation import Operation
-from marketing_api.records.contacts import DELETECONTACT, MOVECONTACT, STATUSES
+from marketing_api.records.contacts import DELETECONTACT, MOVECONTACT
 from write_back.account_state import Person, Who, read_who
 from write_back.consent import ACTIVE, LEFT_ON_TARGET, is_raised
 from write_back.input.columns import Spec
 from write_back.input.rows import shown
 from write_back.input.values import BadValue
-from write_back.item import Effect, Item, Past, State
+from write_back.item import Effect, EffectKind, Item, Past, State
 from write_back.kinds.kind import BY_WHO, LIST, WHO, Kind, Outgoing
 from write_back.outbox.outbox import Entry
-from write_back.planning import QUEUED, REACHES_PEOPLE, SENT_BEFORE, Planning, bound, resolve
+from write_back.planning import REACHES_PEOPLE, Planning, bound, standing
 from write_back.verification import Compared, ReadBack, Readings
 
 ON_TARGET, OFF_LIST = "already on the list", "not on the list"
-
-
-# ---- on which lists somebody is
-
-
-class Whereabouts:
-    """Of all persons of an input, as the warehouse read it, and as what was sent since has left it; one query
-    for all."""
-
-    def __init__(self, planning: Planning, persons: Iterable[Person]) -> None:
-        self._known = planning.known
-        everybody = list(persons)
-        lists = list(self._known.lists.names)
-        named = [f"{name}|{list_id}" for person in everybody for name in person.names for list_id in lists]
-        self._taken = [planning.last(named, kind) for kind in planning.removing]
-        by_address = [f"{person.address}|{list_id}" for person in everybody for list_id in lists]
-        self._added = planning.last(by_address, *planning.adding)
-
-    def lists_of(self, person: Person, contact_id: int) -> set[int]:
-        """The lists that a contact which the warehouse knows is on now."""
-        lists = {member.list_id for member in person.members if member.contact_id == contact_id}
-        for source, past in self._removals(str(contact_id)):
-            if past.is_newer(self._known.as_of.get(source)):
-                lists.discard(source)
-            if past.content and past.is_newer(self._known.as_of.get(int(past.content))):
-                lists.add(int(past.content))
-        return lists
-
-    def is_added_since(self, person: Person, list_id: int) -> bool:
-        """Whether we have put the address on the list after it was read, and have not taken it off again: its
-        contact is one that is not known."""
-        past = self._added.get(f"{person.address}|{list_id}")
-        if past is None or not past.is_in_force or not past.is_newer(self._known.as_of.get(list_id)):
-            return False
-        if any(list_id in self.lists_of(person, contact_id) for contact_id in person.ids):
-            return False
-        removals = [
-            removal for name in person.names for source, removal in self._removals(name) if source == list_id
-        ]
-        return all(removal.item_id < past.item_id for removal in removals)
-
-    def _removals(self, name: str) -> list[tuple[int, Past]]:
-        """What took the contact off which list, to another (the content) or away, in order."""
-        subjects = [
-            (pasts, list_id, f"{name}|{list_id}")
-            for pasts in filter(None, self._taken)
-            for list_id in self._known.lists.names
-        ]
-        found = [
-            (list_id, pasts[subject])
-            for pasts, list_id, subject in subjects
-            if subject in pasts and pasts[subject].is_in_force
-        ]
-        return sorted(found, key=lambda each: each[1].item_id)
 
 
 # ---- planning
@@ -98,182 +43,176 @@ class ListRow(NamedTuple):
         return "" if self.target is None else str(self.target)
 
 
-class _Fate(NamedTuple):
-    """What is to be done with one contact (None: one that has to be looked up): `idle` is why nothing is,
-    `refused` what was tried before; `is_absent`: it is neither there nor where it is to be."""
-
-    contact_id: int | None
-    idle: str = ""
-    refused: Past | None = None
-    is_absent: bool = False
+#: Contact (None: whoever has the address) → what keeps it from being taken off: what was tried before, or
+#: why there is nothing to do; None: it is taken off.
+_Obstacles = dict[int | None, str | Past | None]
 
 
-class _Removing:
-    def __init__(self, kind: "ListRemoval", planning: Planning, rows: list[ListRow]) -> None:
-        self._kind = kind
-        self._planning, self._known = planning, planning.known
-        self._rows = list(resolve(planning, rows, must_exist=False))
-        self._past = planning.last(
-            subject for row, person in self._rows for subject in _subjects(row, person)
-        )
-        self._whereabouts = Whereabouts(planning, (person for _, person in self._rows))
-        self._seen: dict[str, ListRow] = {}
+class RemovalPlanning(Planning):
+    kind: "ListRemoval"
 
     def run(self) -> None:
-        chained = self._chained()
-        for row, person in self._rows:
+        rows = list(self.read(lambda index, number: self.kind.read(self, index, number)))
+        people = list(self.people(rows, must_exist=False))
+        lists = self.known.lists.names
+        named = [subject for _, person in people for subject in person.subjects(lists)]
+        self._taken = {kind: self.last(named, kind) for kind in self.leaving}
+        by_address = (f"{person.address}|{list_id}" for _, person in people for list_id in lists)
+        self._added = self.last(by_address, *self.joining)
+        chained = _chained(people)
+        for row, person in people:
             if row.number in chained:
-                self._planning.reject(row.number, chained[row.number])
+                self.reject(row.number, chained[row.number])
             else:
-                self._planning.attempt(row.number, self._plan_row, row, person)
+                self.attempt(row.number, self._plan, row, person)
 
-    def _plan_row(self, row: ListRow, person: Person) -> None:
-        fates = {source: self._fates(row, person, source) for source in row.sources}
-        for source in self._not_given_before(row, person, fates):
-            self._follow(row, person, source, fates[source])
+    # -- on which lists somebody is, as the warehouse read it, and as what was sent since has left it
 
-    def _chained(self) -> dict[int, str]:
-        """Rows that move somebody on from where another row moves them to: together they would never come to
-        rest."""
-        moved = [(row, person) for row, person in self._rows if row.target is not None]
-        to = {(name, row.target): row.number for row, person in moved for name in _names(row, person)}
-        found: dict[int, str] = {}
-        for row, person in moved:
-            for name in _names(row, person):
-                if (other := to.get((name, row.sources[0]))) is not None:
-                    here, there = (
-                        f"row {other} moves the same contact to",
-                        f"row {row.number} takes the same contact off",
-                    )
-                    found.setdefault(
-                        row.number, f"{here} the list that this row takes it from: keep one of them"
-                    )
-                    found.setdefault(other, f"{there} the list that this row moves it to: keep one of them")
-        return found
+    def _lists_of(self, person: Person, contact_id: int) -> set[int]:
+        """The lists that a contact which the warehouse knows is on now."""
+        lists = {member.list_id for member in person.members if member.contact_id == contact_id}
+        for source, past in self._removals(str(contact_id)):
+            if past.is_newer(self.known.as_of.get(source)):
+                lists.discard(source)
+            if past.content and past.is_newer(self.known.as_of.get(int(past.content))):
+                lists.add(int(past.content))
+        return lists
 
-    def _fates(self, row: ListRow, person: Person, source: int) -> list[_Fate]:
+    def _is_added_since(self, person: Person, list_id: int) -> bool:
+        """Whether we have put the address on the list after it was read, and have not taken it off again: its
+        contact is one that is not known."""
+        past = self._added.get(f"{person.address}|{list_id}")
+        if past is None or not past.is_in_force or not past.is_newer(self.known.as_of.get(list_id)):
+            return False
+        names = [person.address, *map(str, person.ids)]
+        removals = [each for name in names for source, each in self._removals(name) if source == list_id]
+        return all(each.item_id < past.item_id for each in removals) and not any(
+            list_id in self._lists_of(person, contact_id) for contact_id in person.ids
+        )
+
+    def _removals(self, name: str) -> list[tuple[int, Past]]:
+        """What took the contact off which list, to another (the content) or away, in order."""
+        found = [
+            (list_id, past)
+            for pasts in self._taken.values()
+            for list_id in self.known.lists.names
+            if pasts and (past := pasts.get(f"{name}|{list_id}")) is not None and past.is_in_force
+        ]
+        return sorted(found, key=lambda each: each[1].item_id)
+
+    # -- fates
+
+    def _plan(self, row: ListRow, person: Person) -> None:
+        of_lists = {source: self._obstacles(row, person, source) for source in row.sources}
+        wanted = {
+            (person.name_of(contact_id), source): row.target
+            for source, obstacles in of_lists.items()
+            for contact_id in obstacles
+        }
+        left = self.not_said(row.number, wanted, lambda _: "moves the same contact to another list")
+        for source, found in of_lists.items():
+            own = {each: why for each, why in found.items() if (person.name_of(each), source) in left}
+            if own:
+                self._follow(row, person, source, own)
+
+    def _obstacles(self, row: ListRow, person: Person, source: int) -> _Obstacles:
         """Of each contact that may be meant; of an address, those are left out that never were on the list,
         unless all are."""
-        if row.who.contact_id is None and self._whereabouts.is_added_since(person, source):
-            return [_Fate(None)]
-        found = [self._fate(row, person, contact_id, source) for contact_id in person.contacts]
-        return [fate for fate in found if not fate.is_absent] or found
+        if row.who.contact_id is None and self._is_added_since(person, source):
+            return {None: None}
+        found = {each: self._obstacle(row, person, each, source) for each in person.contacts}
+        return {each: why for each, why in found.items() if why != OFF_LIST} or found
 
-    def _fate(self, row: ListRow, person: Person, contact_id: int | None, source: int) -> _Fate:
-        past = self._past.get(f"{contact_id or person.address}|{source}")
-        same = past if past is not None and past.content == row.content else None
-        refused = same if same is not None and same.is_refused else None
-        is_known = contact_id is not None and any(
-            member.contact_id == contact_id for member in person.members
-        )
-        lists = (
-            self._whereabouts.lists_of(person, contact_id) if contact_id is not None and is_known else set()
-        )
+    def _obstacle(
+        self, row: ListRow, person: Person, contact_id: int | None, source: int
+    ) -> str | Past | None:
+        past = self._taken[self.kind].get(f"{person.name_of(contact_id)}|{source}")
+        before = standing([past], row.content)
+        is_known = any(member.contact_id == contact_id for member in person.members)
+        lists = self._lists_of(person, contact_id) if contact_id is not None and is_known else set()
         if source in lists:
-            is_read_since = (
-                refused is not None
-                and refused.is_drifted
-                and not refused.is_newer(self._known.as_of.get(source))
-            )
-            return _Fate(contact_id, refused=None if is_read_since else refused)
-        if same is not None and refused is None:
-            return _Fate(contact_id, QUEUED if same.is_open else SENT_BEFORE)
-        if (
-            contact_id is not None and not is_known and self._known.is_all_known
-        ):  # an address that is not known is looked up
-            raise BadValue(
-                f"there is no contact {contact_id} (contacts were read on {self._known.read_on()})"
-            )
-        if not is_known:
-            return _Fate(contact_id, refused=same)
-        if row.target in lists:
-            return _Fate(contact_id, f"{ON_TARGET} as of {self._known.read_on(row.target)}")
-        return _Fate(contact_id, is_absent=True)
+            is_refused = isinstance(before, Past) and before.is_refused_still(self.known.as_of.get(source))
+            return before if is_refused else None
+        if isinstance(before, str):
+            return before
+        if is_known:
+            return f"{ON_TARGET} as of {self.known.read_on(row.target)}" if row.target in lists else OFF_LIST
+        if contact_id is not None:  # an address that is not known is looked up
+            self.check_may_exist(contact_id)
+        return before
 
-    def _not_given_before(self, row: ListRow, person: Person, fates: Mapping[int, list[_Fate]]) -> list[int]:
-        """The lists for which no earlier row says the same. BadValue when none is left, or an earlier row
-        says otherwise."""
-        left: list[int] = []
-        for source, many in fates.items():
-            names = [f"{fate.contact_id or person.address}|{source}" for fate in many]
-            first = next((self._seen[name] for name in names if name in self._seen), row)
-            if first.target != row.target:
-                raise BadValue(f"row {first.number} moves the same contact to another list: keep one of them")
-            if first is row:
-                left.append(source)
-                self._seen.update(dict.fromkeys(names, row))
-        if not left:
-            raise BadValue(f"it says the same as row {first.number}")
-        return left
-
-    def _follow(self, row: ListRow, person: Person, source: int, fates: list[_Fate]) -> None:
-        to_send = [fate for fate in fates if not fate.idle and fate.refused is None and not fate.is_absent]
+    def _follow(self, row: ListRow, person: Person, source: int, obstacles: _Obstacles) -> None:
+        to_send = [contact_id for contact_id, why in obstacles.items() if why is None]
         if to_send and self._is_refusing(person, row.target):
-            self._planning.leave(row.number, LEFT_ON_TARGET, person.email, to_send[0].contact_id)
+            self.leave(row.number, LEFT_ON_TARGET, person.email, to_send[0])
             return
-        for fate in to_send:
-            self._send(row, person, source, fate.contact_id)
+        for contact_id in to_send:
+            self._send(row, person, source, contact_id)
         if to_send:
             if row.target is not None:
-                self._planning.warn(REACHES_PEOPLE)
+                self.warn(REACHES_PEOPLE)
             return
-        first = fates[0]
-        if refused := next((fate.refused for fate in fates if fate.refused is not None), None):
-            self._planning.reject_as_before(row.number, refused)
-        elif not first.is_absent or row.target is None:
-            why = first.idle or f"{OFF_LIST} as of {self._known.read_on(source)}"
-            self._planning.leave(row.number, why, person.email, first.contact_id)
-        else:
-            name = shown(self._known.lists.names[source])
-            raise BadValue(
-                f"the contact is not on list {name} (its contacts were read on {self._known.read_on(source)})"
-            )
+        refused_first = sorted(obstacles.items(), key=lambda each: not isinstance(each[1], Past))
+        contact_id, why = refused_first[0]
+        if why == OFF_LIST:
+            read_on = self.known.read_on(source)
+            if row.target is not None:
+                name = shown(self.known.lists.names[source])
+                raise BadValue(f"the contact is not on list {name} (its contacts were read on {read_on})")
+            why = f"{OFF_LIST} as of {read_on}"
+        self.is_settled(row.number, person, why, contact_id)
 
     def _is_refusing(self, person: Person, target: int | None) -> bool:
         """Whether the address is known on the target list, and not active there."""
-        there = [member for member in person.members if member.list_id == target]
-        present = [each for each in there if target in self._whereabouts.lists_of(person, each.contact_id)]
-        return any(is_raised(STATUSES.get(member.status_code or 0), ACTIVE) for member in present)
-
-    def _expected(self, row: ListRow, person: Person, contact_id: int | None) -> dict[str, Any]:
-        """Of a move: where the address is looked up first, and the status that the contact is to keep where
-        it is not active."""
-        if row.target is None:
-            return {}
-        look_up = [row.target] if person.email else [*row.sources, row.target]  # its address, too
-        words = [
-            STATUSES.get(member.status_code or 0)
+        return any(
+            member.list_id == target
+            and is_raised(member.status, ACTIVE)
+            and target in self._lists_of(person, member.contact_id)
             for member in person.members
-            if member.contact_id == contact_id
-        ]
-        held = next((word for word in words if is_raised(word, ACTIVE)), None)
-        return {"look_up": look_up} if held is None else {"look_up": look_up, "status": held}
-
-    def _send(self, row: ListRow, person: Person, source: int, contact_id: int | None) -> None:
-        must_look_up, operation = contact_id is None, self._kind.operation
-        lists = {self._kind.leaves: source} | ({} if row.target is None else {"listid": row.target})
-        params = bound(operation, lacks_id=must_look_up, id=contact_id, **lists)
-        effects = (Effect(f"{contact_id or person.address}|{source}", row.content),)
-        kind, rows = self._planning.kind, (row.number,)
-        expected = self._expected(row, person, contact_id)
-        item = Item(kind, rows, operation, params, effects, expected, person.email, contact_id, must_look_up)
-        self._planning.send(item, is_new=False, is_unknown_address=not person.ids)
-        names = self._known.lists.names
-        self._planning.change(
-            row.number, person.shown, "list", names[source], None if row.target is None else names[row.target]
         )
 
+    def _send(self, row: ListRow, person: Person, source: int, contact_id: int | None) -> None:
+        lists, names = {self.kind.list_parameter: source}, self.known.lists.names
+        expected: dict[str, Any] = {}
+        if row.target is not None:
+            lists["listid"] = row.target
+            expected["look_up"] = [row.target] if person.email else [source, row.target]  # its address, too
+            statuses = (member.status for member in person.members if member.contact_id == contact_id)
+            if held := next((each for each in statuses if is_raised(each, ACTIVE)), None):
+                expected["status"] = held
+        item = Item(
+            self.kind,
+            (row.number,),
+            self.kind.operation,
+            bound(self.kind.operation, id=contact_id, **lists),
+            (Effect(f"{person.name_of(contact_id)}|{source}", row.content),),
+            expected,
+            person.email,
+            contact_id,
+            must_look_up=contact_id is None,
+        )
+        self.send(item, is_new=False, is_unknown_address=not person.ids)
+        self.change(row.number, person.shown, "list", names[source], names.get(row.target or 0))
 
-def _names(row: ListRow, person: Person) -> list[str]:
-    """Whom the row may be about: for an address all its contacts."""
-    return [str(contact_id) for contact_id in person.ids] + (
-        [person.address or ""] if row.who.contact_id is None else []
-    )
 
-
-def _subjects(row: ListRow, person: Person) -> Iterator[str]:
-    for contact_id in person.contacts:
-        yield from (f"{contact_id or person.address}|{source}" for source in row.sources)
+def _chained(people: list[tuple[ListRow, Person]]) -> dict[int, str]:
+    """Rows that move somebody on from where another row moves them to: together they would never come to
+    rest."""
+    moved = [
+        (row, person.name_of(contact_id))
+        for row, person in people
+        if row.target is not None
+        for contact_id in person.contacts
+    ]
+    to = {(name, row.target): row.number for row, name in moved}
+    found: dict[int, str] = {}
+    for row, name in moved:
+        if (other := to.get((name, row.sources[0]))) is not None:
+            here = f"row {other} moves the same contact to the list that this row takes it from"
+            there = f"row {row.number} takes the same contact off the list that this row moves it to"
+            found.setdefault(row.number, f"{here}: keep one of them")
+            found.setdefault(other, f"{there}: keep one of them")
+    return found
 
 
 # ---- reading back
@@ -331,33 +270,20 @@ def _compared(entry: Entry, shown: list[set[object] | None]) -> Compared | Unrea
 class ListRemoval(Kind):
     """Effects: `contact id|list id`, with the list that they go to."""
 
-    is_removing = True
-    is_done_by_absence = True
-    #: The parameter that names the list that somebody leaves; `listid` names the one that a move goes to.
-    leaves: ClassVar[str]
+    effect = EffectKind.LEAVES
+    planning = RemovalPlanning
     operation: ClassVar[Operation]
 
-    @abstractmethod
     def read(self, planning: Planning, index: int, number: int) -> ListRow:
         """A row of the input. BadValue when it cannot be sent."""
-
-    def plan(self, planning: Planning) -> None:
-        """Who is on the lists and, to be moved, not on the target yet."""
-        if rows := list(planning.read(lambda index, number: self.read(planning, index, number))):
-            _Removing(self, planning, rows).run()
-
-    def look_up_list(self, entry: Entry) -> int | None:
-        return int(entry.params[self.leaves])
+        raise NotImplementedError
 
     def read_back(self, reading: ReadBack, entries: list[Entry], how: str) -> None:
         """Where the lists that are touched are short enough; not the contacts that a later item has taken off
         or put on one again."""
         applied = [entry for entry in entries if entry.state is State.APPLIED]
-        names: dict[int, list[str]] = {}
-        for entry in applied:
-            people = [str(entry.contact_id), *([normal_form(entry.email)] if entry.email else [])]
-            names[entry.item_id] = [f"{who}|{each}" for who in people for each in lists_of(entry)]
-        left = reading.current(applied, names, reading.list_kinds)
+        subjects = {entry.item_id: list(_subjects(entry)) for entry in applied}
+        left = reading.current(applied, subjects, reading.list_kinds)
         if not left or (how == "none" and not any(entry.drift for entry in left)):
             return
         worth: float = max(_LEAST_REQUESTS, math.ceil((1.0 if how == "all" else _SHARE) * len(left)))
@@ -371,13 +297,18 @@ class ListRemoval(Kind):
         reading.poll(provable, lambda waiting: _see(reading, waiting, shown))
 
 
+def _subjects(entry: Entry) -> Iterator[str]:
+    for name in filter(None, (str(entry.contact_id), normal_form(entry.email or ""))):
+        yield from (f"{name}|{list_id}" for list_id in lists_of(entry))
+
+
 class Moves(ListRemoval):
     name = "moves"
     columns = Spec(
         {**WHO, "from": ("from", "source_id"), "to": ("to", "list_id")}, (BY_WHO, ("from",), ("to",))
     )
     operation = MOVECONTACT
-    leaves = "sourceid"
+    list_parameter = "sourceid"  # `listid` is where a move goes
 
     def outgoing(
         self, entry: Entry, contact_ids: Sequence[int], fetch: Fetch, *, is_completed: bool
@@ -408,7 +339,6 @@ class Deletions(ListRemoval):
     columns = Spec({**WHO, "list": LIST}, (BY_WHO, ("list",)))
     agreement = "Deleting cannot be undone. Type {count} to delete the contacts of {count} rows: "
     operation = DELETECONTACT
-    leaves = "listid"
 
     def read(self, planning: Planning, index: int, number: int) -> ListRow:
         lists = planning.known.lists.several(planning.picked.cells["list"][index])

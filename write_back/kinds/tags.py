@@ -13,9 +13,9 @@ from write_back.account_state import Person, Who, read_who
 from write_back.input import values
 from write_back.input.columns import Spec
 from write_back.input.rows import shown, text_of
-from write_back.item import Effect, Item, Past, State
+from write_back.item import Effect, EffectKind, Item, Past
 from write_back.kinds.kind import BY_WHO, WHO, Kind
-from write_back.planning import QUEUED, SENT_BEFORE, Planning, bound, resolve
+from write_back.planning import Planning, bound, standing
 
 ADD, REMOVE = "add", "remove"
 
@@ -31,156 +31,104 @@ class _Target(NamedTuple):
     """What one request is about: a contact, or everybody with the address."""
 
     contact_id: int | None
-    address: str | None
+    address: str
     action: str
 
 
 @dataclass
 class _Request:
-    """A request in the making: `tags` → the first row that wants it."""
+    """A request in the making."""
 
     person: Person
-    tags: dict[str, int] = field(default_factory=dict)
+    tags: set[str] = field(default_factory=set)
     rows: set[int] = field(default_factory=set)
     is_new: bool = False
 
 
-class _Gathering:
+class TagsPlanning(Planning):
     """Resolves people, sorts out contradictions and repetitions, and gathers the rest into requests."""
 
-    def __init__(self, planning: Planning, rows: list[_Row]) -> None:
-        self._planning, self._options = planning, planning.options
-        self._rows = list(resolve(planning, rows, needs_address="tagging"))
-        self._past = planning.last(
-            subject for row, person in self._rows for subject in _subjects(row, person)
-        )
-        self._requests: dict[_Target, _Request] = {}
-
     def run(self) -> None:
-        seen: dict[tuple[_Target, str], int] = {}
-        for row, person in self._without_contradictions():
-            parts = [(target, tag) for target in _targets(row, person) for tag in row.tags]
-            left = [part for part in parts if part not in seen]
-            if not left:
-                self._planning.reject(row.number, f"it says the same as row {seen[parts[0]]}")
-            for target, tag in left:
-                seen[target, tag] = row.number
-                self._decide(row, person, target, tag)
+        people = list(self.people(list(self.read(self._read)), needs_address="tagging"))
+        self._past = self.last(subject for row, person in people for subject in person.subjects(row.tags))
+        self._requests: dict[_Target, _Request] = {}
+        for row, person in self._without_contradictions(people):
+            self.attempt(row.number, self._gather, row, person)
         for target, request in self._requests.items():
-            self._planning.send(
-                _item(self._planning, target, request),
-                is_new=request.is_new,
-                is_unknown_address=not request.person.ids,
-            )
+            is_unknown = not request.person.ids
+            self.send(self._item(target, request), is_new=request.is_new, is_unknown_address=is_unknown)
 
-    def _without_contradictions(self) -> list[tuple[_Row, Person]]:
+    def _read(self, index: int, number: int) -> _Row:
+        cells = self.picked.cells
+        action = values.action(cells["action"][index]) if "action" in cells else ADD
+        return _Row(number, read_who(cells, index), values.tags(text_of(cells["tag"][index]) or ""), action)
+
+    def _without_contradictions(self, people: list[tuple[_Row, Person]]) -> Iterator[tuple[_Row, Person]]:
         """Rows that no other row contradicts: adding and removing a tag of one address."""
         wanted: dict[tuple[str, str, str], int] = {}
-        for row, person in self._rows:
+        for row, person in people:
             for tag in row.tags:
-                wanted.setdefault((person.address or "", tag, row.action), row.number)
-        left = []
-        for row, person in self._rows:
-            other = REMOVE if row.action == ADD else ADD
-            against = [
-                (tag, wanted[key])
-                for tag in row.tags
-                if (key := (person.address or "", tag, other)) in wanted
-            ]
-            if against:
-                tag, number = against[0]
-                words = "removes" if row.action == ADD else "adds"
-                self._planning.reject(
-                    row.number,
-                    f"row {number} {words} the tag {shown(tag)} of the same contact: keep one of them",
-                )
-            else:
-                left.append((row, person))
-        return left
-
-    def _decide(self, row: _Row, person: Person, target: _Target, tag: str) -> None:
-        contact_ids = person.contacts if target.contact_id is None else [target.contact_id]
-        pasts = [self._latest(contact_id, person.address, tag) for contact_id in contact_ids]
-        is_so = all(past is not None and past.content == target.action and past.is_in_force for past in pasts)
-        is_queued = is_so and any(past is not None and past.is_open for past in pasts)
-        refused = [
-            past
-            for past in pasts
-            if past is not None and past.state is State.REJECTED and past.content == target.action
-        ]
-        if is_so and (is_queued or not self._options.send_all):
-            self._planning.leave(
-                row.number, QUEUED if is_queued else SENT_BEFORE, person.email, target.contact_id
+                wanted.setdefault((person.address, tag, row.action), row.number)
+        for row, person in people:
+            other, words = (REMOVE, "removes") if row.action == ADD else (ADD, "adds")
+            contested = [tag for tag in row.tags if (person.address, tag, other) in wanted]
+            if not contested:
+                yield row, person
+                continue
+            number, name = wanted[person.address, contested[0], other], shown(contested[0])
+            self.reject(
+                row.number, f"row {number} {words} the tag {name} of the same contact: keep one of them"
             )
-        elif refused:
-            self._planning.reject_as_before(row.number, refused[0])
-        else:
+
+    def _gather(self, row: _Row, person: Person) -> None:
+        """Adding by address takes one request; removing needs the ids (in a variant), so one for each
+        contact."""
+        is_one = row.who.contact_id is None and (row.action == ADD or not person.ids)
+        targets = [_Target(each, person.address, row.action) for each in ([None] if is_one else person.ids)]
+        wanted = {(target, tag): row.action for target in targets for tag in row.tags}
+        for target, tag in self.not_said(row.number, wanted):
+            contacts = person.contacts if target.contact_id is None else [target.contact_id]
+            pasts = [self._latest(person, contact_id, tag) for contact_id in contacts]
+            before = standing(pasts, row.action, again=self.options.send_all)
+            if self.is_settled(row.number, person, before, target.contact_id):
+                continue
             request = self._requests.setdefault(target, _Request(person))
-            request.tags[tag] = row.number
+            request.tags.add(tag)
             request.rows.add(row.number)
-            request.is_new = request.is_new or (row.action == ADD and not any(pasts))
-            self._planning.change(
-                row.number, person.shown, "tag", *((None, tag) if row.action == ADD else (tag, None))
-            )
+            request.is_new |= row.action == ADD and not any(pasts)
+            old, new = (None, tag) if row.action == ADD else (tag, None)
+            self.change(row.number, person.shown, "tag", old, new)
 
-    def _latest(self, contact_id: int | None, address: str | None, tag: str) -> Past | None:
+    def _latest(self, person: Person, contact_id: int | None, tag: str) -> Past | None:
         """The last thing done to the contact itself or to everybody with its address."""
-        subjects = [f"{name}|{tag}" for name in (contact_id, address) if name is not None]
-        pasts = [past for subject in subjects if (past := self._past.get(subject)) is not None]
+        names = {person.name_of(contact_id), person.address}
+        pasts = [past for name in names if (past := self._past.get(f"{name}|{tag}")) is not None]
         return max(pasts, key=lambda past: past.item_id, default=None)
 
-
-def _targets(row: _Row, person: Person) -> list[_Target]:
-    """Adding by address takes one request; removing needs the ids (in a variant), so one for each contact."""
-    if row.who.contact_id is None and (row.action == ADD or not person.ids):
-        return [_Target(None, person.address, row.action)]
-    return [_Target(contact_id, person.address, row.action) for contact_id in person.ids]
-
-
-def _subjects(row: _Row, person: Person) -> Iterator[str]:
-    for name in person.names:
-        yield from (f"{name}|{tag}" for tag in row.tags)
-
-
-def _item(planning: Planning, target: _Target, request: _Request) -> Item:
-    person, must_look_up = request.person, target.contact_id is None and target.action == REMOVE
-    operation = ADDTAG if target.action == ADD else REMOVETAG
-    tags = sorted(request.tags)
-    params = bound(operation, lacks_id=must_look_up, email=person.email, id=target.contact_id, tagname=tags)
-    names = (
-        [str(target.contact_id)]
-        if target.contact_id is not None
-        else [target.address or "", *map(str, person.ids)]
-    )
-    return Item(
-        planning.kind,
-        tuple(sorted(request.rows)),
-        operation,
-        params,
-        tuple(Effect(f"{name}|{tag}", target.action) for tag in tags for name in names),
-        email=person.email,
-        contact_id=target.contact_id,
-        must_look_up=must_look_up,
-    )
+    def _item(self, target: _Target, request: _Request) -> Item:
+        person, contact_id, action = request.person, target.contact_id, target.action
+        operation = ADDTAG if action == ADD else REMOVETAG
+        tags = sorted(request.tags)
+        names = [target.address, *map(str, person.ids)] if contact_id is None else [str(contact_id)]
+        return Item(
+            self.kind,
+            tuple(sorted(request.rows)),
+            operation,
+            bound(operation, email=person.email, id=contact_id, tagname=tags),
+            tuple(Effect(f"{name}|{tag}", action) for tag in tags for name in names),
+            email=person.email,
+            contact_id=contact_id,
+            must_look_up=contact_id is None and action == REMOVE,
+        )
 
 
 class Tags(Kind):
     """Effects: `who|tag`, with the action."""
 
     name = "tags"
+    effect = EffectKind.TAGS
     columns = Spec({**WHO, "tag": ("tag",), "action": ("action",)}, (BY_WHO, ("tag",)))
-
-    def plan(self, planning: Planning) -> None:
-        """What is not tagged so yet."""
-        cells = planning.picked.cells
-
-        def read(index: int, number: int) -> _Row:
-            action = values.action(cells["action"][index]) if "action" in cells else ADD
-            tags = values.tags(text_of(cells["tag"][index]) or "")
-            return _Row(number, read_who(cells, index), tags, action)
-
-        if rows := list(planning.read(read)):
-            _Gathering(planning, rows).run()
+    planning = TagsPlanning
 
     def chosen(self, found: Sequence[Found]) -> tuple[int, ...]:
         """Tags are taken off all contacts of an address."""

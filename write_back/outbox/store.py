@@ -23,6 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from home.exits import Incomplete, WrongUse
+from home.versions import VERSIONS
 from marketing_api.address import normal_form
 from marketing_api.clock import SteadyClock
 from warehouse.archive.disk import set_aside
@@ -30,7 +32,7 @@ from warehouse.sql import statements
 
 log = logging.getLogger(__name__)
 
-VERSION = 1
+VERSION = VERSIONS["outbox"]
 #: Version → the statements that make its tables out of those of the version before.
 MIGRATIONS: dict[int, str] = {}
 _APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
@@ -43,7 +45,7 @@ _SCHEMA, _VIEWS = (
 STATEMENTS = statements(_FOLDER / "statements.sql")
 
 
-class OutboxError(Exception):
+class OutboxError(Incomplete):
     """Root of what can be wrong with the outbox: one sentence that says what to do."""
 
 
@@ -51,7 +53,7 @@ class OutboxDamaged(OutboxError):
     """The file is damaged, or not an outbox."""
 
 
-class OutboxTooNew(OutboxError):
+class OutboxTooNew(WrongUse, OutboxError):
     """Written by a newer version of this program."""
 
 

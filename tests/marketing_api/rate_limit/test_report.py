@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from marketing_api.envelope import read_envelope
 from marketing_api.rate_limit import RateReport, rate_report
 
 STRINGS = {
@@ -17,6 +18,10 @@ STRINGS = {
 }
 NUMBERS = {name: int(value) for name, value in STRINGS.items()}
 EXPECTED = RateReport(limit=15, requests=3, remaining=12, reached=False, reset=1383582780.0, after=0.0)
+
+
+def report_of(body: bytes | None, headers: dict[str, str] | None = None) -> RateReport:
+    return rate_report(None if body is None else read_envelope(body), headers or {})
 
 
 @pytest.mark.parametrize("values", [STRINGS, NUMBERS], ids=["strings", "numbers"])
@@ -33,17 +38,17 @@ def test_report_is_found_at_every_level(values: dict[str, Any], name: str, place
         "bare": {},
     }[place]
     level[name] = values
-    assert rate_report(json.dumps(level if place == "bare" else body).encode(), {}) == EXPECTED
+    assert report_of(json.dumps(level if place == "bare" else body).encode()) == EXPECTED
 
 
 @pytest.mark.parametrize("body", [None, b"", b"<html>", b"[]", b'{"rate-limit": "soon"}'])
 def test_headers_are_enough(body: bytes | None) -> None:
     headers = {f"X-Rate-Limit-{name.capitalize()}": value for name, value in STRINGS.items()}
-    assert rate_report(body, headers) == EXPECTED
+    assert report_of(body, headers) == EXPECTED
 
 
 def test_headers_complete_the_body() -> None:
-    report = rate_report(
+    report = report_of(
         b'{"rate-limit": {"limit": 15, "after": null}}',
         {"x-rate-limit-limit": "10", "x-rate-limit-after": "2"},
     )
@@ -51,11 +56,11 @@ def test_headers_complete_the_body() -> None:
 
 
 def test_nothing_said_is_no_report() -> None:
-    assert rate_report(b'{"response": {"data": {}}}', {"Content-Type": "application/json"}) == RateReport()
+    assert report_of(b'{"response": {"data": {}}}', {"Content-Type": "application/json"}) == RateReport()
 
 
 def test_unreadable_values_are_left_out() -> None:
-    report = rate_report(
+    report = report_of(
         b'{"rate-limit": {"limit": "many", "remaining": 4, "reached": "perhaps", "reset": "-"}}', {}
     )
     assert report == RateReport(remaining=4)
@@ -63,7 +68,7 @@ def test_unreadable_values_are_left_out() -> None:
 
 @pytest.mark.parametrize("reached", ["1", 1, True, "true"])
 def test_blocked_request_is_reported(reached: Any) -> None:
-    report = rate_report(json.dumps({"rate-limit": {"reached": reached}}).encode(), {})
+    report = report_of(json.dumps({"rate-limit": {"reached": reached}}).encode(), {})
     assert report.reached
 
 

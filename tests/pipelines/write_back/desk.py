@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from marketing_api.client import Client
-from marketing_api.envelope import read_envelope
 from marketing_api.exchange import Exchange
 from marketing_api.operations import contacts, find
 from marketing_api.records.shapes import items_of
@@ -119,7 +118,7 @@ class Desk:
 
     def people(self, list_id: int = 1801) -> list[dict[str, Any]]:
         answer = self.client.fetch(contacts.GETCONTACTS.bind(listid=list_id))
-        return list(items_of(read_envelope(answer.body).decoded(answer.call.operation)))
+        return list(items_of(answer.envelope.decoded(answer.call.operation)))
 
     def asked(self, operation: str) -> int:
         return sum(

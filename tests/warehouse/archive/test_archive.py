@@ -128,22 +128,24 @@ def test_files_are_for_the_owner_only(root: Path, tmp_path: Path) -> None:
     spool.write_bytes(envelope({"large": 1}))
     with Archive(root) as archive:
         record(archive, exchange(b"x"), exchange(spool))
-        archive.load_log.append({})
+        archive.ledger.log_loads({})
         while_open = {path: path.stat().st_mode for path in [root, *root.rglob("*")]}
     for path, mode in {**while_open, **{path: path.stat().st_mode for path in root.rglob("*")}}.items():
         assert stat.S_IMODE(mode) in ({0o700} if stat.S_ISDIR(mode) else {0o600}), path
 
 
-def test_a_journal_is_gone_once_it_is_sealed(root: Path) -> None:
+def test_a_request_leaves_the_ledger_once_it_is_sealed(root: Path) -> None:
     with Archive(root) as archive:
-        record(archive, exchange(b"x"))
-        assert [Path(name).parts[0] for name in files(root)] == ["journals"]
+        ids = record(archive, exchange(b"x"))
+        assert list(archive.ledger.recorded()) == ids
+        assert files(root) == []
         archive.seal()
+        assert archive.ledger.recorded() == {}
         assert [Path(name).parts[:2] for name in files(root)] == [("requests", "date=2026-11-20")]
     assert len(files(root)) == 1
 
 
-def test_a_full_journal_is_sealed_while_recording_goes_on(root: Path) -> None:
+def test_a_full_ledger_is_sealed_while_recording_goes_on(root: Path) -> None:
     with Archive(root, full_rows=10) as archive:
         made = [exchange(envelope({"n": n}), question(n)) for n in range(1, 26)]
         ids = record(archive, *made)

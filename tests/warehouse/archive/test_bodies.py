@@ -39,9 +39,7 @@ def test_a_repeated_large_body_is_kept_once(root: Path, spool: Path) -> None:
         archive.seal()
         (second,) = record(archive, exchange(spool))
         with Archive(root) as other:
-            answers = other.responses(
-                [second]
-            )  # another process has found it in the journal, and then it is sealed
+            answers = other.responses([second])  # another process has found it, and then it is sealed
             other._reader._find([second])
             archive.seal()
             assert next(answers).body.read_bytes() == spool.read_bytes()  # type: ignore[union-attr]

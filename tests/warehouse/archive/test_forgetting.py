@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from marketing_api import validation
-from marketing_api.exchange import Body, Outcome, Response
+from marketing_api.envelope import Body
+from marketing_api.exchange import Outcome, Response
 from marketing_api.operations import contacts
 from tests.depth import DEEP
 from tests.warehouse.exchanges import NOON, envelope, exchange, files, rows
@@ -77,7 +78,7 @@ def fill(root: Path, spool: Path) -> None:
                 )
             )
             archive.record(exchange(envelope({"coupons": []}), contacts.GETCOUPON.bind(email=BOB)))
-            archive.load_log.append(
+            archive.ledger.log_loads(
                 {
                     "account": "main",
                     "asset": "contacts",
@@ -87,14 +88,7 @@ def fill(root: Path, spool: Path) -> None:
             )
     killed = Archive(root)
     killed.record(exchange(timeline(7, ANN), contacts.TIMELINE.bind(id=7)))
-    killed.flush()
-    journal = next((root / "journals").iterdir())
-    shutil.copy(journal, spool)
-    killed.close()
-    for sealed in (root / "requests").glob(f"*/{journal.stem}.parquet"):
-        sealed.unlink()
-    shutil.copy(spool, disk.make_folder(root / "journals") / journal.name)
-    (root / "index.sqlite").unlink()
+    killed.ledger.close()
 
 
 def contents(root: Path) -> dict[int, tuple[Any, ...]]:
@@ -193,22 +187,22 @@ def test_responses_are_whole_and_equal_ones_stored_once(full: Path, forgotten: F
     assert sum(row["body_file"] is not None for row in listings) == len(list((full / "bodies").glob("*/*")))
 
 
-def index(root: Path) -> list[list[tuple[Any, ...]]]:
-    with contextlib.closing(sqlite3.connect(root / "index.sqlite")) as db:
+def derived(root: Path) -> list[list[tuple[Any, ...]]]:
+    with contextlib.closing(sqlite3.connect(root / "ledger.sqlite")) as db:
         return [
             db.execute(f"select * from {table} order by 1, 2").fetchall() for table in ("files", "answers")
         ]
 
 
-def test_the_index_is_as_if_it_were_built_anew(full: Path, forgotten: Forgotten) -> None:
+def test_the_ledger_is_as_if_it_were_made_of_the_files(full: Path, forgotten: Forgotten) -> None:
     with Archive(full):
-        before = index(full)
+        before = derived(full)
     forget_in_archive(full, forgotten, apply=True)
-    after = index(full)
+    after = derived(full)
     assert after != before
-    (full / "index.sqlite").unlink()
+    (full / "ledger.sqlite").unlink()
     with Archive(full):
-        assert index(full) == after
+        assert derived(full) == after
 
 
 @pytest.mark.slow
@@ -249,7 +243,7 @@ def test_interrupted_at_any_step_the_next_time_ends_the_same(
                 break
             except KeyboardInterrupt:
                 pass
-        contents(root)  # builds the index of what there is meanwhile
+        contents(root)  # takes in what there is meanwhile
         forget_in_archive(root, forgotten, apply=True)
         assert not traces(root)
         assert contents(root) == wanted

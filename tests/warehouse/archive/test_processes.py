@@ -61,7 +61,7 @@ def test_processes_record_and_read_side_by_side(root: Path, spool: Path) -> None
             assert process.stdout is not None
             assert process.stdout.readline() == "open\n"
         for _ in range(5):
-            with Archive(root):  # opening never touches the journals of those who live
+            with Archive(root):  # opening seals nothing of those who live
                 archive.record(exchange(envelope({"n": 1})))
             time.sleep(0.05)
         said = [int(process.stdout.readline()) for process in processes if process.stdout]
@@ -74,7 +74,7 @@ def test_processes_record_and_read_side_by_side(root: Path, spool: Path) -> None
         assert len(rows(archive)) == 805
 
 
-def test_answers_in_the_journal_of_a_living_process_can_be_read_and_used(root: Path) -> None:
+def test_what_a_living_process_has_not_sealed_can_be_read_and_used(root: Path) -> None:
     with Archive(root) as theirs, Archive(root) as ours:
         theirs.record(one := exchange(envelope({"n": 1})))
         assert [answer.body for answer in ours.responses([one.request_id])] == [one.body]
@@ -105,8 +105,8 @@ def test_what_dead_processes_had_in_the_works_is_cleared_away_and_nothing_else(
         answers.close()  # type: ignore[attr-defined]
 
 
-def test_reading_goes_on_while_journals_are_sealed(root: Path) -> None:
-    """A row is always in a journal or in an indexed file, never in between."""
+def test_reading_goes_on_while_others_seal(root: Path) -> None:
+    """A row is always in the ledger or in a file that it knows, never in between."""
     failures: list[BaseException] = []
     done = threading.Event()
     with Archive(root, full_rows=20) as writer, Archive(root) as other:

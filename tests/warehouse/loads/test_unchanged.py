@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -132,18 +131,14 @@ def test_what_another_process_loads_in_between_is_not_overlooked(
     load(home, timeline(home, 1, event(1, "first")))
     other = Warehouse(home.path, home.archive)
     between = timeline(home, 1, event(1, "other"), minutes=60)
-    flush = home.archive.flush
+    queue = home.warehouse._queue
+    do = queue.do
 
-    def meanwhile() -> None:
-        if (
-            threading.current_thread() is threading.main_thread()
-        ):  # the archive flushes by itself, too, in its own
-            monkeypatch.setattr(home.archive, "flush", flush)
-            other.apply(home.event([between], *TABLES))
-        else:
-            flush()
+    def meanwhile(work: Any, urgency: int = 0) -> Any:
+        other.apply(home.event([between], *TABLES))
+        return do(work, urgency)
 
-    monkeypatch.setattr(home.archive, "flush", meanwhile)
+    monkeypatch.setattr(queue, "do", meanwhile)
     load(home, timeline(home, 1, event(1, "first"), minutes=120))
     assert opened(home) == ["first"]
     assert timeline_state(home) == (3, 3, 1, 1)
@@ -178,7 +173,7 @@ def test_a_replay_passes_over_what_the_nights_passed_over(home: Home, reading: C
     again.parse_rows = reading
     assert reading.taken() == ["1", "2", "3", "3"]
     with again.writing() as connection:
-        assert all(again.replay(connection, map(Load.from_event, home.archive.load_log.read())))
+        assert all(again.replay(connection, map(Load.from_event, home.archive.ledger.loads())))
     assert reading.taken() == ["1", "2", "3", "3"]
     assert again.read("from source.timeline_events order by all") == home.warehouse.read(
         "from source.timeline_events order by all"

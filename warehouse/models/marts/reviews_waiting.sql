@@ -32,7 +32,7 @@ engagement as (
 activities as (
     select account, email_normalized as email, contact_id, coalesce(done_at, sent_at) as responded_at
     from {{ source('sync', 'writebacks') }}
-    where kind = 'activities' and state in ('applied', 'verified')
+    where effect = 'notes' and state in ('applied', 'verified')
 ),
 
 responses as (

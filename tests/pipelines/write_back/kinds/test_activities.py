@@ -210,9 +210,9 @@ def test_a_row_that_says_the_same_again_names_the_first(plan: Planner) -> None:
     )
     assert fates(planned) == {
         2: "sent",
-        3: "bad: it says the same as row 2: an activity is written once",
+        3: "bad: it says the same as row 2",
         4: "sent",
-        5: "bad: it says the same as row 4: an activity is written once",
+        5: "bad: it says the same as row 4",
     }
 
 

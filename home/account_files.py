@@ -1,0 +1,207 @@
+"""Accounts of `accounts.toml`, or the one of the environment, with their keys; and tables of a TOML file that
+a person writes. Not here: all other settings (`settings`)."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dotenv.parser import parse_stream
+
+from home.values import SettingsError, read_value, zone
+from marketing_api.exchange import Connection
+from marketing_api.redaction import Secret
+
+#: What tables of a file take: a type of TOML, and what it is for whoever writes it.
+TEXT, NUMBER, SWITCH = (str, "a text in quotation marks"), ((int, float), "a number"), (bool, "true or false")
+_ACCOUNT = dict.fromkeys(("url", "key_env", "key_file", "max_rate", "timezone", "shard"), TEXT) | {
+    "max_rate": NUMBER
+}
+#: Folders of the home that shards have theirs beside.
+_TAKEN = ("dagster", "logs", "tmp")
+
+Table = Mapping[str, Any]
+
+
+def unreadable(path: Path, problem: Exception) -> SettingsError:
+    if isinstance(problem, UnicodeDecodeError):
+        return SettingsError(f"{path.name} is not text in UTF-8: save it as that")
+    why = problem.strerror if isinstance(problem, OSError) else problem
+    return SettingsError(f"{path.name} cannot be read: {why}; correct or remove it")
+
+
+def read_dotenv(path: Path) -> dict[str, str]:
+    """Empty without the file. Raises SettingsError."""
+    values: dict[str, str] = {}
+    try:
+        with path.open(encoding="utf-8-sig") as stream:
+            for binding in parse_stream(stream):
+                if binding.error or (binding.key and binding.value is None):
+                    where = f"{path.name}, line {binding.original.line}"
+                    raise SettingsError(f"{where}: not NAME=value; correct or remove the line")
+                if binding.key:
+                    values[binding.key] = binding.value or ""
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as problem:
+        raise unreadable(path, problem) from None
+    return values
+
+
+def declared_tables(
+    path: Path, group: str, takes: Mapping[str, tuple[Any, str]], needed: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """The tables [group.NAME] of a TOML file, by name and in its order, with the keys that they take. Raises
+    SettingsError."""
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise unreadable(path, problem) from None
+    tables, one = content.pop(group, None), group.removesuffix("s")
+    if content:
+        raise SettingsError(f"{path.name}: {next(iter(content))} is not known; it has tables [{group}.NAME]")
+    if not tables or not isinstance(tables, dict):
+        raise SettingsError(f"{path.name} names no {one}; write [{group}.NAME] with {' and '.join(needed)}")
+    for name, table in tables.items():
+        where = f"{path.name}, [{group}.{name}]"
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+            raise SettingsError(f"{where}: the name of an {one} has letters, digits, - and _ only")
+        if not isinstance(table, dict):
+            raise SettingsError(f"{where}: write it as a table with {' and '.join(needed)}")
+        _check_table(where, table, takes, needed)
+    return tables
+
+
+def _check_table(
+    where: str, table: Table, takes: Mapping[str, tuple[Any, str]], needed: Sequence[str]
+) -> None:
+    for key, value in table.items():
+        if key not in takes:
+            raise SettingsError(f"{where}: {key} is not known; it takes {', '.join(takes)}")
+        kind, words = takes[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise SettingsError(f"{where}: {key} is {words}")
+    for key in needed:
+        if not str(table.get(key, "")).strip():
+            raise SettingsError(f"{where}: {key} is missing")
+
+
+def declared_accounts(path: Path) -> dict[str, dict[str, Any]]:
+    """The tables of `accounts.toml`, of all shards; none without the file. Raises SettingsError."""
+    if not path.exists():
+        return {}
+    tables = declared_tables(path, "accounts", _ACCOUNT, needed=("url",))
+    is_sharded = any("shard" in table for table in tables.values())
+    for name, table in tables.items() if is_sharded else ():
+        shard = table.get("shard", "")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}", shard) or shard in _TAKEN:
+            raise SettingsError(
+                f"{path.name}, [accounts.{name}]: shard is a name of letters, digits, - and _ but none of "
+                f"{', '.join(_TAKEN)}, for all accounts or for none"
+            )
+    where = {name: table.get("key_env") or table.get("key_file") for name, table in tables.items()}
+    check_keys((name, tables[name]["url"], place) for name, place in where.items() if place)
+    return tables
+
+
+def check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
+    """One key is one account: under two names everything of it would be there twice. `keys`: account,
+    address, key or where it is."""
+    names: dict[tuple[str, str], str] = {}
+    for name, url, key in keys:
+        host = url.partition("://")[2].partition("/")[0].lower()
+        if (other := names.setdefault((host, key), name)) != name:
+            raise SettingsError(
+                f"accounts.toml: {other} and {name} have the same key; a key is one account: keep one "
+                "of the names"
+            )
+
+
+def connections_of(
+    tables: Mapping[str, Table], values: Mapping[str, str], **for_all: Any
+) -> tuple[Connection, ...]:
+    """The accounts of `accounts.toml` when there is one, else the one from the environment. `for_all`: what
+    all have in common; of `max_rate` the lower one counts. Raises SettingsError."""
+    if not tables:
+        return _from_environment(values, **for_all)
+    found = []
+    for name, table in tables.items():
+        where = f"accounts.toml, [accounts.{name}]"
+        rates = [rate for rate in (table.get("max_rate"), for_all.get("max_rate")) if rate]
+        timezone = table.get("timezone")
+        own = {
+            "max_rate": min(rates, default=None),
+            "timezone": timezone and read_value(f"{where}: timezone", zone, timezone),
+        }
+        key, url = _key_of(where, table, values), address(f"{where}: url", table["url"])
+        found.append(Connection(name, url, Secret(key), **(for_all | own)))
+    check_keys((each.account, each.url, each.key.reveal()) for each in found)
+    return tuple(found)
+
+
+def _from_environment(values: Mapping[str, str], **for_all: Any) -> tuple[Connection, ...]:
+    key, url = key_in(values, "MARKETING_API_KEY"), values.get("MARKETING_API_URL", "").strip()
+    if not key and not url:
+        return ()
+    if not key:
+        raise SettingsError(
+            "MARKETING_API_URL is set but MARKETING_API_KEY is not; set both, or neither to use the sandbox"
+        )
+    if not url:
+        raise SettingsError(
+            "MARKETING_API_KEY is set but MARKETING_API_URL is not; set the service's address up to and "
+            "including /1"
+        )
+    return (Connection("main", address("MARKETING_API_URL", url), Secret(key), **for_all),)
+
+
+def _key_of(where: str, table: Table, values: Mapping[str, str]) -> str:
+    if ("key_env" in table) == ("key_file" in table):
+        raise SettingsError(
+            f"{where}: either key_env (an environment variable) or key_file (a file) says where its key is"
+        )
+    if "key_file" in table:
+        return _key_of_file(f"{where}: key_file", table["key_file"])
+    variable = table["key_env"]
+    if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):  # not shown: it may be the key itself
+        raise SettingsError(
+            f"{where}: key_env is the name of an environment variable in capitals, like HARBOR_KEY; the key "
+            "stands there"
+        )
+    if not (key := key_in(values, variable)):
+        raise SettingsError(
+            f"{where}: the environment variable {variable} (key_env) is not set, nor is {variable}_FILE"
+        )
+    return key
+
+
+def key_in(values: Mapping[str, str], variable: str) -> str:
+    """The key that the variable holds, or the file that the same with `_FILE` names, as stores of secrets
+    mount it; empty: neither. Raises SettingsError."""
+    key, file = (values.get(name, "").strip() for name in (variable, f"{variable}_FILE"))
+    if key and file:
+        raise SettingsError(f"both {variable} and {variable}_FILE are set; keep one of them")
+    return _key_of_file(f"{variable}_FILE", file) if file else key
+
+
+def _key_of_file(what: str, file: str) -> str:
+    try:
+        found = Path(file).expanduser().read_text(encoding="utf-8-sig").split()
+    except (OSError, UnicodeDecodeError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else "it is not text"
+        raise SettingsError(f"{what}: {file} cannot be read: {why}") from None
+    if len(found) != 1:
+        holds = "more than one word" if found else "nothing"
+        raise SettingsError(f"{what}: {file} holds {holds}; the key alone belongs there")
+    return found[0]
+
+
+def address(name: str, url: str) -> str:
+    """The service's, as it is used. The message does not show what was written: it may be the key in the
+    wrong place."""
+    if not re.fullmatch(r"https?://[^\s?#@]+", url):
+        raise SettingsError(
+            f"{name} is not an address; it looks like https://HOST/1, without a key or password in it"
+        )
+    return url.rstrip("/")

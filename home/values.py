@@ -1,0 +1,143 @@
+"""Readers of settings and options: each makes a value of a text, or raises ValueError that says what is
+needed. Not here: which settings there are (`settings`)."""
+
+import datetime as dt
+import json
+import math
+import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from home.exits import WrongUse
+from marketing_api.redaction import Secret
+from warehouse.policies import LEAST_KEY, Kept, PersonalData
+
+T = TypeVar("T")
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+class SettingsError(WrongUse):
+    """A setting is missing or malformed: the message names it and what to write."""
+
+
+def did_you_mean(word: str, words: Iterable[str], prefix: str = "") -> str:
+    """` (did you mean users?)`, or nothing where no word is near."""
+    return "".join(f" (did you mean {prefix}{near}?)" for near in get_close_matches(word, list(words), 1))
+
+
+def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
+    """`convert`, with every failure as a ValueError that gives the hint."""
+
+    def read(text: str) -> T:
+        try:
+            return convert(text)
+        except Exception:  # a time zone's name brings about several kinds
+            raise ValueError(hint) from None
+
+    return read
+
+
+def _matching(pattern: str, hint: str) -> Callable[[str], str]:
+    def convert(text: str) -> str:
+        if re.fullmatch(pattern, text) is None:
+            raise ValueError
+        return text
+
+    return _reader(convert, hint)
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    """In capitals or not."""
+    by_lower = {word.lower(): word for word in words}
+    return _reader(lambda text: by_lower[text.lower()], f"{', '.join(words[:-1])} or {words[-1]} is needed")
+
+
+def _within(least: float, number: float, most: float = math.inf) -> float:
+    if not least <= number <= most:
+        raise ValueError
+    return number
+
+
+def _secret(pattern: str, message: str) -> Callable[[str], Secret]:
+    """Refuses in a message that does not quote what was written, which may hold a password."""
+
+    def read(text: str) -> Secret:
+        if not re.fullmatch(pattern, text):
+            raise SettingsError(message)
+        return Secret(text)
+
+    return read
+
+
+whole = _reader(lambda text: int(_within(0, int(text))), "not a whole number")
+count = _reader(lambda text: int(_within(1, int(text))), "not a whole number above 0")
+share = _reader(
+    lambda text: _within(0, float(text.rstrip("% ")) / (100 if "%" in text else 1), 1),
+    "not a share from 0 to 1; write it like 5% or 0.05",
+)
+clock_time = _reader(
+    lambda text: dt.datetime.strptime(text.strip(), "%H:%M").time(), "not a time of day; write it like 06:00"
+)
+day = _reader(dt.date.fromisoformat, "not a day; write it like 2026-01-31")
+numbers = _reader(
+    lambda text: tuple(whole(part) for part in text.split(",") if part.strip()), "not a whole number"
+)
+rate = _reader(lambda text: _within(1e-9, float(text)), "a number above 0 is needed")
+zone = _reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin")
+switch = _reader(lambda text: {"on": True, "off": False}[text.lower()], "on or off is needed")
+kept = _reader(Kept.of, f"days are needed, or ever, of what to change of {Kept()}")
+personal_data = _reader(lambda text: PersonalData(text.lower()), f"{', '.join(PersonalData)} are the ways")
+tags = _reader(
+    lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}'
+)
+_hours = _matching(
+    r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*",
+    "hours are needed, like 120, or by channel, like email=120,visit=24",
+)
+owner = _matching(
+    r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+",
+    "an e-mail address or a team is needed, like team:marketing-data",
+)
+memory = _matching(r"[1-9]\d*(\.\d+)? ?[MG]i?B", "an amount of memory is needed, like 2GB or 800MB")
+storage_url = _matching(
+    r"[^\s:]+|(file|s3|gs|gcs|abfss?|az)://\S+", "a folder is needed, or an address like s3://BUCKET/FOLDER"
+)
+mailbox = _matching(r"[^\s@<>,;]+@[^\s@<>,;]+", "a mail address is needed")
+mailboxes = _reader(
+    lambda text: tuple(mailbox(part.strip()) for part in text.split(",")),
+    "mail addresses are needed, like ann@example.com, separated by commas",
+)
+mail_tls = _one_of("starttls", "tls", "off")
+mail_on = _reader(_one_of("nightly", *WEEKDAYS), "nightly or a weekday is needed")
+log_level = _one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+log_format = _one_of("text", "json")
+personal_key = _secret(
+    f".{{{LEAST_KEY},}}",
+    f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least",
+)
+redis_url = _secret(
+    r"(rediss?|unix)://\S+",
+    "MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0",
+)
+
+
+def windows(text: str) -> str:
+    """Hours by channel, without blanks around commas and equals signs."""
+    return _hours(re.sub(r"\s*([,=])\s*", r"\1", text))
+
+
+def size(text: str) -> int:
+    """Bytes: `2GB`, `800 MB`, `1.5GiB`."""
+    number, unit = re.split(r" ?(?=[MG])", memory(text))
+    return int(float(number) * {"MB": 1e6, "GB": 1e9, "MiB": 2**20, "GiB": 2**30}[unit])
+
+
+def read_value(name: str, read: Callable[[str], T], text: str) -> T:
+    """Raises SettingsError, which names it."""
+    try:
+        return read(text.strip())
+    except ValueError as problem:
+        raise SettingsError(f"{name}={text!r} cannot be used: {problem}") from None

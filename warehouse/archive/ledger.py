@@ -1,0 +1,453 @@
+"""The ledger: what the archive knows beside its sealed files, in one SQLite database in WAL mode.
+
+Requests that are not sealed yet, the log of loads, and what runs left unfinished are here alone; which ids
+stand in which sealed file, and the last whole response to every call, follow from the files. Every change is
+one transaction, and survives a power loss when it returns. A database that cannot be used is set aside; a new
+one has what can be read of it, and of the files. Not here: which requests are sealed when (`archive`)."""
+
+import contextlib
+import datetime as dt
+import fcntl
+import json
+import logging
+import os
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warehouse.archive import disk, sealed
+from warehouse.archive.row import Row
+from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, WarehouseTooNew
+from warehouse.sql import statements
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+#: What is logged of a load: JSON values.
+Event = dict[str, Any]
+
+NAME = "ledger.sqlite"
+#: The log of loads as it stands in a backup, a line for each; of a home that is restored it is taken in.
+LOADS = "loads.jsonl"
+_VERSION = 1
+_SQL = statements(Path(__file__).with_suffix(".sql"))
+_TABLES = ("requests", "loads", "unfinished", "files", "answers")
+_COLUMNS = (
+    *("request_id", "account", "question_key", "requested_at"),
+    *("outcome", "bytes", "content_sha256", "body_ref"),
+)
+#: Seconds to wait for another process, which may be sealing.
+_WAIT_S = 60.0
+#: Bytes of SQLite's own log that are kept for the next transactions.
+_LOG_BYTES = 8 << 20
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Row).decode
+_zstd = pa.Codec("zstd")
+
+
+class AccountCall(NamedTuple):
+    account: str
+    question_key: str
+
+
+class Last(NamedTuple):
+    """The payload's hash of the last whole response, and the request whose row has its body."""
+
+    content_sha256: str
+    body_id: int
+
+
+class Extent(NamedTuple):
+    """A sealed file: its name below `requests`, the ids within it, and the time of its latest request."""
+
+    name: str
+    first_id: int
+    last_id: int
+    last_at: dt.datetime
+
+
+class Recorded(NamedTuple):
+    """A request that is not sealed yet."""
+
+    row: Row
+    packed: bytes
+    size: int
+
+    def body(self) -> bytes:
+        """As received."""
+        return bytes(_zstd.decompress(self.packed, self.size, asbytes=True)) if self.size else b""
+
+
+class Ledger:
+    """The ledger of the archive at `root`. Safe for several threads and processes."""
+
+    def __init__(self, root: Path) -> None:
+        self._path = root / NAME
+        self._requests = root / "requests"
+        self._lock = threading.RLock()
+        self._db: sqlite3.Connection | None = None
+        self._inode = 0
+        self._claim = os.open(root / "ledger.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        self.is_recording = False
+        self.run(self.catch_up)
+        if (loads := root / LOADS).is_file():
+            self.run(lambda db: _take_in_loads(db, loads))
+            loads.unlink()
+
+    def close(self) -> None:
+        with self._lock:
+            self._let_go()
+            if self._claim >= 0:
+                os.close(self._claim)
+                self._claim = -1
+
+    def run(self, work: Callable[[sqlite3.Connection], T], begin: str = "begin immediate") -> T:
+        """One transaction, which others that write wait for. ArchiveFull: nothing of it is done."""
+        with self._lock:
+            if self._db and self._db.in_transaction:  # of the caller's
+                return work(self._db)
+            try:
+                return self._transaction(work, begin)
+            except sqlite3.DatabaseError as problem:
+                code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+                if code in _NO_ROOM:
+                    raise ArchiveFull(self._path, str(problem)) from problem
+                if code not in _DAMAGE:
+                    raise ArchiveError(f"{self._path} cannot be used: {problem}") from problem
+                self._mend(problem)
+            return self._transaction(work, begin)
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """A look at one moment, for which nobody waits."""
+        return self.run(work, "begin")
+
+    def _transaction(self, work: Callable[[sqlite3.Connection], T], begin: str) -> T:
+        db = self._open()
+        db.execute(begin)
+        try:
+            result = work(db)
+            db.execute("commit")
+            return result
+        finally:
+            if db.in_transaction:
+                db.rollback()
+
+    def _open(self) -> sqlite3.Connection:
+        with contextlib.suppress(FileNotFoundError):
+            if self._db and self._path.stat().st_ino == self._inode:
+                return self._db
+        self._let_go()
+        with contextlib.suppress(FileExistsError):  # to open and close it would give up locks of SQLite's
+            os.close(disk.create(disk.no_folder(self._path)))
+        self._db = db = sqlite3.connect(
+            self._path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False
+        )
+        self._inode = self._path.stat().st_ino
+        db.execute("pragma journal_mode = wal")
+        db.execute("pragma synchronous = full")
+        db.execute("pragma secure_delete = on")  # of forgotten people nothing is left in free pages
+        db.execute(f"pragma journal_size_limit = {_LOG_BYTES}")
+        db.execute("begin immediate")
+        if (version := db.execute("pragma user_version").fetchone()[0]) == 0:
+            for name in _TABLES:
+                db.execute(_SQL[name])
+            db.execute(f"pragma user_version = {_VERSION}")
+        db.execute("commit")
+        if version > _VERSION:
+            raise WarehouseTooNew(f"{self._path} is of a newer version of this program: use that one")
+        return db
+
+    def _let_go(self) -> None:
+        if self._db:
+            self._db.close()
+            self._db = None
+
+    # -- who records
+
+    def begin_recording(self) -> None:
+        """Until `close` this process counts as one that records."""
+        if not self.is_recording:
+            fcntl.flock(self._claim, fcntl.LOCK_SH)
+            self.is_recording = True
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[bool]:
+        """Whether no other process records, nor begins to until the context ends."""
+        try:
+            fcntl.flock(self._claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_alone = True
+        except BlockingIOError:
+            is_alone = False
+        try:
+            yield is_alone
+        finally:  # also when it was refused: the lock that was held may have gone with the attempt
+            fcntl.flock(self._claim, fcntl.LOCK_SH if self.is_recording else fcntl.LOCK_UN)
+
+    # -- requests that are not sealed
+
+    def record(self, row: Row, body: bytes) -> int:
+        """Add a request; `body` is b"" when it stands in a file. Returns the bytes that it takes."""
+        head, packed = _encode(row), _zstd.compress(body, asbytes=True) if body else b""
+        values = _checked(row.request_id, head, packed, len(body))
+        self.run(lambda db: db.execute("insert into requests values (?, ?, ?, ?, ?)", values))
+        return len(head) + len(packed)
+
+    def recorded(self, request_ids: Collection[int] | None = None) -> dict[int, Recorded]:
+        """Those of these requests that are here; without ids all, in the order of theirs."""
+        if request_ids is None:
+            return self.read(all_recorded)
+        sql = "select * from requests where request_id in (select value from json_each(?))"
+        return self.read(lambda db: _recorded(db.execute(sql, [json.dumps(list(request_ids))])))
+
+    # -- sealed files
+
+    def names(self) -> list[str]:
+        """The sealed files that exist, month by month, oldest first."""
+        found = (f"{path.parent.name}/{path.name}" for path in self._requests.glob("*=*/*.parquet"))
+        return sorted(found, key=lambda name: name.split("=")[1])
+
+    def files(self) -> list[Extent]:
+        """Those of them that were taken in, in the order of their smallest ids."""
+        sql = "select * from files order by first_id"
+        rows = self.read(lambda db: [_whole(row) for row in db.execute(sql)])
+        return [
+            Extent(name, first, last, dt.datetime.fromtimestamp(at / 1e6, dt.UTC))
+            for name, first, last, at in rows
+        ]
+
+    def take_in(self, db: sqlite3.Connection, name: str) -> None:
+        """Note what stands in a sealed file; its requests are not here any more."""
+        if (table := sealed.columns_or_none(self._requests / name, _COLUMNS)) is None:
+            return
+        ids = pc.min_max(table["request_id"]).as_py()
+        last_at = pc.max(table["requested_at"]).cast(pa.int64()).as_py()
+        values = _checked(name, ids["min"], ids["max"], last_at)
+        db.execute("insert or replace into files values (?, ?, ?, ?, ?)", values)
+        whole = table.filter(sealed.are_whole(table))
+        names = ("question_key", "account", "request_id", "content_sha256", "body_ref")
+        answers = (
+            _checked(bytes.fromhex(key), account, id_, bytes.fromhex(content), id_ if ref is None else ref)
+            for key, account, id_, content, ref in zip(
+                *(whole[name].to_pylist() for name in names), strict=True
+            )
+        )
+        db.executemany(_SQL["upsert"], answers)
+        db.executemany("delete from requests where request_id = ?", zip(table["request_id"].to_pylist()))
+
+    def replace(self, names: Iterable[str], name: str | None) -> None:
+        """Take in the file in whose rows are those of others, which go; None: no row is left."""
+
+        def work(db: sqlite3.Connection) -> None:
+            db.executemany("delete from files where name = ?", [(old,) for old in names])
+            if name:
+                self.take_in(db, name)
+
+        self.run(work)
+
+    def forget(self, name: str, request_ids: Collection[int]) -> None:
+        """Before a file is written anew with these rows changed: it counts as not taken in, until it is."""
+
+        def work(db: sqlite3.Connection) -> None:
+            ids = json.dumps(list(request_ids))
+            db.execute("delete from files where name = ?", [name])
+            db.execute("delete from answers where request_id in (select value from json_each(?))", [ids])
+
+        self.run(work)
+
+    @staticmethod
+    def last(db: sqlite3.Connection, calls: Iterable[AccountCall]) -> dict[AccountCall, Last]:
+        """The last whole responses among the sealed ones, of those calls that have any."""
+        sql = "select * from answers where question_key = ? and account = ?"
+        found = {}
+        for call in calls:
+            for row in db.execute(sql, (bytes.fromhex(call.question_key), call.account)):
+                *_, content, body_id = _whole(row)
+                found[call] = Last(content.hex(), body_id)
+        return found
+
+    def catch_up(self, db: sqlite3.Connection) -> None:
+        """Take in files that a process did not live to; begin anew when files are gone."""
+        known = {name for (name,) in db.execute("select name from files")}
+        present = self.names()
+        if gone := known.difference(present):
+            log.warning(
+                "files are missing from the archive, the first is %s: its ledger is made of the others",
+                min(gone),
+            )
+            db.execute("delete from files")
+            db.execute("delete from answers")
+            known = set()
+        for name in present:
+            if name not in known:
+                self.take_in(db, name)
+        if gone:  # a response whose body went with a missing file is as good as never given
+            db.execute(
+                "delete from answers "
+                "where not exists (select 1 from files where body_id between first_id and last_id)"
+            )
+
+    # -- loads
+
+    def log_loads(self, *events: Mapping[str, Any]) -> None:
+        """Add to the log. ArchiveFull: it is as before."""
+        self.run(lambda db: _add_loads(db, map(_line, events)))
+
+    def loads(self, *, newest_first: bool = False) -> Iterator[Event]:
+        """What was logged, in its order or the other way round; what is damaged is passed over."""
+        for line in self._lines("desc" if newest_first else "asc"):
+            if line is not None:
+                yield msgspec.json.decode(line, type=Event)
+
+    def damaged_loads(self) -> int:
+        return sum(line is None for line in self._lines("asc"))
+
+    def rewrite_loads(self, events: Iterable[Event]) -> None:
+        """Put another log in the place of this one, which `events` may be made of."""
+
+        def work(db: sqlite3.Connection) -> None:
+            lines = [_line(event) for event in events]
+            db.execute("delete from loads")
+            _add_loads(db, lines)
+
+        self.run(work)
+
+    def _lines(self, order: str) -> Iterator[bytes | None]:
+        """Some at a time: the years before are not read by who wants the last."""
+        sign, after = (">", 0) if order == "asc" else ("<", 1 << 62)
+        sql = f"select * from loads where number {sign} ? order by number {order} limit 500"
+        while found := self.read(partial(_fetch, sql, after)):
+            for row in found:
+                yield row[1] if row == _checked(*row[:-1]) else None
+            after = found[-1][0]
+
+    # -- runs that did not come to their end
+
+    def unfinished(self) -> dict[str, tuple[int, frozenset[str]]]:
+        """Holder → the request from which on, and the assets."""
+        rows = self.read(lambda db: db.execute("select * from unfinished order by since").fetchall())
+        whole = (row for row in rows if row == _checked(*row[:-1]))
+        return {holder: (since, frozenset(json.loads(assets))) for holder, since, assets, _ in whole}
+
+    def set_unfinished(self, holder: str, since: int, assets: Iterable[str]) -> None:
+        """Without assets the holder has come to its end."""
+        wanted = sorted(assets)
+
+        def work(db: sqlite3.Connection) -> None:
+            db.execute("delete from unfinished where holder = ?", [holder])
+            if wanted:
+                values = _checked(holder, since, json.dumps(wanted))
+                db.execute("insert into unfinished values (?, ?, ?, ?)", values)
+
+        self.run(work)
+
+    # -- damage
+
+    def _mend(self, problem: sqlite3.DatabaseError) -> None:
+        with self.alone() as is_alone:
+            if not is_alone:
+                raise ArchiveDamaged(
+                    f"{self._path} is damaged ({problem}), and another process records: end that one, and "
+                    "try again"
+                ) from problem
+            self._let_go()
+            aside = disk.set_aside(self._path)
+            for suffix in ("-wal", "-shm"):
+                if (beside := Path(f"{self._path}{suffix}")).exists():
+                    beside.rename(f"{aside}{suffix}")
+            log.warning(
+                "the archive's ledger is not usable (%s): building it again from the files, and from what "
+                "can be read of %s",
+                problem,
+                aside.name,
+            )
+            with contextlib.closing(sqlite3.connect(aside, isolation_level=None)) as old:
+
+                def work(db: sqlite3.Connection) -> None:
+                    requests, loads = (
+                        _salvaged(old, "requests", "request_id"),
+                        _salvaged(old, "loads", "number"),
+                    )
+                    db.executemany("insert into requests values (?, ?, ?, ?, ?)", requests)
+                    db.executemany("insert into loads values (?, ?, ?)", loads)
+                    self.catch_up(db)
+
+                self._transaction(work, "begin immediate")
+
+
+def _salvaged(db: sqlite3.Connection, table: str, key: str) -> Iterator[tuple[Any, ...]]:
+    """The whole rows that can be read, whatever stands between them."""
+    keys = set[int]()
+    for order in ("asc", "desc"):
+        with contextlib.suppress(sqlite3.DatabaseError):
+            for (found,) in db.execute(f"select {key} from {table} order by {key} {order}"):
+                keys.add(found)
+    for each in sorted(keys):
+        with contextlib.suppress(sqlite3.DatabaseError):
+            rows = db.execute(f"select * from {table} where {key} = ?", [each]).fetchall()
+            yield from (row for row in rows if row == _checked(*row[:-1]))
+
+
+def month_of(name: str) -> str:
+    """Of a sealed file, like 2026-11."""
+    return name.partition("=")[2][:7]
+
+
+def _fetch(sql: str, after: int, db: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    return db.execute(sql, [after]).fetchall()
+
+
+def all_recorded(db: sqlite3.Connection) -> dict[int, Recorded]:
+    """Every request that is not sealed, in the order of their ids."""
+    return _recorded(db.execute("select * from requests order by request_id"))
+
+
+def _recorded(rows: Iterable[tuple[Any, ...]]) -> dict[int, Recorded]:
+    return {row[0]: Recorded(_decode(row[1]), row[2], row[3]) for row in rows if row == _checked(*row[:-1])}
+
+
+def _add_loads(db: sqlite3.Connection, lines: Iterable[bytes]) -> None:
+    number = db.execute("select coalesce(max(number), 0) from loads").fetchone()[0]
+    values = (_checked(number, line) for number, line in enumerate(lines, number + 1))
+    db.executemany("insert into loads values (?, ?, ?)", values)
+
+
+def _take_in_loads(db: sqlite3.Connection, path: Path) -> None:
+    """Once: a log that has loads was made of the file by a process that did not live to remove it."""
+    if db.execute("select 1 from loads").fetchone():
+        return
+    with path.open("rb") as file:
+        _add_loads(db, (_line(event) for line in file if (event := _event(line)) is not None))
+
+
+def _event(line: bytes) -> Event | None:
+    with contextlib.suppress(ValueError, RecursionError):
+        return msgspec.json.decode(line, type=Event)
+    return None
+
+
+def _line(event: Mapping[str, Any]) -> bytes:
+    return msgspec.json.encode(event)
+
+
+def _checked(*values: Any) -> tuple[Any, ...]:
+    crc = 0
+    for value in values:
+        crc = zlib.crc32(value if isinstance(value, bytes) else repr(value).encode(), crc)
+    return (*values, crc)
+
+
+def _whole(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The row's values. sqlite3.DatabaseError when they are not those that were written."""
+    if row != _checked(*row[:-1]):
+        raise sqlite3.DatabaseError("a row is damaged")
+    return row[:-1]

@@ -8,8 +8,8 @@ import html
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -150,32 +150,18 @@ def contact_ids(text: str) -> Iterator[Mention]:
 
 def telephone_numbers(text: str, numbers: Collection[str]) -> Iterator[Mention]:
     """Whole numbers of which the digits, without a leading 00, are one of `numbers`."""
-    beginnings = _beginnings(frozenset(numbers))
     groups = list(_GROUP.finditer(text)) if numbers else []
-    for at, group in enumerate(groups):
-        if group[1] in beginnings:
-            yield from _from_group(text, groups[at : at + MOST_DIGITS + 2], beginnings)
-
-
-@cache
-def _beginnings(numbers: Collection[str]) -> Mapping[str, bool]:
-    """What the numbers begin with, with a leading 00 and without, and whether it is a whole one."""
-    whole = [*numbers, *(f"00{number}" for number in numbers)]
-    return {each[:end]: False for each in whole for end in range(1, len(each))} | dict.fromkeys(whole, True)
-
-
-def _from_group(
-    text: str, groups: Sequence[re.Match[str]], beginnings: Mapping[str, bool]
-) -> Iterator[Mention]:
-    begin, digits, last = groups[0].start(), "", groups[0]
-    for group in groups:
-        is_next = group is last or _BETWEEN.fullmatch(text, last.end(), group.start(1))
-        digits, last = digits + group[1], group
-        if not is_next or digits not in beginnings:
-            return
-        is_whole = not text[begin - 1 : begin].isalnum() and not text[group.end() : group.end() + 1].isalnum()
-        if is_whole and beginnings[digits]:
-            yield Mention(begin, group.end(), digits)
+    for at, first in enumerate(groups):
+        digits, last = "", first
+        for group in groups[at : at + MOST_DIGITS + 2]:
+            is_next = group is first or _BETWEEN.fullmatch(text, last.end(), group.start(1))
+            digits, last = digits + group[1], group
+            if not is_next or len(digits) > MOST_DIGITS + 2:
+                break
+            begin, end = first.start(), group.end()
+            is_whole = not text[begin - 1 : begin].isalnum() and not text[end : end + 1].isalnum()
+            if is_whole and digits.removeprefix("00") in numbers:
+                yield Mention(begin, end, digits)
 
 
 def digits_of(text: str) -> str:

@@ -17,6 +17,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Unpack
 
 import duckdb
 import msgspec
@@ -25,7 +26,7 @@ from marketing_api.clock import utc_now
 from warehouse.archive import Archive
 from warehouse.archive.compaction import retired
 from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
-from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.connection import Waits, connect
 from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.sql import literal, query, quoted, rows
 from warehouse.storage import Storage, sha256, shown
@@ -90,8 +91,7 @@ def back_up(
     verify: bool = False,
     is_only: bool = False,
     home_id: str = "",
-    deadline_s: float = DEADLINE_S,
-    on_wait: OnWait | None = None,
+    **waits: Unpack[Waits],
 ) -> BackupReport:
     """Send what is not there yet. `verify`: read everything that is there, too. Safe while others use the
     home, and to be killed. `is_only`: what the home does not have as it is there goes, but for requests and
@@ -112,7 +112,7 @@ def back_up(
         }
         there = {name: size for name, size in there.items() if name not in bad}
         sending = _Sending(home, storage, workspace, before.files, there)
-        manifest = Manifest(utc_now(), [*sending.all(deadline_s, on_wait)], home_id)
+        manifest = Manifest(utc_now(), [*sending.all(waits)], home_id)
         manifest.files += _lost(home, before, manifest, is_only=is_only)
         storage.write(_MANIFEST, msgspec.json.encode(manifest))
         named, sent = _names(manifest.files), _names(sending.sent)
@@ -222,10 +222,10 @@ class _Sending:
     there: dict[str, int]
     sent: list[File] = field(default_factory=list)
 
-    def all(self, deadline_s: float, on_wait: OnWait | None) -> Iterator[File]:
+    def all(self, waits: Waits) -> Iterator[File]:
         yield from self._log()
         yield from self._outbox()
-        yield from self._kept(deadline_s, on_wait)
+        yield from self._kept(waits)
         for path in self._found(_CHANGING):
             with contextlib.suppress(FileNotFoundError):  # done with meanwhile
                 yield self._send(Path(shutil.copyfile(self.home / path, self.workspace.file("copy"))), path)
@@ -276,12 +276,12 @@ class _Sending:
             ) from problem
         yield self._send(copy, _OUTBOX)
 
-    def _kept(self, deadline_s: float, on_wait: OnWait | None) -> Iterator[File]:
+    def _kept(self, waits: Waits) -> Iterator[File]:
         """Tables that a rebuild cannot make of the archive, as Parquet."""
         if not (path := self.home / "warehouse.duckdb").exists():
             return
         copies = []
-        with connect(path, read_only=True, deadline_s=deadline_s, on_wait=on_wait) as connection:
+        with connect(path, read_only=True, **waits) as connection:
             kept = [table.name for table in KEPT if table is not WRITEBACKS]
             for schema, name in rows(connection, query("kept_tables"), [kept]):
                 copies.append(self.workspace.file(f"{schema}.{name}.parquet"))

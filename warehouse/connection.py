@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import duckdb
 
@@ -48,6 +48,15 @@ SEAL = (
 )
 
 OnWait = Callable[[Holder], None]
+
+
+class Waits(TypedDict, total=False):
+    """How whoever opens a file waits for it, see `connect`."""
+
+    deadline_s: float
+    on_wait: OnWait | None
+
+
 _BOUNDING = threading.Lock()
 
 
@@ -99,13 +108,10 @@ def connect(
 
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there is no room.
     """
-    real, config = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
+    real, limits = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
     place = _places.setdefault(real, _Place(real))
-    mode = _Mode(
-        read_only or is_sealed,
-        is_sealed,
-        {name: value for name, value in config.items() if value is not None},
-    )
+    config = {name: limit for name, limit in limits.items() if limit is not None}
+    mode = _Mode(read_only or is_sealed, is_sealed, config)
     connection = _wait_for(place, mode, deadline_s, on_wait)
     try:
         check_version(connection, path)

@@ -96,10 +96,7 @@ def may_name(raw: bytes) -> bool:
 
 def addresses(text: str) -> Iterator[Iterable[Mention]]:
     """For each `@` what may be the whole address around it, the longest first."""
-    at = text.find("@")
-    while at >= 0:
-        yield _around(text, at)
-        at = text.find("@", at + 1)
+    return (_around(text, found.start()) for found in re.finditer("@", text))
 
 
 def _around(text: str, at: int) -> Iterable[Mention]:
@@ -136,11 +133,7 @@ def _is_inner(character: str) -> bool:
 
 def _joined(address: str) -> str:
     """Halves of characters that JSON escapes as two become one."""
-    return (
-        address
-        if address.isascii()
-        else address.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    return address.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def contact_ids(text: str) -> Iterator[Mention]:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Unpack
 
 import duckdb
 
-from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.connection import Waits, connect
 from warehouse.dbt_project import OWN, Node, compiled, fingerprint
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
@@ -149,9 +150,8 @@ def build(
     *,
     select: Sequence[str] = (),
     full: bool = False,
-    deadline_s: float = DEADLINE_S,
-    on_wait: OnWait | None = None,
     on_node: OnNode | None = None,
+    **waits: Unpack[Waits],
 ) -> BuildReport:
     """Build the models of the warehouse at `path` and test them. `select`: these models and their tests
     alone, by name, and whether or not anything changed.
@@ -166,7 +166,7 @@ def build(
     nodes = settings.nodes()
     with (
         _one_at_a_time,
-        connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection,
+        connect(path, memory_limit=settings.memory, **waits) as connection,
     ):
         ensure_schema(connection)
         mark = _mark(connection, settings)

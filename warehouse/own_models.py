@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Unpack
 
 import duckdb
 import msgspec
@@ -20,7 +21,7 @@ from marketing_api.rate_limit.shared_state import private_folder
 from marketing_api.redaction import without_addresses
 from warehouse.archive.disk import Workspace, copy_locked, write_file
 from warehouse.child import Child, Ended, Silent
-from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.connection import Waits, connect
 from warehouse.dbt_project import OWN, PROJECT, Node
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse, WarehouseError
@@ -95,9 +96,8 @@ def build_own(
     *,
     select: Sequence[str] = (),
     full: bool = False,
-    deadline_s: float = DEADLINE_S,
-    on_wait: OnWait | None = None,
     on_node: OnNode | None = None,
+    **waits: Unpack[Waits],
 ) -> BuildReport:
     """Build the models in the folder with dbt, and test them. `select`: these alone, by name. `full`:
     incremental ones begin anew.
@@ -111,13 +111,11 @@ def build_own(
         workspace.sweep()
         folder, copy = workspace.folder(), workspace.file(path.name)
         if settings.files():
-            with connect(path, deadline_s=deadline_s, on_wait=on_wait):
+            with connect(path, **waits):
                 copy_locked(path, copy)
             with _parsed_before(folder):
                 building.run(folder, on_node)
-        with connect(
-            path, memory_limit=settings.memory, deadline_s=deadline_s, on_wait=on_wait
-        ) as connection:
+        with connect(path, memory_limit=settings.memory, **waits) as connection:
             ensure_schema(connection)
             return building.adopt(connection, copy)
 

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import duckdb
 
@@ -27,7 +27,7 @@ from warehouse.archive.disk import (
     no_folder,
     sync,
 )
-from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.connection import Waits, connect
 from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import ColumnSources, Masking, is_personal, lineage
@@ -70,8 +70,7 @@ def publish(
     *,
     check: PublishCheck = lambda connection: (),
     only_own: bool = False,
-    deadline_s: float = DEADLINE_S,
-    on_wait: OnWait | None = None,
+    **waits: Unpack[Waits],
 ) -> Published:
     """Write the published file of `home` anew; returns what it says of itself.
 
@@ -82,7 +81,7 @@ def publish(
     `connection.connect` raises."""
     masking = masking or Masking(PersonalData.KEEP)
     path, target = home / "warehouse.duckdb", published_path(home)
-    warehouse = partial(connect, path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait)
+    warehouse = partial(connect, path, memory_limit=MEMORY_LIMIT, **waits)
     with turn(home), closing(Workspace(home / "tmp" / "publish")) as workspace:
         if not path.exists():
             raise NoWarehouse(f"there is no {path} yet: nothing has been synced")

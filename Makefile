@@ -60,7 +60,7 @@ build/mkdocs/installed: docs/requirements.lock
 	@touch $@
 
 docs: .venv/installed build/mkdocs/installed ## write the generated pages anew, and the site from all pages
-	$(BIN)/python -m warehouse.model_files
+	$(BIN)/python -m docs.models
 	$(BIN)/python -m docs.generate
 	@NO_MKDOCS_2_WARNING=1 build/mkdocs/bin/mkdocs build --strict
 	@echo "the site: build/site/index.html; its search needs a server: $(PYTHON) -m http.server -b 127.0.0.1 -d build/site"

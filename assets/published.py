@@ -14,8 +14,7 @@ from assets.materialize import column_schema
 from warehouse.errors import WarehouseError
 from warehouse.lake import Manifest
 from warehouse.loads.coverage import FRESH_FOR
-from warehouse.models import Status
-from warehouse.own_models import OwnReport
+from warehouse.models import BuildReport, Status
 from warehouse.publish import Published
 from warehouse.tables import CONTACT_COVERAGE, COVERAGE, READINGS, REJECTED_RECORDS, WRITEBACKS
 
@@ -34,7 +33,7 @@ PUBLISHED, OWN_MODELS, REPORT, LAKE = (
 
 #: Builds the user's own models and publishes what they made, and returns what came of them and what is wrong,
 #: a line each. Never raises.
-BuildOwn = Callable[[Any], tuple[OwnReport, Sequence[str]]]
+BuildOwn = Callable[[Any], tuple[BuildReport, Sequence[str]]]
 
 
 def published_asset(

@@ -15,7 +15,6 @@ from warehouse.archive.disk import Workspace
 from warehouse.connection import MEMORY_LIMIT, connect
 from warehouse.schema import ensure_schema
 from warehouse.sql import rows
-from warehouse.tables import TABLES
 from warehouse.warehouse import Warehouse
 
 
@@ -59,7 +58,7 @@ def open_tables(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """The same for writing, with all tables of this version and times in UTC."""
     with open_warehouse(settings) as connection:
         rows(connection, "set timezone = 'UTC'")
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         yield connection
 
 

@@ -27,7 +27,6 @@ from warehouse.archive.disk import RESTORING, no_folder, sweep, write_file
 from warehouse.connection import DEADLINE_S
 from warehouse.schema import is_current
 from warehouse.sql import rows
-from warehouse.tables import TABLES
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +78,7 @@ def reading(settings: Settings) -> Iterator[duckdb.DuckDBPyConnection]:
     """The warehouse, open for reading, with all tables of this version and times in UTC. Raises what
     `open_warehouse` and `prepare_home` raise."""
     with open_warehouse(settings, read_only=True) as connection:
-        is_complete = is_current(connection, TABLES.values())
+        is_complete = is_current(connection)
     if not is_complete:
         prepare_home(settings.home, settings.lock_seconds)
         with open_tables(settings):

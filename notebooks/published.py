@@ -10,7 +10,10 @@ import datetime as dt
 import html
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +32,7 @@ from pipelines.report.queries import report_of
 from warehouse.connection import SEAL, bounded_memory
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.publish import Published, read_facts
-from warehouse.sql import not_one_select, time_limit, value
+from warehouse.sql import not_one_select, value
 
 _PROJECT = Path(__file__).parent.parent
 _LOOKS = (_PROJECT / "pipelines" / "report" / "templates" / "looks.css").read_text()
@@ -390,6 +393,19 @@ def examples() -> dict[str, str]:
     """Question → query, as docs/marts.md has them."""
     text = (_PROJECT / "docs" / "marts.md").read_text(encoding="utf-8")
     return dict(re.findall(r"^([A-Z][^\n]*\?)\n\n```sql\n(.*?)\n```", text, re.MULTILINE | re.DOTALL))
+
+
+@contextmanager
+def time_limit(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], bool]]:
+    """Interrupt what runs on the connection after so many seconds; yields what tells whether they are
+    over."""
+    timer, ends = threading.Timer(seconds, connection.interrupt), time.monotonic() + seconds
+    timer.start()
+    try:
+        yield lambda: time.monotonic() >= ends
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def ask(con: duckdb.DuckDBPyConnection, sql: str, seconds: float = QUERY_SECONDS) -> pd.DataFrame | str:

@@ -25,7 +25,7 @@ from warehouse.errors import PublishedLocked, StorageMisconfigured, WarehouseErr
 from warehouse.lake import UNNAMED, Manifest, export, export_parquet, known_exports
 from warehouse.masking import Masking, personal_key
 from warehouse.models import BuildReport, ModelSettings, build, publish_blockers
-from warehouse.own_models import PROBLEM, OwnReport, OwnSettings, build_own
+from warehouse.own_models import PROBLEM, OwnSettings, build_own
 from warehouse.policies import PersonalData
 from warehouse.publish import BREAKING, Published, earlier, facts, publish, published_path, schema_changes
 from warehouse.schema import fact
@@ -63,9 +63,9 @@ class OwnModels:
     they are not published."""
 
     def __init__(self) -> None:
-        self.report, self.problem = OwnReport(), ""
+        self.report, self.problem = BuildReport(), ""
 
-    def build(self, settings: Settings, select: Sequence[str] = (), *, full: bool = False) -> OwnReport:
+    def build(self, settings: Settings, select: Sequence[str] = (), *, full: bool = False) -> BuildReport:
         """See `warehouse.own_models.build_own`."""
         seconds, memory = settings.models_seconds, settings.models_memory
         own = OwnSettings(settings.own_models, seconds, memory, model_settings(settings).variables)
@@ -74,7 +74,7 @@ class OwnModels:
             self.report = build_own(settings.warehouse_path, own, **how)
         return self.report
 
-    def build_and_publish(self, settings: Settings) -> tuple[OwnReport, list[str]]:
+    def build_and_publish(self, settings: Settings) -> tuple[BuildReport, list[str]]:
         """Nothing that goes wrong here keeps anything of ours from what follows: it is in the report, or the
         problem."""
         try:

@@ -14,9 +14,10 @@ import itertools
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Unpack
 
 import duckdb
 import msgspec
@@ -25,7 +26,7 @@ from marketing_api.clock import utc_now
 from warehouse.archive import Archive
 from warehouse.archive.compaction import retired
 from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
-from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.connection import Waits, connect
 from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.sql import literal, query, quoted, rows
 from warehouse.storage import Storage, sha256, shown
@@ -90,8 +91,7 @@ def back_up(
     verify: bool = False,
     is_only: bool = False,
     home_id: str = "",
-    deadline_s: float = DEADLINE_S,
-    on_wait: OnWait | None = None,
+    **waits: Unpack[Waits],
 ) -> BackupReport:
     """Send what is not there yet. `verify`: read everything that is there, too. Safe while others use the
     home, and to be killed. `is_only`: what the home does not have as it is there goes, but for requests and
@@ -100,88 +100,84 @@ def back_up(
     Raises StorageUnavailable, ForeignFolder, and what `connection.connect` raises.
     """
     with exclusive(home / ".backup"), contextlib.closing(Workspace(home / "tmp" / "backup")) as workspace:
-        before = read_manifest(storage) or Manifest(utc_now(), [])
-        _check_same_home(home, storage, before, home_id)
+        before = check_place(home, storage, home_id) or Manifest(utc_now(), [])
         there = storage.names()
         bad = {
             file.stored
             for file in before.files
-            if not file.is_in(there) or (verify and storage.digest(file.stored) != file.sha256)
+            if not file.is_in(there)
+            or (verify and _is_damaged(storage, file))
+            # what was written anew under its name may be as long as it was
+            or (is_only and _is_sealed(file.path) and _is_other(home, file))
         }
-        if is_only:  # what was written anew under its name may be as long as it was
-            bad |= {
-                file.stored
-                for file in before.files
-                if _is_sealed(file.path) and _is_other(home / file.path, file)
-            }
-        sender = _Sender(
-            home, storage, workspace, before, {name: size for name, size in there.items() if name not in bad}
-        )
-        manifest = Manifest(utc_now(), [*sender.all(deadline_s, on_wait)], home_id)
-        paths = {file.path for file in manifest.files}
-        paths |= retired(home / "archive")
-        for file in before.files:  # what a home has lost stays in its backup
-            is_carried = _is_sealed(file.path) or file.path == _OUTBOX or file.path.startswith(_KEPT)
-            if (
-                is_carried
-                and file.path not in paths
-                and not (is_only and file.path.startswith("archive/bodies/"))
-            ):
-                manifest.files.append(file)
+        there = {name: size for name, size in there.items() if name not in bad}
+        sending = _Sending(home, storage, workspace, before.files, there)
+        manifest = Manifest(utc_now(), [*sending.all(waits)], home_id)
+        manifest.files += _lost(home, before, manifest, is_only=is_only)
         storage.write(_MANIFEST, msgspec.json.encode(manifest))
+        named, sent = _names(manifest.files), _names(sending.sent)
         if is_only:
-            kept = {_MANIFEST, *(file.stored for file in manifest.files)}
-            storage.delete(
-                [name for name in storage.names() if name not in kept and _WRITTEN.fullmatch(name)]
-            )
-        sent, named = ({file.stored for file in several} for several in (sender.sent, manifest.files))
-        return BackupReport(manifest, sender.sent, sorted(bad & sent), sorted(bad & named - sent))
+            others = filter(_WRITTEN.fullmatch, storage.names().keys() - named - {_MANIFEST})
+            storage.delete(list(others))
+        return BackupReport(manifest, sending.sent, sorted(bad & sent), sorted(bad & named - sent))
+
+
+def _names(files: Iterable[File]) -> set[str]:
+    return {file.stored for file in files}
+
+
+def _is_damaged(storage: Storage, file: File) -> bool:
+    return storage.digest(file.stored) != file.sha256
+
+
+def _is_other(home: Path, file: File) -> bool:
+    with contextlib.suppress(FileNotFoundError):  # the home has lost it, or merges its file just now
+        return sha256(home / file.path) != file.sha256
+    return False
+
+
+def _lost(home: Path, before: Manifest, now: Manifest, *, is_only: bool) -> Iterator[File]:
+    """What a home has lost stays in its backup."""
+    known = {file.path for file in now.files} | retired(home / "archive")
+    for file in before.files:
+        is_carried = _is_sealed(file.path) or file.path == _OUTBOX or file.path.startswith(_KEPT)
+        is_dropped = is_only and file.path.startswith("archive/bodies/")
+        if is_carried and file.path not in known and not is_dropped:
+            yield file
 
 
 def read_manifest(storage: Storage) -> Manifest | None:
     """None when there is no backup, which one of nothing is not either."""
     try:
         manifest = msgspec.json.decode(storage.read(_MANIFEST), type=Manifest)
-        return manifest if manifest.files else None
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as problem:
         raise WarehouseError(
             f"{_MANIFEST} in {shown(storage.url)} is damaged ({problem}): put back an earlier version of it"
         ) from None
+    return manifest if manifest.files else None
 
 
-def check_place(home: Path, storage: Storage, home_id: str) -> None:
-    """Raises ForeignFolder where another home's backup is; StorageUnavailable."""
-    if before := read_manifest(storage):
-        _check_same_home(home, storage, before, home_id)
-
-
-def _check_same_home(home: Path, storage: Storage, before: Manifest, home_id: str) -> None:
-    """A home that was begun anew must not take the place of what was lost. Without ids, files tell."""
-    sealed, gone = [file.path for file in before.files if _is_sealed(file.path)], retired(home / "archive")
-    is_other = bool(sealed) and not any(path in gone or (home / path).exists() for path in sealed)
-    if before.home_id != home_id if before.home_id and home_id else is_other:
-        where = shown(storage.url)
-        raise ForeignFolder(
-            f"{where} holds the backup of another home: `marketing-sync restore` brings it into an empty "
-            "one; for this one set another "
-            "MARKETING_BACKUP_URL"
+def check_place(home: Path, storage: Storage, home_id: str) -> Manifest | None:
+    """The manifest that is there. Raises ForeignFolder where another home's backup is: a home that was begun
+    anew must not take the place of what was lost; without ids, files tell. StorageUnavailable."""
+    if (before := read_manifest(storage)) is None:
+        return None
+    if before.home_id and home_id:
+        is_other = before.home_id != home_id
+    else:
+        sealed, gone = (
+            [each.path for each in before.files if _is_sealed(each.path)],
+            retired(home / "archive"),
         )
-
-
-def _is_other(path: Path, file: File) -> bool:
-    with contextlib.suppress(FileNotFoundError):  # the home has lost it, or merges its file just now
-        return sha256(path) != file.sha256
-    return False
-
-
-def _is_sealed(path: str) -> bool:
-    return any(PurePosixPath(path).match(pattern) for pattern in _SEALED)
-
-
-def _with_digest(path: str, digest: str) -> str:
-    return f"{path}.{digest[:16]}"
+        is_other = bool(sealed) and not any(path in gone or (home / path).exists() for path in sealed)
+    if is_other:
+        raise ForeignFolder(
+            f"{shown(storage.url)} holds the backup of another home: `marketing-sync restore` brings it into "
+            "an empty one; for this one set another MARKETING_BACKUP_URL"
+        )
+    return before
 
 
 def _any_of(*patterns: str) -> str:
@@ -192,84 +188,82 @@ def _any_of(*patterns: str) -> str:
     return f"(?:{'|'.join(texts)})"
 
 
-#: Files of a home that are in a backup, and the names that they have there; `.part`: left by a kill.
-_PATH = re.compile(_any_of(*_SEALED, *_CHANGING, _LOG, _OUTBOX, f"{_KEPT}*"))
-_WRITTEN = re.compile(
-    rf"(?:{_any_of(*_SEALED)}|{_any_of(*_CHANGING, _LOG, _OUTBOX, f'{_KEPT}*')}\.[0-9a-f]{{16}})"
-    r"(?:\.[0-9a-f]{8}\.part)?"
-)
+_SEALED_NAME, _NAME = _any_of(*_SEALED), _any_of(*_CHANGING, _LOG, _OUTBOX, f"{_KEPT}*")
+#: Names that files have in a backup; `.part`: left by a kill.
+_WRITTEN = re.compile(rf"(?:{_SEALED_NAME}|{_NAME}\.[0-9a-f]{{16}})(?:\.[0-9a-f]{{8}}\.part)?")
+
+
+def _is_sealed(path: str) -> bool:
+    return re.fullmatch(_SEALED_NAME, path) is not None
+
+
+def _stored_as(path: str, digest: str) -> str:
+    return path if _is_sealed(path) else f"{path}.{digest[:16]}"
 
 
 def _is_ours(file: File, home: Path) -> bool:
     """Whether a backup would have called it so: no other name of a manifest is believed, nor one that leads
     out of the home."""
     is_plain = not any(part in ("", ".", "..") for part in file.path.split("/")) and "\0" not in file.path
-    is_named = _PATH.fullmatch(file.path) and file.stored in (file.path, _with_digest(file.path, file.sha256))
-    return bool(is_plain and is_named) and (home / file.path).resolve().is_relative_to(home.resolve())
+    is_named = re.fullmatch(f"{_SEALED_NAME}|{_NAME}", file.path) is not None
+    is_stored = file.stored == _stored_as(file.path, file.sha256)
+    return is_plain and is_named and is_stored and (home / file.path).resolve().is_relative_to(home.resolve())
 
 
-class _Sender:
-    """Sends files of a home that are not `there`. The order is that of reference: what a file refers to is
-    sent after it."""
+@dataclass
+class _Sending:
+    """Sends files of a home that are not `there` (name → bytes). The order is that of reference: what a file
+    refers to is sent after it."""
 
-    def __init__(
-        self, home: Path, storage: Storage, workspace: Workspace, before: Manifest, there: dict[str, int]
-    ) -> None:
-        self._home, self._storage, self._workspace, self._before, self._there = (
-            home,
-            storage,
-            workspace,
-            before,
-            there,
-        )
-        self.sent: list[File] = []
+    home: Path
+    storage: Storage
+    workspace: Workspace
+    before: list[File]
+    there: dict[str, int]
+    sent: list[File] = field(default_factory=list)
 
-    def all(self, deadline_s: float, on_wait: OnWait | None) -> Iterator[File]:
+    def all(self, waits: Waits) -> Iterator[File]:
         yield from self._log()
         yield from self._outbox()
-        yield from self._kept(deadline_s, on_wait)
+        yield from self._kept(waits)
         for path in self._found(_CHANGING):
             with contextlib.suppress(FileNotFoundError):  # done with meanwhile
-                yield self._send(Path(shutil.copyfile(self._home / path, self._workspace.file("copy"))), path)
-        known = {file.path: file for file in self._before.files}
+                yield self._send(Path(shutil.copyfile(self.home / path, self.workspace.file("copy"))), path)
+        known = {file.path: file for file in self.before}
         for path in self._found(_SEALED):
-            file = known.get(path)
             with contextlib.suppress(FileNotFoundError):
-                is_there = (
-                    file is not None
-                    and file.is_in(self._there)
-                    and file.bytes == (self._home / path).stat().st_size
-                )
-                yield file if file and is_there else self._send(self._home / path, path)
+                file = known.get(path)
+                size = (self.home / path).stat().st_size
+                is_there = file is not None and file.is_in(self.there) and file.bytes == size
+                yield file if file and is_there else self._send(self.home / path, path)
 
     def _found(self, patterns: tuple[str, ...]) -> list[str]:
-        paths = (path for pattern in patterns for path in sorted(self._home.glob(pattern)) if path.is_file())
-        return [path.relative_to(self._home).as_posix() for path in paths]
+        paths = (path for pattern in patterns for path in sorted(self.home.glob(pattern)) if path.is_file())
+        return [path.relative_to(self.home).as_posix() for path in paths]
 
     def _log(self) -> Iterator[File]:
         """The load log: pieces that are there already, and what was added since. What it refers to is sealed
         then, and sent with the other files."""
-        if not (root := self._home / "archive").exists():
+        if not (root := self.home / "archive").exists():
             return
         with Archive(root) as archive:
             log, start = b"".join(msgspec.json.encode(load) + b"\n" for load in archive.ledger.loads()), 0
             archive.seal()
-        for piece in (file for file in self._before.files if file.path == _LOG):
-            if hashlib.sha256(
-                log[start : start + piece.bytes]
-            ).hexdigest() != piece.sha256 or not piece.is_in(self._there):
+        for piece in (file for file in self.before if file.path == _LOG):
+            end = start + piece.bytes
+            if hashlib.sha256(log[start:end]).hexdigest() != piece.sha256 or not piece.is_in(self.there):
                 break
             yield piece
-            start += piece.bytes
+            start = end
         if rest := log[start:]:
-            added = self._workspace.file("log")
+            added = self.workspace.file("log")
             added.write_bytes(rest)
             yield self._send(added, _LOG)
 
     def _outbox(self) -> Iterator[File]:
-        if not (path := self._home / _OUTBOX).exists():
+        if not (path := self.home / _OUTBOX).exists():
             return
-        copy = self._workspace.file("outbox")
+        copy = self.workspace.file("outbox")
         try:
             with (
                 contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as source,
@@ -282,35 +276,29 @@ class _Sender:
             ) from problem
         yield self._send(copy, _OUTBOX)
 
-    def _kept(self, deadline_s: float, on_wait: OnWait | None) -> Iterator[File]:
+    def _kept(self, waits: Waits) -> Iterator[File]:
         """Tables that a rebuild cannot make of the archive, as Parquet."""
-        if not (path := self._home / "warehouse.duckdb").exists():
+        if not (path := self.home / "warehouse.duckdb").exists():
             return
-        with connect(path, read_only=True, deadline_s=deadline_s, on_wait=on_wait) as connection:
-            names = rows(
-                connection, query("kept_tables"), [[table.name for table in KEPT if table is not WRITEBACKS]]
-            )
-            copies = [self._workspace.file(f"{schema}.{name}.parquet") for schema, name in names]
-            for (schema, name), copy in zip(names, copies, strict=True):
-                rows(
-                    connection,
-                    f"copy {quoted(schema)}.{quoted(name)} to {literal(str(copy))} (format parquet, "
-                    "compression zstd)",
-                )
+        copies = []
+        with connect(path, read_only=True, **waits) as connection:
+            kept = [table.name for table in KEPT if table is not WRITEBACKS]
+            for schema, name in rows(connection, query("kept_tables"), [kept]):
+                copies.append(self.workspace.file(f"{schema}.{name}.parquet"))
+                target = f"{literal(str(copies[-1]))} (format parquet, compression zstd)"
+                rows(connection, f"copy {quoted(schema)}.{quoted(name)} to {target}")
         for copy in copies:  # the warehouse is free again
             yield self._send(copy, f"{_KEPT}{copy.name}")
 
     def _send(self, source: Path, path: str) -> File:
         """As the file `path` of the home. What was sent is read back."""
         digest = sha256(source)
-        file = File(
-            path, path if _is_sealed(path) else _with_digest(path, digest), source.stat().st_size, digest
-        )
-        if not file.is_in(self._there):
-            self._storage.upload(source, file.stored)
-            if self._storage.digest(file.stored) != digest:
+        file = File(path, _stored_as(path, digest), source.stat().st_size, digest)
+        if not file.is_in(self.there):
+            self.storage.upload(source, file.stored)
+            if _is_damaged(self.storage, file):
                 raise StorageUnavailable(
-                    f"{shown(self._storage.url)}: {file.stored} did not arrive as it was sent: back up again"
+                    f"{shown(self.storage.url)}: {file.stored} did not arrive as it was sent: back up again"
                 )
             self.sent.append(file)
         return file

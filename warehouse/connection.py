@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import duckdb
 
@@ -48,6 +48,15 @@ SEAL = (
 )
 
 OnWait = Callable[[Holder], None]
+
+
+class Waits(TypedDict, total=False):
+    """How whoever opens a file waits for it, see `connect`."""
+
+    deadline_s: float
+    on_wait: OnWait | None
+
+
 _BOUNDING = threading.Lock()
 
 
@@ -99,13 +108,10 @@ def connect(
 
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there is no room.
     """
-    real, config = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
+    real, limits = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
     place = _places.setdefault(real, _Place(real))
-    mode = _Mode(
-        read_only or is_sealed,
-        is_sealed,
-        {name: value for name, value in config.items() if value is not None},
-    )
+    config = {name: limit for name, limit in limits.items() if limit is not None}
+    mode = _Mode(read_only or is_sealed, is_sealed, config)
     connection = _wait_for(place, mode, deadline_s, on_wait)
     try:
         check_version(connection, path)
@@ -162,18 +168,12 @@ class _Place:
     def _blocking(self, me: threading.Thread, read_only: bool) -> _User | None:
         """Whoever of this process has to leave first."""
         if not read_only:
-            return next(
-                (
-                    user
-                    for user in self.users
-                    if self.mode.read_only or (user.is_writer and user.thread is not me)
-                ),
-                None,
-            )
-        if self.mode.read_only and self.waiting_writers and all(user.thread is not me for user in self.users):
-            return next(
-                iter(self.users), None
-            )  # or readers that relieve one another would keep writers out for ever
+            others = (user for user in self.users if user.is_writer and user.thread is not me)
+            return next(iter(self.users) if self.mode.read_only else others, None)
+        is_inside = any(user.thread is me for user in self.users)
+        if self.mode.read_only and self.waiting_writers and not is_inside:
+            # or readers that relieve one another would keep writers out for ever
+            return next(iter(self.users), None)
         return None
 
     def leave(self, connection: duckdb.DuckDBPyConnection) -> None:

@@ -6,6 +6,7 @@ and makes each of them happen."""
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -16,15 +17,18 @@ from warehouse.errors import Holder, WarehouseDamaged, WarehouseError, Warehouse
 _HELD = re.compile(r"(?P<program>.{1,500}?) \(PID (?P<pid>\d+)\)")
 _NO_ROOM = ("No space left", "File too large", "quota exceeded")
 _DAMAGED = (
-    *(
-        "not a valid DuckDB database",
-        "Corrupt database",
-        "Corrupt WAL",
-        "Could not read enough bytes",
-        "sqlite_scanner",
-    ),
-    *("older development version", "Failure while replaying WAL", "is a directory", "Is a directory"),
-    *("Failed to decompress", "Serialization Error", "checksum"),
+    "not a valid DuckDB database",
+    "Corrupt database",
+    "Corrupt WAL",
+    "Could not read enough bytes",
+    "sqlite_scanner",
+    "older development version",
+    "Failure while replaying WAL",
+    "is a directory",
+    "Is a directory",
+    "Failed to decompress",
+    "Serialization Error",
+    "checksum",
 )
 
 
@@ -49,14 +53,14 @@ def is_out_of_memory(problem: Exception) -> bool:
 _QUOTED_VALUE = re.compile(r"'[^']*'")
 
 
-def discreet(problem: duckdb.Error) -> str:
+def discreet(problem: duckdb.Error | str) -> str:
     """The first line of the message, without what it may quote from the data."""
-    lines = str(problem).strip().splitlines()
-    return discreet_text(lines[0]) if lines else ""
+    line, *_ = str(problem).strip().split("\n")
+    return without_addresses(_QUOTED_VALUE.sub(MASK, line))[:300]
 
 
-def discreet_text(text: str) -> str:
-    return without_addresses(_QUOTED_VALUE.sub(MASK, text))[:300]
+#: Errors whose messages quote the query, and no values of the tables.
+_ABOUT_THE_QUERY = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException)
 
 
 def query_problem(problem: Exception, *, may_quote: bool = False) -> str:
@@ -68,15 +72,9 @@ def query_problem(problem: Exception, *, may_quote: bool = False) -> str:
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     if isinstance(problem, duckdb.PermissionException):
         return "it may read the tables and nothing else, no files, extensions or settings"
-    if lines and (
-        may_quote
-        or isinstance(problem, duckdb.ParserException | duckdb.BinderException | duckdb.CatalogException)
-    ):
-        hint = next(
-            (f" ({line})" for line in lines[1:] if line.startswith(("Did you mean", "Candidate bindings"))),
-            "",
-        )
-        return lines[0] + hint
+    if lines and (may_quote or isinstance(problem, _ABOUT_THE_QUERY)):
+        hints = [line for line in lines[1:] if line.startswith(("Did you mean", "Candidate bindings"))]
+        return f"{lines[0]} ({hints[0]})" if hints else lines[0]
     kind = lines[0].partition(":")[0] if lines else type(problem).__name__
     return (
         f"{kind} (its message is not shown, since it may hold personal data; try the query on the "
@@ -125,21 +123,11 @@ def _holder(text: str) -> Holder:
     if (found := _HELD.match(text.partition("lock is held in ")[2])) is None:
         return Holder(None, "another program")
     pid, program = int(found["pid"]), Path(found["program"]).name
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
-    except OSError:
-        return Holder(pid, program)
-    names = [Path(words[0]).name, *words[1:]]
-    if names[0].startswith("python") and len(names) > 1:
-        names = (
-            names[2:]
-            if names[1] == "-m"
-            else [Path(names[1]).name, *names[2:]]
-            if not names[1].startswith("-")
-            else names[:1]
-        )
-    return Holder(
-        pid,
-        " ".join([*names[:1], *(word for word in names[1:2] if re.fullmatch(r"[a-z][a-z-]*", word))])
-        or program,
-    )
+    with suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+        if Path(words[0]).name.startswith("python"):  # what it runs is behind it
+            words = [word for word in words[1:] if word != "-m"]
+        if not words[0].startswith("-"):
+            command = [word for word in words[1:2] if re.fullmatch(r"[a-z][a-z-]*", word)]
+            program = " ".join([Path(words[0]).name or program, *command])
+    return Holder(pid, program)

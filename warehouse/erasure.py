@@ -11,15 +11,15 @@ import mmap
 import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import msgspec
-from duckdb.func import FunctionNullHandling
+from duckdb.func import SPECIAL
 
-from warehouse.forgetting import DOMAIN, LINK, Forgotten, details
+from warehouse.forgetting import LINK, Forgotten, details, is_pseudonym
 from warehouse.mentions import digits_of
 from warehouse.person import TEXTS, Person, about_of, may_be_named, personal_of, tables_of
 from warehouse.sql import NORMAL_FORM, add_normal_form, literal, qualified, quoted, rows, value
@@ -31,18 +31,12 @@ _TELEPHONE = re.compile(r"phone|mobil|cell|^tel|^fax|handy|whatsapp", re.IGNOREC
 #: Where people's own numbers stand, in fields that are called so.
 _WITH_NUMBERS = {"source.contacts": "custom_fields", "source.direct_reviews": "phone"}
 _LABELS = "select field_id::varchar, label from source.list_fields"
-#: Columns of rows about them of which a part stays: when and how often, and the link of a campaign, which was
-#: sent to many.
+#: What becomes of columns of rows about them of which a part stays: when and how often, and the link of a
+#: campaign, which was sent to many.
 _PARTS = {
-    (
-        "source.timeline_events",
-        "details",
-    ): "case when json_valid(details::varchar) then forget_details(details::varchar) end::json",
-    (
-        "source.timeline_automations",
-        "details",
-    ): "case when json_valid(details::varchar) then forget_details(details::varchar) end::json",
-    ("source.campaign_clickers", "url"): "forget_text(account, url)",
+    ("source.timeline_events", "details"): "details",
+    ("source.timeline_automations", "details"): "details",
+    ("source.campaign_clickers", "url"): "text",
 }
 BUSY_S = 60
 #: Of a file of SQLite.
@@ -57,33 +51,29 @@ def people_in(connection: duckdb.DuckDBPyConnection, forgotten: Forgotten) -> Pe
     and ids."""
     addresses, contacts = list[str](), list[str]()
     for table, columns in tables_of(connection):
-        for column in map(
-            quoted, (each for each in personal_of(connection, table, columns) if columns[each] == "VARCHAR")
-        ):
-            addresses.append(f"select {column} as text from {qualified(table)} where contains({column}, '@')")
+        for name in personal_of(connection, table, columns):
+            if columns[name] == "VARCHAR":
+                column = quoted(name)
+                addresses.append(
+                    f"select {column} as text from {qualified(table)} where contains({column}, '@')"
+                )
         if columns.keys() >= {"account", "contact_id"}:
             contacts.append(f"select account, contact_id from {qualified(table)} where contact_id > 0")
     add_normal_form(connection)
-    known = {
-        address
-        for (address,) in _distinct(connection, addresses, NORMAL_FORM.format("text"))
-        if forgotten.is_address(address)
-    }
-    ids = {
-        (account, number)
-        for account, number in _distinct(connection, contacts, "*")
-        if forgotten.is_contact(account, number)
-    }
-    return Person(tuple(sorted(known)), tuple(sorted(ids)))
+    texts = _distinct(connection, addresses, NORMAL_FORM.format("text"))
+    ids = _distinct(connection, contacts, "account, contact_id")
+    return Person(
+        tuple(sorted({text for (text,) in texts if forgotten.is_address(text)})),
+        tuple(sorted({each for each in ids if forgotten.is_contact(*each)})),
+    )
 
 
 def _distinct(
     connection: duckdb.DuckDBPyConnection, sources: Collection[str], shown: str
 ) -> Iterator[tuple[Any, ...]]:
     if sources:
-        for batch in connection.sql(
-            f"select distinct {shown} from ({' union '.join(sources)})"
-        ).to_arrow_reader(50_000):
+        found = connection.sql(f"select distinct {shown} from ({' union '.join(sources)})")
+        for batch in found.to_arrow_reader(50_000):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
@@ -100,19 +90,25 @@ def titles_of(connection: duckdb.DuckDBPyConnection) -> Collection[str]:
 def numbers_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Collection[str]:
     """Their telephone numbers, as digits, in their own rows; one that others have too is not looked for."""
     telephones = {key for key, label in rows(connection, _LABELS) if _TELEPHONE.search(label or "")}
-    theirs, others, tables = set[str](), set[str](), dict(tables_of(connection))
+    tables = dict(tables_of(connection))
     add_normal_form(connection)
-    for is_theirs in (True, False):
-        like = "|".join(r"\D{0,4}".join(number) for number in sorted(theirs)) or r"[^\s\S]"
+    about = {
+        table: about_of(person, table, tables[table], personal_of(connection, table, tables[table]))
+        for table in _WITH_NUMBERS
+    }
+
+    def numbers(condition: str) -> set[str]:
+        """Those of the rows for which `condition` is true."""
+        found = set[str]()
         for table, column in _WITH_NUMBERS.items():
-            about = about_of(person, table, tables[table], personal_of(connection, table, tables[table]))
-            which = (
-                about if is_theirs else f"not {about} and regexp_matches({column}::varchar, {literal(like)})"
-            )
-            texts = rows(connection, f"select {column} from {table} as t where {which}")
-            (theirs if is_theirs else others).update(
-                each for (text,) in texts for each in _numbers(text, telephones)
-            )
+            where = condition.format(about=about[table], column=column)
+            for (text,) in rows(connection, f"select {column} from {table} as t where {where}"):
+                found.update(_numbers(text, telephones))
+        return found
+
+    theirs = numbers("{about}")
+    like = literal("|".join(r"\D{{0,4}}".join(number) for number in sorted(theirs)))
+    others = numbers(f"not {{about}} and regexp_matches({{column}}::varchar, {like})") if theirs else set()
     return theirs - others
 
 
@@ -134,7 +130,13 @@ def forget_in_database(
     is written without it, with its comments and views, in the storage version that it has."""
     person = people_in(connection, forgotten)
     add_normal_form(connection)
-    with _functions(connection, forgotten):
+
+    def forget(rule: str, account: str | None, text: str | None) -> str | None:
+        return None if text is None else _RULES[rule](forgotten, account, text)
+
+    # for rows that need it only; an account may be unknown, and nothing becomes of nothing
+    connection.create_function("forget", forget, ["VARCHAR"] * 3, "VARCHAR", null_handling=SPECIAL)
+    try:
         counts, rewritten = dict[str, int](), dict[str, str]()
         for table, columns in tables_of(connection):
             source, shown = _plan(connection, forgotten, person, table, columns)
@@ -142,6 +144,8 @@ def forget_in_database(
                 counts[table], rewritten[table] = count, f"select {shown} from {source}"
         if target is not None:
             _write(connection, target, rewritten)
+    finally:
+        connection.remove_function("forget")
     return counts
 
 
@@ -155,102 +159,64 @@ def _plan(
     """SQL of the table's rows with `is_about` and `is_named`, and of its columns as they become."""
     personal = personal_of(connection, table, columns)
     account = "account" if "account" in columns else "null"
-    is_about = about_of(person, table, columns, personal)
-    is_named = (
-        " or ".join(
-            _named(quoted(column), account, forgotten) for column, kind in columns.items() if kind in TEXTS
-        )
-        or "false"
-    )
-    if (
-        table == "sync.rejected_records"
-    ):  # an entry that could not be read: which part of it is theirs nobody knows
+    is_about, named, changes = about_of(person, table, columns, personal), ["false"], list[str]()
+    for name, kind in columns.items():
+        column, text = quoted(name), f"{quoted(name)}::varchar"
+        if kind in TEXTS:
+            may = may_be_named(text, forgotten)
+            is_other = f"forget('text', {account}, {text}) is distinct from {text}"
+            named.append(f"case when {may} then {is_other} else false end")
+        if rule := _rule(table, name, kind, is_personal=name in personal):
+            about = _becomes(rule, column, kind, account)
+            other = _becomes("text", column, kind, account) if kind in TEXTS else column
+            changes.append(
+                f"case when is_about then {about} when is_named then {other} else {column} end as {column}"
+            )
+    is_named = " or ".join(named)
+    if table == "sync.rejected_records":
+        # an entry that could not be read: which part of it is theirs nobody knows
         is_about = f"{is_about} or {is_named}"
     source = (
-        f"(select *, {is_about} as is_about, not is_about and ({is_named}) as is_named from "
-        f"{qualified(table)} as t)"
+        f"(select *, {is_about} as is_about, not is_about and ({is_named}) as is_named "
+        f"from {qualified(table)} as t)"
     )
-    changes = []
-    for column, kind in columns.items():
-        about, text = (
-            _about(table, column, kind, account, is_personal=column in personal),
-            _text(quoted(column), kind, account),
-        )
-        if about != quoted(column):
-            changes.append(
-                f"case when is_about then {about} when is_named then {text} else {quoted(column)} end as "
-                f"{quoted(column)}"
-            )
-    return source, "* exclude (is_about, is_named)" + (f" replace ({', '.join(changes)})" if changes else "")
+    replaced = f" replace ({', '.join(changes)})" if changes else ""
+    return source, f"* exclude (is_about, is_named){replaced}"
 
 
-def _named(column: str, account: str, forgotten: Forgotten) -> str:
-    """The condition that the column has something of theirs."""
-    text = f"{column}::varchar"
-    return (
-        f"case when {may_be_named(text, forgotten)} then forget_text({account}, {text}) is distinct from "
-        f"{text} else false end"
-    )
-
-
-def _text(column: str, kind: str, account: str) -> str:
-    """The column without what it names."""
-    if kind == "VARCHAR[]":
-        return f"list_transform({column}, lambda item: forget_text({account}, item))"
-    return f"forget_text({account}, {column}::varchar)::{kind}" if kind in TEXTS else column
-
-
-def _about(table: str, name: str, kind: str, account: str, *, is_personal: bool) -> str:
-    """What becomes of the column in a row about them."""
-    column = quoted(name)
+def _rule(table: str, name: str, kind: str, *, is_personal: bool) -> str:
+    """What becomes of the column in a row about them, as `_RULES` calls it, or `nothing`; empty: it stays."""
     if name == "contact_id" and kind == "BIGINT":
-        return f"forget_contact({account}, {column})"
+        return "contact"
     if (table, name) in _PARTS:
         return _PARTS[table, name]
     if is_personal:
-        return f"forget_personal({column})" if kind == "VARCHAR" else f"null::{kind}"
-    return f"forget_kept({account}, {column})" if kind == "VARCHAR" else _text(column, kind, account)
+        return "personal" if kind == "VARCHAR" else "nothing"
+    return "kept" if kind == "VARCHAR" else "text" if kind in TEXTS else ""
 
 
-@contextmanager
-def _functions(connection: duckdb.DuckDBPyConnection, forgotten: Forgotten) -> Iterator[None]:
-    """What expressions of this module call, for rows that need it only. An account may be unknown, and
-    nothing becomes of nothing."""
-    text, number = "VARCHAR", "BIGINT"
-    made: Mapping[str, tuple[Callable[..., Any], list[Any], str]] = {
-        "forget_contact": (
-            lambda of, each: each if each is None else _contact(forgotten, of, each),
-            [text, number],
-            number,
-        ),
-        "forget_text": (lambda of, each: each and forgotten.text(each, of), [text, text], text),
-        "forget_kept": (lambda of, each: each and _kept(forgotten, of, each), [text, text], text),
-        "forget_personal": (lambda each: None if each is None else _personal(forgotten, each), [text], text),
-        "forget_details": (lambda each: each and _details(forgotten, each), [text], text),
-    }
-    for name, (work, takes, gives) in made.items():
-        connection.create_function(name, work, takes, gives, null_handling=FunctionNullHandling.SPECIAL)
-    try:
-        yield
-    finally:
-        for name in made:
-            connection.remove_function(name)
+def _becomes(rule: str, column: str, kind: str, account: str) -> str:
+    if rule == "nothing":
+        return f"null::{kind}"
+    if kind == "VARCHAR[]":
+        return f"list_transform({column}, lambda item: forget('{rule}', {account}, item))"
+    return f"forget('{rule}', {account}, {column}::varchar)::{kind}"
 
 
-def _contact(forgotten: Forgotten, account: str | None, number: int) -> int:
-    """The pseudonym of a contact of theirs; of others the same. Without an account that of any."""
-    accounts = [account] if account else sorted(forgotten.accounts)
-    return next(
-        (forgotten.contact(each, number) for each in accounts if forgotten.is_contact(each, number)), number
-    )
+def _contact(forgotten: Forgotten, account: str | None, digits: str) -> str:
+    """The pseudonym of a contact of theirs; others as they are written. Without an account that of any."""
+    for each in [account] if account else sorted(forgotten.accounts):
+        if forgotten.is_contact(each, int(digits)):
+            return str(forgotten.contact(each, int(digits)))
+    return digits
 
 
-def _personal(forgotten: Forgotten, text: str) -> str | None:
+def _personal(forgotten: Forgotten, account: str | None, text: str) -> str | None:
     """What becomes of a personal text of theirs: the pseudonym of an address, nothing of others, unless it
     was sent to many."""
     if forgotten.is_address(text):
         return forgotten.address(text)
-    return text if text.endswith(f"@{DOMAIN}") or forgotten.is_title(text) else None
+    return text if is_pseudonym(text) or forgotten.is_title(text) else None
 
 
 def _kept(forgotten: Forgotten, account: str | None, text: str) -> str:
@@ -258,38 +224,38 @@ def _kept(forgotten: Forgotten, account: str | None, text: str) -> str:
     contact's pseudonym."""
     link = LINK.match(text)
     text = forgotten.text("".join(link.groups()) if link else text, account)
-    return _NUMBER.sub(lambda found: _digits(found[0], _contact(forgotten, account, int(found[0]))), text)
+    return _NUMBER.sub(lambda found: _contact(forgotten, account, found[0]), text)
 
 
-def _digits(digits: str, number: int) -> str:
-    return digits if number == int(digits) else str(number)  # others as they are written
-
-
-def _details(forgotten: Forgotten, text: str) -> str | None:
+def _details(forgotten: Forgotten, account: str | None, text: str) -> str | None:
     """Those of a timeline's entry; without any a load has none."""
-    kept = details(json.loads(text), forgotten)
-    return msgspec.json.encode(kept).decode() if kept else None
+    with suppress(msgspec.DecodeError):
+        if kept := details(msgspec.json.decode(text), forgotten):
+            return msgspec.json.encode(kept).decode()
+    return None
+
+
+#: What becomes of a text, by the names that SQL has for it.
+_RULES: Mapping[str, Callable[[Forgotten, str | None, str], str | None]] = {
+    "contact": _contact,
+    "details": _details,
+    "kept": _kept,
+    "personal": _personal,
+    "text": lambda forgotten, account, text: forgotten.text(text, account),
+}
 
 
 def _write(connection: duckdb.DuckDBPyConnection, target: Path, rewritten: Mapping[str, str]) -> None:
     """The current database as the file `target`, with the rows of some tables `rewritten`."""
-    own, here = (
-        quoted(str(value(connection, "select current_database()"))),
-        "database_name = current_database()",
-    )
-    version = str(
-        value(connection, f"select tags['storage_version'] from duckdb_databases() where {here}")
-    ).rstrip("+")
+    here = "database_name = current_database()"
+    sql = f"select database_name, rtrim(tags['storage_version'], '+') from duckdb_databases() where {here}"
+    ((own, version),) = rows(connection, sql)
     rows(connection, f"attach {literal(str(target))} as rewritten (storage_version {literal(version)})")
-    rows(connection, f"copy from database {own} to rewritten (schema)")
-    for (table,) in rows(
-        connection,
-        f"select schema_name || '.' || table_name from duckdb_tables() where {here} and not temporary",
-    ):
-        rows(
-            connection,
-            f"insert into rewritten.{qualified(table)} {rewritten.get(table, f'from {qualified(table)}')}",
-        )
+    rows(connection, f"copy from database {quoted(own)} to rewritten (schema)")
+    sql = f"select schema_name || '.' || table_name from duckdb_tables() where {here} and not temporary"
+    for (table,) in rows(connection, sql):
+        source = rewritten.get(table, f"from {qualified(table)}")
+        rows(connection, f"insert into rewritten.{qualified(table)} {source}")
     rows(connection, "detach rewritten")
 
 

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from itertools import islice
+from itertools import islice, starmap
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,7 +37,7 @@ from warehouse.mentions import (
     contact_ids,
     digits_of,
     likely_address,
-    likely_ids,
+    likely_id,
     likely_number,
     may_name,
     telephone_numbers,
@@ -55,7 +55,7 @@ _PART, _OVERLAP = 1 << 18, 4096
 #: Names of a pattern at most: of more people everything is looked at.
 _MOST_LIKELY = 24
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
-_IDS = ("id", "contactid", "contact_id")
+IDS = ("id", "contactid", "contact_id")
 LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
 #: Operations whose `id` is that of a contact, in parameters and entries; what an entry has beside it;
 #: parameters that are about nobody.
@@ -93,7 +93,7 @@ _STRUCTURE = {
         "content",
         "registration_date",
     ),
-    *_IDS,
+    *IDS,
 }
 #: Details of a timeline's entry that say when and how often, and those that name what was sent.
 _COUNTED, _TITLES = {"send-date", "open-date", "click-date", "links-clicked"}, {"subject", "message"}
@@ -123,22 +123,19 @@ class Forgotten:
     ) -> Self:
         """With these people, contacts as (account, id)."""
         names, ids, digits = list(addresses), list(contacts), frozenset(numbers)
-        added = {
-            *map(self.of_address, names),
-            *(self.of_contact(account, contact_id) for account, contact_id in ids),
-        }
-        accounts = self.accounts | {account for account, _ in ids}
-        more = replace(
-            self, fingerprints=self.fingerprints | added, numbers=self.numbers | digits, accounts=accounts
+        added = [*map(self.of_address, names), *starmap(self.of_contact, ids)]
+        likely = None
+        if len(names) + len(ids) + len(digits) <= _MOST_LIKELY:
+            patterns = {*map(likely_address, names), *map(likely_number, digits)}
+            patterns.update(likely_id(contact_id) for _, contact_id in ids)
+            likely = "|".join(sorted(patterns.union(filter(None, [self.likely])))) or None
+        return replace(
+            self,
+            fingerprints=self.fingerprints.union(added),
+            numbers=self.numbers | digits,
+            accounts=self.accounts.union(account for account, _ in ids),
+            likely=likely,
         )
-        if len(names) + len(ids) + len(digits) > _MOST_LIKELY:
-            return replace(more, likely=None)
-        likely = [
-            *map(likely_address, names),
-            *map(likely_number, digits),
-            *([likely_ids(each for _, each in ids)] if ids else []),
-        ]
-        return replace(more, likely="|".join(sorted({*filter(None, [self.likely]), *likely})) or None)
 
     def fingerprint(self, *parts: str) -> str:
         """32 hex digits."""
@@ -161,12 +158,10 @@ class Forgotten:
     def is_named(self, account: str, text: str, *, is_id: bool) -> bool:
         """Whether a cell of a table is a forgotten person's address or telephone number, or, where it `is_id`
         of a contact, theirs."""
-        is_number = bool(self.numbers) and digits_of(text).removeprefix("00") in self.numbers
-        return (
-            self.is_address(text)
-            or is_number
-            or (is_id and text.isdecimal() and self.is_contact(account, text))
-        )
+        is_number = self.numbers and digits_of(text).removeprefix("00") in self.numbers
+        if self.is_address(text) or is_number:
+            return True
+        return is_id and text.isdecimal() and self.is_contact(account, text)
 
     def is_title(self, value: Any) -> bool:
         return isinstance(value, str) and value.strip().lower() in self.titles
@@ -177,11 +172,8 @@ class Forgotten:
 
     def contact(self, account: str, contact_id: int | str) -> int:
         """The pseudonym of a contact: a negative number; of a pseudonym itself."""
-        return (
-            int(contact_id)
-            if int(contact_id) < 0
-            else -int(self.of_contact(account, contact_id)[:12], 16) - 1
-        )
+        number = int(contact_id)
+        return number if number < 0 else -int(self.of_contact(account, contact_id)[:12], 16) - 1
 
     def text(self, text: str, account: str | None = None) -> str:
         """Without what `found` finds."""
@@ -195,7 +187,7 @@ class Forgotten:
         """Whether a call names a forgotten person."""
         is_id = operation in OF_CONTACTS
         return any(
-            self.is_named(account, value, is_id=is_id and name.lower() in _IDS)
+            self.is_named(account, value, is_id=is_id and name.lower() in IDS)
             for name, value in params.items()
         )
 
@@ -208,11 +200,12 @@ class Forgotten:
             return {name: self.text(value, account) for name, value in params.items()}
         kept = {}
         for name, value in params.items():
+            is_id = name.lower() in IDS and value.isdecimal()
             if self.is_address(value):
                 kept[name] = self.address(value)
-            elif name.lower() in _IDS and value.isdecimal():
-                kept[name] = str(self.contact(account, value)) if operation in OF_CONTACTS else value
-            elif name.lower() in _OF_NOBODY:
+            elif is_id and operation in OF_CONTACTS:
+                kept[name] = str(self.contact(account, value))
+            elif is_id or name.lower() in _OF_NOBODY:
                 kept[name] = value
         return kept
 
@@ -224,14 +217,14 @@ class Forgotten:
         pieces = self._pieces(account, operation, params, body)
         return body if pieces is None else b"".join(pieces)
 
-    def file(self, account: str, operation: Operation, params: Mapping[str, str], path: Path) -> bool:
+    def _file(self, account: str, call: Call, path: Path) -> bool:
         """The same for a body in a file, which is written anew in its place when it names somebody; whether
         it was. Memory stays flat."""
         if path.stat().st_size == 0:
             return False
         with path.open("rb") as file:
             body = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        if (pieces := self._pieces(account, operation, params, body)) is None:
+        if (pieces := self._pieces(account, call.operation, call.params, body)) is None:
             return False
         after = path.with_name(f"{path.name}.kept")
         with after.open("wb") as file:
@@ -243,24 +236,16 @@ class Forgotten:
         """As it may be kept: the same object when it names nobody. A body in a file is written anew there."""
         account, call, body = exchange.account, exchange.call, exchange.body
         if isinstance(body, Path):
-            is_changed = self.file(account, call.operation, call.params, body)
+            is_changed = self._file(account, call, body)
         else:
             body = self.body(account, call.operation, call.params, body)
             is_changed = body is not exchange.body
-        params = self.params(
-            account, call.operation.name, call.params, is_about=is_changed and "phone" in call.params
-        )
+        is_about = is_changed and "phone" in call.params
+        params = self.params(account, call.operation.name, call.params, is_about=is_about)
         error = exchange.error and self.text(exchange.error, account)
-        is_same = not is_changed and params == call.params and error == exchange.error
-        return (
-            exchange
-            if is_same
-            else replace(exchange, call=Call(call.operation, params), error=error, body=body, opened=None)
-        )
-
-    def entry(self, account: str, operation: Operation, entry: Any) -> Any:
-        """A single entry, as it was set aside."""
-        return _Reading(self, account, operation).value(entry)
+        if not is_changed and params == call.params and error == exchange.error:
+            return exchange
+        return replace(exchange, call=Call(call.operation, params), error=error, body=body, opened=None)
 
     def _pieces(
         self, account: str, operation: Operation, params: Mapping[str, str], body: Buffer
@@ -268,7 +253,8 @@ class Forgotten:
         """What the body is put together of; None when it stays as it is."""
         reading, is_about = _Reading(self, account, operation), self.is_about(account, operation.name, params)
         is_wide = b"\0" in bytes(body[:16])  # UTF-16
-        if not (places := reading.places(body)) and not is_about and not is_wide:
+        places = reading.places(body)
+        if not (places or is_about or is_wide):
             return None
         try:
             envelope = read_envelope(memoryview(body))
@@ -276,11 +262,10 @@ class Forgotten:
                 return []
             if isinstance(envelope.text, bytes):  # mended
                 body, places = envelope.text, reading.places(envelope.text)
-            if (
-                operation.is_streamed
-                and not is_about
-                and (pieces := reading.pieces(body, places, envelope)) is not None
-            ):
+            pieces = None
+            if operation.is_streamed and not is_about:
+                pieces = reading.pieces(body, places, envelope)
+            if pieces is not None:
                 return pieces if len(pieces) > 1 else None
             document = decode(envelope.text)
             after = reading.entry(document) if is_about else reading.value(document)
@@ -299,9 +284,8 @@ class Forgotten:
             if not self._may_be_in(raw):
                 continue
             meant = Unescaped(raw)
-            for mention, instead in sorted(
-                self._mentions(meant.text, [account] if account else sorted(self.accounts))
-            ):
+            accounts = [account] if account else sorted(self.accounts)
+            for mention, instead in sorted(self._mentions(meant.text, accounts)):
                 first, last = start + meant.place(mention.begin), start + meant.place(mention.end)
                 if behind <= first < stop:
                     yield first, last, instead
@@ -317,12 +301,8 @@ class Forgotten:
         for possible in addresses(text):
             yield from ((each, self.address(each.text)) for each in possible if self.is_address(each.text))
         for each in contact_ids(text):
-            ids = (
-                str(self.contact(account, each.text))
-                for account in accounts
-                if self.is_contact(account, each.text)
-            )
-            yield from ((each, pseudonym) for pseudonym in islice(ids, 1))
+            theirs = (account for account in accounts if self.is_contact(account, each.text))
+            yield from ((each, str(self.contact(account, each.text))) for account in islice(theirs, 1))
         yield from ((each, _NO_NUMBER) for each in telephone_numbers(text, self.numbers))
 
 
@@ -377,11 +357,9 @@ class _Reading:
     def value(self, value: Any) -> Any:
         """Whatever is about nobody in particular, with the entries and addresses in it."""
         if isinstance(value, dict):
-            return (
-                self.entry(value)
-                if self._is_of_forgotten(value)
-                else {self._text(name): self.value(each) for name, each in value.items()}
-            )
+            if self._is_of_forgotten(value):
+                return self.entry(value)
+            return {self._text(name): self.value(each) for name, each in value.items()}
         if isinstance(value, list):
             return [self.value(each) for each in value]
         return self._text(value) if isinstance(value, str) else value
@@ -394,7 +372,7 @@ class _Reading:
             return True
         is_of_contact = self.operation.name in OF_CONTACTS and _OF_CONTACT.intersection(map(str.lower, entry))
         return bool(is_of_contact) and any(
-            name.lower() in _IDS and self._is_contact(value) for name, value in entry.items()
+            name.lower() in IDS and self._is_contact(value) for name, value in entry.items()
         )
 
     def _is_contact(self, value: Any, *, is_certain: bool = False) -> bool:
@@ -420,21 +398,18 @@ class _Reading:
         return entry
 
     def _stays(self, name: str, value: Any) -> bool:
-        is_known = name in _kept_names(self.operation) or (name.isdecimal() and isinstance(value, dict))
-        return (
-            is_known
-            or self.forgotten.is_address(value)
-            or (name == "snippet" and self.forgotten.is_title(value))
-        )
+        if name in _kept_names(self.operation) or self.forgotten.is_address(value):
+            return True
+        is_numbered = name.isdecimal() and isinstance(value, dict)
+        return is_numbered or (name == "snippet" and self.forgotten.is_title(value))
 
     def _member(self, name: str, value: Any) -> Any:
         if name == "email" and isinstance(value, str) and "@" in value:
             return self.forgotten.address(value)
-        if name in _IDS and self._is_contact(value, is_certain=not self.operation.echo):
+        if name in IDS and self._is_contact(value, is_certain=not self.operation.echo):
             pseudonym = self.forgotten.contact(self.account, str(value).strip())
-            return (
-                str(pseudonym) if isinstance(value, str) else pseudonym
-            )  # another type would pass for a change of the service
+            # another type would pass for a change of the service
+            return str(pseudonym) if isinstance(value, str) else pseudonym
         if name == "header":
             return self.value(value)
         return details(value, self.forgotten) if name == "details" else self.entry(value)

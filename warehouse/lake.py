@@ -107,32 +107,36 @@ def export(
     ):
         published = read_facts(connection)
         before, version = check_shard(storage, shard, home_id), f"{published.published_at:%Y%m%dT%H%M%S%fZ}"
-        current = before if before and before.version == version else None
-        if current is None:
-            known = (
-                before.earlier | {before.version: Superseded(now, before.published)}
-                if before and keep_earlier
-                else {}
-            )
-            earlier = {
-                name: each
-                for name, each in known.items()
-                if now - each.at < GRACE
-                and not each.published.shows_more_than(published.personal_data, published.group_min)
-            }
-            earlier.pop(version, None)
-            current = Manifest(shard, version, published, [], earlier, home_id)
+        if before and before.version == version:
+            current = before
+        else:
+            current = Manifest(shard, version, published, [], home_id=home_id)
+            if before and keep_earlier:
+                shown = (published.personal_data, published.group_min)
+                before.earlier[before.version] = Superseded(now, before.published)
+                current.earlier = {
+                    name: each
+                    for name, each in before.earlier.items()
+                    if name != version
+                    and now - each.at < GRACE
+                    and not each.published.shows_more_than(*shown)
+                }
             there, path = storage.names(current.folder), workspace.file("table.parquet")
             for table in _written(connection, shard, path):
-                if there.get(place := f"{current.folder}/{table.file}") != table.bytes:
+                place = f"{current.folder}/{table.file}"
+                if there.get(place) != table.bytes:
                     storage.upload(path, place)
                 current.tables.append(table)
             storage.write(f"{_SHARDS}/{shard}/{_MANIFEST}", msgspec.json.encode(current))
-        # what an export left that failed goes, too
-        kept, own = {current.version, *current.earlier}, f"{_SHARDS}/{shard}/"
-        written = {name: _WRITTEN.fullmatch(name.removeprefix(own)) for name in storage.names(own)}
-        storage.delete([name for name, version in written.items() if version and version[1] not in kept])
+        _sweep(storage, current)
     return current
+
+
+def _sweep(storage: Storage, current: Manifest) -> None:
+    """What nobody reads any more goes, and what an export left that failed."""
+    kept, own = {current.version, *current.earlier}, f"{_SHARDS}/{current.shard}/"
+    written = {name: _WRITTEN.fullmatch(name.removeprefix(own)) for name in storage.names(own)}
+    storage.delete([name for name, version in written.items() if version and version[1] not in kept])
 
 
 #: A file of a version, and one that a kill left of it; or of the manifest.
@@ -147,8 +151,7 @@ def check_shard(storage: Storage, shard: str, home_id: str) -> Manifest | None:
     if found and found.home_id not in ("", home_id):
         raise ForeignFolder(
             f"shard {shard} of {shown(storage.url)} is another home's: set another MARKETING_LAKE_URL; if "
-            "that home is gone for good, "
-            f"remove {_SHARDS}/{shard} there"
+            f"that home is gone for good, remove {_SHARDS}/{shard} there"
         )
     return found
 
@@ -156,21 +159,17 @@ def check_shard(storage: Storage, shard: str, home_id: str) -> Manifest | None:
 def _written(connection: duckdb.DuckDBPyConnection, shard: str, path: Path) -> Iterator[LakeTable]:
     """Each table, which then stands in the file `path`, with the shard as its first column."""
     for relation, columns in sorted(columns_of(connection).items()):
+        schema, name = relation.split(".", 1)
         first = "" if "shard" in columns else f"{literal(shard)} as shard, "
-        source = f"select {first}* from {qualified(relation)}"
-        count = _write_parquet(connection, source, path)
-        digest, (schema, name) = sha256(path), relation.split(".", 1)
-        yield LakeTable(
-            schema, name, f"{relation}.{digest[:8]}.parquet", count, path.stat().st_size, digest, columns
-        )
+        count = _write_parquet(connection, f"select {first}* from {qualified(relation)}", path)
+        digest = sha256(path)
+        file = f"{relation}.{digest[:8]}.parquet"
+        yield LakeTable(schema, name, file, count, path.stat().st_size, digest, columns)
 
 
 def _write_parquet(connection: duckdb.DuckDBPyConnection, source: str, path: Path, options: str = "") -> int:
-    return int(
-        value(
-            connection, f"copy ({source}) to {literal(str(path))} (format parquet, compression zstd{options})"
-        )
-    )
+    target = f"{literal(str(path))} (format parquet, compression zstd{options})"
+    return int(value(connection, f"copy ({source}) to {target}"))
 
 
 def manifest(storage: Storage, shard: str) -> Manifest | None:
@@ -196,18 +195,15 @@ def problems(
         if each is None:
             yield f"shard {shard} has no manifest that can be read: `marketing-sync publish` there writes one"
             continue
-        if missing := [
-            name for name, size in each.files.items() if there is not None and there.get(name) != size
-        ]:
+        missing = [name for name, size in each.files.items() if there is not None and there.get(name) != size]
+        if missing:
             yield (
                 f"shard {shard}: {len(missing):,} files are missing or cut ({missing[0]}, …); "
                 "`marketing-sync publish` there sends anew"
             )
-        if now - each.published.published_at > LATE:
-            yield (
-                f"shard {shard} has not been exported since {each.published.published_at:%Y-%m-%d %H:%M} "
-                "UTC: look at its runs"
-            )
+        at = each.published.published_at
+        if now - at > LATE:
+            yield f"shard {shard} has not been exported since {at:%Y-%m-%d %H:%M} UTC: look at its runs"
     if len(modes := {str(each.published.personal_data) for each in found.values() if each}) > 1:
         yield (
             f"shards differ in what they show of people ({', '.join(sorted(modes))}): set "
@@ -220,17 +216,14 @@ def views(storage: Storage, found: Iterable[Manifest]) -> Iterator[str]:
     files: dict[tuple[str, str], list[str]] = {}
     for shard in found:
         for table in shard.tables:
-            files.setdefault((table.schema, table.name), []).append(
-                literal(storage.address(f"{shard.folder}/{table.file}"))
-            )
+            address = literal(storage.address(f"{shard.folder}/{table.file}"))
+            files.setdefault((table.schema, table.name), []).append(address)
     for schema in sorted({schema for schema, _ in files} | {"fleet"}):
         yield f"create schema if not exists {quoted(schema)}"
     for (schema, name), paths in sorted(files.items()):
         listed = ",\n    ".join(paths)
-        yield (
-            f"create or replace view {quoted(schema)}.{quoted(name)} as from read_parquet([\n    "
-            f"{listed}\n], union_by_name = true)"
-        )
+        source = f"read_parquet([\n    {listed}\n], union_by_name = true)"
+        yield f"create or replace view {quoted(schema)}.{quoted(name)} as from {source}"
     yield "create or replace view fleet.shards as select shard, * exclude (shard) from sync.published"
     yield query("fleet_accounts")
 

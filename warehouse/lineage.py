@@ -3,11 +3,10 @@ models' SQL.
 
 A column is personal when any column that its value is made of is personal. Conditions, counts and the order
 of rows carry no value. What cannot be resolved counts as personal. Not here: what is personal in `source` and
-`sync` (declared there), who notes what is worked out (`model_files`, `own_models`), who uses it (`masking`).
+`sync` (declared there), who notes what is worked out (`docs.models`, `own_models`), who uses it (`masking`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 import sqlglot
@@ -28,25 +27,6 @@ UNKNOWN, DECLARED = frozenset({"not known"}), frozenset({"declared"})
 Derived = dict[str, dict[str, Sources]]
 Types = Mapping[str, Mapping[str, str]]
 
-#: Whatever they look at, their value is true, false or a number of rows.
-_TELLS_NOTHING = (
-    exp.Predicate,
-    exp.Connector,
-    exp.Not,
-    exp.LogicalAnd,
-    exp.LogicalOr,
-    exp.Count,
-    exp.CountIf,
-)
-#: Parts of an expression that choose or order values and are none.
-_CHOOSES: Mapping[type[exp.Expr], tuple[str, ...]] = {
-    exp.Window: ("partition_by", "order"),
-    exp.Filter: ("expression",),
-    exp.Case: ("this",),
-    exp.If: ("this",),
-    exp.Comprehension: ("condition",),
-}
-
 
 def listed(derived: Derived) -> dict[str, dict[str, list[str]]]:
     """The same in an order, for JSON."""
@@ -64,7 +44,7 @@ def follow(
 
     Models read one another, and incremental ones themselves: all are read again until nothing is added.
     """
-    scopes = _scopes(models, types)
+    scopes = scopes_of(models, types)
     made = {node.relation: dict.fromkeys(types[node.relation], NOTHING) for node, _ in scopes}
     known = {
         relation: {name: frozenset(found) for name, found in columns.items()}
@@ -83,27 +63,7 @@ def follow(
     return made
 
 
-def made_of(models: Iterable[Node], types: Types) -> Derived:
-    """Model → column → the columns, as `schema.table.column`, of the relations it reads that its value is
-    made of, as far as known.
-
-    Here what is counted, and what chooses or orders values, belongs to it: that is where a figure comes from.
-    """
-    known = {
-        relation: {name: frozenset({f"{relation}.{name}"}) for name in columns}
-        for relation, columns in types.items()
-    }
-    found: Derived = {}
-    for node, scope in _scopes(models, types):
-        columns = found.setdefault(node.relation, dict.fromkeys(types[node.relation], NOTHING))
-        for name, sources in _Reading(known, is_of_values=False).outputs(scope) if scope else ():
-            columns[name] |= {
-                source for source in sources - UNKNOWN if not source.startswith(f"{node.relation}.")
-            }
-    return found
-
-
-def _scopes(models: Iterable[Node], types: Types) -> list[tuple[Node, Scope | None]]:
+def scopes_of(models: Iterable[Node], types: Types) -> list[tuple[Node, Scope | None]]:
     """Each form of each model's SQL with its names resolved; None where they cannot be."""
     schema: dict[str, Any] = {}
     for relation, columns in types.items():
@@ -132,7 +92,7 @@ def _scopes(models: Iterable[Node], types: Types) -> list[tuple[Node, Scope | No
 
 def _add(node: Node, scope: Scope | None, known: Derived) -> None:
     """What is declared not to be personal goes no further."""
-    found = dict(_Reading(known).outputs(scope)) if scope else {}
+    found = dict(Reading(known).outputs(scope)) if scope else {}
     columns, declared = known[node.relation], node.declared
     for name in columns:
         sources = found.get(name, UNKNOWN)
@@ -142,11 +102,30 @@ def _add(node: Node, scope: Scope | None, known: Derived) -> None:
             columns[name] |= sources or DECLARED
 
 
-class _Reading:
+class Reading:
     """What the columns of one query are made of."""
 
-    def __init__(self, known: Derived, *, is_of_values: bool = True) -> None:
-        self._known, self._is_of_values = known, is_of_values
+    #: Whatever they look at, their value is true, false or a number of rows.
+    tells_nothing: tuple[type[exp.Expr], ...] = (
+        exp.Predicate,
+        exp.Connector,
+        exp.Not,
+        exp.LogicalAnd,
+        exp.LogicalOr,
+        exp.Count,
+        exp.CountIf,
+    )
+    #: Parts of an expression that choose or order values and are none.
+    chooses: Mapping[type[exp.Expr], tuple[str, ...]] = {
+        exp.Window: ("partition_by", "order"),
+        exp.Filter: ("expression",),
+        exp.Case: ("this",),
+        exp.If: ("this",),
+        exp.Comprehension: ("condition",),
+    }
+
+    def __init__(self, known: Derived) -> None:
+        self._known = known
         self._done: dict[int, list[tuple[str, Sources]]] = {}
 
     def outputs(self, scope: Scope) -> list[tuple[str, Sources]]:
@@ -171,22 +150,16 @@ class _Reading:
             yield from ((name, one | other) for (name, one), (_, other) in zip(left, right, strict=True))
 
     def _made_of(self, node: exp.Expr, scope: Scope) -> Sources:
-        if self._is_of_values and isinstance(node, _TELLS_NOTHING):
+        if isinstance(node, self.tells_nothing):
             return NOTHING
         if isinstance(node, exp.Column):
             return self._column(node, scope)
         if isinstance(node, exp.Query):
             inner = next((one for one in scope.subquery_scopes if one.expression is node.unnest()), None)
             return UNKNOWN if inner is None else NOTHING.union(*(found for _, found in self.outputs(inner)))
-        chooses = _CHOOSES.get(type(node), ()) if self._is_of_values else ()
-        parts = [
-            value if isinstance(value, list) else [value]
-            for name, value in node.args.items()
-            if name not in chooses
-        ]
-        return NOTHING.union(
-            *(self._made_of(part, scope) for part in chain(*parts) if isinstance(part, exp.Expr))
-        )
+        chooses = self.chooses.get(type(node), ())
+        parts = (part for part in node.iter_expressions() if part.arg_key not in chooses)
+        return NOTHING.union(*(self._made_of(part, scope) for part in parts))
 
     def _column(self, column: exp.Column, scope: Scope) -> Sources:
         source = scope.sources.get(column.table)

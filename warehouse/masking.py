@@ -27,7 +27,7 @@ from warehouse.schema import UNDECLARED
 from warehouse.sql import NORMAL_FORM, add_normal_form, query, quoted, rows
 from warehouse.tables import ALL_TABLES, TABLES
 
-#: Written by `python -m warehouse.model_files`.
+#: Written by `python -m docs.models`.
 LINEAGE = Path(__file__).with_name("lineage.json")
 
 

@@ -8,8 +8,8 @@ import html
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -96,10 +96,7 @@ def may_name(raw: bytes) -> bool:
 
 def addresses(text: str) -> Iterator[Iterable[Mention]]:
     """For each `@` what may be the whole address around it, the longest first."""
-    at = text.find("@")
-    while at >= 0:
-        yield _around(text, at)
-        at = text.find("@", at + 1)
+    return (_around(text, found.start()) for found in re.finditer("@", text))
 
 
 def _around(text: str, at: int) -> Iterable[Mention]:
@@ -136,11 +133,7 @@ def _is_inner(character: str) -> bool:
 
 def _joined(address: str) -> str:
     """Halves of characters that JSON escapes as two become one."""
-    return (
-        address
-        if address.isascii()
-        else address.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    )
+    return address.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def contact_ids(text: str) -> Iterator[Mention]:
@@ -150,32 +143,18 @@ def contact_ids(text: str) -> Iterator[Mention]:
 
 def telephone_numbers(text: str, numbers: Collection[str]) -> Iterator[Mention]:
     """Whole numbers of which the digits, without a leading 00, are one of `numbers`."""
-    beginnings = _beginnings(frozenset(numbers))
     groups = list(_GROUP.finditer(text)) if numbers else []
-    for at, group in enumerate(groups):
-        if group[1] in beginnings:
-            yield from _from_group(text, groups[at : at + MOST_DIGITS + 2], beginnings)
-
-
-@cache
-def _beginnings(numbers: Collection[str]) -> Mapping[str, bool]:
-    """What the numbers begin with, with a leading 00 and without, and whether it is a whole one."""
-    whole = [*numbers, *(f"00{number}" for number in numbers)]
-    return {each[:end]: False for each in whole for end in range(1, len(each))} | dict.fromkeys(whole, True)
-
-
-def _from_group(
-    text: str, groups: Sequence[re.Match[str]], beginnings: Mapping[str, bool]
-) -> Iterator[Mention]:
-    begin, digits, last = groups[0].start(), "", groups[0]
-    for group in groups:
-        is_next = group is last or _BETWEEN.fullmatch(text, last.end(), group.start(1))
-        digits, last = digits + group[1], group
-        if not is_next or digits not in beginnings:
-            return
-        is_whole = not text[begin - 1 : begin].isalnum() and not text[group.end() : group.end() + 1].isalnum()
-        if is_whole and beginnings[digits]:
-            yield Mention(begin, group.end(), digits)
+    for at, first in enumerate(groups):
+        digits, last = "", first
+        for group in groups[at : at + MOST_DIGITS + 2]:
+            is_next = group is first or _BETWEEN.fullmatch(text, last.end(), group.start(1))
+            digits, last = digits + group[1], group
+            if not is_next or len(digits) > MOST_DIGITS + 2:
+                break
+            begin, end = first.start(), group.end()
+            is_whole = not text[begin - 1 : begin].isalnum() and not text[end : end + 1].isalnum()
+            if is_whole and digits.removeprefix("00") in numbers:
+                yield Mention(begin, end, digits)
 
 
 def digits_of(text: str) -> str:
@@ -201,5 +180,5 @@ def likely_number(digits: str) -> str:
     return _SPREAD.join(digits)
 
 
-def likely_ids(ids: Iterable[int]) -> str:
-    return rf'(?i)(?:id"\s*:\s*"?|contact.{{1,80}}?)(?:{"|".join(sorted(map(str, ids)))})\b'
+def likely_id(contact_id: int) -> str:
+    return rf'(?i)(?:id"\s*:\s*"?|contact.{{1,80}}?){contact_id}\b'

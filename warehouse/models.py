@@ -9,21 +9,21 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import Unpack
 
 import duckdb
 
-from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.connection import Waits, connect
 from warehouse.dbt_project import OWN, Node, compiled, fingerprint
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
 from warehouse.schema import ensure_schema, fact, facts, kinds_of, note_fact
 from warehouse.sql import literal, qualified, quoted, rows, transaction, value
-from warehouse.tables import TABLES
 
 
 class Status(Enum):
@@ -67,30 +67,42 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """Every model and test that was to run, in the order of running."""
+    """Every model and test that was to run, in the order of running. `is_full`: nothing of before was used.
+    Of models of the user's also `left_out`: files that dbt could not read, and why; `removed`: tables whose
+    model is gone."""
 
-    outcomes: tuple[Outcome, ...]
-    is_full: bool
+    outcomes: tuple[Outcome, ...] = ()
+    is_full: bool = False
+    left_out: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
     def of(self, *statuses: Status) -> list[Outcome]:
         return [outcome for outcome in self.outcomes if outcome.status in statuses]
 
     @property
+    def made(self) -> list[Node]:
+        return [outcome.node for outcome in self.of(Status.OK) if not outcome.node.is_test]
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong, a line each, without values from the data."""
+        return [*self.left_out, *(outcome.sentence for outcome in self.of(Status.FAILED))]
+
+    @property
     def problem(self) -> str:
         """What failed and what that means, in one sentence; empty when nothing did."""
-        if not (failed := self.of(Status.FAILED)):
+        if not (found := self.problems):
             return ""
         waiting = sorted({outcome.name for outcome in self.of(Status.SKIPPED) if not outcome.node.is_test})
         kept = f"; not built because of that: {_some(waiting)}" if waiting else ""
-        return f"{_some(outcome.sentence for outcome in failed)}{kept}"
+        return f"{_some(found)}{kept}"
 
     @property
     def warnings(self) -> list[str]:
         return [outcome.sentence for outcome in self.of(Status.WARNED)]
 
 
-def _some(texts: Iterable[str], most: int = 5) -> str:
-    texts = list(texts)
+def _some(texts: Sequence[str], most: int = 5) -> str:
     more = f" and {len(texts) - most} more" if len(texts) > most else ""
     return "; ".join(texts[:most]) + more
 
@@ -118,8 +130,8 @@ class ModelSettings:
     zones: Mapping[str, str] = field(default_factory=dict)
     memory: str = "2GB"
 
-    def nodes(self) -> tuple[Node, ...]:
-        """The models and tests with these settings. Takes seconds the first time. Raises ProjectBroken."""
+    def nodes(self) -> list[Node]:
+        """The models and tests with these settings."""
         return compiled(self.variables)
 
     @property
@@ -138,16 +150,15 @@ def build(
     *,
     select: Sequence[str] = (),
     full: bool = False,
-    deadline_s: float = DEADLINE_S,
-    on_wait: OnWait | None = None,
     on_node: OnNode | None = None,
+    **waits: Unpack[Waits],
 ) -> BuildReport:
     """Build the models of the warehouse at `path` and test them. `select`: these models and their tests
     alone, by name, and whether or not anything changed.
 
     What can be kept is kept, unless the models or the settings changed since the last build, or `full` is
     set. `history` is always kept. What failed is in the report. Raises NoWarehouse, WarehouseLocked and the
-    other errors of `connect`, ProjectBroken."""
+    other errors of `connect`."""
     settings = settings or ModelSettings()
     path = path.resolve()
     if not path.exists():
@@ -155,22 +166,29 @@ def build(
     nodes = settings.nodes()
     with (
         _one_at_a_time,
-        connect(path, deadline_s=deadline_s, memory_limit=settings.memory, on_wait=on_wait) as connection,
+        connect(path, memory_limit=settings.memory, **waits) as connection,
     ):
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         mark = _mark(connection, settings)
         full = full or fact(connection, _MARK) != mark
         blocked = _blocker(connection)
         with transaction(connection):
             note_fact(connection, _BLOCKER, "the last building of the models did not come to its end")
-        outcomes = tuple(_Build(connection, nodes, select, is_full=full).run(on_node))
-        report = BuildReport(outcomes, full)
+        connection.execute("set preserve_insertion_order = false")  # takes less memory
+        building = _Build(connection, nodes, is_full=full, is_selected=bool(select))
+        report = BuildReport(tuple(building.run(_chosen(nodes, select), on_node)), full)
         with transaction(connection):
             note_fact(connection, _BLOCKER, report.problem or (blocked if select else ""))
             if not select and not report.problem:
                 note_fact(connection, _MARK, mark)
         connection.execute("checkpoint")
     return report
+
+
+def _chosen(nodes: Sequence[Node], select: Sequence[str]) -> Sequence[Node]:
+    """All, or the models of these names with their tests."""
+    relations = {node.relation for node in nodes if node.name in select and not node.is_test}
+    return [node for node in nodes if node.relation in relations] if select else nodes
 
 
 class _Build:
@@ -180,58 +198,48 @@ class _Build:
         self,
         connection: duckdb.DuckDBPyConnection,
         nodes: Sequence[Node],
-        select: Sequence[str],
         *,
         is_full: bool,
+        is_selected: bool,
     ) -> None:
-        relations = {node.relation for node in nodes if node.name in select and not node.is_test}
-        self._connection = connection
-        self._nodes = [node for node in nodes if not select or node.relation in relations]
+        self._connection, self._is_full = connection, is_full
         self._views = {node.relation: node for node in nodes if node.kind == "view"}
-        self._is_full, self._skips_unchanged = is_full, not (is_full or select)
-        self._noted = facts(connection, _BUILT)
+        #: What models and tests were built from last; none of it counts where all is made anew.
+        self._noted = {} if is_full or is_selected else facts(connection, _BUILT)
         self._existing = kinds_of(connection)
         self._versions: dict[str, str] = {}
         self._missing: set[str] = set()  # failed, or waiting for what did
         self._wrong: set[str] = set()  # fails a test, so that nothing is built on it
 
-    def run(self, on_node: OnNode | None) -> Iterator[Outcome]:
-        self._connection.execute("set preserve_insertion_order = false")  # takes less memory
-        for number, node in enumerate(self._nodes, 1):
+    def run(self, nodes: Sequence[Node], on_node: OnNode | None) -> Iterator[Outcome]:
+        for number, node in enumerate(nodes, 1):
             if on_node:
-                on_node(number, len(self._nodes), "tests" if node.is_test else node.name)
-            outcome = self._run(node)
+                on_node(number, len(nodes), "tests" if node.is_test else node.name)
+            blocking = self._missing if node.is_test else self._missing | self._wrong
+            is_blocked = not blocking.isdisjoint(node.needs)
+            outcome = Outcome(node, Status.SKIPPED) if is_blocked else self._run(node)
             if outcome.status in (Status.FAILED, Status.SKIPPED):
                 (self._wrong if node.is_test else self._missing).add(node.relation)
             yield outcome
 
     def _run(self, node: Node) -> Outcome:
-        if self._missing.intersection(node.needs) or (
-            not node.is_test and self._wrong.intersection(node.needs)
-        ):
-            return Outcome(node, Status.SKIPPED)
         began, failures = time.monotonic(), 0
         try:
             made_from = self._made_from(node)
-            is_known = self._skips_unchanged and node.relation in self._existing and node.id in self._noted
-            if (
-                is_known and self._noted[node.id] == f"{made_from} {self._version(node.relation)}"
-            ):  # as the last building left it
-                return Outcome(node, Status.UNCHANGED)
+            noted = self._noted.get(node.id) if node.relation in self._existing else None
+            if noted and noted == f"{made_from} {self._version(node.relation)}":
+                return Outcome(node, Status.UNCHANGED)  # as the last building left it
             with transaction(self._connection):
                 if node.is_test:
                     failures = int(value(self._connection, f"select count(*) from ({node.sql})"))
                 else:
-                    materialize(
-                        self._connection, node, self._existing.get(node.relation), is_full=self._is_full
+                    present = self._existing.get(node.relation)
+                    self._existing[node.relation] = materialize(
+                        self._connection, node, present, is_full=self._is_full
                     )
-                    self._existing[node.relation] = "view" if node.kind == "view" else "table"
                     self._versions.pop(node.relation, None)
-                note_fact(
-                    self._connection,
-                    _BUILT + node.id,
-                    "" if failures else f"{made_from} {self._version(node.relation)}",
-                )
+                built = "" if failures else f"{made_from} {self._version(node.relation)}"
+                note_fact(self._connection, _BUILT + node.id, built)
         except duckdb.Error as problem:
             return Outcome(node, Status.FAILED, time.monotonic() - began, message=discreet(problem))
         status = Status.OK if not failures else Status.WARNED if node.is_warning else Status.FAILED
@@ -241,12 +249,13 @@ class _Build:
         return _hash([node.sql, node.later_sql, *map(self._version, node.needs)])
 
     def _version(self, relation: str) -> str:
-        """Of a table: of its rows; of a view: of what they are made from."""
+        """Of a table: of its rows, whatever their order; of a view: of what they are made from."""
         if relation not in self._versions:
-            view = self._views.get(relation)
-            self._versions[relation] = (
-                self._made_from(view) if view else content_hash(self._connection, relation)
-            )
+            if view := self._views.get(relation):
+                self._versions[relation] = self._made_from(view)
+            else:
+                sql = f"select concat_ws('/', count(*), sum(hash(each))) from {qualified(relation)} as each"
+                self._versions[relation] = value(self._connection, sql)
         return self._versions[relation]
 
 
@@ -258,27 +267,19 @@ def table_sizes(path: Path) -> dict[str, int]:
     """Relation → rows, of what the models made; the views in `staging` are left out."""
     with connect(path, read_only=True) as connection:
         made = [
-            each
-            for each in kinds_of(connection).items()
-            if each[0].partition(".")[0] in ("staging", "history", "marts", OWN)
+            relation
+            for relation, kind in kinds_of(connection).items()
+            if relation.startswith(("history.", "marts.", f"{OWN}."))
+            or (relation.startswith("staging.") and kind == "table")
         ]
-        sized = [
-            relation for relation, kind in made if kind == "table" or not relation.startswith("staging.")
-        ]
-        return {
-            relation: int(value(connection, f"select count(*) from {qualified(relation)}"))
-            for relation in sized
-        }
+        return {each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in made}
 
 
 def publish_blockers(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """What blocks publishing the models of the open warehouse, a line each."""
     found = _blocker(connection)
-    return (
-        [found if found == _NOT_BUILT else f"{found}. Correct that and run `marketing-sync sync`"]
-        if found
-        else []
-    )
+    advice = "" if found == _NOT_BUILT else ". Correct that and run `marketing-sync sync`"
+    return [f"{found}{advice}"] if found else []
 
 
 def _blocker(connection: duckdb.DuckDBPyConnection) -> str:
@@ -293,20 +294,14 @@ def _mark(connection: duckdb.DuckDBPyConnection, settings: ModelSettings) -> str
     return _hash([fingerprint(), values, zones])
 
 
-# ---- how a compiled model becomes a view or a table, and how a test is asked
-
-
-def content_hash(connection: duckdb.DuckDBPyConnection, relation: str) -> str:
-    """Of the rows of a table, whatever their order."""
-    found = rows(connection, f"select count(*), sum(hash(each)) from {qualified(relation)} as each")
-    return "/".join(map(str, found[0]))
+# ---- how a compiled model becomes a view or a table
 
 
 def materialize(
     connection: duckdb.DuckDBPyConnection, node: Node, present: str | None, *, is_full: bool
-) -> None:
-    """Make the model, with its descriptions as COMMENTs, within the caller's transaction. `present`: what has
-    its name now (table, view).
+) -> str:
+    """Make the model, with its descriptions as COMMENTs, within the caller's transaction; returns what it is,
+    a table or view. `present`: what has its name now.
 
     `is_full`: an incremental one is made anew, too, but for what cannot be had again.
     """
@@ -316,16 +311,20 @@ def materialize(
         rows(connection, f"create schema if not exists {quoted(node.schema)}")
         if present not in (made, None):
             rows(connection, f"drop {present} {name}")
-        rows(
-            connection, f"create or replace {made} {name} as (\n{node.sql}\n)"
-        )  # one query, and no second statement behind it
+        # one query, and no second statement behind it
+        rows(connection, f"create or replace {made} {name} as (\n{node.sql}\n)")
     if is_full or not is_grown:
-        comments = [f"comment on {made} {name} is {literal(node.description)}"]
-        comments += [
-            f"comment on column {name}.{quoted(column)} is {literal(text)}"
-            for column, text in node.columns.items()
-        ]
-        connection.execute("; ".join(comments))
+        describe(connection, node, made)
+    return made
+
+
+def describe(connection: duckdb.DuckDBPyConnection, node: Node, made: str = "table") -> None:
+    """Give what was made its descriptions as COMMENTs."""
+    name = qualified(node.relation)
+    rows(connection, f"comment on {made} {name} is {literal(node.description)}")
+    for column in node.columns.keys() & _columns(connection, name).keys():
+        text = literal(node.columns[column])
+        rows(connection, f"comment on column {name}.{quoted(column)} is {text}")
 
 
 def _merge(connection: duckdb.DuckDBPyConnection, node: Node) -> bool:

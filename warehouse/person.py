@@ -7,6 +7,7 @@ column, or a call's parameters. Not here: how it is shown (`pipelines.commands.p
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import duckdb
@@ -14,7 +15,7 @@ import duckdb
 from marketing_api.address import normal_form
 from marketing_api.operations import ALL
 from warehouse.dbt_project import OWN
-from warehouse.forgetting import OF_CONTACTS, Forgotten
+from warehouse.forgetting import IDS, OF_CONTACTS, Forgotten
 from warehouse.masking import is_personal
 from warehouse.mentions import LEAST_DIGITS, MAY_NAME
 from warehouse.own_models import own_columns
@@ -40,6 +41,8 @@ _ORIGINS = {
     OWN: "worked out by a model of your own",
     "sync": "written down by this program while it read and sent",
 }
+#: Columns that say when a row changed last.
+_CHANGED = ("_changed_at", "requested_at", "planned_at", "started_at")
 #: Types that hold texts.
 TEXTS = ("VARCHAR", "JSON", "VARCHAR[]")
 #: Characters of a text that are shown on each side of the address that stands in it.
@@ -96,7 +99,7 @@ def known_of(connection: duckdb.DuckDBPyConnection, person: Person) -> Iterator[
         section = partial(Section, table, _comment(connection, table), _origin(table))
         if found := records(connection, f"select * from {qualified(table)} as t where {about}"):
             yield section(is_about=True, rows=list(map(_filled, found)))
-        if quotes := _mentions(connection, named, table, columns, about):
+        if quotes := list(_mentions(connection, named, table, columns, about)):
             mentions.append(section(is_about=False, rows=quotes))
     yield from mentions
 
@@ -120,29 +123,28 @@ def about_of(person: Person, table: str, columns: Mapping[str, str], personal: C
     """The condition that a row `t` of the table is about the person. `columns`: their types by name. Takes
     `add_normal_form`."""
     addresses = f"({', '.join(map(literal, person.addresses)) or 'null'})"
-    texts = [
-        f"t.{quoted(column)}" for column, kind in columns.items() if kind == "VARCHAR" and column in personal
-    ]
-    terms = [f"(contains({text}, '@') and {NORMAL_FORM.format(text)} in {addresses})" for text in texts]
+    terms = []
+    for column, kind in columns.items():
+        if kind == "VARCHAR" and column in personal:
+            text = f"t.{quoted(column)}"
+            terms.append(f"(contains({text}, '@') and {NORMAL_FORM.format(text)} in {addresses})")
     if "contact_id" in columns:
-        terms += [
-            f"(t.contact_id = {number}"
-            + (f" and t.account = {literal(account)})" if "account" in columns else ")")
-            for account, number in person.contacts
-        ]
-    if table == "sync.requests":
-        ids = (
-            ", ".join(f"({literal(account)}, '{number}')" for account, number in person.contacts)
-            or "(null, null)"
-        )
-        names = ", ".join(map(literal, sorted(OF_CONTACTS)))
-        params = "(case when json_valid(t.params) then t.params end)"  # a published copy may have its hash
-        spelled = (f"{params} ->> {literal(name)}" for name in ("id", "contactid", "contact_id"))
-        contact_id = f"coalesce({', '.join(spelled)})"
-        email = f"({params} ->> 'email')"
-        terms.append(f"{NORMAL_FORM.format(email)} in {addresses}")
-        terms.append(f"(t.operation in ({names}) and (t.account, {contact_id}) in ({ids}))")
+        for account, number in person.contacts:
+            of_account = f" and t.account = {literal(account)}" if "account" in columns else ""
+            terms.append(f"(t.contact_id = {number}{of_account})")
+    terms += _about_calls(person, addresses) if table == "sync.requests" else ()
     return f"coalesce({' or '.join(terms) or 'false'}, false)"
+
+
+def _about_calls(person: Person, addresses: str) -> Iterator[str]:
+    """Conditions that a call's parameters name them."""
+    ids = ", ".join(f"({literal(account)}, '{number}')" for account, number in person.contacts)
+    names = ", ".join(map(literal, sorted(OF_CONTACTS)))
+    params = "(case when json_valid(t.params) then t.params end)"  # a published copy may have its hash
+    spelled = ", ".join(f"{params} ->> {literal(name)}" for name in IDS)
+    email = NORMAL_FORM.format(f"({params} ->> 'email')")
+    yield f"{email} in {addresses}"
+    yield f"(t.operation in ({names}) and (t.account, coalesce({spelled})) in ({ids or '(null, null)'}))"
 
 
 def may_be_named(text: str, forgotten: Forgotten) -> str:
@@ -150,11 +152,9 @@ def may_be_named(text: str, forgotten: Forgotten) -> str:
     comes first."""
     may = " or ".join(f"contains({text}, {literal(each)})" for each in MAY_NAME)
     if forgotten.numbers:
-        digits = "[0-9].*" * LEAST_DIGITS
-        may += f" or regexp_matches({text}, '{digits}')"
-    return (
-        f"({may}) and regexp_matches({text}, {literal(forgotten.likely)})" if forgotten.likely else f"({may})"
-    )
+        may += f" or regexp_matches({text}, '{'[0-9].*' * LEAST_DIGITS}')"
+    likely = f" and regexp_matches({text}, {literal(forgotten.likely)})" if forgotten.likely else ""
+    return f"({may}){likely}"
 
 
 def _mentions(
@@ -163,36 +163,24 @@ def _mentions(
     table: str,
     columns: Mapping[str, str],
     about: str,
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """Where other rows name them: the column, when the row changed last, and what stands around the first
     such place. The rest of such a row may be about others, and is not shown."""
-    found = []
-    when = next(
-        (
-            quoted(name)
-            for name in ("_changed_at", "requested_at", "planned_at", "started_at")
-            if name in columns
-        ),
-        "null",
-    )
-    account = "account" if "account" in columns else "null"
+    terms = {
+        "account": "account" if "account" in columns else "null",
+        "when": next((quoted(name) for name in _CHANGED if name in columns), "null"),
+        "table": qualified(table),
+        "about": about,
+    }
     for column in (column for column, kind in columns.items() if kind in TEXTS):
         text = f"{quoted(column)}::varchar"
-        terms = {
-            "account": account,
-            "column": literal(column),
-            "when": when,
-            "text": text,
-            "table": qualified(table),
-            "about": about,
-        }
-        for row in records(connection, query("mentions").format(**terms, likely=may_be_named(text, named))):
+        likely = may_be_named(text, named)
+        sql = query("mentions").format(column=literal(column), text=text, likely=likely, **terms)
+        for row in records(connection, sql):
             raw = row["text"].encode()
-            for begin, end, _ in named.found(raw, row["account"]):
+            for begin, end, _ in islice(named.found(raw, row["account"]), 1):
                 around = raw[max(0, begin - _AROUND) : end + _AROUND].decode("utf-8", "ignore")
-                found.append(_filled(row | {"text": around}))
-                break
-    return found
+                yield _filled(row | {"text": around})
 
 
 def _filled(row: dict[str, Any]) -> dict[str, Any]:
@@ -201,18 +189,14 @@ def _filled(row: dict[str, Any]) -> dict[str, Any]:
 
 def _comment(connection: duckdb.DuckDBPyConnection, table: str) -> str:
     """What the table says of itself."""
-    sql = (
-        "select comment from duckdb_tables() where database_name = current_database() and schema_name || "
-        "'.' || table_name = ?"
-    )
-    return value(connection, sql, [table]) or ""
+    where = "database_name = current_database() and schema_name || '.' || table_name = ?"
+    return value(connection, f"select comment from duckdb_tables() where {where}", [table]) or ""
 
 
 def _origin(table: str) -> str:
     schema, name = table.split(".", 1)
     if schema == "source" and name in TABLES:
-        operations = [
-            operation.name for operation in ALL.values() if TABLES[name].record in operation.records
-        ]
+        record = TABLES[name].record
+        operations = [operation.name for operation in ALL.values() if record in operation.records]
         return f"responses of the service to {' and '.join(operations)}"
     return _ORIGINS.get(schema, "")

@@ -7,11 +7,12 @@ name. Not here: what becomes of personal data (`masking`), Parquet (`lake`)."""
 
 import datetime as dt
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, Unpack
 
 import duckdb
 
@@ -26,7 +27,7 @@ from warehouse.archive.disk import (
     no_folder,
     sync,
 )
-from warehouse.connection import DEADLINE_S, OnWait, connect
+from warehouse.connection import Waits, connect
 from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import ColumnSources, Masking, is_personal, lineage
@@ -52,8 +53,8 @@ class Published:
     data_as_of: dt.datetime | None
     personal_data: PersonalData
     group_min: int
-    table_count: int
-    row_count: int
+    table_count: int = 0
+    row_count: int = 0
 
     def shows_more_than(self, personal_data: PersonalData, group_min: int) -> bool:
         """Of people, than a copy of that kind."""
@@ -69,8 +70,7 @@ def publish(
     *,
     check: PublishCheck = lambda connection: (),
     only_own: bool = False,
-    deadline_s: float = DEADLINE_S,
-    on_wait: OnWait | None = None,
+    **waits: Unpack[Waits],
 ) -> Published:
     """Write the published file of `home` anew; returns what it says of itself.
 
@@ -80,73 +80,49 @@ def publish(
     Raises NotPublished when `check` finds a blocker (the file that is there stays), and what
     `connection.connect` raises."""
     masking = masking or Masking(PersonalData.KEEP)
-    path = home / "warehouse.duckdb"
-    warehouse = partial(connect, path, deadline_s=deadline_s, memory_limit=MEMORY_LIMIT, on_wait=on_wait)
+    path, target = home / "warehouse.duckdb", published_path(home)
+    warehouse = partial(connect, path, memory_limit=MEMORY_LIMIT, **waits)
     with turn(home), closing(Workspace(home / "tmp" / "publish")) as workspace:
         if not path.exists():
             raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
         workspace.sweep()
-        snapshot = workspace.file("warehouse.duckdb")
+        snapshot, temporary = workspace.file("warehouse.duckdb"), workspace.file("published.duckdb")
         with warehouse():  # a copy with its log, as of one moment between two transactions
             copy_locked(path, snapshot)
-        temporary = snapshot.with_name("published.duckdb")
-        current = facts(published_path(home)) if only_own else None
-        is_added = current is not None and (current.personal_data, current.group_min) == (
-            masking.personal_data,
-            masking.group_min,
-        )
-        if is_added:
-            shutil.copyfile(published_path(home), temporary)
-        config = {
-            "memory_limit": MEMORY_LIMIT,
-            "temp_directory": f"{snapshot}.tmp",
-            "autoinstall_known_extensions": False,
-        }
-        with duckdb.connect(":memory:", config=config) as connection:  # type: ignore[arg-type]
-            rows(connection, "set timezone = 'UTC'")
-            rows(connection, f"attach {literal(str(snapshot))} as warehouse")
-            rows(connection, "use warehouse")
+        current = facts(target) if only_own else None
+        shown = (masking.personal_data, masking.group_min)
+        only_own = current is not None and (current.personal_data, current.group_min) == shown
+        if only_own:
+            shutil.copyfile(target, temporary)
+        with _opened(snapshot) as connection:
             if found := list(check(connection)):
                 raise NotPublished(_not_published(home, found))
             with suppress(duckdb.Error):  # there is none, another program writes to it, or it is damaged
-                rows(connection, f"attach {literal(str(published_path(home)))} as before (read_only)")
-            counts = (_write_own if is_added else _write)(connection, temporary, masking)
+                rows(connection, f"attach {literal(str(target))} as before (read_only)")
+            counts = _write(connection, temporary, masking, only_own=only_own)
         published = _checked(temporary, counts)
-        put_in_place(temporary, home, masking.personal_data, masking.group_min, keeps_current=not is_added)
-        if schema_changes(published_path(home), "origin = 'published'"):
+        put_in_place(temporary, home, *shown, keeps_current=not only_own)
+        if schema_changes(target, "origin = 'published'"):
             with warehouse() as connection:
-                rows(connection, f"attach {literal(str(published_path(home)))} as published (read_only)")
-                rows(
-                    connection,
-                    f"insert into {SCHEMA_CHANGES.qualified} by name "
-                    f"{query('lacking_changes').format(database='published')}",
-                )
-                rows(connection, "detach published")
+                rows(connection, f"attach {literal(str(target))} as before (read_only)")
+                rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {query('lacking_changes')}")
+                rows(connection, "detach before")
     return published
 
 
-def _note_changes(connection: duckdb.DuckDBPyConnection, now: dt.datetime) -> None:
-    """List in the new file what readers of the one before can no longer count on, and what that one listed.
-
-    It has what a process listed that was killed before the warehouse knew.
-    """
-    tables = {
-        name
-        for (name,) in rows(
-            connection,
-            "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'before'",
-        )
+@contextmanager
+def _opened(snapshot: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The copy of the warehouse as the database `warehouse`."""
+    config: dict[str, Any] = {
+        "memory_limit": MEMORY_LIMIT,
+        "temp_directory": f"{snapshot}.tmp",
+        "autoinstall_known_extensions": False,
     }
-    found = [f"select $now as noticed_at, 'published' as origin, * from ({query('breaking_changes')})"]
-    found += (
-        [query("lacking_changes").format(database="before")] if SCHEMA_CHANGES.qualified in tables else []
-    )
-    if tables:
-        rows(
-            connection,
-            f"insert into {SCHEMA_CHANGES.qualified} by name {' union all by name '.join(found)}",
-            {"now": now},
-        )
+    with duckdb.connect(":memory:", config=config) as connection:
+        rows(connection, "set timezone = 'UTC'")
+        rows(connection, f"attach {literal(str(snapshot))} as warehouse")
+        rows(connection, "use warehouse")
+        yield connection
 
 
 def _not_published(home: Path, blockers: Sequence[str]) -> str:
@@ -162,88 +138,81 @@ def _not_published(home: Path, blockers: Sequence[str]) -> str:
     return f"nothing was published, {stays}: {'; '.join(blockers)}"
 
 
-def _write(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) -> dict[str, int]:
-    """The new file with everything in it; the number of rows of each table.
+def _write(
+    connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking, *, only_own: bool
+) -> dict[str, int]:
+    """The new file with everything in it; `only_own`: the tables of the user's own models into a copy of the
+    file of before. Returns the number of rows of each table.
 
     A view that looks at the clock stays one, over the tables that are published; others become tables.
     """
     masking.prepare(connection)
-    rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
-    clocked = (
-        "select schema_name || '.' || view_name, sql from duckdb_views() where database_name = "
-        "'warehouse' "
-        "and contains(sql, 'now()')"
-    )
-    relations, views = _columns(connection), dict(rows(connection, clocked))
-    commented: list[str] = []
+    relations = {
+        relation: columns
+        for relation, columns in _columns(connection).items()
+        if not only_own or relation.startswith(f"{OWN}.")
+    }
+    views = _clock_views(connection, relations)
+    afterwards = [*views.values(), *statements(FACTS)]
     for relation, columns in relations.items():
-        schema, name = relation.split(".", 1)
-        commented += comments(
-            connection, schema, name, columns, kind="view" if relation in views else "table"
-        )
+        afterwards += comments(connection, relation, columns, kind="view" if relation in views else "table")
     as_of = value(connection, "select max(as_of) from sync.coverage")
+    own = own_columns(connection)
+    rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
     with transaction(connection):  # one flush to disk instead of a thousand
+        rows(connection, f"drop schema if exists published.{OWN} cascade")
         for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in relations)}:
-            rows(connection, f"create schema published.{quoted(schema)}")
-        own = own_columns(connection)
+            rows(connection, f"create schema if not exists published.{quoted(schema)}")
         for relation, columns in relations.items():
             if relation not in views:
                 rows(connection, _copied(relation, columns, masking, own))
         rows(connection, "use published")
-        for statement in (
-            *(sql for view, sql in views.items() if view in relations),
-            *commented,
-            *statements(FACTS),
-        ):
+        for statement in afterwards:
             rows(connection, statement)
-        now = utc_now()
-        if SCHEMA_CHANGES.qualified in relations:
-            _note_changes(connection, now)
-        counts = {
-            each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in relations
-        }
-        facts = Published(
-            now, as_of, masking.personal_data, masking.group_min, len(counts), sum(counts.values())
-        )
-        rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": asdict(facts)})
+        if not only_own:
+            said = asdict(Published(utc_now(), as_of, masking.personal_data, masking.group_min))
+            rows(connection, f"insert into {FACTS.qualified} by name select unnest($row)", {"row": said})
+        _note_changes(connection)
+        counts = _counts(connection)
+        totals = [len(counts), sum(counts.values())]
+        rows(connection, f"update {FACTS.qualified} set table_count = ?, row_count = ?", totals)
     rows(connection, "use warehouse")
     rows(connection, "detach published")
     return counts
 
 
-def _write_own(connection: duckdb.DuckDBPyConnection, path: Path, masking: Masking) -> dict[str, int]:
-    """The tables of the user's own models into the file in the place of those that it has; the number of rows
-    of each table."""
-    masking.prepare(connection)
-    relations = {
-        relation: columns
-        for relation, columns in _columns(connection).items()
-        if relation.startswith(f"{OWN}.")
+def _clock_views(connection: duckdb.DuckDBPyConnection, relations: Collection[str]) -> dict[str, str]:
+    """Those of the relations that are views which look at the clock, with their SQL."""
+    sql = (
+        "select schema_name || '.' || view_name, sql from duckdb_views() "
+        "where database_name = 'warehouse' and contains(sql, 'now()')"
+    )
+    return {view: made for view, made in rows(connection, sql) if view in relations}
+
+
+def _counts(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
+    """Rows of each relation of the published file."""
+    return {
+        each: int(value(connection, f"select count(*) from {qualified(each)}"))
+        for each in kinds_of(connection)
+        if each != FACTS.qualified
     }
-    commented: list[str] = []
-    for relation, columns in relations.items():
-        commented += comments(connection, OWN, relation.partition(".")[2], columns)
-    own = own_columns(connection)
-    rows(connection, f"attach {literal(str(path))} as published")
-    with transaction(connection):
-        rows(connection, f"drop schema if exists published.{OWN} cascade")
-        rows(connection, f"create schema published.{OWN}")
-        for relation, columns in relations.items():
-            rows(connection, _copied(relation, columns, masking, own))
-        rows(connection, "use published")
-        for statement in commented:
-            rows(connection, statement)
-        _note_changes(connection, value(connection, f"select published_at from {FACTS.qualified}"))
-        every = [each for each in kinds_of(connection) if each != FACTS.qualified]
-        counts = {each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in every}
-        rows(
-            connection,
-            f"update {FACTS.qualified} set table_count = ?, row_count = ?",
-            [len(counts), sum(counts.values())],
-        )
-    rows(connection, "use warehouse")
-    rows(connection, "detach published")
-    return counts
+
+
+def _note_changes(connection: duckdb.DuckDBPyConnection) -> None:
+    """List in the new file what readers of the one before can no longer count on, and what that one listed.
+
+    It has what a process listed that was killed before the warehouse knew.
+    """
+    sql = "select schema_name || '.' || table_name from duckdb_tables() where database_name = 'before'"
+    tables = {name for (name,) in rows(connection, sql)}
+    at = f"(select published_at from {FACTS.qualified})"
+    found = [f"select {at} as noticed_at, 'published' as origin, * from ({query('breaking_changes')})"]
+    if SCHEMA_CHANGES.qualified in tables:
+        found.append(query("lacking_changes"))
+    if tables:
+        changes = " union all by name ".join(found)
+        rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {changes}")
 
 
 def _copied(relation: str, columns: Mapping[str, str], masking: Masking, own: ColumnSources) -> str:
@@ -264,16 +233,13 @@ def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]
     found = {}
     for relation, columns in columns_of(connection).items():
         schema = relation.partition(".")[0]
+        # the models mark what only their next building needs with `_`, the loading declares it
+        is_made = schema in ("history", "marts", OWN)
         if schema in (*SCHEMAS, OWN) and relation not in INTERNAL_TABLES:
-            # the models mark what only their next building needs with `_`, the loading declares it
-            is_made = schema in ("history", "marts", OWN)
-            internal = {
-                column
-                for column in columns
-                if (column[0] == "_" if is_made else (relation, column) in INTERNAL_COLUMNS)
-            }
             found[relation] = {
-                column: sql_type for column, sql_type in columns.items() if column not in internal
+                column: sql_type
+                for column, sql_type in columns.items()
+                if not (column[0] == "_" if is_made else (relation, column) in INTERNAL_COLUMNS)
             }
     return found
 
@@ -282,7 +248,7 @@ def _checked(path: Path, counts: dict[str, int]) -> Published:
     """Open the new file as analysts will; NotPublished when it is not what was written."""
     published = facts(path)
     with reading(path) as connection:
-        found = {name: int(value(connection, f"select count(*) from {qualified(name)}")) for name in counts}
+        found = _counts(connection)
     if published is None or found != counts:
         wrong = sorted(name for name in counts if found.get(name) != counts[name])
         raise NotPublished(
@@ -358,13 +324,6 @@ def facts(path: Path) -> Published | None:
         return None
 
 
-def stamp(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Say in the copy at `path` that it was published now."""
-    rows(connection, f"attach {literal(str(path))} as stamped")
-    rows(connection, f"update stamped.{FACTS.qualified} set published_at = $now", {"now": utc_now()})
-    rows(connection, "detach stamped")
-
-
 def read_facts(connection: duckdb.DuckDBPyConnection) -> Published:
     """What the open copy says of itself. One of before there was `group_min` hashed and dropped less than its
     word says now: it counts as one that keeps all."""
@@ -437,9 +396,7 @@ def _is_allowed(copy: Path, personal_data: PersonalData, group_min: int) -> bool
 def _keep(path: Path, home: Path) -> None:
     """A second name for the current copy, so that its own can be given to the next one without a moment in
     between."""
-    written = dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(
-        microseconds=path.stat().st_mtime_ns // 1000
-    )
+    written = dt.datetime.fromtimestamp(path.stat().st_mtime, dt.UTC)
     copy = make_folder(_earlier_folder(home)) / f"marketing-{written:%Y%m%dT%H%M%S.%fZ}.duckdb"
     try:
         copy.hardlink_to(path)

@@ -130,22 +130,19 @@ def _answer(path: Path, sql: str, limit: int, *, allows_personal: bool) -> dict[
 
 def _result(columns: Sequence[dict[str, Any]], found: Sequence[tuple[Any, ...]], most: int) -> dict[str, Any]:
     """As many rows as the limits allow. `found` has one more than `most` when there are more."""
-    kept: list[msgspec.Raw] = []
-    size = len(encode(columns))
+    kept, size, reason = list[msgspec.Raw](), len(encode(columns)), ""
     for row in found[:most]:
         encoded = encode(row)
         size += len(encoded) + 1
         if size > TEXT_LIMIT:
+            reason = f"the text would be longer than {TEXT_LIMIT:,} bytes"
             break
         kept.append(msgspec.Raw(encoded))
-    if size > TEXT_LIMIT and not kept:
+    if reason and not kept:
         raise NoAnswer(
             f"the first row alone takes more than {TEXT_LIMIT:,} bytes: select fewer columns, or parts "
             "of long texts"
         )
-    reason = (
-        f"the text would be longer than {TEXT_LIMIT:,} bytes" if len(kept) < min(len(found), most) else ""
-    )
     if not reason and len(found) > most:
         reason = f"there are more than {most:,} rows"
     answer = {"columns": columns, "rows": kept, "is_cut_off": bool(reason)}

@@ -160,7 +160,7 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         for schema, name in tables
         if schema != "source" and not (schema == "sync" and name in _DERIVED)
     ]
-    commented = [statement for schema, name in kept for statement in comments(connection, schema, name)]
+    commented = [statement for schema, name in kept for statement in comments(connection, f"{schema}.{name}")]
     rows(connection, f"attach {literal(str(path))} as rebuilt")
     for schema, name in kept:
         with transaction(connection):

@@ -42,22 +42,14 @@ def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
         if found is None or not dropping.exists():
             archive.compact(now)
         else:
-            of_rows, of_bodies = (
-                id_on(day) if day else 0 for day in (first_day(now, kept.requests), day_of(found))
-            )
+            rows_from = first_day(now, kept.requests)
+            of_bodies = id_on(day_of(found))
+            of_rows = min(id_on(rows_from), of_bodies) if rows_from else 0
             applied = _applied(found, of_bodies)
-            needed = [
-                id_
-                for load in _logged(archive)
-                if load.load_id not in applied
-                for id_ in load.request_ids
-                if id_ < of_bodies
-            ]
-            archive.compact(now, bodies_before=of_bodies, rows_before=min(of_rows, of_bodies), needed=needed)
-            retire(
-                home / "archive",
-                *(earlier for earlier in archive.checkpoints.glob("*.duckdb") if earlier != found),
-            )
+            loads = (load for load in _logged(archive) if load.load_id not in applied)
+            needed = [id_ for load in loads for id_ in load.request_ids if id_ < of_bodies]
+            archive.compact(now, bodies_before=of_bodies, rows_before=of_rows, needed=needed)
+            retire(home / "archive", *{*archive.checkpoints.glob("*.duckdb")} - {found})
         dropping.unlink(missing_ok=True)
 
 
@@ -80,11 +72,9 @@ def _advance(home: Path, archive: Archive, before: dt.date, dropping: Path) -> P
 
 def first_day(now: dt.datetime, days: int | None) -> dt.date | None:
     """Of the first month that is kept; None: all are."""
-    return (
-        None
-        if days is None
-        else (now.astimezone(dt.UTC) - dt.timedelta(max(days, _SETTLED_DAYS))).date().replace(day=1)
-    )
+    if days is None:
+        return None
+    return (now.astimezone(dt.UTC) - dt.timedelta(max(days, _SETTLED_DAYS))).date().replace(day=1)
 
 
 def id_on(day: dt.date) -> int:
@@ -135,22 +125,21 @@ def let_go(connection: duckdb.DuckDBPyConnection, kept: Kept, now: dt.datetime) 
     old = [
         ("sync.requests", kept.requests, "requested_at"),
         ("sync.writebacks", kept.skipped, "state = 'skipped' and planned_at"),
+        (COUPONS.qualified, kept.deleted, "_deleted_at"),
     ]
     for table in TABLES.values():
         if table.load.contact_parameter:
             moment = next(column.name for column in table.record_columns if column.sql_type == "TIMESTAMPTZ")
             old.append((table.qualified, kept.timelines, moment))
     with transaction(connection):
-        for name, days, is_before in [*old, (COUPONS.qualified, kept.deleted, "_deleted_at")]:
+        for name, days, is_before in old:
             if days is not None:
                 rows(connection, f"delete from {name} where {is_before} < ?", [now - dt.timedelta(days)])
         if kept.deleted is not None:
             rows(connection, query("gone_contacts"), [now - dt.timedelta(kept.deleted)])
             for schema, name in rows(connection, query("tables_of_contacts")):
-                rows(
-                    connection,
-                    f"delete from {quoted(schema)}.{quoted(name)} where (account, contact_id) in (from gone)",
-                )
+                which = "(account, contact_id) in (from gone)"
+                rows(connection, f"delete from {quoted(schema)}.{quoted(name)} where {which}")
             rows(connection, "drop table gone")
 
 

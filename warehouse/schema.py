@@ -5,16 +5,15 @@ from the archive. The version stands in `sync.meta`. Not here: what the tables a
 format (`connection`)."""
 
 import hashlib
-import itertools
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import duckdb
 
 from warehouse.errors import NotAWarehouse, WarehouseError, WarehouseTooNew
-from warehouse.sql import literal, query, quoted, rows, transaction, value
-from warehouse.tables import EMAIL, EMAIL_NORMALIZED, SYNC_TABLES, SyncTable, Table
+from warehouse.sql import literal, qualified, query, quoted, rows, transaction, value
+from warehouse.tables import ALL_TABLES, EMAIL, EMAIL_NORMALIZED, SyncTable, Table
 
 #: Views of the fields that the service sends and no column holds, which come and go with what it sends
 #: (`loads.drift`).
@@ -25,14 +24,12 @@ SCHEMAS = ("source", "history", "marts", "sync", UNDECLARED)
 _FULL_NAMES = {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}
 
 
-def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> None:
+def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
     """Create what is missing; one look-up when nothing is. Not to be called within a transaction.
 
     Tables keep columns that are no longer declared. WarehouseError when a column's values do not fit its new
     type, or the tables are of before the first release."""
-    wanted: tuple[Table | SyncTable, ...] = (*tables, *SYNC_TABLES)
-    fingerprint = _fingerprint(wanted)
-    if fact(connection, "tables") == fingerprint:
+    if is_current(connection):
         return
     found = schema_version(connection)
     if found is not None and found < _OLDEST:
@@ -41,7 +38,7 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]
             "`marketing-sync rebuild`"
         )
     with transaction(connection):
-        for statement in _completing(connection, wanted, SCHEMA_VERSION if found is None else found):
+        for statement in _completing(connection, SCHEMA_VERSION if found is None else found):
             try:
                 rows(connection, statement)
             except duckdb.ConversionException as problem:
@@ -49,39 +46,39 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]
                     f"`{statement}` does not suit what the warehouse holds: run `marketing-sync rebuild`"
                 ) from problem
         stamp_version(connection, SCHEMA_VERSION)
-        note_fact(connection, "tables", fingerprint)
+        note_fact(connection, "tables", _fingerprint())
 
 
-def _completing(
-    connection: duckdb.DuckDBPyConnection, tables: Iterable[Table | SyncTable], version: int
-) -> Iterator[str]:
+def _completing(connection: duckdb.DuckDBPyConnection, version: int) -> Iterator[str]:
     """The statements, each to be run before the next is asked for."""
     yield from (f"create schema if not exists {schema}" for schema in SCHEMAS)
-    yield from itertools.chain.from_iterable(
-        MIGRATIONS[each] for each in sorted(MIGRATIONS) if each > version
-    )
-    yield from _filling_normal_forms(columns_of(connection))
-    existing = columns_of(connection)
-    for table in tables:
-        yield from statements(table, existing.get(table.qualified))
-
-
-def _filling_normal_forms(existing: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Beside the addresses of tables that were made without, those of `history` too, which a rebuild takes
-    over."""
-    for table, columns in existing.items():
-        if (
-            EMAIL in columns
-            and EMAIL_NORMALIZED not in columns
-            and table.startswith(("source.", "history.", "sync."))
-        ):
+    for each in sorted(MIGRATIONS):
+        yield from MIGRATIONS[each] if each > version else ()
+    for table, columns in columns_of(connection).items():
+        # tables of `history` that a rebuild takes over may be of before there were normal forms
+        is_ours = table.startswith(("source.", "history.", "sync."))
+        if is_ours and EMAIL in columns and EMAIL_NORMALIZED not in columns:
             yield f"alter table {table} add column {EMAIL_NORMALIZED} varchar"
             yield f"update {table} set {EMAIL_NORMALIZED} = nullif(normal_form({EMAIL}), '')"
+    existing = columns_of(connection)
+    for declared in ALL_TABLES:
+        yield from statements(declared, existing.get(declared.qualified))
 
 
-def is_current(connection: duckdb.DuckDBPyConnection, tables: Iterable[Table]) -> bool:
+def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether the tables are as this version declares them. Not to be called within a transaction."""
-    return fact(connection, "tables") == _fingerprint((*tables, *SYNC_TABLES))
+    return fact(connection, "tables") == _fingerprint()
+
+
+def _fingerprint() -> str:
+    """Also of the version: a migration may change rows alone."""
+    return f"{SCHEMA_VERSION}-{_digest()}"
+
+
+@cache
+def _digest() -> str:
+    text = "\n".join(statement for table in ALL_TABLES for statement in statements(table))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
@@ -121,37 +118,25 @@ def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = No
 
 def comments(
     connection: duckdb.DuckDBPyConnection,
-    schema: str,
-    name: str,
+    relation: str,
     columns: Container[str] | None = None,
     *,
     kind: str = "table",
 ) -> Iterator[str]:
-    """The statements that give a table the COMMENTs that it has here, to be run in another file, where it is
-    of `kind`."""
-    here = f"database_name = current_database() and schema_name = {literal(schema)} and comment is not null"
-    table = f"{quoted(schema)}.{quoted(name)}"
-    own = " union all ".join(
-        f"select comment from duckdb_{each}s() where {here} and {each}_name = {literal(name)}"
-        for each in ("table", "view")
+    """The statements that give a table and its columns (these alone) the COMMENTs that they have here, to be
+    run in another file, where it is of `kind`."""
+    schema, name = map(literal, relation.split(".", 1))
+    here = f"database_name = current_database() and schema_name = {schema} and comment is not null"
+    sql = (
+        f"select null, comment from duckdb_tables() where {here} and table_name = {name} "
+        f"union all select null, comment from duckdb_views() where {here} and view_name = {name} "
+        f"union all select column_name, comment from duckdb_columns() where {here} and table_name = {name}"
     )
-    for (comment,) in rows(connection, own):
-        yield f"comment on {kind} {table} is {literal(comment)}"
-    sql = f"select column_name, comment from duckdb_columns() where {here} and table_name = {literal(name)}"
     for column, comment in rows(connection, sql):
-        if columns is None or column in columns:
-            yield f"comment on column {table}.{quoted(column)} is {literal(comment)}"
-
-
-def _fingerprint(tables: tuple[Table | SyncTable, ...]) -> str:
-    """Also of the version: a migration may change rows alone."""
-    return f"{SCHEMA_VERSION}-{_digest(tables)}"
-
-
-@cache
-def _digest(tables: tuple[Table | SyncTable, ...]) -> str:
-    text = "\n".join(statement for table in tables for statement in statements(table))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        if column is None:
+            yield f"comment on {kind} {qualified(relation)} is {literal(comment)}"
+        elif columns is None or column in columns:
+            yield f"comment on column {qualified(relation)}.{quoted(column)} is {literal(comment)}"
 
 
 def fact(connection: duckdb.DuckDBPyConnection, name: str) -> str | None:
@@ -204,11 +189,8 @@ def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     tables."""
     version = schema_version(connection)
     if version is None:
-        found = rows(
-            connection,
-            "select distinct schema_name from duckdb_tables() where database_name = current_database()",
-        )
-        if (schemas := {schema for (schema,) in found}) and not schemas.intersection(SCHEMAS):
+        schemas = {table.partition(".")[0] for table in columns_of(connection)}
+        if schemas and not schemas.intersection(SCHEMAS):
             names = ", ".join(sorted(schemas))
             raise NotAWarehouse(
                 f"{path} is a DuckDB file with tables of something else in {names}: choose another home"
@@ -216,6 +198,5 @@ def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     elif version > SCHEMA_VERSION:
         raise WarehouseTooNew(
             f"{path} has schema version {version}, this installation knows {SCHEMA_VERSION}: upgrade "
-            "marketing-sync "
-            "(or move the file away and run `marketing-sync rebuild`)"
+            "marketing-sync (or move the file away and run `marketing-sync rebuild`)"
         )

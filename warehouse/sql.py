@@ -2,9 +2,7 @@
 run)."""
 
 import re
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -94,19 +92,6 @@ def add_normal_form(connection: duckdb.DuckDBPyConnection) -> None:
         duckdb.CatalogException, duckdb.NotImplementedException
     ):  # the instance has it, or the connection itself
         connection.create_function("normal_form", normal_form, ["VARCHAR"], "VARCHAR")
-
-
-@contextmanager
-def time_limit(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[Callable[[], bool]]:
-    """Interrupt what runs on the connection after so many seconds; yields what tells whether they are
-    over."""
-    timer, ends = threading.Timer(seconds, connection.interrupt), time.monotonic() + seconds
-    timer.start()
-    try:
-        yield lambda: time.monotonic() >= ends
-    finally:
-        timer.cancel()
-        timer.join()
 
 
 @contextmanager

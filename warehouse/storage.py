@@ -36,10 +36,9 @@ class Storage:
         self.url = url
         with self.explained():
             options = {"auto_mkdir": True} if _is_local(url) else {"use_listings_cache": False}
+            address = url if "://" in url else str(Path(url).expanduser().absolute())
             self._files: Any
-            self._files, self._root = fsspec.core.url_to_fs(
-                str(Path(url).expanduser().absolute()) if "://" not in url else url, **options
-            )
+            self._files, self._root = fsspec.core.url_to_fs(address, **options)
 
     def read(self, name: str) -> bytes:
         """Raises FileNotFoundError when it is not there."""
@@ -61,9 +60,8 @@ class Storage:
         device."""
         with self.explained(FileNotFoundError):
             path = Path(self._path(name))
-            if _is_local(self.url) and not (
-                path.is_file() and path.resolve().is_relative_to(Path(self._root).resolve())
-            ):
+            root = Path(self._root).resolve()
+            if _is_local(self.url) and not (path.is_file() and path.resolve().is_relative_to(root)):
                 raise FileNotFoundError(name)
             self._files.get_file(self._path(name), str(target))
 
@@ -85,11 +83,7 @@ class Storage:
         """The names of those that are directly in the folder."""
         with self.explained(), suppress(FileNotFoundError, NotADirectoryError):
             found = self._files.ls(self._path(folder), detail=True)
-            return sorted(
-                str(each["name"]).rstrip("/").rpartition("/")[2]
-                for each in found
-                if each["type"] == "directory"
-            )
+            return sorted(Path(each["name"]).name for each in found if each["type"] == "directory")
         return []
 
     def address(self, name: str) -> str:
@@ -129,17 +123,13 @@ class Storage:
 
     @contextmanager
     def explained(self, *known: type[Exception]) -> Iterator[None]:
-        kind = self.url.partition("://")[0]
         try:
             yield
         except known:
             raise
         except (ImportError, ValueError) as problem:
-            advice = (
-                f"install {_EXTRAS[kind]}"
-                if kind in _EXTRAS and isinstance(problem, ImportError)
-                else f"{problem}"
-            )
+            extra = _EXTRAS.get(self.url.partition("://")[0])
+            advice = f"install {extra}" if extra and isinstance(problem, ImportError) else f"{problem}"
             raise StorageMisconfigured(f"{shown(self.url)} cannot be used: {advice}") from None
         except Exception as problem:  # each storage has errors of its own
             reason = " ".join(str(problem).split())[:200] or type(problem).__name__

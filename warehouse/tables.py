@@ -374,7 +374,7 @@ WEBHOOKS = _table(
 class SyncTable:
     """One `sync` table. `key` identifies a row (empty: rows repeat); an internal one is not published.
 
-    `kept`: which of its rows a rebuild takes over, when it is among `KEPT`.
+    `kept`: which of its rows a rebuild takes over (empty: none).
     """
 
     name: str
@@ -382,7 +382,7 @@ class SyncTable:
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
     is_internal: bool = False
-    kept: str = "true"
+    kept: str = ""
 
     @property
     def qualified(self) -> str:
@@ -448,11 +448,4 @@ COVERAGE, READINGS, CONTACT_COVERAGE, REJECTED_RECORDS, WRITEBACKS, SCHEMA_CHANG
 IN_WORDS = """concat_ws(' ', table_name || ':', change, field,
     '(' || if(after is null, coalesce(sample, before), concat_ws(' → ', before, after)) || ')')"""
 #: Those that a rebuild cannot make anew from the archive.
-KEPT = (
-    _BY_NAME["runs"],
-    _BY_NAME["plans"],
-    _BY_NAME["home_sizes"],
-    _BY_NAME["erasures"],
-    WRITEBACKS,
-    SCHEMA_CHANGES,
-)
+KEPT = tuple(table for table in SYNC_TABLES if table.kept)

@@ -188,7 +188,7 @@ class Warehouse:
         with self._connect() as connection:
             rows(connection, _UTC)
             with suppress(WarehouseError) if as_far_as_it_goes else nullcontext():
-                ensure_schema(connection, TABLES.values())
+                ensure_schema(connection)
             yield connection
 
     # -- what decides what is requested next, over the tables of one account; nothing loaded yet means empty

@@ -153,14 +153,8 @@ class PublishedCopy:
 def _questions() -> Mapping[str, Sequence[Mapping[str, str]]]:
     """Mart → the questions that it answers (`ask`) with a query for each (`sql`), as this version's models
     declare them."""
-    try:
-        return {
-            node.relation: node.meta["questions"]
-            for node in ModelSettings().nodes()
-            if "questions" in node.meta
-        }
-    except (WarehouseError, OSError):  # they cannot be compiled here: the data can be read without them
-        return {}
+    nodes = ModelSettings().nodes()
+    return {node.relation: node.meta["questions"] for node in nodes if "questions" in node.meta}
 
 
 def _find(table: str, names: Sequence[str]) -> str:

@@ -147,7 +147,7 @@ class Ground:
         self.watched = {
             table.name: table for table in TABLES.values() if table in self.tables or self._hangs_on(table)
         }
-        ensure_schema(self.connection, TABLES.values())
+        ensure_schema(self.connection)
         self.connection.begin()
         self._lay()
         self.connection.commit()

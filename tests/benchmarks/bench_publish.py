@@ -31,7 +31,6 @@ from warehouse.masking import Masking
 from warehouse.policies import PersonalData
 from warehouse.publish import publish, published_path
 from warehouse.schema import ensure_schema
-from warehouse.tables import TABLES
 
 #: Opens the file anew each time (or keeps it: the first argument), and checks that what it sees is of one
 #: moment.
@@ -73,7 +72,7 @@ print(count, 0, 0, "writer")
 
 def make(path: Path, *fill: str) -> None:
     with connect(path) as connection:
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         for statement in fill:
             connection.execute(statement)
 

@@ -26,7 +26,7 @@ def make(path: Path, contacts: int, events: int) -> None:
         connection.execute("set timezone = 'UTC'")
         connection.execute("set memory_limit = '2GB'")
         connection.execute("select setseed(0.42)")
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         for statement in (*_small(), *_contacts(contacts), *_timelines(contacts, events), *_others(contacts)):
             connection.execute(statement)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-
 from warehouse.archive.journal import SUFFIX, JournalView
 
 

@@ -99,7 +99,7 @@ def test_status_and_the_mart_call_the_same_late(tmp_path: Path, minutes: int) ->
     now = dt.datetime.now(dt.UTC)
     moment = now - GRACE - dt.timedelta(minutes=minutes)
     with connect(path) as connection:
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         row = {
             "account": "a",
             "table_name": "lists",

@@ -19,7 +19,6 @@ from home.folder import prepare_home
 from tests.pipelines.running import environment
 from tests.pipelines.sandboxes import Sandbox
 from warehouse.schema import ensure_schema
-from warehouse.tables import TABLES
 
 OTHER = "0b6a9c1e-0000-4000-8000-000000000000 harbor-2\n"
 
@@ -132,7 +131,7 @@ def test_the_thread_that_keeps_the_note_leaves_nothing_to_be_reported_at_the_end
     """DuckDB's bindings list on the terminal what is left of them then."""
     prepare_home(home)
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
     command = [sys.executable, "-m", "pipelines.cli", "rebuild"]
     ran = subprocess.run(command, env=environment(home, sandbox), capture_output=True, text=True, check=True)
     assert ran.stderr == ""

@@ -13,14 +13,13 @@ from tests.pipelines.conftest import Command
 from warehouse.connection import connect
 from warehouse.publish import published_path
 from warehouse.schema import ensure_schema
-from warehouse.tables import TABLES
 
 
 @pytest.fixture(scope="module")
 def empty_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("empty") / "warehouse.duckdb"
     with connect(path) as connection:
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         connection.execute(
             "insert into source.managers by name select 'main' account, 1 manager_id, 'Ann Lee' full_name"
         )

@@ -21,7 +21,6 @@ from warehouse.archive import Archive
 from warehouse.connection import connect
 from warehouse.errors import WarehouseError
 from warehouse.schema import SCHEMA_VERSION, ensure_schema, note_fact, schema_version, stamp_version
-from warehouse.tables import TABLES
 from write_back.outbox import store
 from write_back.outbox.outbox import Outbox, outbox_path
 
@@ -42,7 +41,7 @@ def made(home: Path) -> Path:
     """With a list, an empty outbox and archive."""
     prepare_home(home)
     with connect(home / "warehouse.duckdb") as connection:
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         connection.execute("insert into source.lists (account, list_id, name) values ('main', 1, 'Guests')")
     Outbox(outbox_path(home)).close()
     with Archive(home / "archive"):
@@ -191,5 +190,5 @@ def test_an_earlier_schema_is_never_completed_halfway(tmp_path: Path) -> None:
     with connect(tmp_path / "warehouse.duckdb") as connection:
         stamp_version(connection, 4)
         with pytest.raises(WarehouseError, match="before the first release"):
-            ensure_schema(connection, TABLES.values())
+            ensure_schema(connection)
         assert not schema.columns_of(connection).keys() - {"sync.meta"}

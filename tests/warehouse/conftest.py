@@ -15,7 +15,6 @@ from tests.warehouse.in_memory import Tables
 from warehouse.models import build
 from warehouse.schema import ensure_schema
 from warehouse.sql import add_normal_form, rows
-from warehouse.tables import TABLES
 
 
 @pytest.fixture
@@ -50,7 +49,7 @@ def memory() -> Iterator[Tables]:
     connection = duckdb.connect()
     rows(connection, "set timezone = 'UTC'")
     add_normal_form(connection)
-    ensure_schema(connection, TABLES.values())
+    ensure_schema(connection)
     connection.begin()
     yield Tables(connection)
     connection.close()

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-import pytest
-
-from warehouse import dbt_project
-from warehouse.dbt_project import PROJECT, compiled
+from warehouse.dbt_project import PROJECT
 from warehouse.models import ModelSettings
 
 
 def test_only_what_runs_in_a_process_of_its_own_imports_dbt() -> None:
     importing = re.compile(r"^\s*(from|import) dbt\b", re.MULTILINE)
     found = {path.name for path in PROJECT.rglob("*.py") if importing.search(path.read_text())}
-    assert found == {"dbt_project.py", "own_build.py"}
+    assert found == {"own_build.py"}
 
 
 def test_every_model_stands_behind_what_it_is_made_from_and_every_test_behind_what_it_looks_at() -> None:
@@ -26,6 +22,16 @@ def test_every_model_stands_behind_what_it_is_made_from_and_every_test_behind_wh
         assert made.intersection(node.needs) <= seen, node.name
         if not node.is_test:
             seen.add(node.relation)
+
+
+def test_tests_and_models_say_no_more_than_the_runner_obeys() -> None:
+    """Of dbt's settings for tests it knows `severity` and `where`, of tests generic ones in a model's yml, of
+    materializations three."""
+    texts = [path.read_text(encoding="utf-8") for path in (PROJECT / "models").rglob("*.yml")]
+    assert not re.findall(r"\b(warn_if|error_if|fail_calc|limit|store_failures)\s*:", "\n".join(texts))
+    assert {path.parent.name for path in (PROJECT / "tests").rglob("*.sql")} == {"generic"}
+    kinds = {node.kind for node in ModelSettings().nodes()}
+    assert kinds == {"table", "view", "incremental", "test"}
 
 
 def test_only_a_view_looks_at_the_clock() -> None:
@@ -40,25 +46,6 @@ def test_only_a_view_looks_at_the_clock() -> None:
         next(node.kind for node in ModelSettings().nodes() if node.relation == "marts.data_freshness")
         == "view"
     )
-
-
-@pytest.mark.parametrize("kept", [b"", b'[{"name": "cut off', None])
-def test_what_was_kept_and_is_damaged_is_compiled_again(
-    kept: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[Path] = []
-
-    def compile_into(path: Path, settings: object) -> None:
-        made.append(path)
-        path.write_bytes(b"[]")
-
-    monkeypatch.setattr(dbt_project, "private_folder", lambda: tmp_path)
-    monkeypatch.setattr(dbt_project, "_compile_into", compile_into)
-    path = tmp_path / f"models-{dbt_project.fingerprint()}.json"
-    if kept is not None:
-        path.write_bytes(kept)
-    assert compiled({}) == compiled({}) == ()
-    assert made == [path]
 
 
 def test_values_of_settings_are_filled_into_what_was_compiled() -> None:

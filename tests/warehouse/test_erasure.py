@@ -18,7 +18,6 @@ from warehouse.forgetting import Forgotten
 from warehouse.person import Person, find_person
 from warehouse.schema import ensure_schema
 from warehouse.sql import NORMAL_FORM, add_normal_form
-from warehouse.tables import TABLES
 
 ANN, BOB = "ann@corner.example", "bob@corner.example"
 WHO = Forgotten(b"a key").including([ANN], [("main", 7)])
@@ -29,7 +28,7 @@ PERSON = Person((ANN,), (("main", 7),))
 def warehouse(tmp_path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Tables as the program makes them, without a row."""
     with duckdb.connect(str(tmp_path / "warehouse.duckdb")) as connection:
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         yield connection
 
 

@@ -14,8 +14,8 @@ import pytest
 from marketing_api.redaction import Secret
 from warehouse.errors import WarehouseError
 from warehouse.masking import Masking
-from warehouse.models import Status, build, publish_blockers
-from warehouse.own_models import PROBLEM, NoSuchModel, OwnReport, OwnSettings, build_own, new_model
+from warehouse.models import BuildReport, Status, build, publish_blockers
+from warehouse.own_models import PROBLEM, NoSuchModel, OwnSettings, build_own, new_model
 from warehouse.policies import PersonalData
 from warehouse.publish import earlier, publish, published_path
 from warehouse.schema import fact
@@ -30,7 +30,7 @@ def home(first_night: Path, tmp_path: Path) -> Path:
 
 def made(
     home: Path, *, select: tuple[str, ...] = (), full: bool = False, seconds: float = 600, **files: str
-) -> OwnReport:
+) -> BuildReport:
     """What comes of building with these models: name → SQL, name_yml → description; `folder/name` for what is
     no model."""
     folder = home / "models"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from warehouse.dbt_project import Node
 from warehouse.lineage import Sources, follow
-from warehouse.masking import LINEAGE, is_personal, lineage
-from warehouse.model_files import lineage_json
+from warehouse.masking import is_personal, lineage
 from warehouse.tables import SYNC_TABLES, TABLES
 
 #: Types of the tables that the queries below read.
@@ -129,13 +126,6 @@ def test_it_goes_on_from_model_to_model_and_stops_where_it_is_declared() -> None
         "marts.b": {"x": frozenset()},
     }
     assert made_of("select status as x from source.contacts", x=True) == {"declared"}
-
-
-@pytest.mark.slow
-def test_the_noted_lineage_is_up_to_date(tmp_path: Path) -> None:
-    assert LINEAGE.read_text(encoding="utf-8") == lineage_json(tmp_path / "warehouse.duckdb"), (
-        "run `python -m warehouse.model_files`"
-    )
 
 
 def test_source_and_sync_are_as_declared_and_strangers_are_personal() -> None:

@@ -33,11 +33,11 @@ runs as (
 )
 select account, shard, coalesce(contacts, 0) as contacts, coalesce(contacts_7_days, 0) as contacts_7_days,
     coalesce(contacts_30_days, 0) as contacts_30_days, coalesce(events, 0) as events,
-        coalesce(campaigns, 0) as campaigns,
+    coalesce(campaigns, 0) as campaigns,
     coverage.data_as_of, published_at,
-        round(date_diff('minute', coverage.data_as_of, now()) / 60, 1) as age_hours,
+    round(date_diff('minute', coverage.data_as_of, now()) / 60, 1) as age_hours,
     coalesce(failed_runs_7_days, 0) as failed_runs_7_days, coalesce(rejected_records, 0) as rejected_records,
-        incomplete_parts,
+    incomplete_parts,
     coalesce(requests_last_night, 0) as requests_last_night, coalesce(requests_30_days, 0) as requests_30_days
 from coverage
 join fleet.shards using (shard)

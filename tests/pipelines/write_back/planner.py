@@ -16,7 +16,6 @@ from home.settings import Settings
 from marketing_api.address import normal_form
 from warehouse.connection import connect
 from warehouse.schema import ensure_schema
-from warehouse.tables import TABLES
 from write_back.account_state import Known, load_known
 from write_back.input.rows import Rows, rows_of_columns
 from write_back.item import Options, Past, Plan, State
@@ -114,7 +113,7 @@ def make_warehouse(
         ],
     }
     with connect(path) as connection:
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         for name, rows in tables.items():
             connection.register("arrow_rows", pa.Table.from_pylist(rows))
             connection.execute(f"insert into {name} by name from arrow_rows")

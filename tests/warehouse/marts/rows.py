@@ -42,7 +42,7 @@ def write(path: Path, rows: Rows) -> None:
     """A warehouse with these rows, to which the normal forms of addresses are added; its other tables are
     empty."""
     with connect(path) as connection:
-        ensure_schema(connection, TABLES.values())
+        ensure_schema(connection)
         for name, some in rows.items():
             table = _DECLARED[name]
             schema = pa.schema([(column.name, column.arrow_type) for column in table.columns])

@@ -4,7 +4,7 @@
 -- that its rows were made of.
 {{ config(
     materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'address'],
-        on_schema_change='fail'
+    on_schema_change='fail'
 ) }}
 with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
@@ -170,7 +170,7 @@ statuses as (
 ended as (
     select
         account, address, status as transition, {{ local_date('valid_from', 'timezone') }} as day_on,
-            bool_or(is_day_known) as is_day_known,
+        bool_or(is_day_known) as is_day_known,
         min(valid_from) as moment
     from statuses
     join accounts using (account)
@@ -189,7 +189,7 @@ transitions as (
     union all by name
     select
         account, address, 'at risk' as transition, day_on + 91 as day_on,
-            {{ days_begin('(day_on + 91)', 1, 'timezone') }} as moment,
+        {{ days_begin('(day_on + 91)', 1, 'timezone') }} as moment,
         day_on as before_on, last_moment as before_at, next_on as until_on
     from spells
     where coalesce(next_on > day_on + 91, true)

@@ -93,7 +93,7 @@ select
     format(
         '{}: {} on {}, usually {} to {}{}',
         words, value::bigint, strftime(day_on, '%A, %-d %B %Y'), ceil(usual_low)::bigint,
-            floor(usual_high)::bigint,
+        floor(usual_high)::bigint,
         case when is_after_campaign then ' (a campaign was just sent)' else '' end
     ) as sentence
 from banded

@@ -16,7 +16,7 @@ contacts as (
 visits as (
     select
         account, 'visit' as outcome, contact_id || '/' || visit_key as outcome_key, contact_id,
-            visited_at as outcome_at, link,
+        visited_at as outcome_at, link,
         utm_source as visit_utm_source, utm_medium as visit_utm_medium, utm_campaign as visit_utm_campaign
     from {{ ref('stg_timeline_visits') }}
     where visited_at is not null
@@ -36,9 +36,9 @@ redemptions as (
 goals as (
     select
         reached.account, 'goal' as outcome, goal_key as outcome_key, contact_id, email, goal_id,
-            reached_at as outcome_at, link,
+        reached_at as outcome_at, link,
         utm_source as visit_utm_source, utm_medium as visit_utm_medium, utm_campaign as visit_utm_campaign,
-            campaign_id,
+        campaign_id,
         value::double as value
     from {{ ref('int_goals_reached') }} as reached
     join {{ ref('int_goals') }} using (account, goal_id)

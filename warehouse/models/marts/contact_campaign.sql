@@ -4,7 +4,7 @@
 -- since the campaigns changed.
 {{ config(
     materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'contact_id'],
-        on_schema_change='fail'
+    on_schema_change='fail'
 ) }}
 with accounts as (
     select account, timezone as zone from {{ ref('int_accounts') }}
@@ -77,7 +77,7 @@ entries as (
     union all
     select
         account, contact_id, 'automated', automation_key, {{ channel_of_type('type') }}, name, null,
-            triggered_at,
+        triggered_at,
         {{ keys_and_texts('details') }}
     from automations
     {{ "semi join changed using (account, contact_id)" if is_incremental() }}

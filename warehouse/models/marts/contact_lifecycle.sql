@@ -41,5 +41,5 @@ join accounts using (account)
 where day_on <= today
 window by_address as (
     partition by account, address order by day_on,
-        list_position(['at risk', 'dormant', 'unsubscribed', 'bounced'], transition) nulls first
+    list_position(['at risk', 'dormant', 'unsubscribed', 'bounced'], transition) nulls first
 )

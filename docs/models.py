@@ -1,0 +1,243 @@
+"""What follows from the models and the declarations of tables, for the package: `python -m docs.models`
+writes it, with `--check` it says what is stale (a test does).
+
+`models/staging`: a view per `source` table that a model reads, with plain names for the columns of the
+loading, and without `extra`. `models/history/versions`: the tables whose every version is kept.
+`macros/rate_parts.sql`: the rates. `compiled.jsonl`: every model and test as dbt compiles it. And, out of the
+models that are there then, `lineage.json`: which of their columns are personal."""
+
+import contextlib
+import json
+import os
+import re
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from graphlib import TopologicalSorter
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import jinja2
+import msgspec
+
+from warehouse.connection import connect
+from warehouse.dbt_project import COMPILED, PLACEHOLDER, PROJECT, QUIET, Node, metrics
+from warehouse.lineage import NOTHING, UNKNOWN, Derived, Reading, Types, follow, listed, scopes_of
+from warehouse.masking import LINEAGE
+from warehouse.models import ModelSettings, build
+from warehouse.schema import columns_of, ensure_schema
+from warehouse.tables import SYNC_TABLES, TABLES, Column, Table
+
+MODELS = PROJECT / "models"
+_STAGING, _VERSIONS, _RATES = "staging", "history/versions", "../macros/rate_parts.sql"
+#: Their changes and deletions cannot be had later.
+_VERSIONED = ("contacts", "lists", "campaigns", "goals", "webhooks", "users")
+
+_PLAIN_NAMES = {"_first_seen_at": "first_seen_at", "_changed_at": "changed_at", "_deleted_at": "deleted_at"}
+
+
+def render() -> dict[str, str]:
+    """Path below `MODELS` → text."""
+    texts = (
+        path.read_text(encoding="utf-8") for path in MODELS.rglob("*.sql") if path.parent.name != _STAGING
+    )
+    named = {name for text in texts for name in re.findall(r"'stg_(\w+)'", text)}
+    read = [table for table in TABLES.values() if table.name in named]
+    files = {f"{_STAGING}/stg_{table.name}.sql": _filled("view.sql", table=table) for table in read}
+    for area, tables in groupby(read, key=lambda table: table.area):
+        files[f"{_STAGING}/{area}.yml"] = _filled("views.yml", tables=list(tables))
+    files[f"{_STAGING}/sources.yml"] = _filled("sources.yml", tables=TABLES.values(), sync_tables=SYNC_TABLES)
+    versioned = [TABLES[name] for name in _VERSIONED]
+    files |= {
+        f"{_VERSIONS}/history_{table.name}.sql": _filled("versions.sql", table=table) for table in versioned
+    }
+    files[_RATES] = _filled("rates.sql", metrics=metrics().values())
+    return files | {f"{_VERSIONS}/versions.yml": _filled("versions.yml", tables=versioned)}
+
+
+def found() -> dict[str, str]:
+    """What is there now, in the same form."""
+    paths = [
+        path.relative_to(MODELS).as_posix()
+        for folder in (_STAGING, _VERSIONS)
+        for path in (MODELS / folder).iterdir()
+    ]
+    return {path: (MODELS / path).read_text(encoding="utf-8") for path in (*paths, _RATES)}
+
+
+def columns(table: Table) -> Iterator[tuple[Column, str]]:
+    """The columns of the table's view: (column of the table, name in the view)."""
+    for column in table.columns:
+        if column.name in _PLAIN_NAMES:
+            yield column, _PLAIN_NAMES[column.name]
+        elif column.name != "extra" and not column.name.startswith("_"):
+            yield column, column.name
+
+
+def _filled(template: str, **values: object) -> str:
+    """The templates have brackets of their own, since braces are dbt's."""
+    wrapped = partial(textwrap.fill, width=96, break_long_words=False, break_on_hyphens=False)
+    environment = jinja2.Environment(  # SQL and YAML of our own declarations: nothing to escape
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates" / "models"),
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+    )
+    environment.filters |= {
+        "json": lambda text: wrapped(json.dumps(text, ensure_ascii=False), subsequent_indent=" " * 6),
+        "listed": lambda names: wrapped(", ".join(f"'{name}'" for name in names), subsequent_indent=" " * 4),
+    }
+    return environment.get_template(template).render(values, columns=columns)
+
+
+# ---- what dbt makes of the models
+
+
+def compiled_models() -> str:
+    """A model or test a line, in an order in which they can run, with places for the values of settings."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        os.environ["MARKETING_HOME"] = "."
+        lines = [msgspec.json.encode(node).decode() for node in _compiled()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _compiled() -> list[Node]:
+    """As they run from nothing, and incremental ones once more beside tables that are there."""
+    from dbt.cli.main import dbtRunner
+
+    from warehouse.own_build import described, names_of
+
+    variables = {name: PLACEHOLDER.format(name) for name in ModelSettings().variables}
+    folders = (
+        "--project-dir",
+        str(PROJECT),
+        "--profiles-dir",
+        str(PROJECT),
+        "--target-path",
+        str(Path.cwd()),
+    )
+    options = [*QUIET, *folders, "--vars", json.dumps(variables)]
+
+    def run(runner: dbtRunner, *words: str) -> Any:
+        ran = runner.invoke([*words, *options])
+        if not ran.success:
+            results = getattr(ran.result, "results", ())
+            failed = [result.message for result in results if str(result.status) == "error"]
+            raise SystemExit(str(ran.exception or "; ".join(filter(None, failed))))
+        return ran.result
+
+    parsed = run(dbtRunner(), "parse")
+    runner = dbtRunner(parsed)
+    nodes = {result.node.unique_id: result.node for result in run(runner, "compile").results}
+    first = {unique_id: node.compiled_code for unique_id, node in nodes.items()}
+    incremental = [node for node in nodes.values() if node.config.materialized == "incremental"]
+    with duckdb.connect("warehouse.duckdb") as connection:
+        for node in incremental:
+            connection.execute(f"create schema if not exists {node.schema}")
+            connection.execute(f'create table {node.schema}."{node.alias}" (account varchar)')
+    names = [node.name for node in incremental]
+    again = run(runner, "compile", "--select", *names, "--indirect-selection", "empty")
+    later = {result.node.unique_id: result.node.compiled_code for result in again.results}
+    relations = names_of(parsed)
+    return [described(nodes[each], relations, first[each], later.get(each, "")) for each in _in_order(nodes)]
+
+
+def _in_order(nodes: Mapping[str, Any]) -> Iterator[str]:
+    """A model behind what it needs, a test as soon as there is what it looks at: what fails a test is not
+    built on."""
+    graph = {unique_id: set(node.depends_on.nodes) & nodes.keys() for unique_id, node in nodes.items()}
+    sorter = TopologicalSorter(graph)
+    sorter.prepare()
+    while sorter.is_active():
+        ready = sorted(
+            sorter.get_ready(), key=lambda unique_id: (not unique_id.startswith("test."), unique_id)
+        )
+        yield from ready
+        sorter.done(*ready)
+
+
+# ---- what their columns are made of
+
+
+class _Origins(Reading):
+    """Here what is counted, and what chooses or orders values, belongs to it: that is where a figure comes
+    from."""
+
+    tells_nothing, chooses = (), {}
+
+
+def made_of(models: Iterable[Node], types: Types) -> Derived:
+    """Model → column → the columns, as `schema.table.column`, of the relations it reads that its value is
+    made of, as far as known."""
+    known = {
+        relation: {name: frozenset({f"{relation}.{name}"}) for name in columns}
+        for relation, columns in types.items()
+    }
+    found: Derived = {}
+    for node, scope in scopes_of(models, types):
+        columns = found.setdefault(node.relation, dict.fromkeys(types[node.relation], NOTHING))
+        for name, sources in _Origins(known).outputs(scope) if scope else ():
+            columns[name] |= {
+                source for source in sources - UNKNOWN if not source.startswith(f"{node.relation}.")
+            }
+    return found
+
+
+def lineage_json(path: Path) -> str:
+    """The text of `lineage.json`: a line per table, so that a change is seen. `path`: where a warehouse
+    without rows may be made."""
+    with connect(path) as connection:
+        ensure_schema(connection)
+    build(path)
+    models = [node for node in ModelSettings().nodes() if not node.is_test]
+    with duckdb.connect(str(path), read_only=True) as connection:
+        types = columns_of(connection)
+    derived = {
+        "columns": listed(follow(models, types)),
+        "made_of": listed(made_of(models, types)),
+        "small_groups": {
+            node.relation: node.meta["small_groups"] for node in models if "small_groups" in node.meta
+        },
+    }
+    parts = []
+    for part, entries in derived.items():
+        lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in entries.items())
+        parts.append(f" {json.dumps(part)}: {{\n{lines}\n }}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def main(*, is_check: bool) -> int:
+    stale = []
+
+    def put(path: Path, text: str) -> None:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(path)
+            if not is_check:
+                path.write_text(text, encoding="utf-8")
+
+    files = render()
+    for name in found().keys() - files.keys():  # of tables that are gone
+        stale.append(MODELS / name)
+        if not is_check:
+            (MODELS / name).unlink()
+    for name, text in files.items():
+        put(MODELS / name, text)
+    put(COMPILED, compiled_models())
+    with tempfile.TemporaryDirectory() as made:
+        put(LINEAGE, lineage_json(Path(made) / "warehouse.duckdb"))
+    for path in stale:
+        print(f"{'stale' if is_check else 'written'}: {path.relative_to(PROJECT)}")
+    return int(is_check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(is_check="--check" in sys.argv))

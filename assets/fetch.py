@@ -30,7 +30,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call, Operation
 from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
-from warehouse.loads.listing import needs_detail
+from warehouse.loads.details import needs_detail
 from warehouse.tables import Table, Window
 
 #: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work

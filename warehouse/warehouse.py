@@ -33,11 +33,12 @@ from warehouse.errors import (
     WarehouseLocked,
 )
 from warehouse.loads.apply import apply_tables
-from warehouse.loads.listing import Key, known_keys, row_hash
+from warehouse.loads.details import Key, row_hash
 from warehouse.loads.load import (
     APPLIED,
     Load,
     LoadReport,
+    TableReport,
     is_log_whole,
     logged_last,
     outcome_of,
@@ -45,8 +46,8 @@ from warehouse.loads.load import (
     write_load,
 )
 from warehouse.loads.queue import LoadQueue
+from warehouse.loads.scopes import known_keys
 from warehouse.loads.staging import LastLoaded, ParseRows, Staged, are_current, heads_of, last_loaded, stage
-from warehouse.loads.target import TableReport
 from warehouse.schema import ensure_schema
 from warehouse.sql import Params, literal, query, quoted, rows, statements, transaction
 from warehouse.tables import EXTRA, SOCIAL_POSTS, TABLES, Column, Table, Window

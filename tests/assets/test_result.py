@@ -9,8 +9,7 @@ from marketing_api.client import Failure
 from marketing_api.errors import AuthenticationFailed, BudgetSpent, NotAvailable, Refused, Unreachable
 from marketing_api.operations import contacts
 from marketing_api.records.contacts import GETCOUPON
-from warehouse.loads.load import LoadReport
-from warehouse.loads.target import TableReport
+from warehouse.loads.load import LoadReport, TableReport
 
 QUESTION = contacts.TIMELINE.bind(id=1)
 

@@ -35,8 +35,8 @@ from tests.attack.proof import Seen, leniently, look, number
 from tests.marketing_api.responses import enveloped
 from tests.marketing_api.samples import SAMPLES
 from warehouse.loads.apply import apply_tables
-from warehouse.loads.listing import known_keys
 from warehouse.loads.load import Load
+from warehouse.loads.scopes import known_keys
 from warehouse.loads.staging import heads_of, stage
 from warehouse.schema import ensure_schema
 from warehouse.sql import rows

@@ -4,115 +4,118 @@ Of accumulating tables the service shows only a part, so rows are added and upda
 entries have no id: the key is `identity-occurrence`, where entries of one identity (a group) are numbered in
 response order. Not here: listings (`listing`)."""
 
+import datetime as dt
 from collections.abc import Sequence
-from zoneinfo import ZoneInfo
 
 import duckdb
 
 from warehouse.loads import coverage, drift
-from warehouse.loads.arrow import PART, RESPONSE
-from warehouse.loads.listing import ALL, load_listing, mark_deleted, take_entry_hashes
-from warehouse.loads.load import Load
+from warehouse.loads.details import take_entry_hashes
+from warehouse.loads.listing import load_listing, mark_deleted
+from warehouse.loads.load import Load, TableReport
+from warehouse.loads.scopes import ALL
 from warehouse.loads.staging import Staged
-from warehouse.loads.target import ScopeResult, TableReport, Target
+from warehouse.loads.target import ScopeResult, Target
 from warehouse.loads.upsert import upsert
-from warehouse.sql import literal, query, quoted
+from warehouse.sql import literal, query, quoted, rows
 from warehouse.tables import TABLES, Accumulate, Snapshot, Window
 
 
 def apply_tables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> list[TableReport]:
     """Fill the load's tables and write the coverage. The caller has begun a transaction and commits it."""
-    as_of = staged.as_of or load.logged_at
-    last = max(load.request_ids, default=load.place)
-    targets = [
-        Target(connection, TABLES[name], load.account, as_of, staged, load.zone, last) for name in load.tables
-    ]
-    results = [(target, result) for target in targets for result in _fill(target, load, staged)]
-    coverage.write_coverage(results, due_at=load.due_at, service_count=load.service_count, zone=load.zone)
+    _set_variables(connection, load, staged)
+    targets = [Target(connection, TABLES[name], staged) for name in load.tables]
+    results = [(target, result) for target in targets for result in _fill(target, load)]
+    coverage.write_coverage(results, load.service_count)
     coverage.write_rejected(targets, load.scope)
-    drift.note(targets, staged.shapes, load.asset)
+    drift.note(targets, staged.shapes)
     for target in targets:
         _take_along(target, targets)
-    coverage.note_contacts(targets, staged)
+    coverage.note_contacts(targets, staged.digests)
     return [target.report for target in targets]
 
 
-def _fill(target: Target, load: Load, staged: Staged) -> list[ScopeResult]:
+def _set_variables(connection: duckdb.DuckDBPyConnection, load: Load, staged: Staged) -> None:
+    """What SQL says of the load. `last_request` (of a listing) tells which of two loads is the newer: clocks
+    do not."""
+    listing = TABLES[load.tables[0]].load.listing if load.tables else None
+    listed = [
+        head.request_id for head in staged.responses if listing is None or head.operation == listing.name
+    ]
+    last = max(listed or load.request_ids, default=load.place)
+    texts = {"account": load.account, "asset": load.asset, "zone": load.zone}
+    values = {name: literal(text) for name, text in texts.items()} | {
+        "as_of": _moment(staged.as_of or load.logged_at),
+        "due_at": _moment(load.due_at),
+        "last_request": "null::bigint" if last is None else f"{last}::bigint",
+        "has_responses": str(bool(staged.responses)),
+    }
+    rows(connection, "; ".join(f"set variable {name} = {term}" for name, term in values.items()))
+
+
+def _moment(moment: dt.datetime | None) -> str:
+    return f"timestamptz {literal(moment.isoformat())}" if moment else "null::timestamptz"
+
+
+def _fill(target: Target, load: Load) -> list[ScopeResult]:
     kind = target.table.load
     if kind.detail and not kind.listing:
         take_entry_hashes(target, TABLES[kind.within])
     if kind.per_address:
         coverage.drop_orphans(target)
     if isinstance(kind, Snapshot | Window):
-        return load_listing(target, load.scope, is_complete=load.is_complete, shrink_limit=load.shrink_limit)
-    if isinstance(kind, Accumulate):
-        _accumulate(target, staged.whole)
-    else:
-        _forget_days_to_come(target, ZoneInfo(load.zone))
+        return load_listing(target, load)
+    if not isinstance(kind, Accumulate):
+        _forget_days_to_come(target)
         target.merge_parts()
         upsert(target)
+    elif target.report.received:
+        _accumulate(target)
     return [
         ScopeResult(ALL, load.is_complete, None, None if load.is_complete else "not everything could be had")
     ]
 
 
-def _accumulate(target: Target, whole: frozenset[int]) -> None:
-    """Apply the staged rows; `whole` are the responses (by index) that the service did not cut.
+def _accumulate(target: Target) -> None:
+    """Apply the staged rows.
 
     A group that was served whole, or with at least as many entries as are stored, updates the stored rows one
-    by one. A smaller group of a cut response may be any of the stored ones: only content that is not there
-    yet is added, as new rows."""
-    if not target.report.received:
-        return
+    by one. A smaller group of a response that the service cut may be any of the stored ones: only content
+    that is not there yet is added, as new rows."""
     target.merge_parts()
     of_group = f"exists (from {target.staged} s where {target.on('s', 't', but_last=True)})"
-    stored = target.make(
-        "held",
-        f"select rowid as rid, * from {target.table.qualified} t where account = {target.account} "
-        f"and {of_group}",
-    )
-    target.held = target.temp("held")
-    if stored and len(whole) < len(target.responses):
-        _renumber_small_groups(target, whole)
+    stored = target.make("held", f"from {target.stored} t where {of_group}")
+    target.stored = target.temp("held")
+    if stored and not all(head.is_uncut for head in target.responses):
+        _renumber_small_groups(target)
     upsert(target)
 
 
-def _renumber_small_groups(target: Target, whole: frozenset[int]) -> None:
+def _renumber_small_groups(target: Target) -> None:
     """Of groups of cut responses with fewer entries than are stored keep only content that is not stored,
     numbered behind what is."""
     *outer, last = target.key
-    served_whole = ", ".join(map(str, sorted(whole)))
+    uncut = ", ".join(str(head.index) for head in target.responses if head.is_uncut)
     terms = {
         "outer": "".join(f"{name}, " for name in outer),
         "identity": f"split_part({last}, '-', 1) as _identity",
         "staged": target.staged,
-        "held": target.held,
+        "held": target.stored,
         "small": target.temp("small"),
     }
-    is_whole = f"bool_or({RESPONSE} in ({served_whole}))" if whole else "false"
-    if target.make("small", query("small_groups").format(**terms, is_whole=is_whole)):
+    if target.make("small", query("small_groups").format(**terms, uncut=uncut or "-1")):
         content = f"hash({', '.join(quoted(column.name) for column in target.table.values)})"
-        target.make(
-            "sifted", query("renumbered_groups").format(**terms, content=content, last=last, part=PART)
-        )
+        target.make("sifted", query("renumbered_groups").format(**terms, content=content, last=last))
         target.staged = target.temp("sifted")
 
 
-def _forget_days_to_come(target: Target, zone: ZoneInfo) -> None:
+def _forget_days_to_come(target: Target) -> None:
     """Take out of a daily table what earlier responses are dated of days after the newest response's: a clock
     was ahead then, and such rows would stand for what is current until those days come. Of which day they
     are, nobody knows; the archive keeps them."""
-    newest = max((head.requested_at for head in target.responses), default=None)
-    if newest is None or target.is_first:
-        return
-    later = f"observed_on > date '{newest.astimezone(zone).date()}'"
-    newer = (
-        f"select 1 from sync.coverage where account = {target.account} and table_name = "
-        f"{literal(target.table.name)}"
-    )
-    if target.value(f"{newer} and last_request > {target.last_request}") is None:
-        rids = f"select rowid from {target.table.qualified} where account = {target.account} and {later}"
-        if count := target.make("to_come", rids):
+    if target.responses and not target.is_first:
+        sql = query("days_to_come").format(table=target.table.name)
+        if count := target.make("to_come", sql):
             target.run(f"delete from {target.table.qualified} where rowid in (from {target.temp('to_come')})")
             target.report.deleted += count
 
@@ -125,12 +128,10 @@ def _take_along(target: Target, targets: Sequence[Target]) -> None:
     for table in TABLES.values():
         if table.load.within != target.table.name:
             continue
-        gone = f"(from {target.temp('missing')} m where {target.on('m', 'c')})"
-        rids = (
-            f"select rowid from {table.qualified} c where account = {target.account} and _deleted_at is "
-            f"null and exists {gone}"
-        )
-        if (child := next((other for other in targets if other.table is table), None)) is not None:
-            child.report.deleted += int(target.value(f"select count(*) from ({rids})"))
-        mark_deleted(target, table, rids)
+        gone = f"exists (from {target.temp('missing')} m where {target.on('m', 'c')})"
+        here = f"account = getvariable('account') and _deleted_at is null and {gone}"
+        count = mark_deleted(target, table, f"select rowid from {table.qualified} c where {here}")
+        for other in targets:
+            if other.table is table:
+                other.report.deleted += count
         coverage.forget_scopes(target, table)

@@ -2,11 +2,26 @@
 -- `arrow_facts`: what is new (kind type, word, always), no longer holds (missing, not always) or no column
 -- holds (extra): table_name, field, kind, what, request_id, sample.
 
+-- What may be somebody's address is not shown (`redaction.MASK`).
+-- masked
+create or replace temp macro masked(text) as regexp_replace(text, '\S+(@|%40)\S+', '•••', 'g');
+
+-- The name under which a field is listed: all whose names are addresses are one, and it is listed once.
+-- listed
+create or replace temp macro listed(field) as left(masked(field), 200);
+
+-- known_of
+select table_name, field, kind, what from sync.known_shapes
+where account = getvariable('account') and table_name in ({tables});
+
 -- One row per fact; `change` says how it is listed, NULL: it is only learnt.
 -- drifted
 create or replace temp table drifted as
 with facts as (select *, regexp_replace(field, '\.?[^.]*$', '') as parent from arrow_facts),
-known as (from sync.known_shapes where account = {account} and table_name in (select table_name from facts)),
+known as (
+    from sync.known_shapes
+    where account = getvariable('account') and table_name in (select table_name from facts)
+),
 types as (
     select table_name, field, string_agg(what, ', ' order by what) filter (what <> 'null') as types
     from known where kind = 'type' group by all
@@ -21,13 +36,15 @@ members as (
     group by all
 ),
 words as (select table_name, field, count(*) as words from known where kind = 'word' group by all),
--- the asset was not read whole since its responses are looked at: what comes is no news
+-- the asset was not read whole since its responses are looked at: what comes is no news, at most for the
+-- request ids of a week
 begun as (select table_name, min(first_request) as first_request from known group by all),
 learnt as (
     select table_name from begun b
-    where {last} - first_request <= {learning} and not exists (
+    where getvariable('last_request') - first_request <= 7 * 86_400::bigint * 1_000_000 * 1024
+        and not exists (
         from sync.loads l
-        where l.account = {account} and l.asset = {asset} and len(l.tables) = 0
+        where l.account = getvariable('account') and l.asset = getvariable('asset') and len(l.tables) = 0
             and l.last_request > b.first_request
     )
 ),
@@ -49,11 +66,12 @@ judged as (
     left join members m on m.table_name = f.table_name and m.parent = f.parent
     where case f.kind
         when 'word' then coalesce(w.words, 0) <= {most_words}
-        when 'type' then f.parent = '' or m.members <= {most_members}
+        -- more members of an object are no fields but a map
+        when 'type' then f.parent = '' or m.members <= 50
         else true
     end
 )
-select table_name, field, {listed} as listed, kind, what, change, request_id, sample,
+select table_name, field, listed(field) as listed, kind, what, change, request_id, sample,
     case
         when change in ('new type', 'field missing') then types
         when change = 'new value' then words || ' values'
@@ -64,14 +82,14 @@ order by request_id, table_name, field, kind, what;
 
 -- changes
 insert into sync.schema_changes by name
-select {account} as account, {as_of} as noticed_at, 'service' as origin, table_name, change, before,
-    request_id, listed as field,
-    left(regexp_replace(after, {address}, {mask}, 'g'), 60) as after,
-    left(regexp_replace(sample, {address}, {mask}, 'g'), 60) as sample
+select getvariable('account') as account, getvariable('as_of') as noticed_at, 'service' as origin,
+    table_name, change, before, request_id, listed as field,
+    left(masked(after), 60) as after,
+    left(masked(sample), 60) as sample
 from drifted d
 where change is not null and not exists (
     from sync.schema_changes s
-    where s.account = {account} and s.table_name = d.table_name and s.change = d.change
+    where s.account = getvariable('account') and s.table_name = d.table_name and s.change = d.change
         and s.field = d.listed and s.after is not distinct from d.after
 )
 qualify row_number() over (partition by table_name, listed, change, after order by request_id) = 1
@@ -79,13 +97,13 @@ returning table_name, {line};
 
 -- known
 insert into sync.known_shapes by name
-select {account} as account, table_name, field, kind, what, request_id as first_request
+select getvariable('account') as account, table_name, field, kind, what, request_id as first_request
 from drifted
 where kind in ('type', 'word', 'always');
 
 -- gone
 delete from sync.known_shapes k
-where account = {account} and kind = 'always' and exists (
+where account = getvariable('account') and kind = 'always' and exists (
     from drifted d
     where d.kind in ('missing', 'not always') and d.table_name = k.table_name and d.field = k.field
         and d.what = k.what
@@ -107,13 +125,13 @@ group by table_name;
 -- Unknown fields of the staged rows of a table, by the names under which they are listed, that are not listed
 -- yet; with the first response that has each and its value there.
 -- extras
-select {listed} as listed, {response},
+select listed(field) as listed, _response,
     json_extract(extra, '/' || replace(replace(field, '~', '~0'), '/', '~1'))
-from (select unnest(json_keys(extra)) as field, extra, {part}, {response} from {source} where extra is not null)
+from (select unnest(json_keys(extra)) as field, extra, _part, _response from {source} where extra is not null)
 where listed not in (
     select field from sync.schema_changes
-    where account = {account} and table_name = {table} and change = 'new field'
+    where account = getvariable('account') and table_name = '{table}' and change = 'new field'
 )
-qualify row_number() over (partition by listed order by {part}) = 1
-order by {part}
+qualify row_number() over (partition by listed order by _part) = 1
+order by _part
 limit 200;

@@ -21,7 +21,6 @@ from marketing_api.clock import utc_now
 from marketing_api.exchange import id_at, new_request_id
 from warehouse.archive import Archive
 from warehouse.archive.ledger import Event
-from warehouse.loads.target import TableReport
 from warehouse.sql import rows, value
 
 
@@ -92,6 +91,24 @@ class Load:
                 "request_ids": unpack_ids(event["request_ids"]),
             }
         )
+
+
+@dataclass
+class TableReport:
+    """What a load did to one table, in rows; `refused` says of which scopes nothing was applied, and why."""
+
+    table: str
+    received: int = 0
+    new: int = 0
+    changed: int = 0
+    deleted: int = 0
+    unchanged: int = 0  # of those received: timelines that say what was loaded last are not read
+    rejected: int = 0
+    flawed: int = 0  # of those received: a value could not be read
+    refused: list[str] = field(default_factory=list)
+    unproven: list[str] = field(default_factory=list)  # why rows that were not listed are kept
+    drift: list[str] = field(default_factory=list)  # how its responses differ from those before, a line each
+    stale: list[str] = field(default_factory=list)  # scopes of which a newer response was loaded before
 
 
 @dataclass

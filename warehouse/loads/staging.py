@@ -35,21 +35,19 @@ from warehouse.tables import EXTRA, Table
 BATCH = 500
 #: Rows up to which a table waits in memory instead of a file, and rows in one part of that file.
 IN_MEMORY, ROW_GROUP = 60_000, 20_000
-
+#: First digits of the digests of those responses about single contacts which are looked at for schema drift:
+#: a quarter of them, the same ones whether or not unchanged ones are read again.
+_LOOKED_AT = "0123"
+#: Everything that decides which rows come of a payload.
+_CODE = ("marketing_api", "marketing_api.operations", "marketing_api.records", "warehouse", "warehouse.loads")
 
 #: (response, zone of the account, its local date of the request) → rows; `marketing_api.parsing.parse_rows`.
 ParseRows = Callable[[Response, ZoneInfo, dt.date], Iterable[Rows]]
 
 
-#: First digits of the digests of those responses about single contacts which are looked at for schema drift:
-#: a quarter of them, the same ones whether or not unchanged ones are read again.
-_LOOKED_AT = "0123"
-
-
 @dataclass(slots=True)
 class ResponseHead:
-    """One response of the load, without its body; `entries` counts what it held per table, readable or
-    not."""
+    """One response of the load, without its body, and what was found out about it."""
 
     index: int
     request_id: int
@@ -58,8 +56,16 @@ class ResponseHead:
     requested_at: dt.datetime
     contact: int | None = None  # the one that it is about, where the tables declare it (`_contact_of`)
     payload: str | None = None  # of a response about a contact: the hash of what it says
-    entries: Counter[str] = field(default_factory=Counter)
+    extent: tuple[int, int] | None = None  # of the same: (served, total) entries
     is_looked_at: bool = True
+    flaw: str = ""  # why it is not whole after all
+    entries: Counter[str] = field(default_factory=Counter)  # by table, readable or not
+    unreadable: Counter[str] = field(default_factory=Counter)  # by table: entries, and collections left open
+
+    @property
+    def is_uncut(self) -> bool:
+        """Whether it is about a contact, and shows all that the service has."""
+        return self.extent is not None and self.extent[0] >= self.extent[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,51 +88,25 @@ class Staged:
     rows: dict[str, pa.Table | Path] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     rejects: list[Reject] = field(default_factory=list)
-    left_open: list[tuple[str, int]] = field(
-        default_factory=list
-    )  # (table, response) for each collection that a response leaves open
-    flaws: dict[int, str] = field(default_factory=dict)  # why a response, by index, is not whole after all
     shapes: dict[str, Shapes] = field(default_factory=dict)  # what the entries of each table are like
     with_extra: set[str] = field(default_factory=set)  # tables with a row that has unknown fields
-    extents: dict[int, tuple[int, int]] = field(
-        default_factory=dict
-    )  # of responses about one contact, by index: (served, total) entries
-    digests: dict[int, str | None] = field(
-        default_factory=dict
-    )  # of the same, by contact; None: the next one has to be read
-    passed_over: set[int] = field(
-        default_factory=set
-    )  # contacts whose responses were not read: unchanged since they were loaded last
-
-    def unreadable_of(self, table: str) -> Counter[int]:
-        """What each response leaves open about a table: entries of its own, and of those before it, which may
-        be what its rows hang on."""
-        before = list(self.rows)[: list(self.rows).index(table) + 1]
-        entries = [(reject.table, reject.response) for reject in self.rejects if not reject.is_loaded]
-        return Counter(response for name, response in entries + self.left_open if name in before)
-
-    @property
-    def whole(self) -> frozenset[int]:
-        """The responses about one contact, by index, that the service did not cut."""
-        return frozenset(index for index, (served, total) in self.extents.items() if served >= total)
-
-    @property
-    def assumed(self) -> dict[int, str | None]:
-        """What has to be what was loaded last, for the load to be complete: digests by contact."""
-        return {contact: self.digests[contact] for contact in self.passed_over}
+    #: What the responses about a contact say, by contact; None: the next one has to be read.
+    digests: dict[int, str | None] = field(default_factory=dict)
+    #: Those of them that were not read: this has to be what was loaded last, for the load to be complete.
+    assumed: dict[int, str] = field(default_factory=dict)
 
     @property
     def is_large(self) -> bool:
         return any(isinstance(rows, Path) for rows in self.rows.values())
 
+    @property
+    def as_of(self) -> dt.datetime | None:
+        return max((head.requested_at for head in self.responses), default=None)
+
     def discard(self) -> None:
         for rows in self.rows.values():
             if isinstance(rows, Path):
                 rows.unlink(missing_ok=True)
-
-    @property
-    def as_of(self) -> dt.datetime | None:
-        return max((head.requested_at for head in self.responses), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,38 +128,39 @@ def stage(
 ) -> Staged:
     """Read all responses once, but for those about a contact whose digest is that of the `last` one that was
     loaded. `read` has the responses to requests, in that order; `file` makes a path for a table that needs
-    one. Those that may prove rows to be gone are judged again: an earlier version may have archived them as
-    whole."""
+    one."""
     staged = Staged(list(heads))
     _pass_over_unchanged(staged, reading_key(tuple(tables), str(zone)), last)
-    stages = [_TableStage(table, staged, file) for table in tables]
-    by_record = {
-        table.record: [each for each in stages if each.table.record is table.record] for table in tables
-    }
+    stages = {table.record: _TableStage(table, staged, file) for table in tables}
     may_remove = any(table.marks_deleted for table in tables)
-    left = [head for head in heads if head.contact not in staged.passed_over]
+    left = [head for head in heads if head.contact not in staged.assumed]
     for head, response in zip(left, read([head.request_id for head in left]), strict=True):
         if head.contact is not None:
-            staged.extents[head.index] = parsing.timeline_extent(response)
-        if may_remove and (flaw := validation.flaw(response)):
-            staged.flaws[head.index] = flaw
+            head.extent = parsing.timeline_extent(response)
+        if may_remove and not _is_whole(head, response):
             continue
-        if may_remove and (short := parsing.shortage(response)):
-            staged.flaws[head.index] = short
         if head.is_looked_at and (parts := parsing.parts_served(response)):
-            filled = next(
-                each for record in response.call.operation.records for each in by_record.get(record, ())
-            )
-            filled.shapes.look_around(head.operation, head.request_id, parts)
+            filled = next(record for record in response.call.operation.records if record in stages)
+            stages[filled].shapes.look_around(head.operation, head.request_id, parts)
         for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
-            for table_stage in by_record.get(rows.record, ()):
-                table_stage.add(head, rows)
-    for table_stage in stages:
-        table_stage.finish()
+            if rows.record in stages:
+                stages[rows.record].add(head, rows)
+    for each in stages.values():
+        each.finish()
     for reject in staged.rejects:  # it is set aside anew with each response that has it
         if (contact := staged.responses[reject.response].contact) is not None:
             staged.digests[contact] = None
     return staged
+
+
+def _is_whole(head: ResponseHead, response: Response) -> bool:
+    """Whether a response that may prove rows to be gone can be read; one with a `flaw` proves nothing. It was
+    judged before: by an earlier version, perhaps."""
+    head.flaw = validation.flaw(response)
+    if head.flaw:
+        return False
+    head.flaw = parsing.shortage(response)
+    return True
 
 
 def _pass_over_unchanged(staged: Staged, key: bytes, last: Mapping[int, LastLoaded]) -> None:
@@ -187,20 +168,20 @@ def _pass_over_unchanged(staged: Staged, key: bytes, last: Mapping[int, LastLoad
     last."""
     about = [(head, head.contact) for head in staged.responses if head.contact is not None]
     for head, contact in about:
-        digest = (
-            None
-            if head.payload is None
-            else hashlib.blake2b(bytes.fromhex(head.payload), key=key, digest_size=16).hexdigest()
-        )
+        digest = None
+        if head.payload is not None:
+            digest = hashlib.blake2b(bytes.fromhex(head.payload), key=key, digest_size=16).hexdigest()
         head.is_looked_at = digest is None or digest[0] in _LOOKED_AT
         if staged.digests.setdefault(contact, digest) != digest:
             staged.digests[contact] = None
-    staged.passed_over = {
-        contact for contact, before in last.items() if staged.digests.get(contact) == before.digest
+    staged.assumed = {
+        contact: before.digest
+        for contact, before in last.items()
+        if staged.digests.get(contact) == before.digest
     }
-    staged.extents = {
-        head.index: last[contact].extent for head, contact in about if contact in staged.passed_over
-    }
+    for head, contact in about:
+        if contact in staged.assumed:
+            head.extent = last[contact].extent
 
 
 def _kept(raw: Any) -> str:
@@ -212,8 +193,10 @@ def _kept(raw: Any) -> str:
 
 
 class _TableStage:
+    """The rows of one table: in memory up to a limit, then all of them in a file."""
+
     def __init__(self, table: Table, staged: Staged, file: Callable[[str], Path]) -> None:
-        self.table = table
+        self._name = table.name
         self.shapes = staged.shapes[table.name] = Shapes(table)
         self._staged = staged
         self._new_file = file
@@ -222,74 +205,71 @@ class _TableStage:
         self._batches: list[pa.RecordBatch] = []
         self._rows_kept = 0  # in `_batches`
         self._writer: pq.ParquetWriter | None = None
-        self._path: Path | None = None
+        staged.rows[table.name] = self._converter.schema.empty_table()
 
     def add(self, head: ResponseHead, rows: Rows) -> None:
-        head.entries[self.table.name] += len(rows.records) + len(rows.rejected)
-        self._staged.left_open += [(self.table.name, head.index)] * len(rows.missing)
-        self._reject(head.index, rows.rejected)
-        self._reject(head.index, rows.flawed, is_loaded=True)
+        head.entries[self._name] += len(rows.records) + len(rows.rejected)
+        head.unreadable[self._name] += len(rows.missing)
+        self._reject(head, rows.rejected)
+        self._reject(head, rows.flawed, is_loaded=True)
         if head.is_looked_at:
             self.shapes.look(head.operation, head.request_id, rows)
         self._waiting += [(record, head.index) for record in rows.records]
         if len(self._waiting) >= BATCH:
             self._convert()
 
-    def _reject(self, response: int, unread: Iterable[Unread], *, is_loaded: bool = False) -> None:
-        of = self.table.name
+    def _reject(self, head: ResponseHead, unread: Sequence[Unread], *, is_loaded: bool = False) -> None:
+        if not is_loaded:
+            head.unreadable[self._name] += len(unread)
         self._staged.rejects += [
-            Reject(of, response, entry.reason, _kept(entry.raw), is_loaded) for entry in unread
+            Reject(self._name, head.index, entry.reason, _kept(entry.raw), is_loaded) for entry in unread
         ]
 
     def finish(self) -> None:
         self._convert()
-        name = self.table.name
-        if self._writer is None or self._path is None:
-            self._staged.rows[name] = pa.Table.from_batches(self._batches, self._converter.schema)
-            return
-        self._write(self._writer)
-        self._writer.close()
-        self._staged.rows[name] = self._path
+        if self._writer is None:
+            self._staged.rows[self._name] = self._table()
+        else:
+            self._write(self._writer)
+            self._writer.close()
 
     def _convert(self) -> None:
-        """Rows are kept in memory up to a limit, then all of them in a file."""
         chunk, self._waiting = self._waiting, []
         if not chunk:
             return
-        name, first_part = self.table.name, self._staged.counts[self.table.name]
+        first_part = self._staged.counts[self._name]
         try:
             batch = self._converter.batch(chunk, first_part)
         except UNFIT:
             chunk = list(self._fitting(chunk))
             batch = self._converter.batch(chunk, first_part)
-        self._staged.counts[name] += batch.num_rows
+        self._staged.counts[self._name] += batch.num_rows
         self.shapes.read_words(batch, lambda place: self._staged.responses[chunk[place][1]].request_id)
         if batch[EXTRA.name].null_count < batch.num_rows:
-            self._staged.with_extra.add(name)
+            self._staged.with_extra.add(self._name)
         self._batches.append(batch)
         self._rows_kept += batch.num_rows
-        if self._rows_kept < (ROW_GROUP if self._writer else IN_MEMORY):
-            return
-        if self._writer is None:
-            self._path = self._new_file(f"{name}.parquet")
-            self._writer = pq.ParquetWriter(self._path, self._converter.schema, compression="lz4")
-        self._write(self._writer)
+        if self._writer is None and self._rows_kept >= IN_MEMORY:
+            self._staged.rows[self._name] = path = self._new_file(f"{self._name}.parquet")
+            self._writer = pq.ParquetWriter(path, self._converter.schema, compression="lz4")
+        if self._writer is not None and self._rows_kept >= ROW_GROUP:
+            self._write(self._writer)
 
     def _fitting(self, chunk: Iterable[tuple[Record, int]]) -> Iterator[tuple[Record, int]]:
         for record, response in chunk:
             fitted, reason = self._converter.fitted(record)
             if reason:
-                self._reject(response, [Unread(record.model_dump(), reason)], is_loaded=fitted is not None)
+                unread = [Unread(record.model_dump(), reason)]
+                self._reject(self._staged.responses[response], unread, is_loaded=fitted is not None)
             if fitted is not None:
                 yield fitted, response
 
+    def _table(self) -> pa.Table:
+        return pa.Table.from_batches(self._batches, self._converter.schema)
+
     def _write(self, writer: pq.ParquetWriter) -> None:
-        writer.write_table(pa.Table.from_batches(self._batches, self._converter.schema), ROW_GROUP)
+        writer.write_table(self._table(), ROW_GROUP)
         self._batches, self._rows_kept = [], 0
-
-
-#: Everything that decides which rows come of a payload.
-_CODE = ("marketing_api", "marketing_api.operations", "marketing_api.records", "warehouse", "warehouse.loads")
 
 
 def heads_of(found: Iterable[Row | Response], tables: Sequence[Table]) -> list[ResponseHead]:
@@ -297,13 +277,11 @@ def heads_of(found: Iterable[Row | Response], tables: Sequence[Table]) -> list[R
     heads = []
     for index, each in enumerate(found):
         call = call_of(each) if isinstance(each, Row) else each.call
-        contact = _contact_of(call, tables)
-        payload = None if contact is None else _digests_of(each).payload
-        heads.append(
-            ResponseHead(
-                index, each.request_id, call.operation.name, call.params, each.requested_at, contact, payload
-            )
-        )
+        head = ResponseHead(index, each.request_id, call.operation.name, call.params, each.requested_at)
+        head.contact = _contact_of(call, tables)
+        if head.contact is not None:
+            head.payload = _digests_of(each).payload
+        heads.append(head)
     return heads
 
 
@@ -321,9 +299,8 @@ def _contact_of(call: Call, tables: Iterable[Table]) -> int | None:
     for table in tables:
         if table.load.contact_parameter and table.record in call.operation.records:
             wanted = call.params.get(table.load.contact_parameter, "")
-            return (
-                int(wanted) if wanted.removeprefix("-").isdecimal() else None
-            )  # that of a forgotten contact is negative
+            # that of a forgotten contact is negative
+            return int(wanted) if wanted.removeprefix("-").isdecimal() else None
     return None
 
 
@@ -335,16 +312,13 @@ def last_loaded(
     return {contact: LastLoaded(digest, (served, total)) for contact, digest, served, total in found}
 
 
-def are_current(
-    connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str | None]
-) -> bool:
+def are_current(connection: duckdb.DuckDBPyConnection, account: str, assumed: Mapping[int, str]) -> bool:
     """Whether these digests are what was loaded last: somebody else may have loaded since they were
     compared."""
-    return (
-        not assumed
-        or {contact: last.digest for contact, last in last_loaded(connection, account, assumed).items()}
-        == assumed
-    )
+    if not assumed:
+        return True
+    last = last_loaded(connection, account, assumed)
+    return {contact: loaded.digest for contact, loaded in last.items()} == assumed
 
 
 @functools.cache
@@ -360,11 +334,9 @@ def reading_key(tables: tuple[Table, ...], zone: str) -> bytes:
 
 @functools.cache
 def _code() -> str:
-    files = [
-        file
-        for package in _CODE
-        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name)
-    ]
-    return hashlib.blake2b(
-        b"".join(file.read_bytes() for file in files if file.name.endswith(".py")), digest_size=16
-    ).hexdigest()
+    digest = hashlib.blake2b(digest_size=16)
+    for package in _CODE:
+        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".py"):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -1,9 +1,9 @@
 -- The coverage of the contacts that were requested: what is stored, brought up to date by the responses; one
--- row per contact.
+-- row per contact. `name`: timeline or coupon, of which columns are brought up to date.
 create or replace temp table noted as
 with responses as ({responses}),
 changed as ({changed}),
-before as (from sync.contact_coverage where account = {account}
+before as (from sync.contact_coverage where account = getvariable('account')
     and contact_id in (select contact_id from responses)),
 fresh as (
     select contact_id, arg_min(a.requested_at, a.request_id) as first,
@@ -16,10 +16,11 @@ fresh as (
 ),
 live as (
     select contact_id, min(email) as email from source.contacts
-    where account = {account} and _deleted_at is null and contact_id in (select contact_id from fresh)
+    where account = getvariable('account') and _deleted_at is null
+        and contact_id in (select contact_id from fresh)
         group by contact_id
 )
-select {account} as account, contact_id, coalesce(p.email, f.email, b.email) as email,
+select getvariable('account') as account, contact_id, coalesce(p.email, f.email, b.email) as email,
     nullif(normal_form(coalesce(p.email, f.email, b.email)), '') as email_normalized,
     b.* exclude (account, contact_id, email, email_normalized, {own_columns}),
     coalesce(b.{name}_first_asked_at, b.{name}_asked_at, f.first) as {name}_first_asked_at,
@@ -31,6 +32,7 @@ select {account} as account, contact_id, coalesce(p.email, f.email, b.email) as 
     {received_columns}
 from fresh f left join before b using (contact_id) left join live p using (contact_id);
 
-delete from sync.contact_coverage where account = {account} and contact_id in (select contact_id from noted);
+delete from sync.contact_coverage
+    where account = getvariable('account') and contact_id in (select contact_id from noted);
 insert into sync.contact_coverage by name from noted order by contact_id;
 drop table noted;

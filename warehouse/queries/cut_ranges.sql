@@ -1,24 +1,30 @@
 -- What was read of a range of days that was not complete leaves it, its other days stay as they are; one row
--- per range that is left of one.
+-- per range that is left of one. arrow_ranges: table_name, scope (first..last) of what was read now.
 create or replace temp table cut as
-select *, split_part(scope, '..', 1)::date as first_on, split_part(scope, '..', 2)::date as last_on
-from sync.coverage
-where account = {account} and table_name = {table} and not is_complete and contains(scope, '..')
-    and scope <> {scope}
-    and split_part(scope, '..', 1)::date <= date {last} and split_part(scope, '..', 2)::date >= date {first};
+with read as (
+    select table_name, scope as own, split_part(scope, '..', 1)::date as first,
+        split_part(scope, '..', 2)::date as last
+    from arrow_ranges
+)
+select c.*, split_part(scope, '..', 1)::date as first_on, split_part(scope, '..', 2)::date as last_on,
+    read.first, read.last
+from sync.coverage c join read using (table_name)
+where account = getvariable('account') and not is_complete and contains(scope, '..') and scope <> own
+    and first_on <= read.last and last_on >= read.first;
 
-delete from sync.coverage where account = {account} and table_name = {table}
-    and scope in (select scope from cut);
+delete from sync.coverage
+where account = getvariable('account') and (table_name, scope) in (select (table_name, scope) from cut);
 
 insert into sync.coverage by name
 from (
-    select * exclude (first_on, last_on) replace (unnest([
-        case when first_on < date {first} then concat(first_on, '..', date {first} - 1) end,
-        case when last_on > date {last} then concat(date {last} + 1, '..', last_on) end
+    select * exclude (first_on, last_on, first, last) replace (unnest([
+        case when first_on < first then concat(first_on, '..', first - 1) end,
+        case when last_on > last then concat(last + 1, '..', last_on) end
     ]) as scope)
     from cut
 )
-where scope is not null
-    and scope not in (select scope from sync.coverage where account = {account} and table_name = {table});
+where scope is not null and (account, table_name, scope) not in (
+    select (account, table_name, scope) from sync.coverage
+);
 
 drop table cut;

@@ -1,3 +1,3 @@
 -- The staged details, each with the hash of its entry in the listing's table; one row per detail.
-select s.* replace ({row_hash} as {entry_hash})
-from {staged} s left join {listing} p on p.account = {account} and {same_key}
+select s.* replace ({row_hash} as _entry_hash)
+from {staged} s left join {listing} p on p.account = getvariable('account') and {same_key}

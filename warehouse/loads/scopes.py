@@ -1,0 +1,184 @@
+"""Scopes: which rows a listing or a range of days is about, in Python, in SQL, and by name in the coverage.
+
+Not here: what is done with them (`listing`)."""
+
+import contextlib
+import datetime as dt
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from marketing_api.address import normal_form
+from warehouse.loads.load import Load
+from warehouse.loads.staging import ResponseHead
+from warehouse.loads.target import Target
+from warehouse.sql import literal, quoted
+from warehouse.tables import EMAIL, EMAIL_NORMALIZED, Snapshot, Table, Window
+
+#: The scope of a table that is listed for the whole account.
+ALL = "all"
+
+
+@dataclass
+class Scope:
+    """The rows whose scope columns have these `values` (or whose day lies between them; None: of which
+    nothing is ever removed).
+
+    `is_read`: every page came, and no response contradicts itself. `unreadable`: entries that could not be
+    understood, or were left open. `absent`: rows that are there and that its listing does not have."""
+
+    number: int
+    values: tuple[Any, ...] | None
+    label: str
+    is_read: bool
+    reason: str | None = None
+    responses: set[int] = field(default_factory=set)
+    unreadable: int = 0
+    is_flawed: bool = False
+    absent: int = 0
+    live: int = 0
+    received: int = 0
+
+    @property
+    def proves_absence(self) -> bool:
+        """Whether a row that was not received is gone. An entry that could not be understood may be any
+        row."""
+        return self.values is not None and self.is_read and not self.unreadable
+
+    def take(self, head: ResponseHead, unreadable: int) -> None:
+        """One of its responses, and what keeps it from being believed."""
+        self.responses.add(head.index)
+        self.unreadable += unreadable
+        if head.flaw:
+            self.is_read, self.is_flawed, self.reason = False, True, head.flaw
+
+
+def scopes_of(target: Target, load: Load) -> list[Scope]:
+    """The scopes that the load's listing responses are about; of a load without responses, those that it
+    names. They stand in the relation `scopes` afterwards, for `these` and `in_scope`."""
+    found = _of_range(target, load) if isinstance(target.table.load, Window) else _of_listing(target, load)
+    _make(target, found)
+    return found
+
+
+def _of_range(target: Target, load: Load) -> list[Scope]:
+    days = days_of(load.scope)
+    reason = None if load.is_complete else str(load.scope.get("reason", "not every page could be had"))
+    values = days if target.table.load.column else None
+    scope = Scope(0, values, label_of_days(days), load.is_complete, reason)
+    for head in target.responses:
+        scope.take(head, target.unreadable[head.index])
+    return [scope]
+
+
+def _of_listing(target: Target, load: Load) -> list[Scope]:
+    named, is_read = target.table.load.scope, load.is_complete or target.table.load.is_whole
+    found: dict[tuple[Any, ...], Scope] = {}
+
+    def scope(values: tuple[Any, ...], *, is_read: bool, reason: str | None = None) -> Scope:
+        return found.setdefault(values, Scope(len(found), values, label_of(named, values), is_read, reason))
+
+    for head in filter(target.is_listing, target.responses):
+        asked = [head.params[wire] for wire in named.values() if wire in head.params]
+        typed = list(_typed(target.table, [asked] if len(asked) == len(named) else []))
+        for values in typed or _from_rows(target, head.index):
+            reason = None if is_read else load.scope.get("reason")
+            scope(values, is_read=is_read, reason=reason).take(head, target.unreadable[head.index])
+    if not target.responses and all(column in load.scope for column in named):
+        many = [load.scope[column] for column in named]
+        every = itertools.product(*([each] if isinstance(each, str | int) else each for each in many))
+        for values in _typed(target.table, every):
+            scope(values, is_read=load.is_complete)
+    return list(found.values())
+
+
+def _from_rows(target: Target, response: int) -> Iterator[tuple[Any, ...]]:
+    """A response to a wider call that shows a row of a scope shows all of that scope (lists with their
+    fields)."""
+    columns = ", ".join(target.table.load.scope)
+    sql = f"select distinct {columns} from {target.source} where _response = {response} order by all"
+    return _typed(target.table, target.run(sql))
+
+
+def _typed(table: Table, rows: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, ...]]:
+    """As rows of the scope hold them: texts in the normal form of addresses. Those with a value that is no
+    number are left out."""
+    is_number = [table.column(column).sql_type == "BIGINT" for column in table.load.scope]
+    for row in rows:
+        with contextlib.suppress(ValueError):
+            yield tuple(
+                int(value) if number else normal_form(str(value))
+                for number, value in zip(is_number, row, strict=True)
+            )
+
+
+def days_of(scope: Mapping[str, Any]) -> tuple[dt.date, dt.date] | None:
+    """First and last day of the load's scope; None when it names no range."""
+    if "from_on" not in scope or "to_on" not in scope:
+        return None
+    return dt.date.fromisoformat(str(scope["from_on"])), dt.date.fromisoformat(str(scope["to_on"]))
+
+
+def label_of_days(days: tuple[dt.date, dt.date] | None) -> str:
+    return f"{days[0]}..{days[1]}" if days else ALL
+
+
+def label_of(columns: Iterable[str], values: Iterable[Any]) -> str:
+    """How `sync.coverage` calls the scope."""
+    return ", ".join(f"{column}={value}" for column, value in zip(columns, values, strict=True)) or ALL
+
+
+def _make(target: Target, scopes: Sequence[Scope]) -> None:
+    types = {"first": pa.date32(), "last": pa.date32()}
+    if isinstance(target.table.load, Snapshot):
+        types = {name: target.table.column(name).arrow_type for name in target.table.load.scope}
+    schema = pa.schema([*types.items(), ("_scope", pa.int64())])
+    named = [
+        dict(zip(schema.names, (*scope.values, scope.number), strict=True))
+        for scope in scopes
+        if scope.values is not None
+    ]
+    target.run(
+        f"create or replace temp table scopes_{target.table.name} as from arrow_scopes",
+        arrow_scopes=pa.Table.from_pylist(named, schema),
+    )
+
+
+def these(target: Target, scopes: Sequence[Scope]) -> str:
+    numbers = ", ".join(str(scope.number) for scope in scopes)
+    return f"(from {target.temp('scopes')} where _scope in ({numbers or 'null'}))"
+
+
+def in_scope(table: Table, alias: str, zone: str) -> str:
+    """The condition that a row of `alias` is in scope `x`. Addresses are compared by their normal forms, days
+    are those of the account: `zone` is SQL."""
+    load = table.load
+    if isinstance(load, Window):
+        day = f"{alias}.{quoted(load.column)}"
+        if table.column(load.column).sql_type == "TIMESTAMPTZ":
+            day = f"({day} at time zone {zone})::date"
+        return f"{day} between x.first and x.last"
+    columns = {name: EMAIL_NORMALIZED if name == EMAIL else name for name in load.scope}
+    terms = [f"{alias}.{quoted(column)} = x.{quoted(name)}" for name, column in columns.items()]
+    return " and ".join(terms) or "true"
+
+
+def known_keys(table: Table, params: Mapping[str, Any], zone: str) -> str:
+    """SQL of the rows of `$account` that a listing with these parameters should show: keys as
+    `parsing.item_keys` makes them."""
+    if isinstance(table.load, Window):
+        terms = {"first": ("from", "date"), "last": ("to", "date")}
+    else:
+        terms = {name: (wire, table.column(name).sql_type) for name, wire in table.load.scope.items()}
+    scope = [
+        f"{literal(str(params[wire]))}::{type_} as {quoted(name)}" for name, (wire, type_) in terms.items()
+    ]
+    key = ", ".join(quoted(name) for name in table.key if name not in table.load.scope)
+    there = f"account = $account and {table.is_there} and {in_scope(table, 't', literal(zone))}"
+    return (
+        f"select concat_ws('/', {key}) from {table.qualified} t, (select {', '.join(scope) or '1'}) x "
+        f"where {there}"
+    )

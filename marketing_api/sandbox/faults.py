@@ -69,15 +69,15 @@ class Faults:
             del self.chances[name]
 
     def draw(self, operation: str, params: str, *, is_write: bool) -> Fault | None:
+        if not self.chances:
+            return None
         call = hash((operation, params))
         self._requested[call] += 1
         at = salt(self._seed, operation, params, self._requested[call]) / 0x100000000
         for name, chance in self.chances.items():
-            if (chance.operations and operation not in chance.operations) or (
-                FAULTS[name].writes_only and not is_write
-            ):
-                continue
-            if at < chance.probability:
-                return FAULTS[name]
-            at -= chance.probability
+            is_meant = not chance.operations or operation in chance.operations
+            if is_meant and (is_write or not FAULTS[name].writes_only):
+                if at < chance.probability:
+                    return FAULTS[name]
+                at -= chance.probability
         return None

@@ -12,7 +12,7 @@ import msgspec
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Kind, Operation
-from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal
+from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal, invalid
 from marketing_api.sandbox.switches import REQUIRED_BY_A_VARIANT, Switches
 
 
@@ -87,7 +87,7 @@ def _fields(text: str) -> Params:
         return {}
     before, *pairs = _FIELD.split(text)
     if before.strip() or not pairs:
-        raise Refusal(NOT_VALID, "fields is not valid", ("fields",))
+        raise invalid("fields")
     return dict(zip(pairs[::2], pairs[1::2], strict=True))
 
 

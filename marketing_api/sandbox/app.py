@@ -25,7 +25,7 @@ from marketing_api.sandbox import (
 )
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import check, merge
-from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.options import AccountOptions, Options
 from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.rules import RULES, CheckedCall, Params, Refusal
 from marketing_api.sandbox.seeded_account import Origin
@@ -54,12 +54,49 @@ class Logged(NamedTuple):
 
 
 class App:
-    def __init__(self, tenants: list[Tenant], journal: Journal | None) -> None:
-        self.tenants = {tenant.key: tenant for tenant in tenants}
-        self.first, self.journal = tenants[0], journal
+    """The accounts that the options name, with everything replayed that their journal holds."""
+
+    def __init__(self, options: Options) -> None:
+        self.journal = Journal(options.state) if options.state else None
+        self.tenants = {one.key: self._tenant(one, options) for one in options.every_account}
+        self.first = next(iter(self.tenants.values()))
         self.log: deque[Logged] = deque(maxlen=LOGGED)
         self.requests = 0
-        self._strangers = Window(tenants[0].window.limit)
+        self._strangers = Window(options.rate_limit)
+
+    def _tenant(self, one: AccountOptions, options: Options) -> Tenant:
+        lines = self.journal.lines(one.name) if self.journal else iter(())
+        base = int(time.time()) if options.now is None else options.now
+        begun = next(lines, None)
+        origin = (
+            Origin(**begun["origin"]) if begun else Origin(one.seed, one.contacts, base, options.timezone)
+        )
+        tenant = Tenant(
+            one.name,
+            World(origin, options.now),
+            Window(options.rate_limit),
+            Switches(options.switches),
+            Faults(options.fault_seed, options.stall_seconds, options.faults),
+            options.revoke_after,
+        )
+        for line in lines:
+            self._replay(tenant, line)
+        tenant.settle(float("inf"))
+        tenant.journal = self.journal
+        if begun is None:
+            tenant.note(origin=asdict(origin))
+        return tenant
+
+    def _replay(self, tenant: Tenant, line: dict[str, Any]) -> None:
+        """Carry out again what a line of the journal holds, a write at its own time."""
+        if "advance" in line:
+            tenant.world.advance(line["advance"])
+        elif "leaves" in line:
+            tenant.leave(line["leaves"], line["status"], line["at"])
+        else:
+            tenant.world.plan(line["at"])
+            operation = ALL[line["operation"]]
+            self._carry_out(CheckedCall(tenant, operation, line["params"], line["fields"], line["at"], 0.0))
 
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
@@ -136,46 +173,3 @@ class App:
             shown = Call(operation, call.params).shown
             call.tenant.note(at=call.now, operation=operation.name, params=shown, fields=call.fields)
         return data
-
-    def replay(self) -> None:
-        """Carry out again what the journal holds, each write at its own time; then it takes what is written
-        from now on."""
-        by_name = {tenant.name: tenant for tenant in self.tenants.values()}
-        for line in self.journal.lines() if self.journal else ():
-            tenant = by_name.get(line["account"])
-            if tenant is None:
-                continue
-            if "advance" in line:
-                tenant.world.advance(line["advance"])
-            elif "leaves" in line:
-                tenant.leave(line["leaves"], line["status"], line["at"])
-            elif "operation" in line:
-                tenant.world.plan(line["at"])
-                operation = ALL[line["operation"]]
-                self._carry_out(
-                    CheckedCall(tenant, operation, line["params"], line["fields"], line["at"], 0.0)
-                )
-        for tenant in by_name.values():
-            tenant.settle(float("inf"))
-            tenant.journal = self.journal
-
-
-def build(options: Options) -> App:
-    """The accounts that the options name, with everything replayed that their journal holds."""
-    journal = Journal(options.state) if options.state else None
-    lines = journal.lines() if journal else ()
-    begun = {line["account"]: Origin(**line["origin"]) for line in lines if "origin" in line}
-    base = int(time.time()) if options.now is None else options.now
-    tenants = []
-    for one in options.every_account:
-        if (origin := begun.get(one.name)) is None:
-            origin = Origin(one.seed, one.contacts, base, options.timezone)
-            if journal is not None:
-                journal.append(one.name, origin=asdict(origin))
-        world, switches = World(origin, options.now), Switches(options.switches)
-        faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
-        window = Window(options.rate_limit)
-        tenants.append(Tenant(one.name, one.key, world, window, switches, faults, options.revoke_after))
-    app = App(tenants, journal)
-    app.replay()
-    return app

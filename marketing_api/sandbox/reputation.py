@@ -31,22 +31,15 @@ def _channels(call: CheckedCall) -> list[str]:
     return [name for name, word in WORDS["review_channels"].items() if "all" in wanted or word in wanted]
 
 
-def _public(call: CheckedCall, name: str, mask: int, rate: float) -> Iterator[Thing]:
-    """Public reviews or mentions in these channels, oldest first."""
+def _public(call: CheckedCall, name: str, mask: int, rate: float) -> Iterator[tuple[int, str, int, int, str]]:
+    """(when, channel, stars, draw, text) of public reviews or mentions in these channels, oldest first."""
     series, channels = salt(call.world.origin.seed, name), _channels(call)
     for day, place in events(call.world, series, rate, call.now):
         draw = spread(series ^ mask, day * 4 + place)
         at = call.world.start + day * DAY + draw % DAY
         channel, stars = pick("busy_review_channels", draw >> 5), pick("stars", draw >> 9)
         if at <= call.now and channel in channels:
-            yield {
-                "at": at,
-                "channel": channel,
-                "username": f"{pick('first_names', draw >> 3)[0]} {pick('last_names', draw >> 11)[0][0]}.",
-                "inquiry": pick("good_reviews" if stars > 2 else "bad_reviews", draw >> 13),
-                "stars": stars,
-                "url": f"https://reviews.example.org/{WORDS['review_channels'][channel]}/{draw:08x}",
-            }
+            yield at, channel, stars, draw, pick("good_reviews" if stars > 2 else "bad_reviews", draw >> 13)
 
 
 @rule("reputation/direct")
@@ -71,28 +64,25 @@ rule("reputation/deletefeedback")(_FEEDBACK)
 @rule("reputation/online")
 def online(call: CheckedCall) -> Thing:
     """Every channel has its average; a channel without reviews has null and no `data`."""
-    reviews = list(_public(call, "online", 0x77, 0.16))
-    items = {
-        name: _channel(call, [one for one in reviews if one["channel"] == name]) for name in _channels(call)
-    }
-    return {"count": sum(len(one.get("data", ())) for one in items.values()), "items": call.map(items)}
-
-
-def _channel(call: CheckedCall, reviews: list[Thing]) -> Thing:
-    if not reviews:
-        return {"AvgRating": None}
-    rating = WORDS["rating_forms"][call.switches["rating"]]
-    data = [
-        {
-            "username": review["username"],
-            "date": str(review["at"]),
-            "inquiry": review["inquiry"],
-            "rating": rating.format(review["stars"]),
-            "sourceUrl": review["url"],
+    rating, words = WORDS["rating_forms"][call.switches["rating"]], WORDS["review_channels"]
+    data: dict[str, list[Thing]] = {name: [] for name in _channels(call)}
+    rated: dict[str, list[int]] = {name: [] for name in data}
+    for at, channel, stars, draw, text in _public(call, "online", 0x77, 0.16):
+        review = {
+            "username": f"{pick('first_names', draw >> 3)[0]} {pick('last_names', draw >> 11)[0][0]}.",
+            "date": str(at),
+            "inquiry": text,
+            "rating": rating.format(stars),
+            "sourceUrl": f"https://reviews.example.org/{words[channel]}/{draw:08x}",
         }
-        for review in reversed(reviews[-_SHOWN_PER_CHANNEL:])
-    ]
-    return {"AvgRating": f"{sum(review['stars'] for review in reviews) / len(reviews):.1f}", "data": data}
+        data[channel].insert(0, review)
+        rated[channel].append(stars)
+    items: Thing = {name: {"AvgRating": None} for name in data}
+    for name, reviews in data.items():
+        if reviews:
+            average = f"{sum(rated[name]) / len(reviews):.1f}"
+            items[name] = {"AvgRating": average, "data": reviews[:_SHOWN_PER_CHANNEL]}
+    return {"count": sum(len(one.get("data", ())) for one in items.values()), "items": call.map(items)}
 
 
 @rule("reputation/sentiment")
@@ -100,12 +90,10 @@ def sentiment(call: CheckedCall) -> Thing:
     """Three stars are neutral and not shown."""
     wanted, (first, end) = call.words("filter", "all"), call.between()
     groups: dict[str, list[Thing]] = {"Positives": [], "Negatives": []}
-    for one in _public(call, "said", 0x99, 0.3):
-        polarity = "positive" if one["stars"] > 3 else "negative"
-        is_wanted = one["stars"] != 3 and ("all" in wanted or polarity in wanted)
-        if is_wanted and first <= one["at"] < end:
-            day = call.moments.day(one["at"])
-            shown = {"inquiry": one["inquiry"], "social": one["channel"], "reviewdate": day}
+    for at, channel, stars, _, text in _public(call, "said", 0x99, 0.3):
+        polarity = "positive" if stars > 3 else "negative"
+        if stars != 3 and ("all" in wanted or polarity in wanted) and first <= at < end:
+            shown = {"inquiry": text, "social": channel, "reviewdate": call.moments.day(at)}
             groups[f"{polarity.title()}s"].append(shown)
     totals = {name.lower(): len(entries) for name, entries in groups.items()}
     return {"overall": {"stats": totals}, "items": groups}

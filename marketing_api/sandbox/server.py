@@ -24,7 +24,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 import click
 import h11
 
-from marketing_api.sandbox.app import App, build
+from marketing_api.sandbox.app import App
 from marketing_api.sandbox.control import respond_to_control
 from marketing_api.sandbox.options import Options, command
 from marketing_api.sandbox.responses import Request, Response
@@ -173,14 +173,14 @@ def serve(options: Options | None = None) -> Iterator[str]:
     from anyio.from_thread import start_blocking_portal  # takes 0.1 s, and a server of its own does without
 
     options = options or Options()
-    server = listening(build(options), options)
+    server = listening(App(options), options)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(server) as url:
         yield url
 
 
 def run(options: Options, parent: int | None = None) -> int:
     """Serve until Ctrl-C, a termination, or the end of the parent; returns the exit code."""
-    app = build(options)
+    app = App(options)
 
     async def serve() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""One account on the server: its key, its world, its limit, how it misbehaves, its journal, and what was
+"""One account on the server: its world, its limit, how it misbehaves, its journal, and what was
 requested of it."""
 
 import json
@@ -63,9 +63,10 @@ class Journal:
         self._file = path.open("a", encoding="utf-8")
         self.close = self._file.close
 
-    def lines(self) -> Iterator[dict[str, Any]]:
+    def lines(self, account: str) -> Iterator[dict[str, Any]]:
+        """The account's lines; the first one is its `origin`."""
         with self._path.open(encoding="utf-8") as file:
-            yield from map(json.loads, file)
+            yield from (line for line in map(json.loads, file) if line["account"] == account)
 
     def append(self, account: str, **members: Any) -> None:
         """Either `origin`, or a write with the time `at` which it took place, or who then `leaves`, or the
@@ -78,7 +79,6 @@ class Journal:
 @dataclass
 class Tenant:
     name: str
-    key: str
     world: World
     window: Window
     switches: Switches

@@ -106,12 +106,9 @@ class App:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
             return responses.error(self.first, refusal, self._strangers.count(arrived))
-        places = (query,) if self.first.switches["key-place"] == "query" else (query, body)
-        keys = [place.get("key") or place.get("api_key") or "" for place in places]
-        tenant = self.tenants.get(next(filter(None, keys), "").strip())
-        given = {name: value for name, value in {**body, **query}.items() if name not in ("key", "api_key")}
-        known = tenant or self.first
-        window = tenant.window if tenant else self._strangers
+        tenant = self.tenants.get(self._key(query, body))
+        given = {**body, **query}
+        known, window = tenant or self.first, tenant.window if tenant else self._strangers
         rate = window.count(arrived, known.switches.number("rate-limit-after"))
         response, outcome, fault = Response(200, b""), "ok", None
         try:
@@ -132,6 +129,12 @@ class App:
             Logged(self.requests, known.name, name, request.verb, shown, arrived, response.status, outcome)
         )
         return response
+
+    def _key(self, query: Params, body: Params) -> str:
+        """Where the switch accepts it; it is taken out of the parameters."""
+        found = [place.pop(name, "") for place in (query, body) for name in ("key", "api_key")]
+        accepted = found[:2] if self.first.switches["key-place"] == "query" else found
+        return next(filter(None, accepted), "").strip()
 
     def _admit(
         self, tenant: Tenant | None, name: str, rate: RateReport, arrived: float

@@ -38,24 +38,22 @@ def _shown(call: CheckedCall, campaign: Campaign) -> Thing:
 def campaigns(call: CheckedCall) -> Thing:
     """Grouped by status, or all at the top (api-observed rows 39, 40); a page is cut from all groups together
     (assumed)."""
-    wanted, form = call.get("filter", "all"), call.switches["campaign-groups"]
-    first, end = call.between()
-    groups: dict[str, list[Campaign]] = {group: [] for group in GROUPS}
-    for campaign in call.world.campaigns.all(call.now).values():
-        group = campaign.group(call.now)
-        if wanted in ("all", group.lower()) and first <= campaign.created_at < end:
-            groups[group].append(campaign)
-    count, page = call.page([(group, one) for group, found in groups.items() for one in found], 10)
-    items = [_shown(call, campaign) for _, campaign in page]
-    if form == "numbered":
-        return {"count": count, "items": {str(place): item for place, item in enumerate(items, 1)} or items}
-    if form != "groups":
-        return {"count": count, "items": items}
-    shown: dict[str, list[Thing]] = {}
-    for (group, _), item in zip(page, items, strict=True):
-        shown.setdefault(group, []).append(item)
-    data = {group: {"data": call.items(entries)} for group, entries in shown.items()}
-    return {"count": count, "items": call.map(data)}
+    wanted, form, (first, end) = call.get("filter", "all"), call.switches["campaign-groups"], call.between()
+    found = [
+        one
+        for one in call.world.campaigns.all(call.now).values()
+        if wanted in ("all", one.group(call.now).lower()) and first <= one.created_at < end
+    ]
+    count, page = call.page(sorted(found, key=lambda one: GROUPS.index(one.group(call.now))), 10)
+    items: Any = [_shown(call, campaign) for campaign in page]
+    if form == "numbered" and items:
+        items = {str(place): item for place, item in enumerate(items, 1)}
+    elif form == "groups":
+        groups: dict[str, list[Thing]] = {}
+        for campaign, item in zip(page, items, strict=True):
+            groups.setdefault(campaign.group(call.now), []).append(item)
+        items = call.map({group: {"data": call.items(data)} for group, data in groups.items()})
+    return {"count": count, "items": items}
 
 
 def existing(call: CheckedCall) -> Campaign:

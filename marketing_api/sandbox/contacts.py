@@ -3,6 +3,7 @@
 from typing import Any
 
 from marketing_api.sandbox.lists import email_field, labels
+from marketing_api.sandbox.mailing import Campaign
 from marketing_api.sandbox.rules import (
     NOT_FOUND,
     NOT_VALID,
@@ -125,31 +126,30 @@ def named(call: CheckedCall) -> list[Contact]:
 
 @rule("emailmarketing/getcoupon")
 def getcoupon(call: CheckedCall) -> Any:
-    """Whoever opened a campaign with a coupon was given one; four in ten redeem it within three weeks."""
-    found, email, world = [], call.get("email"), call.world
-    mails = [
-        (contact.contact_id, campaign, outcome.opened_at)
-        for contact in world.subscribers.by_email(email, call.now)
-        for campaign, outcome in world.activity.received(contact.contact_id, call.now)
-    ]
-    for wanted, campaign, opened in mails:
-        is_asked = not call.has("campaignid") or call.id("campaignid") == campaign.campaign_id
-        if not (is_asked and campaign.has_coupon and 0 < opened <= call.now):
-            continue
-        draw = spread(world.people.salt ^ campaign.campaign_id, wanted)
-        redeemed = opened + DAY // 4 + (draw >> 8) % (20 * DAY)
-        is_redeemed = draw % 10 < 4 and redeemed <= call.now
-        coupon = {
-            "id": call.an_id(wanted * 10_000 + campaign.campaign_id % 10_000),
-            "email": email,
-            "couponcode": f"{campaign.campaign_id % 1000:03d}-{draw:08X}",
-            "couponredeemed": "1" if is_redeemed else "0",
-            "couponredeemedon": call.moments.day(redeemed) if is_redeemed else "N/A",
-        }
-        found.append(coupon)
-    if call.switches["coupon-missing"] == "all" or (not found and call.switches["coupon-missing"] == "error"):
+    """Whoever opened a campaign with a coupon was given one."""
+    found, form = [], call.switches["coupon-missing"]
+    for contact in call.world.subscribers.by_email(call.get("email"), call.now):
+        for campaign, outcome in call.world.activity.received(contact.contact_id, call.now):
+            is_wanted = not call.has("campaignid") or call.id("campaignid") == campaign.campaign_id
+            if is_wanted and campaign.has_coupon and 0 < outcome.opened_at <= call.now:
+                found.append(_coupon(call, contact, campaign, outcome.opened_at))
+    if form == "all" or (form == "error" and not found):
         raise missing("coupon")
     return call.items(found)
+
+
+def _coupon(call: CheckedCall, contact: Contact, campaign: Campaign, opened: int) -> Thing:
+    """Four in ten redeem it within three weeks."""
+    draw = spread(call.world.people.salt ^ campaign.campaign_id, contact.contact_id)
+    redeemed = opened + DAY // 4 + (draw >> 8) % (20 * DAY)
+    is_redeemed = draw % 10 < 4 and redeemed <= call.now
+    return {
+        "id": call.an_id(contact.contact_id * 10_000 + campaign.campaign_id % 10_000),
+        "email": call.get("email"),
+        "couponcode": f"{campaign.campaign_id % 1000:03d}-{draw:08X}",
+        "couponredeemed": "1" if is_redeemed else "0",
+        "couponredeemedon": call.moments.day(redeemed) if is_redeemed else "N/A",
+    }
 
 
 #: Words and codes of a status as input (api-observed row 18).

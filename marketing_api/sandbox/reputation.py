@@ -102,29 +102,39 @@ def sentiment(call: CheckedCall) -> Thing:
 @rule("reputation/stats")
 def stats(call: CheckedCall) -> Thing:
     """A period is a day; days without a review are left out of `Reviews`."""
-    wanted, (first, end), world = call.get("filter", "all"), call.between(), call.world
-    today, date, series = call.moments.date(call.now), call.moments.date, salt(world.origin.seed, "counted")
-    rated = Counter(
-        (date(one["at"]).isoformat(), one["rating"])
-        for one in world.reviews.all(call.now).values()
-        if first <= one["at"] < end
-    )
-    parts: dict[str, list[Thing]] = {"Reviews": [], "SocialMedia": [], "FeedbackHub": []}
-    for day in sorted({day for day, _ in rated}):
-        good, bad = (str(rated[day, rating]) for rating in ("Good", "Bad"))
-        parts["Reviews"].append({"periode": day, "good": good, "bad": bad})
-    for number in range((call.now + DAY - world.start) // DAY + 1):
-        # The noon shows the local date: days of 23 or 25 hours move midnight, but never past it.
-        noon = world.start + number * DAY + DAY // 2
-        if first <= noon < end and date(noon) <= today:
-            period, networks = {"periode": date(noon).isoformat()}, WORDS["mention_networks"].items()
-            mentions = {
-                name: spread(series ^ place, number) % most for place, (name, most) in enumerate(networks)
-            }
-            parts["SocialMedia"].append(period | mentions)
-            parts["FeedbackHub"].append(period | {"views": str(5 + spread(series ^ 0x55, number) % 60)})
+    wanted, counted = call.get("filter", "all"), list(_counted(call))
+    parts = {
+        "Reviews": _rated(call),
+        "SocialMedia": [{"periode": day, **mentions} for day, mentions, _ in counted],
+        "FeedbackHub": [{"periode": day, "views": str(views)} for day, _, views in counted],
+    }
     for name, days in parts.items():
         most = call.switches.number("series-cut") or len(days)
         kept = days[:most] if call.switches["series-kept"] == "first" else days[max(0, len(days) - most) :]
         parts[name] = kept if wanted in ("all", name.lower()) else []
     return {"items": [], **parts}
+
+
+def _rated(call: CheckedCall) -> list[Thing]:
+    (first, end), reviews = call.between(), call.world.reviews.all(call.now).values()
+    within = [one for one in reviews if first <= one["at"] < end]
+    rated = Counter((call.moments.date(one["at"]).isoformat(), one["rating"]) for one in within)
+    return [
+        {"periode": day, "good": str(rated[day, "Good"]), "bad": str(rated[day, "Bad"])}
+        for day in sorted({day for day, _ in rated})
+    ]
+
+
+def _counted(call: CheckedCall) -> Iterator[tuple[str, dict[str, int], int]]:
+    """(date, mentions by network, views of the feedback page) of every day of the range, up to today."""
+    world, date, (first, end) = call.world, call.moments.date, call.between()
+    series = salt(world.origin.seed, "counted")
+    for number in range((call.now + DAY - world.start) // DAY + 1):
+        # The noon shows the local date: days of 23 or 25 hours move midnight, but never past it.
+        noon = world.start + number * DAY + DAY // 2
+        if first <= noon < end and date(noon) <= date(call.now):
+            mentions = {
+                name: spread(series ^ place, number) % most
+                for place, (name, most) in enumerate(WORDS["mention_networks"].items())
+            }
+            yield date(noon).isoformat(), mentions, 5 + spread(series ^ 0x55, number) % 60

@@ -65,7 +65,7 @@ async def _receive(
         if event is h11.NEED_DATA:
             if connection.they_are_waiting_for_100_continue:
                 leave = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
-                writer.write(connection.send(leave) or b"")
+                writer.write(_bytes(connection, leave))
             connection.receive_data(await reader.read(_PIECE))
         elif isinstance(event, h11.Request):
             head = event
@@ -89,27 +89,28 @@ async def _send(
         writer.transport.abort()
     if response.mishap in ("reset", "close") or writer.is_closing():
         raise ConnectionAbortedError
-    is_cut = response.mishap == "cut"
+    is_cut, pieces = response.mishap == "cut", response.body
     ending = ("connection", "close" if is_cut else "keep-alive")
     headers = [("content-type", response.kind), *response.headers, ending]
-    pieces = response.body
     if isinstance(pieces, bytes):
         headers.append(("content-length", str(len(pieces))))
         pieces = iter([pieces[: len(pieces) // 2] if is_cut else pieces])
     reason = http.HTTPStatus(response.status).phrase.encode()
     # The head leaves together with the first piece: what is written in parts may arrive in parts.
-    head = h11.Response(status_code=response.status, headers=headers, reason=reason)
-    written = connection.send(head) or b""
-    for piece in itertools.islice(pieces, 2 if is_cut else None) if verb != "HEAD" else ():
-        writer.write(written + (connection.send(h11.Data(data=piece)) or b""))
+    written = _bytes(connection, h11.Response(status_code=response.status, headers=headers, reason=reason))
+    for piece in itertools.islice(pieces, 0 if verb == "HEAD" else 2 if is_cut else None):
+        writer.write(written + _bytes(connection, h11.Data(data=piece)))
         written = b""
         await writer.drain()
-        if not isinstance(response.body, bytes):
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
     if is_cut:
         raise ConnectionAbortedError
-    writer.write(written + (connection.send(h11.EndOfMessage()) or b""))
+    writer.write(written + _bytes(connection, h11.EndOfMessage()))
     await writer.drain()
+
+
+def _bytes(connection: h11.Connection, event: h11.Event) -> bytes:
+    return connection.send(event) or b""
 
 
 def _request(head: h11.Request, body: bytes) -> Request:

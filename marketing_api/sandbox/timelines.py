@@ -9,6 +9,7 @@ from marketing_api.sandbox.contacts import existing
 from marketing_api.sandbox.mailing import Campaign, Outcome
 from marketing_api.sandbox.rules import CheckedCall, rule
 from marketing_api.sandbox.seed import Thing
+from marketing_api.sandbox.subscribers import Contact, Mail
 
 _FORM = "iso-12h"
 _NOTHING = {"n/a": "N/A", "dash": "-", "empty": ""}
@@ -21,14 +22,7 @@ def timeline(call: CheckedCall) -> Thing:
     """By address: of the first contact with it."""
     contact, include = existing(call), call.words("include")
     mails = call.world.activity.received(contact.contact_id, call.now)
-    name = call.world.lists.all(call.now)[contact.list_id]["name"]
-    dated = [(contact.registered_at, _entry("list-subscription", f"Subscribed to the list {name}"))]
-    dated += [(outcome.sent_at, _mailed(call, campaign, outcome)) for campaign, outcome in mails]
-    if card := call.world.subscribers.cards.get(contact.contact_id):
-        dated += [(at, _activity(call, text)) for at, text in card.activities]
-        if call.switches["tags"] == "timeline":
-            dated += [(at, _entry("tag-added", f"Tag added: {tag}")) for tag, at in card.tags.items()]
-    entries = _newest_first(call, dated)
+    entries = _newest_first(call, _entries(call, contact, mails))
     shown = entries[: call.switches.number("timeline-cut") or None]
     payload: Thing = {
         "id": contact.contact_id,
@@ -42,6 +36,17 @@ def timeline(call: CheckedCall) -> Thing:
         sent = [_automated(call, *mail) for mail in reversed(mails) if mail[0].is_automated]
         payload["automated"] = {"data": sent, "count": len(sent)}
     return payload
+
+
+def _entries(call: CheckedCall, contact: Contact, mails: list[Mail]) -> Dated:
+    name = call.world.lists.all(call.now)[contact.list_id]["name"]
+    dated = [(contact.registered_at, _entry("list-subscription", f"Subscribed to the list {name}"))]
+    dated += [(outcome.sent_at, _mailed(call, campaign, outcome)) for campaign, outcome in mails]
+    if card := call.world.subscribers.cards.get(contact.contact_id):
+        dated += [(at, _activity(call, text)) for at, text in card.activities]
+        if call.switches["tags"] == "timeline":
+            dated += [(at, _entry("tag-added", f"Tag added: {tag}")) for tag, at in card.tags.items()]
+    return dated
 
 
 def _stamped(call: CheckedCall, at: int, entry: Thing) -> Thing:

@@ -96,7 +96,7 @@ class App:
         else:
             tenant.world.plan(line["at"])
             operation = ALL[line["operation"]]
-            self._carry_out(CheckedCall(tenant, operation, line["params"], line["fields"], line["at"], 0.0))
+            self._carry_out(CheckedCall(tenant, operation, line["params"], line["fields"], line["at"]))
 
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
@@ -141,7 +141,7 @@ class App:
     ) -> tuple[Tenant, Operation]:
         """Whose request it is, and for what; a Refusal where it comes too early, without a key, or for
         nothing that there is."""
-        if rate.reached:
+        if rate["reached"]:
             raise Refusal(*responses.RATE_LIMITED)
         if tenant is None or not tenant.admits(arrived):
             is_specified = (tenant or self.first).switches["bad-key"] == "1002"

@@ -27,8 +27,7 @@ def _shown(call: CheckedCall, wanted: int, review: Thing) -> Thing:
 
 def _channels(call: CheckedCall) -> list[str]:
     """Those that the call names."""
-    wanted = call.words("channels", "all")
-    return [name for name, word in WORDS["review_channels"].items() if "all" in wanted or word in wanted]
+    return [name for name, word in WORDS["review_channels"].items() if call.wants("channels", word)]
 
 
 def _public(call: CheckedCall, name: str, mask: int, rate: float) -> Iterator[tuple[int, str, int, int, str]]:
@@ -88,11 +87,11 @@ def online(call: CheckedCall) -> Thing:
 @rule("reputation/sentiment")
 def sentiment(call: CheckedCall) -> Thing:
     """Three stars are neutral and not shown."""
-    wanted, (first, end) = call.words("filter", "all"), call.between()
+    first, end = call.between()
     groups: dict[str, list[Thing]] = {"Positives": [], "Negatives": []}
     for at, channel, stars, _, text in _public(call, "said", 0x99, 0.3):
         polarity = "positive" if stars > 3 else "negative"
-        if stars != 3 and ("all" in wanted or polarity in wanted) and first <= at < end:
+        if stars != 3 and call.wants("filter", polarity) and first <= at < end:
             shown = {"inquiry": text, "social": channel, "reviewdate": call.moments.day(at)}
             groups[f"{polarity.title()}s"].append(shown)
     totals = {name.lower(): len(entries) for name, entries in groups.items()}

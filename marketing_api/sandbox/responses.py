@@ -50,7 +50,11 @@ def success(tenant: Tenant, operation: Operation, data: Any, rate: RateReport) -
     if operation.is_read and operation.at:
         head, tail = head + b'{"%s":' % operation.at.encode(), b"}" + tail
     body = _stream(head, data, tail) if isinstance(data, Streamed) else head + encode(data) + tail
-    return Response(200, body, headers=rate.headers())
+    return Response(200, body, headers=_headers(rate))
+
+
+def _headers(rate: RateReport) -> list[tuple[str, str]]:
+    return [(f"x-rate-limit-{name}", str(value)) for name, value in rate.items()]
 
 
 def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
@@ -59,7 +63,7 @@ def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
         data["fields"] = refusal.fields
     head, tail = _envelope(tenant, rate, "error")
     status = _STATUSES.get(refusal.code) or tenant.switches.number("error-status")
-    return Response(status, head + encode(data) + tail, headers=rate.headers())
+    return Response(status, head + encode(data) + tail, headers=_headers(rate))
 
 
 RATE_LIMITED = 429, "Too Many Requests"
@@ -90,15 +94,13 @@ def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[bytes, byt
     header: dict[str, Any] = {"status": status, "dataType": "array"}
     has_extras = switches.is_on("header-extras")
     if status == "ok":
-        header["limit"] = str(rate.limit) if has_extras else rate.limit
+        header["limit"] = str(rate["limit"]) if has_extras else rate["limit"]
     if has_extras:
         header["cached"] = False
     whole: dict[str, Any] = {"response": {"header": header, "data": None}}
     if switches["rate-limit-place"] == "top":  # api-observed row 27
         is_text = switches["rate-limit-values"] == "text"
-        whole["rate-limit"] = {
-            name: str(value) if is_text else value for name, value in rate._asdict().items()
-        }
+        whole["rate-limit"] = {name: str(value) if is_text else value for name, value in rate.items()}
     head, _, tail = encode(whole).partition(b"null")
     return head, tail
 
@@ -111,9 +113,9 @@ def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -
         case "reset" | "lost-answer":
             return Response(200, b"", mishap="reset" if fault.name == "reset" else "close")
         case "502-html" | "html-200":
-            return Response(502 if fault.name == "502-html" else 200, _HTML, "text/html", rate.headers())
+            return Response(502 if fault.name == "502-html" else 200, _HTML, "text/html", _headers(rate))
         case "500-before" | "500-after":
-            return Response(500, b"Internal Server Error", "text/plain", rate.headers())
+            return Response(500, b"Internal Server Error", "text/plain", _headers(rate))
         case "stall":
             response.wait = tenant.faults.stall_seconds
         case "cut-json":

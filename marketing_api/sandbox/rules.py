@@ -42,26 +42,25 @@ class Streamed:
     is_numbered: bool = False
 
 
+@dataclass
 class CheckedCall:
     """One request to one operation, its parameters checked and in wire form; `fields` is the map of
     custom-field values."""
 
-    def __init__(
-        self, tenant: Tenant, operation: Operation, params: Params, fields: Params, now: int, arrived: float
-    ) -> None:
-        self.tenant, self.world, self.switches, self.moments = (
-            tenant,
-            tenant.world,
-            tenant.switches,
-            tenant.moments,
-        )
-        self.operation, self.params, self.fields, self.now = operation, params, fields, now
-        self._arrived = arrived
+    tenant: Tenant
+    operation: Operation
+    params: Params
+    fields: Params
+    now: int
+    arrived: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.world, self.switches, self.moments = self.tenant.world, self.tenant.switches, self.tenant.moments
 
     def later(self, switch: str, action: Callable[[], None]) -> None:
         """Carry out as many seconds from now as the switch says."""
         if seconds := self.switches.number(switch):
-            self.tenant.pending.append((self._arrived + seconds, action))
+            self.tenant.pending.append((self.arrived + seconds, action))
         else:
             action()
 
@@ -81,8 +80,12 @@ class CheckedCall:
     def ids(self, name: str) -> list[int]:
         return [int(word) if word.isdecimal() else -1 for word in self.words(name)]
 
-    def words(self, name: str, default: str = "") -> list[str]:
-        return [word for part in self.get(name, default).split(",") if (word := part.strip())]
+    def words(self, name: str) -> list[str]:
+        return [word for part in self.get(name).split(",") if (word := part.strip())]
+
+    def wants(self, name: str, word: str) -> bool:
+        """Whether the list that is given names the word; without one, everything is wanted."""
+        return not {"all", word}.isdisjoint(self.words(name) or ["all"])
 
     def given(self, *names: str, **otherwise: str) -> Thing:
         """The parameters that were sent, some of which are known by other names."""

@@ -46,14 +46,14 @@ def _target(call: CheckedCall, kind: str, known: int, name: str) -> Thing:
 @rule("socialmedia/calendar")
 def calendar(call: CheckedCall) -> Thing:
     """One entry per post and network; a post that is out shows only with `includeposted`."""
-    wanted, (first, end) = call.words("channels", "all"), call.between()
+    first, end = call.between()
     if not call.is_true("includeposted"):
         first = max(first, call.now + 1)
     found = [
         (post["at"], post_id, post, one)
         for post_id, post in call.world.posts.all(call.now).items()
         for one in post["channels"]
-        if first <= post["at"] < end and ("all" in wanted or one["network"] in wanted)
+        if first <= post["at"] < end and call.wants("channels", one["network"])
     ]
     found.sort(key=lambda entry: entry[:2], reverse=call.get("sort") == "desc")
     count, page = call.page(found, 10)
@@ -70,15 +70,15 @@ def calendar(call: CheckedCall) -> Thing:
 
 @rule("socialmedia/stats")
 def stats(call: CheckedCall) -> Thing:
-    wanted, found = call.words("channels", "all"), []
+    found = []
     links = sorted(
         call.world.links.all(call.now).items(),
         key=lambda one: one[1]["at"],
         reverse=call.get("sort") == "desc",
     )
     for link_id, link in links:
-        clicks = {name: count for name, count in link["clicks"].items() if "all" in wanted or name in wanted}
-        if clicks or "all" in wanted:
+        clicks = {name: count for name, count in link["clicks"].items() if call.wants("channels", name)}
+        if clicks or call.wants("channels", "all"):
             shown = {
                 "id": call.an_id(link_id),
                 "shortenurl": link["short_url"],

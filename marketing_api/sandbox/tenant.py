@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.seed import DAY, Moments
@@ -17,18 +17,8 @@ from marketing_api.sandbox.world import World
 UNLIMITED = 1_000_000
 
 
-class RateReport(NamedTuple):
-    """The six values that every response reports; times are of the real clock."""
-
-    limit: int
-    requests: int
-    remaining: int
-    reached: int
-    reset: int
-    after: int
-
-    def headers(self) -> list[tuple[str, str]]:
-        return [(f"x-rate-limit-{name}", str(value)) for name, value in self._asdict().items()]
+#: The six values that every response reports; times are of the real clock.
+RateReport = dict[str, int]
 
 
 class Window:
@@ -36,8 +26,7 @@ class Window:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._second = -1
-        self._requests = 0
+        self._second = self._requests = 0
 
     def count(self, at: float, after: int = 0) -> RateReport:
         """Count a request that arrived `at` (unix seconds); an error says to wait `after` seconds, 0: until
@@ -45,9 +34,15 @@ class Window:
         second, limit = int(at), self.limit or UNLIMITED
         self._requests = self._requests + 1 if second == self._second else 1
         self._second = second
-        remaining, is_over = max(0, limit - self._requests), self._requests > limit
-        wait = (after or 1) if is_over else 0
-        return RateReport(limit, self._requests, remaining, int(is_over), second + 1, wait)
+        is_over = self._requests > limit
+        return {
+            "limit": limit,
+            "requests": self._requests,
+            "remaining": max(0, limit - self._requests),
+            "reached": int(is_over),
+            "reset": second + 1,
+            "after": (after or 1) if is_over else 0,
+        }
 
 
 class Journal:

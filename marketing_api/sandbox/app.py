@@ -6,6 +6,7 @@ The arrival time is passed in, so that the same request at the same time gets th
 import time
 from collections import deque
 from dataclasses import asdict
+from typing import Any, NamedTuple
 
 from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import ALL
@@ -18,173 +19,160 @@ from marketing_api.sandbox import (
     reputation,
     responses,
     social,
+    timelines,
     users,
     webhooks,
 )
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import check, merge
-from marketing_api.sandbox.options import Options
+from marketing_api.sandbox.options import AccountOptions, Options
 from marketing_api.sandbox.responses import Request, Response
-from marketing_api.sandbox.rules import RULES, CheckedCall, Params, Payload, Refusal
+from marketing_api.sandbox.rules import RULES, CheckedCall, Params, Refusal
 from marketing_api.sandbox.seeded_account import Origin
 from marketing_api.sandbox.switches import Switches
-from marketing_api.sandbox.tenant import Journal, Logged, RateReport, Tenant, Window
+from marketing_api.sandbox.tenant import Journal, RateReport, Tenant, Window
 from marketing_api.sandbox.world import World
 
 #: Importing them declares their rules.
-AREAS = (account, campaigns, contacts, goals, lists, reputation, social, users, webhooks)
+AREAS = (account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks)
 #: So many of the latest requests can be looked at.
 LOGGED = 50_000
 
 
+class Logged(NamedTuple):
+    """One request as it was received, without key and secrets; `outcome` is ok, an error code, or a fault's
+    name."""
+
+    number: int
+    account: str
+    operation: str
+    verb: str
+    params: dict[str, str]
+    arrived: float
+    status: int
+    outcome: str
+
+
 class App:
-    def __init__(self, tenants: list[Tenant]) -> None:
-        self.tenants = {tenant.key: tenant for tenant in tenants}
-        self.first = tenants[0]
-        self.journal: Journal | None = None
+    """The accounts that the options name, with everything replayed that their journal holds."""
+
+    def __init__(self, options: Options) -> None:
+        self.journal = Journal(options.state) if options.state else None
+        self.tenants = {one.key: self._tenant(one, options) for one in options.every_account}
+        self.first = next(iter(self.tenants.values()))
         self.log: deque[Logged] = deque(maxlen=LOGGED)
         self.requests = 0
-        self._strangers = Window(tenants[0].window.limit)
+        self._strangers = Window(options.rate_limit)
+
+    def _tenant(self, one: AccountOptions, options: Options) -> Tenant:
+        lines = self.journal.lines(one.name) if self.journal else iter(())
+        base = int(time.time()) if options.now is None else options.now
+        begun = next(lines, None)
+        origin = (
+            Origin(**begun["origin"]) if begun else Origin(one.seed, one.contacts, base, options.timezone)
+        )
+        tenant = Tenant(
+            one.name,
+            World(origin, options.now),
+            Window(options.rate_limit),
+            Switches(options.switches),
+            Faults(options.fault_seed, options.stall_seconds, options.faults),
+            options.revoke_after,
+        )
+        for line in lines:
+            self._replay(tenant, line)
+        tenant.settle(float("inf"))
+        tenant.journal = self.journal
+        if begun is None:
+            tenant.note(origin=asdict(origin))
+        return tenant
+
+    def _replay(self, tenant: Tenant, line: dict[str, Any]) -> None:
+        """Carry out again what a line of the journal holds, a write at its own time."""
+        if "advance" in line:
+            tenant.world.advance(line["advance"])
+        elif "leaves" in line:
+            tenant.leave(line["leaves"], line["status"], line["at"])
+        else:
+            tenant.world.plan(line["at"])
+            operation = ALL[line["operation"]]
+            self._carry_out(CheckedCall(tenant, operation, line["params"], line["fields"], line["at"]))
 
     def respond(self, request: Request, arrived: float) -> Response:
         """The response to a request below `/1/` that was counted at `arrived` (real unix seconds)."""
-        path = request.path[3:].lower().rstrip("/") if request.path.startswith("/1/") else request.path
-        name = "/".join(path.removesuffix(".json").split("/")[:2])  # api-observed row 53
+        path = request.path.removeprefix("/1/").lower().rstrip("/").removesuffix(".json")
+        name = "/".join(path.split("/")[:2])  # api-observed row 53
         try:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
             return responses.error(self.first, refusal, self._strangers.count(arrived))
-        places = (query,) if self.first.switches["key-place"] == "query" else (query, body)
-        key = next((key for place in places if (key := place.get("key") or place.get("api_key"))), "").strip()
-        given = {
-            parameter: value
-            for parameter, value in {**body, **query}.items()
-            if parameter not in ("key", "api_key")
-        }
-        tenant, operation, fault = self.tenants.get(key), ALL.get(name), None
-        known = tenant or self.first
-        rate = (tenant.window if tenant else self._strangers).count(
-            arrived, known.switches.number("rate-limit-after")
-        )
-        response, outcome = Response(200, b""), "ok"
+        tenant = self.tenants.get(self._key(query, body))
+        given = {**body, **query}
+        known, window = tenant or self.first, tenant.window if tenant else self._strangers
+        rate = window.count(arrived, known.switches.number("rate-limit-after"))
+        response, outcome, fault = Response(200, b""), "ok", None
         try:
-            if rate.reached:
-                raise Refusal(*responses.RATE_LIMITED)
-            if tenant is None or not tenant.admits(arrived):
-                outcome = "key"
-                raise Refusal(
-                    *(responses.UNKNOWN if known.switches["bad-key"] == "1002" else responses.UNKNOWN_KEY)
-                )
-            if operation is None:
-                raise Refusal(*responses.UNKNOWN)
-            if operation.area == "reputation" and (
-                words := responses.OF_REPUTATION.get(tenant.switches["reputation"])
-            ):
-                raise Refusal(*words)
-            if tenant.faults.chances:
-                fault = tenant.faults.draw(
-                    operation.name, repr(sorted(given.items())), is_write=not operation.is_read
-                )
+            tenant, operation = self._admit(tenant, name, rate, arrived)
+            fault = tenant.faults.draw(
+                operation.name, repr(sorted(given.items())), is_write=not operation.is_read
+            )
             if fault is None or fault.has_effect:
                 response = self._apply(tenant, operation, request.verb, given, arrived, rate)
-                self.leave(
-                    tenant,
-                    given.get("email", ""),
-                    tenant.leaving.pop((name, given.get("email", "").lower()), None),
-                )
         except Refusal as refusal:
-            response = responses.error(known, refusal, rate)
-            outcome = str(refusal.code) if outcome == "ok" else outcome
+            response, outcome = responses.error(known, refusal, rate), refusal.outcome
         if fault is not None:
             response, outcome = responses.broken(known, fault, rate, response), fault.name
         self.requests += 1
         known.outcomes[name][outcome] += 1
-        shown = Call(operation, given).shown if operation else given
+        shown = Call(ALL[name], given).shown if name in ALL else given
         self.log.append(
             Logged(self.requests, known.name, name, request.verb, shown, arrived, response.status, outcome)
         )
         return response
 
+    def _key(self, query: Params, body: Params) -> str:
+        """Where the switch accepts it; it is taken out of the parameters."""
+        found = [place.pop(name, "") for place in (query, body) for name in ("key", "api_key")]
+        accepted = found[:2] if self.first.switches["key-place"] == "query" else found
+        return next(filter(None, accepted), "").strip()
+
+    def _admit(
+        self, tenant: Tenant | None, name: str, rate: RateReport, arrived: float
+    ) -> tuple[Tenant, Operation]:
+        """Whose request it is, and for what; a Refusal where it comes too early, without a key, or for
+        nothing that there is."""
+        if rate["reached"]:
+            raise Refusal(*responses.RATE_LIMITED)
+        if tenant is None or not tenant.admits(arrived):
+            is_specified = (tenant or self.first).switches["bad-key"] == "1002"
+            raise Refusal(*(responses.UNKNOWN if is_specified else responses.UNKNOWN_KEY), outcome="key")
+        operation = ALL.get(name)
+        if operation is None:
+            raise Refusal(*responses.UNKNOWN)
+        words = responses.OF_REPUTATION.get(tenant.switches["reputation"])
+        if operation.area == "reputation" and words:
+            raise Refusal(*words)
+        return tenant, operation
+
     def _apply(
         self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport
     ) -> Response:
         switches = tenant.switches
-        if (
-            operation.effect is Effect.DELETE
-            and switches["deletions"] == "declared"
-            and verb not in (operation.method, "HEAD")
-        ):
+        is_declared = switches["deletions"] == "any" or verb in (operation.method, "HEAD")
+        if operation.effect is Effect.DELETE and not is_declared:
             raise Refusal(405, f"Method {verb} is not allowed")
         params, fields = check(operation, given, switches)
-        data = self._carry_out(
-            CheckedCall(tenant, operation, params, fields, tenant.world.now(), arrived), tenant.name
-        )
-        return responses.success(
-            tenant, data, rate, is_bare=operation.is_read and switches["envelope"] == "writes"
-        )
+        now, email = tenant.world.now(), given.get("email", "")
+        data = self._carry_out(CheckedCall(tenant, operation, params, fields, now, arrived))
+        response = responses.success(tenant, operation, data, rate)
+        if status := tenant.leaving.pop((operation.name, email.lower()), None):
+            tenant.leave(email, status, now)
+        return response
 
-    def _carry_out(self, call: CheckedCall, account: str) -> Payload:
-        operation, data = call.operation, RULES[call.operation.name](call)
-        if self.journal is not None and not operation.is_read:
+    def _carry_out(self, call: CheckedCall) -> Any:
+        operation = call.operation
+        data = RULES[operation.name](call)
+        if not operation.is_read:
             shown = Call(operation, call.params).shown
-            self.journal.append(
-                account, at=call.now, operation=operation.name, params=shown, fields=call.fields
-            )
+            call.tenant.note(at=call.now, operation=operation.name, params=shown, fields=call.fields)
         return data
-
-    def leave(self, tenant: Tenant, email: str, status: int | None) -> None:
-        """Somebody unsubscribes, or bounces; nobody without a status."""
-        if status is not None:
-            tenant.world.subscribers.leave(email, status, now := tenant.world.now())
-            if self.journal is not None:
-                self.journal.append(tenant.name, at=now, leaves=email, status=status)
-
-    def replay(self, journal: Journal) -> None:
-        """Carry out again what the journal holds, each write at its own time; then it takes what is written
-        from now on."""
-        by_name = {tenant.name: tenant for tenant in self.tenants.values()}
-        for line in journal.lines():
-            tenant = by_name.get(line["account"])
-            if tenant is not None and "advance" in line:
-                tenant.world.advance(line["advance"])
-            elif tenant is not None and "leaves" in line:
-                tenant.world.subscribers.leave(line["leaves"], line["status"], line["at"])
-            elif tenant is not None and "operation" in line:
-                tenant.world.account.plan(line["at"])
-                self._carry_out(
-                    CheckedCall(
-                        tenant, ALL[line["operation"]], line["params"], line["fields"], line["at"], 0.0
-                    ),
-                    tenant.name,
-                )
-        for tenant in by_name.values():
-            tenant.settle(float("inf"))
-        self.journal = journal
-
-
-def build(options: Options) -> App:
-    """The accounts that the options name, with everything replayed that their journal holds."""
-    journal = Journal(options.state) if options.state else None
-    begun = (
-        {line["account"]: Origin(**line["origin"]) for line in journal.lines() if "origin" in line}
-        if journal
-        else {}
-    )
-    base = int(time.time()) if options.now is None else options.now
-    tenants = []
-    for one in options.every_account:
-        if (origin := begun.get(one.name)) is None:
-            origin = Origin(one.seed, one.contacts, base, options.timezone)
-            if journal is not None:
-                journal.append(one.name, origin=asdict(origin))
-        world, switches = World(origin, options.now), Switches(options.switches)
-        faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
-        tenants.append(
-            Tenant(
-                one.name, one.key, world, Window(options.rate_limit), switches, faults, options.revoke_after
-            )
-        )
-    app = App(tenants)
-    if journal is not None:
-        app.replay(journal)
-    return app

@@ -6,14 +6,14 @@ from typing import Any
 
 from marketing_api.sandbox.lists import AUDIENCE_IDS
 from marketing_api.sandbox.mailing import Campaign, Links
-from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Payload, Refusal, missing, rule
-from marketing_api.sandbox.seed import WORDS
+from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal, invalid, missing, rule
+from marketing_api.sandbox.seed import WORDS, Thing
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
 
 
-def _shown(call: CheckedCall, campaign: Campaign) -> dict[str, Any]:
-    return {
+def _shown(call: CheckedCall, campaign: Campaign) -> Thing:
+    shown = {
         "id": call.an_id(campaign.campaign_id),
         "subject": campaign.subject,
         "message": campaign.body,
@@ -21,81 +21,71 @@ def _shown(call: CheckedCall, campaign: Campaign) -> dict[str, Any]:
         "from_email": campaign.from_email,
         "from_name": campaign.from_name,
         "creation_date": call.moments.text(campaign.created_at),
-        **(_delivery(call, campaign) if call.switches["campaign-groups"] == "observed" else {}),
     }
-
-
-def _delivery(call: CheckedCall, campaign: Campaign) -> dict[str, Any]:
-    """Of what is not sent to everybody at once, or not yet, there is no date (assumed)."""
-    sent, bounced, _, _ = call.world.activity.totals(campaign, call.now)
-    is_sent = campaign.group(call.now) == "Sent"
-    return {
-        "sent_date": call.moments.text(campaign.sent_at) if is_sent else "",
-        "delivery_success": str(sent - bounced),
-        "delivery_failed": str(bounced),
-    }
+    if call.switches["campaign-groups"] == "observed":
+        totals = call.world.activity.totals(campaign, call.now)
+        # Of what is not sent to everybody at once, or not yet, there is no date (assumed).
+        is_sent = campaign.group(call.now) == "Sent"
+        shown["sent_date"] = call.moments.text(campaign.sent_at) if is_sent else ""
+        shown |= {
+            "delivery_success": str(totals.sent - totals.bounced),
+            "delivery_failed": str(totals.bounced),
+        }
+    return shown
 
 
 @rule("emailmarketing/campaigns")
-def campaigns(call: CheckedCall) -> Payload:
+def campaigns(call: CheckedCall) -> Thing:
     """Grouped by status, or all at the top (api-observed rows 39, 40); a page is cut from all groups together
     (assumed)."""
-    wanted = call.get("filter", "all").lower()
-    first, end = call.between()
+    wanted, form, (first, end) = call.get("filter", "all"), call.switches["campaign-groups"], call.between()
     found = [
-        (group, campaign)
-        for group in GROUPS
-        for campaign in call.world.account.campaigns(call.now)
-        if campaign.group(call.now) == group
-        and wanted in ("all", group.lower())
-        and first <= campaign.created_at < end
+        one
+        for one in call.world.campaigns.all(call.now).values()
+        if wanted in ("all", one.group(call.now).lower()) and first <= one.created_at < end
     ]
-    count, page = call.page(found, 10)
-    form, items = call.switches["campaign-groups"], [_shown(call, campaign) for _, campaign in page]
-    if form != "groups":
-        numbered = {str(place): item for place, item in enumerate(items, 1)} if form == "numbered" else {}
-        return {"campaigns": {"count": count, "items": numbered or items}}
-    groups: dict[str, list[Any]] = {}
-    for (group, _), item in zip(page, items, strict=True):
-        groups.setdefault(group, []).append(item)
-    return {
-        "campaigns": {
-            "count": count,
-            "items": call.map({group: {"data": call.items(data)} for group, data in groups.items()}),
-        }
-    }
+    count, page = call.page(sorted(found, key=lambda one: GROUPS.index(one.group(call.now))), 10)
+    items: Any = [_shown(call, campaign) for campaign in page]
+    if form == "numbered" and items:
+        items = {str(place): item for place, item in enumerate(items, 1)}
+    elif form == "groups":
+        groups: dict[str, list[Thing]] = {}
+        for campaign, item in zip(page, items, strict=True):
+            groups.setdefault(campaign.group(call.now), []).append(item)
+        items = call.map({group: {"data": call.items(data)} for group, data in groups.items()})
+    return {"count": count, "items": items}
 
 
 def existing(call: CheckedCall) -> Campaign:
     """The campaign that the parameters name; of the other type it doesn't exist."""
-    for campaign in call.world.account.campaigns(call.now):
-        if campaign.campaign_id == call.id() and call.get("type") in (
-            "",
-            "automated" if campaign.is_automated else "standard",
-        ):
-            return campaign
-    raise missing("The campaign")
+    campaign = call.world.campaigns.all(call.now).get(call.id())
+    if campaign is None or call.get("type") not in ("", "automated" if campaign.is_automated else "standard"):
+        raise missing("campaign")
+    return campaign
+
+
+@rule("emailmarketing/getcampaign")
+def getcampaign(call: CheckedCall) -> Thing:
+    campaign = existing(call)
+    is_observed = call.switches["campaign-groups"] == "observed"
+    return _shown(call, campaign) | ({"name": campaign.name} if is_observed else {})
 
 
 @rule("emailmarketing/stats")
-def stats(call: CheckedCall) -> Payload:
+def stats(call: CheckedCall) -> Thing:
     campaign = existing(call)
     sent, bounced, opened, unsubscribed = call.world.activity.totals(campaign, call.now)
     whole = max(1, sent // 10) if call.switches.is_on("over-100-percent") else sent
-    values = {
-        "open": opened,
-        "unopened": sent - bounced - opened,
-        "bounced": bounced,
-        "unsubscribed": unsubscribed,
-    }
+    unopened = sent - bounced - opened
+    values = {"open": opened, "unopened": unopened, "bounced": bounced, "unsubscribed": unsubscribed}
     counts = {
         name: f"{value} ({round(100 * value / whole, 2) if whole else 0:g}%)"
         for name, value in values.items()
     }
-    return {"campaign": {"stats": counts, "clicks": call.items(_clicks(call, campaign))}}
+    return {"stats": counts, "clicks": call.items(_clicks(call, campaign))}
 
 
-def _clicks(call: CheckedCall, campaign: Campaign) -> list[dict[str, Any]]:
+def _clicks(call: CheckedCall, campaign: Campaign) -> list[Thing]:
     if campaign.group(call.now) not in ("Automation", "Sent"):
         return []
     form = call.switches["clickers"]
@@ -120,22 +110,16 @@ def _schedule(call: CheckedCall) -> dict[str, Any]:
     if call.is_true("isdraft") or call.get("type") == "automated" or not may_send:
         return {"scheduled_at": 0, "sent_at": 0}
     if is_scheduled and not call.has("scheduled_datetime"):
-        raise Refusal(NOT_VALID, "scheduled_datetime is required", ("scheduled_datetime",))
-    return {
-        "scheduled_at": call.now,
-        "sent_at": max(call.now, call.moment("scheduled_datetime")) if is_scheduled else call.now,
-    }
+        raise invalid("scheduled_datetime", "is required")
+    at = call.moment("scheduled_datetime") if is_scheduled else call.now
+    return {"scheduled_at": call.now, "sent_at": max(call.now, at)}
 
 
-def _texts(call: CheckedCall) -> dict[str, Any]:
+def _texts(call: CheckedCall) -> Thing:
     domain = call.get("fromemail").rpartition("@")[2].lower()
     if call.switches["sender-domain"] == "verified" and domain and domain not in WORDS["sender_domains"]:
         raise Refusal(NOT_VALID, "The sender domain is not verified", ("fromemail",))
-    members = {
-        "fromemail": "from_email",
-        **{name: name for name in ("name", "subject", "body", "from_name", "reply_to")},
-    }
-    return {member: call.get(name) for name, member in members.items() if call.has(name)}
+    return call.given("name", "subject", "body", "from_name", "reply_to", fromemail="from_email")
 
 
 def _links(body: str) -> Links:
@@ -145,16 +129,16 @@ def _links(body: str) -> Links:
 def _targets(call: CheckedCall) -> tuple[int, ...]:
     """Lists; some clients name them among the audiences (api-observed row 42)."""
     known, lists, audiences = call.world.lists.all(call.now), call.ids("lists"), call.ids("audiences")
-    if any(wanted not in known for wanted in lists):
-        raise missing("The list")
-    call.must_exist("The audience", audiences, {*AUDIENCE_IDS, *known})
+    if not known.keys() >= set(lists):
+        raise missing("list")
+    call.must_exist("audience", audiences, {*AUDIENCE_IDS, *known})
     return tuple(dict.fromkeys([*lists, *(wanted for wanted in audiences if wanted in known)]))
 
 
 @rule("emailmarketing/addcampaign")
-def addcampaign(call: CheckedCall) -> Payload:
-    schedule, account = _schedule(call), call.world.account
-    new = next(account.campaign_ids)
+def addcampaign(call: CheckedCall) -> Thing:
+    schedule, world = _schedule(call), call.world
+    new = next(world.campaigns.ids)
     campaign = Campaign(
         new,
         lists=_targets(call),
@@ -164,32 +148,23 @@ def addcampaign(call: CheckedCall) -> Payload:
         is_automated=call.get("type") == "automated",
         **_texts(call),
     )
-    account.put_campaign(campaign, call.now)
-    return {"id": call.an_id(new), "item": "The campaign was added successfully"}
+    world.put_campaign(campaign, call.now)
+    return call.done("campaign", "added", new)
 
 
 @rule("emailmarketing/editcampaign")
-def editcampaign(call: CheckedCall) -> Payload:
+def editcampaign(call: CheckedCall) -> Thing:
     """Of a campaign that is out, or of an automation, only the texts change."""
     campaign = existing(call)
     changed = replace(campaign, **_texts(call))
     if not campaign.is_automated and campaign.group(call.now) != "Sent":
-        schedule = _schedule(call)
-        changed = replace(
-            changed, lists=_targets(call) or campaign.lists, links=_links(changed.body), **schedule
-        )
-    call.world.account.put_campaign(changed, call.now)
-    return {"item": "The campaign was updated successfully"}
+        lists, links = _targets(call) or campaign.lists, _links(changed.body)
+        changed = replace(changed, lists=lists, links=links, **_schedule(call))
+    call.world.put_campaign(changed, call.now)
+    return call.done("campaign", "updated")
 
 
 @rule("emailmarketing/deletecampaign")
-def deletecampaign(call: CheckedCall) -> Payload:
-    call.world.account.delete_campaign(existing(call), call.now)
-    return {"item": "The campaign was deleted successfully"}
-
-
-@rule("emailmarketing/getcampaign")
-def getcampaign(call: CheckedCall) -> Payload:
-    campaign = existing(call)
-    name = {"name": campaign.name} if call.switches["campaign-groups"] == "observed" else {}
-    return {"item": _shown(call, campaign) | name}
+def deletecampaign(call: CheckedCall) -> Thing:
+    call.world.delete_campaign(existing(call), call.now)
+    return call.done("campaign", "deleted")

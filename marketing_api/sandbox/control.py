@@ -6,9 +6,10 @@ envelope."""
 
 import urllib.parse
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-import msgspec
+from msgspec.json import encode
 
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.responses import Request, Response
@@ -17,52 +18,57 @@ from marketing_api.sandbox.subscribers import BOUNCED, UNSUBSCRIBED, Listing
 from marketing_api.sandbox.tenant import Tenant
 
 
+@dataclass
+class Asked:
+    """A control request, to the accounts that it names, or to all; `real` is its time in unix seconds."""
+
+    app: App
+    tenants: list[Tenant]
+    params: Params
+    real: float
+
+
 def respond_to_control(app: App, request: Request, real: float) -> Response:
     """400 with `error` when the request makes no sense, 404 for an unknown path."""
-    params = dict(
-        urllib.parse.parse_qsl(request.query + ("&" + request.body.decode() if request.body else ""))
-    )
+    params = dict(urllib.parse.parse_qsl(f"{request.query}&{request.body.decode()}"))
     handle = PATHS.get(request.path.removeprefix("/sandbox").strip("/"))
     if handle is None:
-        return Response(
-            404, msgspec.json.encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]})
-        )
+        return Response(404, encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]}))
     try:
         name = params.pop("account", "")
         tenants = [tenant for tenant in app.tenants.values() if name in ("", tenant.name)]
         if not tenants:
             raise ValueError(f"there is no account {name}")
-        return Response(200, msgspec.json.encode(handle(app, tenants, params, real)))
+        for tenant in tenants:
+            tenant.settle(real)
+        return Response(200, encode(handle(Asked(app, tenants, params, real))))
     except (ValueError, KeyError) as problem:
-        return Response(400, msgspec.json.encode({"error": str(problem)}))
+        return Response(400, encode({"error": str(problem)}))
 
 
-def _advance(app: App, tenants: list[Tenant], params: Params, real: float) -> Any:
+def advance(asked: Asked) -> Any:
     """`days=1` (may be a fraction): let time pass; queued writes take effect."""
-    days = float(params.get("days", "1"))
+    days = float(asked.params.get("days", "1"))
     if days < 0:
         raise ValueError("time does not run backwards")
-    for tenant in tenants:
-        tenant.settle(real + days * 86_400)
-        tenant.world.advance(days)
-        if app.journal is not None:
-            app.journal.append(tenant.name, advance=days)
-    return {tenant.name: {"now": tenant.world.now()} for tenant in tenants}
+    for tenant in asked.tenants:
+        tenant.advance(days, asked.real)
+    return {tenant.name: {"now": tenant.world.now()} for tenant in asked.tenants}
 
 
-def _switches(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
+def switches(asked: Asked) -> Any:
     """`name=value…`: set switches; shows all of them."""
-    for tenant in tenants:
-        for name, value in params.items():
+    for tenant in asked.tenants:
+        for name, value in asked.params.items():
             tenant.switches.set(name, value)
-    return {tenant.name: tenant.switches for tenant in tenants}
+    return {tenant.name: tenant.switches for tenant in asked.tenants}
 
 
-def _faults(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
+def faults(asked: Asked) -> Any:
     """`name=probability[@operations]…`, `stall-seconds=5`, `revoke-after=10`, `rate-limit=10`, `off=1` for
     none; shows all that are on."""
-    for tenant in tenants:
-        for name, value in params.items():
+    for tenant in asked.tenants:
+        for name, value in asked.params.items():
             match name:
                 case "off":
                     tenant.faults.chances.clear()
@@ -77,49 +83,43 @@ def _faults(_: App, tenants: list[Tenant], params: Params, __: float) -> Any:
                     tenant.faults.set(name, value)
     return {
         tenant.name: {name: str(chance) for name, chance in tenant.faults.chances.items()}
-        for tenant in tenants
+        for tenant in asked.tenants
     }
 
 
-def _leave(app: App, tenants: list[Tenant], params: Params, _: float) -> Any:
+def leave(asked: Asked) -> Any:
     """`email=…`, `status=unsubscribed` (or `bounced`): somebody leaves all lists, at once or right behind the
     next response of `after=emailmarketing/getcontactbyemail` (or another operation) about the address; shows
     who is still to leave."""
-    email, status = (
-        params["email"],
-        {"unsubscribed": UNSUBSCRIBED, "bounced": BOUNCED}[params.get("status", "unsubscribed")],
-    )
-    for tenant in tenants:
-        if after := params.get("after"):
+    statuses = {"unsubscribed": UNSUBSCRIBED, "bounced": BOUNCED}
+    email, status = asked.params["email"], statuses[asked.params.get("status", "unsubscribed")]
+    for tenant in asked.tenants:
+        if after := asked.params.get("after"):
             tenant.leaving[after, email.lower()] = status
         else:
-            app.leave(tenant, email, status)
-    return {tenant.name: [email for _, email in tenant.leaving] for tenant in tenants}
+            tenant.leave(email, status, tenant.world.now())
+    return {tenant.name: [email for _, email in tenant.leaving] for tenant in asked.tenants}
 
 
-def _statuses(_: App, tenants: list[Tenant], params: Params, real: float) -> Any:
+def statuses(asked: Asked) -> Any:
     """What writes have made of statuses, oldest first, those after number `since=0`: whose on which list,
     `before` of those with the address there and of those `gone`, and `after`."""
-    tenants[0].settle(real)
-    changes = tenants[0].world.subscribers.changes
-    return {
-        "changes": len(changes),
-        "items": [change._asdict() for change in changes[int(params.get("since", "0")) :]],
-    }
+    changes = asked.tenants[0].world.subscribers.changes
+    since = int(asked.params.get("since", "0"))
+    return {"changes": len(changes), "items": [change._asdict() for change in changes[since:]]}
 
 
-def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
+def state(asked: Asked) -> Any:
     """The truth of one account: how many contacts there are, its sub-accounts, requests by operation and
     outcome."""
-    tenant = tenants[0]
-    tenant.settle(real)
+    tenant = asked.tenants[0]
     world, now = tenant.world, tenant.world.now()
     counted = {wanted: Listing(world.subscribers, wanted, now).count for wanted in world.lists.all(now)}
     return {
         "now": now,
-        "start": world.account.start,
-        "timezone": world.account.origin.timezone,
-        "seed": world.account.origin.seed,
+        "start": world.start,
+        "timezone": world.origin.timezone,
+        "seed": world.origin.seed,
         "contacts": sum(counted.values()),
         "contacts_by_list": counted,
         "sub_accounts": {wanted: each["name"] for wanted, each in world.businesses.all(now).items()},
@@ -129,11 +129,10 @@ def _state(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
     }
 
 
-def _written(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
+def written(asked: Asked) -> Any:
     """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many
     writes are still queued."""
-    tenant = tenants[0]
-    tenant.settle(real)
+    tenant = asked.tenants[0]
     subscribers, now = tenant.world.subscribers, tenant.world.now()
     contacts: dict[int, dict[str, Any] | None] = {}
     for contact_id, card in sorted(subscribers.cards.items()):
@@ -149,23 +148,13 @@ def _written(_: App, tenants: list[Tenant], __: Params, real: float) -> Any:
     return {"account": tenant.name, "queued": len(tenant.pending), "contacts": contacts}
 
 
-def _log(app: App, _: list[Tenant], params: Params, __: float) -> Any:
+def log(asked: Asked) -> Any:
     """Requests received (the last 50,000), oldest first: those after number `since=0`, at most
     `limit=1000`."""
-    since, limit = int(params.get("since", "0")), int(params.get("limit", "1000"))
-    return {
-        "requests": app.requests,
-        "items": [one._asdict() for one in app.log if one.number > since][:limit],
-    }
+    since, limit = int(asked.params.get("since", "0")), int(asked.params.get("limit", "1000"))
+    found = [one._asdict() for one in asked.app.log if one.number > since]
+    return {"requests": asked.app.requests, "items": found[:limit]}
 
 
-PATHS: dict[str, Callable[[App, list[Tenant], Params, float], Any]] = {
-    "advance": _advance,
-    "switches": _switches,
-    "faults": _faults,
-    "state": _state,
-    "written": _written,
-    "log": _log,
-    "leave": _leave,
-    "statuses": _statuses,
-}
+_HANDLERS: list[Callable[[Asked], Any]] = [advance, switches, faults, state, written, log, leave, statuses]
+PATHS = {handle.__name__: handle for handle in _HANDLERS}

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from marketing_api.sandbox.seed import salt
 
@@ -31,15 +32,14 @@ FAULTS: Mapping[str, Fault] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Chance:
+class Chance(NamedTuple):
     """How likely a fault is, from 0 to 1, and for which operations; for all when there are none."""
 
     probability: float
-    operations: frozenset[str] = frozenset()
+    operations: list[str]
 
     def __str__(self) -> str:
-        return f"{self.probability:g}" + (f"@{','.join(sorted(self.operations))}" if self.operations else "")
+        return f"{self.probability:g}" + "@" * bool(self.operations) + ",".join(self.operations)
 
 
 def read_chance(text: str) -> Chance:
@@ -48,7 +48,7 @@ def read_chance(text: str) -> Chance:
     probability = float(head)
     if not 0 <= probability <= 1:
         raise ValueError(f"a probability is from 0 to 1, not {head}")
-    return Chance(probability, frozenset(word.strip().lower() for word in tail.split(",") if word.strip()))
+    return Chance(probability, sorted(word.strip().lower() for word in tail.split(",") if word.strip()))
 
 
 class Faults:
@@ -69,15 +69,15 @@ class Faults:
             del self.chances[name]
 
     def draw(self, operation: str, params: str, *, is_write: bool) -> Fault | None:
+        if not self.chances:
+            return None
         call = hash((operation, params))
         self._requested[call] += 1
         at = salt(self._seed, operation, params, self._requested[call]) / 0x100000000
         for name, chance in self.chances.items():
-            if (chance.operations and operation not in chance.operations) or (
-                FAULTS[name].writes_only and not is_write
-            ):
-                continue
-            if at < chance.probability:
-                return FAULTS[name]
-            at -= chance.probability
+            is_meant = not chance.operations or operation in chance.operations
+            if is_meant and (is_write or not FAULTS[name].writes_only):
+                if at < chance.probability:
+                    return FAULTS[name]
+                at -= chance.probability
         return None

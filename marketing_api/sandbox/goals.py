@@ -1,62 +1,47 @@
 """The rules of conversion goals."""
 
-from typing import Any
-
-from marketing_api.sandbox.rules import RULES, CheckedCall, Payload, added, rule
+from marketing_api.sandbox.rules import CheckedCall, Resource, rule
 from marketing_api.sandbox.seed import WORDS, Thing
 
 #: Tracked domains, named by goals and webhooks.
 DOMAINS = (21, 22)
 
 
-def _shown(call: CheckedCall, wanted: int, goal: Thing) -> dict[str, Any]:
+def _shown(call: CheckedCall, wanted: int, goal: Thing) -> Thing:
     action = goal.get("action")
     if call.switches.is_on("action-deleted") and wanted == next(iter(call.world.goals.all(call.now))):
         action = {"id": 99, "name": "Action is deleted!"}
-    words, value = WORDS["goal_words"], float(goal.get("value") or 0)
+    words, decimals = WORDS["goal_words"], call.switches.number("goal-decimals")
     return {
         "id": call.an_id(wanted),
         "name": goal["name"],
         "goal_value": {
             "type": goal.get("value_type", "fixed").title(),
-            "value": f"{value:.{call.switches.number('goal-decimals')}f}",
+            "value": f"{float(goal.get('value', 0)):.{decimals}f}",
         },
         "type": words["type"][goal["type"]],
         "event_type": words["event_type"].get(goal.get("event_type"), ""),
         "event_link_rule": words["goal_event_filter"].get(goal.get("goal_event_filter"), ""),
-        "links": list(goal.get("event_links", ())),
+        "links": goal.get("event_links", []),
         "has_action": "Yes" if action else "No",
         "action": {"id": call.an_id(action["id"]), "name": action["name"]} if action else call.map({}),
     }
 
 
-@rule("goal/lists")
-@rule("goal/listbydomain")
-def lists(call: CheckedCall) -> Payload:
-    goals, is_wanted = call.world.goals.all(call.now).items(), call.operation.name == "goal/lists"
-    found = [
-        _shown(call, wanted, goal)
-        for wanted, goal in goals
-        if is_wanted or goal["domainid"] == call.id("domainid")
-    ]
-    return call.listing("goals", found)
-
-
 def _given(call: CheckedCall) -> Thing:
-    names = ("name", "type", "value_type", "value", "event_type", "goal_event_filter")
-    given: Thing = {name: call.params[name] for name in names if call.has(name)}
-    links = call.words("event_links") or call.words("event_videos") or call.words("destination_url")
-    return given | ({"event_links": links} if links else {})
+    call.must_exist("domain", call.ids("domainid"), DOMAINS)
+    given = call.given("name", "type", "value_type", "value", "event_type", "goal_event_filter")
+    if links := call.words("event_links") or call.words("event_videos") or call.words("destination_url"):
+        given["event_links"] = links
+    return given | ({"domainid": call.id("domainid")} if call.has("domainid") else {})
 
 
-@rule("goal/add")
-def add(call: CheckedCall) -> Payload:
-    call.must_exist("The domain", [call.id("domainid")], DOMAINS)
-    return added(call.world.goals, {"domainid": call.id("domainid"), **_given(call)})
+@rule("goal/listbydomain")
+def listbydomain(call: CheckedCall) -> Thing:
+    goals = call.world.goals.all(call.now).items()
+    return call.listing([_shown(call, *one) for one in goals if one[1]["domainid"] == call.id("domainid")])
 
 
-RULES |= {
-    "goal/show": lambda call: {"goal": _shown(call, call.id(), call.existing(call.world.goals))},
-    "goal/edit": lambda call: call.edited(call.world.goals, _given(call)),
-    "goal/delete": lambda call: call.deleted(call.world.goals),
-}
+rule("goal/lists", "goal/show", "goal/add", "goal/edit", "goal/delete")(
+    Resource(lambda call: call.world.goals, _shown, _given)
+)

@@ -12,7 +12,7 @@ import msgspec
 
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Kind, Operation
-from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal
+from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal, invalid
 from marketing_api.sandbox.switches import REQUIRED_BY_A_VARIANT, Switches
 
 
@@ -56,12 +56,8 @@ def _multipart(content_type: str, body: bytes) -> Iterator[tuple[str, str]]:
         content = part.get_payload(decode=True)
         if isinstance(name, str) and isinstance(content, bytes):
             is_file = part.get_filename() is not None
-            yield (
-                name,
-                f"https://images.example.com/{len(content)}.jpg"
-                if is_file
-                else content.decode("utf-8", "replace"),
-            )
+            picture = f"https://images.example.com/{len(content)}.jpg"
+            yield name, picture if is_file else content.decode("utf-8", "replace")
 
 
 def _merged(pairs: Iterable[tuple[str, str]]) -> Params:
@@ -87,7 +83,7 @@ def _fields(text: str) -> Params:
         return {}
     before, *pairs = _FIELD.split(text)
     if before.strip() or not pairs:
-        raise Refusal(NOT_VALID, "fields is not valid", ("fields",))
+        raise invalid("fields")
     return dict(zip(pairs[::2], pairs[1::2], strict=True))
 
 
@@ -114,38 +110,38 @@ def _as_specified(operation: Operation, given: Params, switches: Switches) -> Pa
     }
 
 
+def _required(operation: Operation, switches: Switches) -> set[str]:
+    required = {parameter.name for parameter in operation.parameters if parameter.required}
+    if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
+        required.discard("listid")  # api-observed row 35
+    by_a_variant = set(REQUIRED_BY_A_VARIANT.get(operation.name, ()))
+    return required | by_a_variant if switches["required"] == "variants" else required - by_a_variant
+
+
 def check(operation: Operation, given: Params, switches: Switches) -> tuple[Params, Params]:
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad
     one."""
-    required = {parameter.name for parameter in operation.parameters if parameter.required}
-    by_a_variant = set(REQUIRED_BY_A_VARIANT.get(operation.name, ()))
-    required = required | by_a_variant if switches["required"] == "variants" else required - by_a_variant
-    if operation.name == "emailmarketing/deletecontact" and switches.is_on("delete-everywhere"):
-        required.discard("listid")  # api-observed row 35
-    given = _as_specified(operation, given, switches)
-    checked, fields, bad = Params(), Params(), []
+    required, given = _required(operation, switches), _as_specified(operation, given, switches)
+    checked, fields, bad = Params(), Params(), Params()
     for parameter in operation.parameters:
-        name = parameter.name.lower()
-        # `name[0]`, `name[1]`, …, as some libraries number the entries of a list, or the ids of custom
-        # fields.
-        keyed = {
-            place[len(name) + 1 : -1]: value for place, value in given.items() if place.startswith(f"{name}[")
-        }
+        name = parameter.name
+        # `name[0]`, `name[1]`, …, as some libraries number the entries of a list; or ids of custom fields.
+        head = f"{name.lower()}["
+        keyed = {place[len(head) : -1]: value for place, value in given.items() if place.startswith(head)}
+        value = given.get(name.lower(), ",".join(keyed.values())).strip()
         if parameter.kind is Kind.FIELDS:
-            fields = _fields(given.get(name, "")) | keyed
-            continue
-        value = given.get(name, ",".join(keyed.values())).strip()
-        if name == "scheduleddate" and value.isdecimal():  # unix seconds (api-observed row 46)
-            checked[parameter.name] = value
-            continue
-        try:
-            checked.update(parameter.encode(value, operation.name) if value else {})
-        except InvalidCall:
-            bad.append(f"{parameter.name} is not valid")
-        if not value and parameter.name in required:
-            bad.append(f"{parameter.name} is required")
-    if not bad and operation.needs_one and not any(name in checked for name in operation.needs_one):
-        bad.append(f"{operation.needs_one[0]} is required")
+            fields = _fields(given.get(name.lower(), "")) | keyed
+        elif not value:
+            bad |= {name: "is required"} if name in required else {}
+        elif name == "scheduleddate" and value.isdecimal():  # unix seconds (api-observed row 46)
+            checked[name] = value
+        else:
+            try:
+                checked |= parameter.encode(value, operation.name)
+            except InvalidCall:
+                bad[name] = "is not valid"
+    if not bad and operation.needs_one and not checked.keys() & set(operation.needs_one):
+        bad[operation.needs_one[0]] = "is required"
     if bad:
-        raise Refusal(NOT_VALID, "; ".join(bad), tuple(one.partition(" ")[0] for one in bad))
+        raise Refusal(NOT_VALID, "; ".join(f"{name} {what}" for name, what in bad.items()), tuple(bad))
     return checked, fields

@@ -43,9 +43,8 @@ class Campaign:
 
     @property
     def slug(self) -> str:
-        return f"c{self.campaign_id}-" + "-".join(
-            word for word in self.subject.lower().split() if word.isalpha()
-        )[:24].rstrip("-")
+        words = "-".join(word for word in self.subject.lower().split() if word.isalpha())
+        return f"c{self.campaign_id}-{words[:24].rstrip('-')}"
 
     def group(self, moment: int) -> str:
         if self.is_automated:
@@ -60,6 +59,8 @@ LONGEST = 14 * DAY
 _LONGEST = 2 * DAY
 _BOUNCES_AFTER = 45  # seconds
 _LEAVES_WITHIN = 120  # seconds from opening to the click on "unsubscribe"
+#: Primes above any length of a shuffle.
+_STRIDES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
 
 #: (link position, times) of one contact.
 Clicks = tuple[tuple[int, int], ...]
@@ -83,6 +84,32 @@ class Totals(NamedTuple):
     unsubscribed: int = 0
 
 
+def delay(place: int, of: int, draw: float) -> int:
+    """Seconds from sending to the `place`-th opening of `of`: half of them within an hour and a half, with a
+    long tail."""
+    part = (place + draw) / of
+    return min(60 + int(5400 * (part / (1 - part)) ** 1.1), LONGEST)
+
+
+def _opened_within(passed: int, openers: int, draw: float) -> int:
+    if passed >= LONGEST:
+        return openers
+    return bisect.bisect_right(range(openers), passed, key=lambda place: delay(place, openers, draw))
+
+
+def clicks(draw: int, links: int) -> Clicks:
+    """Which of the links are clicked, and how often."""
+    first = (0 if draw % 100 < 62 else 1 if draw % 100 < 88 else 2) % links
+    times = 1 + (not draw >> 12 & 7) + 2 * (not draw >> 16 & 31)
+    if draw >> 8 & 3 or links == 1:
+        return ((first, times),)
+    return (first, times), ((first + 1) % links, 1)
+
+
+def _clicked(draw: int, sent: int, opened: int, links: Links) -> Outcome:
+    return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, len(links)))
+
+
 class Reach(NamedTuple):
     """A slot's recipients of one campaign, as blocks: the leaving are first … stay-1, the others stay …
     end-1."""
@@ -96,32 +123,13 @@ class Reach(NamedTuple):
     clickers: Share
 
 
-def delay(place: int, of: int, draw: float) -> int:
-    """Seconds from sending to the `place`-th opening of `of`: half of them within an hour and a half, with a
-    long tail."""
-    part = (place + draw) / of
-    return min(60 + int(5400 * (part / (1 - part)) ** 1.1), LONGEST)
-
-
-def clicks(draw: int, links: int) -> Clicks:
-    """Which of the links are clicked, and how often."""
-    first = (0 if draw % 100 < 62 else 1 if draw % 100 < 88 else 2) % links
-    times = 1 + (not draw >> 12 & 7) + 2 * (not draw >> 16 & 31)
-    return (
-        ((first, times), ((first + 1) % links, 1)) if not draw >> 8 & 3 and links > 1 else ((first, times),)
-    )
-
-
 class Mailing:
-    """One campaign on one list: the `place`-th of those sent to it at `times`, which may lie in the
-    future."""
+    """A campaign on one list: the `place`-th of those sent to it at `times`, which may lie in the future."""
 
     def __init__(self, roll: Roll, seed: int, campaign: Campaign, place: int, times: list[int]) -> None:
-        self.roll = roll
-        self.campaign = campaign
-        self._place = place
-        self._times = times
+        self.roll, self.campaign = roll, campaign
         self._salt = salt(seed, "mailing", roll.number, campaign.campaign_id)
+        self._place, self._times = place, times
         self._reach = functools.cache(self._reached)
 
     def _reached(self, slot: int) -> Reach:
@@ -138,7 +146,8 @@ class Mailing:
             stay = self.roll.blocks(slot, self._times[place - after + 1])
         appeal = min(1000, character.opens * self.campaign.appeal // 1024)
         openers = Share(appeal, draw & 1023).count(end - stay)
-        order, clickers = Shuffle(max(1, end - stay), draw >> 3), Share(character.clicks, draw >> 20 & 1023)
+        order = Shuffle(max(1, end - stay), _STRIDES[(draw >> 3) % 5], draw >> 3)
+        clickers = Share(character.clicks if self.campaign.links else 0, draw >> 20 & 1023)
         return Reach(first, stay, end, openers, order, (draw >> 8 & 255) / 256, clickers)
 
     def outcome(self, index: int, slot: int) -> Outcome | None:
@@ -152,14 +161,12 @@ class Mailing:
                 return Outcome(sent, bounced_at=sent + _BOUNCES_AFTER)
             opened = sent + delay(block - reach.first, reach.stay - reach.first, reach.draw)
             return Outcome(sent, opened, left_at=opened + _LEAVES_WITHIN)
-        if reach.openers == 0 or (standing := reach.order.place(block - reach.stay)) >= reach.openers:
+        if (standing := reach.order.place(block - reach.stay)) >= reach.openers:
             return Outcome(sent)
         opened = sent + delay(standing, reach.openers, reach.draw)
-        links = len(self.campaign.links)
-        if not links or not reach.clickers.has(standing):
+        if not reach.clickers.has(standing):
             return Outcome(sent, opened)
-        draw = spread(self._salt, index)
-        return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, links))
+        return _clicked(spread(self._salt, index), sent, opened, self.campaign.links)
 
     def totals(self, moment: int) -> Totals:
         passed = moment - self.campaign.sent_at
@@ -170,25 +177,17 @@ class Mailing:
             if character.fate == "bounces":
                 bounced += leaving if passed >= _BOUNCES_AFTER else 0
             elif leaving:
-                opened += _by(passed, leaving, reach.draw)
-                unsubscribed += _by(passed - _LEAVES_WITHIN, leaving, reach.draw)
-            opened += _by(passed, reach.openers, reach.draw)
+                opened += _opened_within(passed, leaving, reach.draw)
+                unsubscribed += _opened_within(passed - _LEAVES_WITHIN, leaving, reach.draw)
+            opened += _opened_within(passed, reach.openers, reach.draw)
             sent += reach.end - reach.first
         return Totals(sent, bounced, opened, unsubscribed)
 
-    def clickers(self, moment: int) -> Iterator[tuple[int, Clicks]]:
-        """(index, clicks) of every contact that clicked by `moment`."""
-        if self.campaign.sent_at > moment or not self.campaign.links:
-            return
-        for slot, character in enumerate(CHARACTERS):
-            reach = self._reach(slot)
-            for ordinal in range(reach.clickers.count(reach.openers) if character.clicks else 0):
-                index = self.roll.index(slot, reach.stay + reach.order.at(reach.clickers.nth(ordinal)))
-                outcome = self.outcome(index, slot)
-                if outcome is None or outcome.opened_at > moment:
-                    break
-                if outcome.clicked_at <= moment:
-                    yield index, outcome.clicks
+    def clicking(self, slot: int, _: int) -> Iterator[int]:
+        """The blocks of a slot's contacts who click it sooner or later."""
+        reach = self._reach(slot)
+        for ordinal in range(reach.clickers.count(reach.openers)):
+            yield reach.stay + reach.order.at(reach.clickers.nth(ordinal))
 
 
 def left(mailings: Sequence[Mailing], roll: Roll, index: int, slot: int) -> int:
@@ -197,43 +196,27 @@ def left(mailings: Sequence[Mailing], roll: Roll, index: int, slot: int) -> int:
     after = CHARACTERS[slot].leaves_after
     if not after:
         return 0
-    place = (
-        bisect.bisect_left(mailings, roll.registered_at(index), key=lambda one: one.campaign.sent_at)
-        + after
-        - 1
-    )
+    registered = roll.registered_at(index)
+    first = bisect.bisect_left(mailings, registered, key=lambda one: one.campaign.sent_at)
+    place = first + after - 1
     outcome = mailings[place].outcome(index, slot) if place < len(mailings) else None
     return (outcome.left_at or outcome.bounced_at) if outcome else 0
 
 
-def _by(passed: int, openers: int, draw: float) -> int:
-    if passed >= LONGEST:
-        return openers
-    return bisect.bisect_right(range(openers), passed, key=lambda place: delay(place, openers, draw))
-
-
 class Automation:
+    """What goes to each contact of certain characters so long after it registered."""
+
     def __init__(self, roll: Roll, seed: int, campaign: Campaign) -> None:
-        self.roll = roll
-        self.campaign = campaign
-        self.after: int = campaign.trigger["after"]  # seconds from the registration
+        self.roll, self.campaign = roll, campaign
         self._salt = salt(seed, "automation", roll.number, campaign.campaign_id)
-        self._slots = frozenset(
-            slot
-            for slot, character in enumerate(CHARACTERS)
-            if character.name in campaign.trigger["characters"]
-        )
+        self.after: int = campaign.trigger["after"]  # seconds from the registration
         #: Below this index a contact was there before the automation, or was uploaded.
         self._from = max(roll.imported, roll.registered(campaign.created_at - self.after))
 
     def outcome(self, index: int, slot: int) -> Outcome | None:
         sent = self.roll.registered_at(index) + self.after
-        if (
-            slot not in self._slots
-            or index < self._from
-            or self.roll.is_deleted(index, sent)
-            or sent > self.campaign.ended_at
-        ):
+        is_meant = CHARACTERS[slot].name in self.campaign.trigger["characters"] and index >= self._from
+        if not is_meant or self.roll.is_deleted(index, sent) or sent > self.campaign.ended_at:
             return None
         opens, clickers = self._shares(slot)
         block = index // SLOTS
@@ -243,7 +226,7 @@ class Automation:
         opened = sent + 60 + draw % _LONGEST
         if not clickers.has(opens.count(block)):
             return Outcome(sent, opened)
-        return Outcome(sent, opened, opened + 30 + draw % 1200, clicks(draw, len(self.campaign.links)))
+        return _clicked(draw, sent, opened, self.campaign.links)
 
     def _shares(self, slot: int) -> tuple[Share, Share]:
         """Who opens, and who of these clicks; a text message cannot be seen to be opened."""
@@ -253,14 +236,15 @@ class Automation:
 
     def _range(self, slot: int, moment: int) -> range:
         """The blocks of a slot to which it was sent by `moment`."""
-        after = CHARACTERS[slot].deleted_after
-        if after and after <= self.after:
+        character = CHARACTERS[slot]
+        is_gone = 0 < character.deleted_after <= self.after
+        if is_gone or character.name not in self.campaign.trigger["characters"]:
             return range(0)
         last = min(moment, self.campaign.ended_at) - self.after
         return range(self.roll.blocks_of_first(slot, self._from), self.roll.blocks(slot, last))
 
     def totals(self, moment: int) -> Totals:
-        ranges = [(slot, blocks) for slot in self._slots if (blocks := self._range(slot, moment))]
+        ranges = [(slot, self._range(slot, moment)) for slot in range(SLOTS)]
         return Totals(
             sum(len(blocks) for _, blocks in ranges), opened=sum(self._opened(*one, moment) for one in ranges)
         )
@@ -268,22 +252,31 @@ class Automation:
     def _opened(self, slot: int, blocks: range, moment: int) -> int:
         """The old ones by formula, those within the longest delay one by one."""
         opens, _ = self._shares(slot)
-        settled = min(
-            max(blocks.start, self.roll.blocks(slot, moment - self.after - 60 - _LONGEST)), blocks.stop
-        )
+        recent = self.roll.blocks(slot, moment - self.after - 60 - _LONGEST)
+        settled = min(max(blocks.start, recent), blocks.stop)
         total = opens.count(settled) - opens.count(blocks.start)
         for block in range(settled, blocks.stop):
             outcome = self.outcome(self.roll.index(slot, block), slot)
             total += outcome is not None and 0 < outcome.opened_at <= moment
         return total
 
-    def clickers(self, moment: int) -> Iterator[tuple[int, Clicks]]:
-        for slot in self._slots:
-            blocks = self._range(slot, moment)
-            opens, clickers = self._shares(slot)
-            first, last = clickers.count(opens.count(blocks.start)), clickers.count(opens.count(blocks.stop))
-            for ordinal in range(first, last):
-                index = self.roll.index(slot, opens.nth(clickers.nth(ordinal)))
-                outcome = self.outcome(index, slot)
-                if outcome is not None and 0 < outcome.clicked_at <= moment:
-                    yield index, outcome.clicks
+    def clicking(self, slot: int, moment: int) -> Iterator[int]:
+        """The blocks of a slot's contacts to whom it was sent by `moment` and who click sooner or later."""
+        blocks = self._range(slot, moment)
+        opens, clickers = self._shares(slot)
+        first, last = clickers.count(opens.count(blocks.start)), clickers.count(opens.count(blocks.stop))
+        return (opens.nth(clickers.nth(ordinal)) for ordinal in range(first, last))
+
+
+#: A campaign on one list.
+Source = Mailing | Automation
+
+
+def clickers(source: Source, moment: int) -> Iterator[tuple[int, Clicks]]:
+    """(index, clicks) of every contact of the list that clicked by `moment`."""
+    for slot in range(SLOTS):
+        for block in source.clicking(slot, moment):
+            index = source.roll.index(slot, block)
+            outcome = source.outcome(index, slot)
+            if outcome is not None and 0 < outcome.clicked_at <= moment:
+                yield index, outcome.clicks

@@ -105,37 +105,30 @@ class Options:
 
 def command(run: Callable[[Options, int | None], int]) -> click.Command:
     """The command line; `run` is given the options, and the id of the process with which the sandbox ends."""
-    observed = ", ".join(
-        [f"rate-limit {RATE_OBSERVED}", *(f"{name} {value}" for name, value in AS_OBSERVED.items())]
-    )
-    as_observed = f"set switches to what clients of the live service have met: {observed}"
+    observed = ", ".join(f"{name} {value}" for name, value in AS_OBSERVED.items())
+    as_observed = "set switches to what clients of the live service have met: rate-limit "
     parameters: list[click.Parameter] = [
         *(_of_field(one) for one in fields(Options) if one.metadata),
         click.Option(
             ["--parent"], type=int, help="end when the process with this id is no longer the parent"
         ),
-        click.Option(["--as-observed"], is_flag=True, help=as_observed),
+        click.Option(["--as-observed"], is_flag=True, help=f"{as_observed}{RATE_OBSERVED}, {observed}"),
     ]
     chance = _checked(lambda text: str(read_chance(text)))
     for fault in FAULTS.values():
-        parameters.append(
-            click.Option([f"--fault-{fault.name}"], type=chance, metavar="P[@OPERATIONS]", help=fault.doc)
-        )
+        name, metavar = f"--fault-{fault.name}", "P[@OPERATIONS]"
+        parameters.append(click.Option([name], type=chance, metavar=metavar, help=fault.doc))
     for switch in SWITCHES.values():
-        about = f"{switch.doc} (default: {switch.default})" + (
-            f" [{switch.row}]" if switch.row != "–" else ""
-        )
-        metavar = "[" + "|".join(switch.choices) + "]" if switch.choices else "N"
-        parameters.append(
-            click.Option([f"--{switch.name}"], type=_checked(switch.check), metavar=metavar, help=about)
-        )
+        row = f" [{switch.row}]" if switch.row != "–" else ""
+        about, check = f"{switch.doc} (default: {switch.default}){row}", _checked(switch.check)
+        metavar = f"[{'|'.join(switch.choices)}]" if switch.choices else "N"
+        parameters.append(click.Option([f"--{switch.name}"], type=check, metavar=metavar, help=about))
     return click.Command(
         "sandbox",
         params=parameters,
         callback=lambda parent, **given: run(_options(given), parent),
         help="A stand-in for the service, on the loopback only. Faults take a probability, and the "
-        "operations that they hit, like "
-        "0.02@goal/show; behind a switch stands its row of the observations.",
+        "operations that they hit, like 0.02@goal/show; behind a switch stands its row of the observations.",
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
         options_metavar="[--port P] [--contacts N] [--now TIME] [OPTIONS]",
     )
@@ -154,7 +147,7 @@ def _options(given: dict[str, Any]) -> Options:
         values = {name: given.pop((prefix + name).replace("-", "_")) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
-    switches, faults = chosen(SWITCHES), chosen(FAULTS, "fault_")
+    switches, faults = (AS_OBSERVED if is_observed else {}) | chosen(SWITCHES), chosen(FAULTS, "fault_")
     if given["rate_limit"] is None:
         given["rate_limit"] = RATE_OBSERVED if is_observed else RATE_SPECIFIED
-    return Options(**given, switches={**(AS_OBSERVED if is_observed else {}), **switches}, faults=faults)
+    return Options(**given, switches=switches, faults=faults)

@@ -1,15 +1,15 @@
 """Requests and responses as values; making responses: the envelope, and what faults do to it."""
 
 import itertools
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
+from msgspec.json import encode
 
+from marketing_api.operation import Operation
 from marketing_api.sandbox.faults import Fault
-from marketing_api.sandbox.rules import UNAVAILABLE, WRONG_KEY, Payload, Refusal, Streamed
+from marketing_api.sandbox.rules import UNAVAILABLE, WRONG_KEY, Refusal, Streamed
 from marketing_api.sandbox.tenant import RateReport, Tenant
 
 _JSON = "application/json"
@@ -43,20 +43,27 @@ class Response:
     wait: float = 0.0
 
 
-def success(tenant: Tenant, data: Payload, rate: RateReport, *, is_bare: bool) -> Response:
-    head, tail = ("", "") if is_bare else _envelope(tenant, rate, "ok")
-    if isinstance(data, Streamed):
-        return Response(200, _stream(head, data, tail), headers=rate.headers())
-    return Response(200, head.encode() + msgspec.json.encode(data) + tail.encode(), headers=rate.headers())
+def success(tenant: Tenant, operation: Operation, data: Any, rate: RateReport) -> Response:
+    """`data` is what a rule returns."""
+    is_bare = operation.is_read and tenant.switches["envelope"] == "writes"
+    head, tail = (b"", b"") if is_bare else _envelope(tenant, rate, "ok")
+    if operation.is_read and operation.at:
+        head, tail = head + b'{"%s":' % operation.at.encode(), b"}" + tail
+    body = _stream(head, data, tail) if isinstance(data, Streamed) else head + encode(data) + tail
+    return Response(200, body, headers=_headers(rate))
+
+
+def _headers(rate: RateReport) -> list[tuple[str, str]]:
+    return [(f"x-rate-limit-{name}", str(value)) for name, value in rate.items()]
 
 
 def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
     data: dict[str, Any] = {"errorCode": refusal.code, "errorMessage": refusal.message}
     if refusal.fields and tenant.switches.is_on("validation-fields"):
-        data["fields"] = list(refusal.fields)
+        data["fields"] = refusal.fields
     head, tail = _envelope(tenant, rate, "error")
     status = _STATUSES.get(refusal.code) or tenant.switches.number("error-status")
-    return Response(status, (head + json.dumps(data) + tail).encode(), headers=rate.headers())
+    return Response(status, head + encode(data) + tail, headers=_headers(rate))
 
 
 RATE_LIMITED = 429, "Too Many Requests"
@@ -68,31 +75,34 @@ OF_REPUTATION = {"gone": UNKNOWN, "refused": UNKNOWN_KEY}
 _REFUSALS = {"429": RATE_LIMITED, "1000": UNKNOWN_KEY, "1002": UNKNOWN}
 
 
-def _stream(head: str, data: Streamed, tail: str) -> Iterator[bytes]:
-    yield (head + data.head).encode()
+def _stream(head: bytes, data: Streamed, tail: bytes) -> Iterator[bytes]:
+    opening, closing = (b"{", b"}") if data.is_numbered else (b"[", b"]")
+    yield b'%s{"count":%d,"items":%s' % (head, data.count, opening)
     done = 0
     for batch in data.batches:
-        lead = "," if done else ""
-        if data.numbered:
-            batch = [f'"{place}":{item}' for place, item in enumerate(batch, done + 1)]
+        items = [encode(one) for one in batch]
+        if data.is_numbered:
+            items = [b'"%d":%s' % (place, item) for place, item in enumerate(items, done + 1)]
+        yield b"," * (done > 0) + b",".join(items)
         done += len(batch)
-        yield (lead + ",".join(batch)).encode()
-    yield (data.tail + tail).encode()
+    yield closing + b"}" + tail
 
 
-def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[str, str]:
-    switches, values, report = tenant.switches, rate._asdict(), ""
-    if switches["rate-limit-values"] == "text":  # api-observed row 27
-        values = {name: str(value) for name, value in values.items()}
-    if switches["rate-limit-place"] == "top":
-        report = f',"rate-limit":{msgspec.json.encode(values).decode()}'
-    limit = f',"limit":{rate.limit}' if status == "ok" else ""
-    if switches.is_on("header-extras"):
-        limit = (limit.replace(":", ':"') + '"' if limit else "") + ',"cached":false'
-    return (
-        f'{{"response":{{"header":{{"status":"{status}","dataType":"array"{limit}}},"data":',
-        f"}}{report}}}",
-    )
+def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[bytes, bytes]:
+    """What stands before and behind `data`."""
+    switches = tenant.switches
+    header: dict[str, Any] = {"status": status, "dataType": "array"}
+    has_extras = switches.is_on("header-extras")
+    if status == "ok":
+        header["limit"] = str(rate["limit"]) if has_extras else rate["limit"]
+    if has_extras:
+        header["cached"] = False
+    whole: dict[str, Any] = {"response": {"header": header, "data": None}}
+    if switches["rate-limit-place"] == "top":  # api-observed row 27
+        is_text = switches["rate-limit-values"] == "text"
+        whole["rate-limit"] = {name: str(value) if is_text else value for name, value in rate.items()}
+    head, _, tail = encode(whole).partition(b"null")
+    return head, tail
 
 
 def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -> Response:
@@ -103,9 +113,9 @@ def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -
         case "reset" | "lost-answer":
             return Response(200, b"", mishap="reset" if fault.name == "reset" else "close")
         case "502-html" | "html-200":
-            return Response(502 if fault.name == "502-html" else 200, _HTML, "text/html", rate.headers())
+            return Response(502 if fault.name == "502-html" else 200, _HTML, "text/html", _headers(rate))
         case "500-before" | "500-after":
-            return Response(500, b"Internal Server Error", "text/plain", rate.headers())
+            return Response(500, b"Internal Server Error", "text/plain", _headers(rate))
         case "stall":
             response.wait = tenant.faults.stall_seconds
         case "cut-json":

@@ -1,15 +1,15 @@
 """What the rules of all areas have in common: what they are given (a CheckedCall), how they refuse, shapes of
-values."""
+values, and the one rule of all things on shelves (Resource)."""
 
 import datetime as dt
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from marketing_api.operation import Operation
+from marketing_api.operation import Effect, Operation
 from marketing_api.sandbox.seed import Thing
+from marketing_api.sandbox.shelf import Shelf
 from marketing_api.sandbox.tenant import Tenant
-from marketing_api.sandbox.world import Shelf
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
 WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID = 1000, 1002, 1003, 1004
@@ -18,45 +18,49 @@ Params = dict[str, str]
 
 
 class Refusal(Exception):
-    """An error of the service: an envelope with header `error`."""
+    """An error of the service: an envelope with header `error`; `outcome` is what the log says of it."""
 
-    def __init__(self, code: int, message: str, fields: tuple[str, ...] = ()) -> None:
+    def __init__(self, code: int, message: str, fields: tuple[str, ...] = (), outcome: str = "") -> None:
         super().__init__(message)
-        self.code, self.message, self.fields = code, message, fields
+        self.code, self.message, self.fields, self.outcome = code, message, fields, outcome or str(code)
 
 
 def missing(what: str) -> Refusal:
-    return Refusal(NOT_FOUND, f"{what} doesn't exist")
+    return Refusal(NOT_FOUND, f"The {what} doesn't exist")
+
+
+def invalid(name: str, what: str = "is not valid") -> Refusal:
+    return Refusal(NOT_VALID, f"{name} {what}", (name,))
 
 
 @dataclass
 class Streamed:
-    """A payload too large to hold: `head`, then the items in batches, then `tail`, as JSON text."""
+    """The payload of a listing that is too large to hold."""
 
-    head: str
-    batches: Iterator[list[str]]
-    tail: str
-    numbered: bool = False
-
-
-#: What a rule returns: the members of `data`.
-Payload = dict[str, Any] | Streamed
+    count: int
+    batches: Iterator[list[Thing]]
+    is_numbered: bool = False
 
 
+@dataclass
 class CheckedCall:
     """One request to one operation, its parameters checked and in wire form; `fields` is the map of
     custom-field values."""
 
-    def __init__(
-        self, tenant: Tenant, operation: Operation, params: Params, fields: Params, now: int, arrived: float
-    ) -> None:
-        self.world, self.switches, self.moments = tenant.world, tenant.switches, tenant.moments
-        self.operation, self.params, self.fields, self.now = operation, params, fields, now
-        self._tenant, self._arrived = tenant, arrived
+    tenant: Tenant
+    operation: Operation
+    params: Params
+    fields: Params
+    now: int
+    arrived: float = 0.0
 
-    def later(self, seconds: int, action: Callable[[], None]) -> None:
-        if seconds:
-            self._tenant.pending.append((self._arrived + seconds, action))
+    def __post_init__(self) -> None:
+        self.world, self.switches, self.moments = self.tenant.world, self.tenant.switches, self.tenant.moments
+
+    def later(self, switch: str, action: Callable[[], None]) -> None:
+        """Carry out as many seconds from now as the switch says."""
+        if seconds := self.switches.number(switch):
+            self.tenant.pending.append((self.arrived + seconds, action))
         else:
             action()
 
@@ -70,7 +74,7 @@ class CheckedCall:
 
     def id(self, name: str = "id") -> int:
         """A numeric id; anything else names nothing that exists."""
-        text = self.params.get(name, "").strip()
+        text = self.get(name).strip()
         return int(text) if text.isdecimal() and len(text) < 19 else -1
 
     def ids(self, name: str) -> list[int]:
@@ -79,34 +83,34 @@ class CheckedCall:
     def words(self, name: str) -> list[str]:
         return [word for part in self.get(name).split(",") if (word := part.strip())]
 
+    def wants(self, name: str, word: str) -> bool:
+        """Whether the list that is given names the word; without one, everything is wanted."""
+        return not {"all", word}.isdisjoint(self.words(name) or ["all"])
+
+    def given(self, *names: str, **otherwise: str) -> Thing:
+        """The parameters that were sent, some of which are known by other names."""
+        members = dict(zip(names, names, strict=True)) | otherwise
+        return {member: self.get(name) for name, member in members.items() if self.has(name)}
+
     def is_true(self, name: str) -> bool:
         return self.get(name).lower() in ("true", "1", "yes")
 
-    def day(self, name: str, days_later: int = 0) -> int:
-        try:
-            return self.moments.midnight(
-                dt.date.fromisoformat(self.get(name)) + dt.timedelta(days=days_later)
-            )
-        except (ValueError, OverflowError):  # the first and last years that there are
-            raise Refusal(NOT_VALID, f"{name} is not valid", (name,)) from None
-
-    def between(self) -> tuple[int, int]:
-        """The range of `from` … `to`, both days included, as unix seconds; open ends are far away."""
-        return self.day("from") if self.has("from") else 0, self.day("to", days_later=1) if self.has(
-            "to"
-        ) else 1 << 40
-
-    def moment(self, name: str) -> int:
-        """The given local `Y-m-d H:i:s`, or `m/d/Y` with or without `H:i`, as unix seconds."""
+    def moment(self, name: str, days_later: int = 0) -> int:
+        """The given local day or date-time, as unix seconds."""
         text = self.get(name)
         try:
             if "/" in text:
-                return self.moments.unix(
-                    dt.datetime.strptime(text if ":" in text else f"{text} 00:00", "%m/%d/%Y %H:%M")
-                )
-            return self.moments.unix(dt.datetime.fromisoformat(text))
-        except (ValueError, OverflowError):
-            raise Refusal(NOT_VALID, f"{name} is not valid", (name,)) from None
+                local = dt.datetime.strptime(text, "%m/%d/%Y %H:%M" if ":" in text else "%m/%d/%Y")
+            else:
+                local = dt.datetime.fromisoformat(text)
+            return self.moments.unix(local + dt.timedelta(days=days_later))
+        except (ValueError, OverflowError):  # the first and last years that there are
+            raise invalid(name) from None
+
+    def between(self) -> tuple[int, int]:
+        """The range of `from` … `to`, both days included, as unix seconds; open ends are far away."""
+        first = self.moment("from") if self.has("from") else 0
+        return first, self.moment("to", days_later=1) if self.has("to") else 1 << 40
 
     def must_exist(self, what: str, wanted: Iterable[Any], known: Container[Any]) -> None:
         """A Refusal when a write names something that is not there, unless the switch `unknown-ids` accepts
@@ -114,22 +118,11 @@ class CheckedCall:
         if self.switches["unknown-ids"] == "refuse" and any(one not in known for one in wanted):
             raise missing(what)
 
-    # things on a shelf, named by `id`
-
-    def existing(self, shelf: Shelf) -> Thing:
+    def existing(self, shelf: Shelf[Thing]) -> Thing:
+        """What `id` names."""
         if (thing := shelf.all(self.now).get(self.id())) is None:
-            raise missing(f"The {shelf.name}")
+            raise missing(shelf.name)
         return thing
-
-    def edited(self, shelf: Shelf, changes: Thing) -> Payload:
-        self.existing(shelf)
-        shelf.edit(self.id(), changes)
-        return done(shelf, "updated")
-
-    def deleted(self, shelf: Shelf) -> Payload:
-        self.existing(shelf)
-        shelf.delete(self.id())
-        return done(shelf, "deleted")
 
     # shapes
 
@@ -145,27 +138,29 @@ class CheckedCall:
     def map(self, entries: Mapping[str, Any]) -> Any:
         return [] if not entries and self.switches["empty-object"] == "list" else dict(entries)
 
-    def listing(self, name: str, entries: list[Any], count: int | None = None) -> Payload:
-        """The payload of a listing; `count` where it is not that of the entries."""
-        return {name: {"count": len(entries) if count is None else count, "items": self.items(entries)}}
+    def listing(self, entries: list[Any], count: int | None = None) -> Thing:
+        """The wrapper of a listing; `count` where it is not that of the entries."""
+        return {"count": len(entries) if count is None else count, "items": self.items(entries)}
+
+    def window(self, default_limit: int, there: int) -> tuple[int, int, int]:
+        """(count to show, where the requested page begins, its length) of so many entries; a page past the
+        end counts 0 (api-observed row 14)."""
+        wanted = "" if self.switches.is_on("limit-ignored") else self.get("limit")
+        limit = min(_positive(wanted, default_limit), self.switches.number("page-cap") or 1 << 40)
+        page = 1 if self.switches.is_on("page-ignored") else _positive(self.get("page"), 1)
+        offset = (page - 1) * limit
+        shown = max(0, min(there - offset, limit))
+        return there if shown and self.switches["count"] == "total" else shown, offset, limit
 
     def page(self, entries: list[Any], default_limit: int) -> tuple[int, list[Any]]:
-        """(count to show, entries of the requested page); a page past the end counts 0 (api-observed row
-        14)."""
-        offset, limit = self.window(default_limit)
-        shown = entries[offset : offset + limit]
-        return (len(entries) if self.switches["count"] == "total" and shown else len(shown)), shown
+        """(count to show, entries of the requested page)."""
+        count, offset, limit = self.window(default_limit, len(entries))
+        return count, entries[offset : offset + limit]
 
-    def window(self, default_limit: int) -> tuple[int, int]:
-        limit = (
-            default_limit
-            if self.switches.is_on("limit-ignored")
-            else _positive(self.get("limit"), default_limit)
-        )
-        if cap := self.switches.number("page-cap"):
-            limit = min(limit, cap)
-        page = 1 if self.switches.is_on("page-ignored") else _positive(self.get("page"), 1)
-        return (page - 1) * limit, limit
+    def done(self, what: str, verb: str, new: int = 0) -> Thing:
+        """The response to a write (api-observed row 7): a sentence, and where it is declared the new id."""
+        sentence = f"The {what} was {verb} successfully"
+        return {name: sentence if name == "item" else self.an_id(new) for name in self.operation.result}
 
 
 def _positive(text: str, default: int) -> int:
@@ -175,22 +170,42 @@ def _positive(text: str, default: int) -> int:
         return default
 
 
-def done(shelf: Shelf, verb: str) -> dict[str, Any]:
-    return {"item": f"The {shelf.name} was {verb} successfully"}
-
-
-def added(shelf: Shelf, thing: Thing) -> Payload:
-    shelf.add(thing)
-    return done(shelf, "added")
-
-
-Rule = Callable[[CheckedCall], Payload]
+#: What a rule returns: for a read what stands at the declared member of `data`, or all of it where none is
+#: declared; for a write the members of `data`.
+Rule = Callable[[CheckedCall], Any]
 RULES: dict[str, Rule] = {}
 
 
-def rule(name: str) -> Callable[[Rule], Rule]:
+def rule(*names: str) -> Callable[[Rule], Rule]:
     def declare(function: Rule) -> Rule:
-        RULES[name] = function
+        RULES.update(dict.fromkeys(names, function))
         return function
 
     return declare
+
+
+@dataclass
+class Resource:
+    """The rule of the operations that list, show, add, change and delete what stands on a shelf: which of
+    these one does follows from its declaration. `given` are the members that a call sends, `new` those of an
+    added thing besides."""
+
+    shelf: Callable[[CheckedCall], Shelf[Thing]]
+    show: Callable[[CheckedCall, int, Thing], Thing] = lambda *_: {}
+    given: Callable[[CheckedCall], Thing] = lambda _: {}
+    new: Callable[[CheckedCall], Thing] = lambda _: {}
+
+    def __call__(self, call: CheckedCall) -> Any:
+        shelf, operation = self.shelf(call), call.operation
+        if operation.is_listing:
+            return call.listing([self.show(call, *one) for one in shelf.all(call.now).items()])
+        if operation.is_read:
+            return self.show(call, call.id(), call.existing(shelf))
+        if operation.effect is Effect.DELETE:
+            call.existing(shelf)
+            shelf.put(call.id(), None)
+            return call.done(shelf.name, "deleted")
+        if call.has("id"):
+            shelf.put(call.id(), call.existing(shelf) | self.given(call))
+            return call.done(shelf.name, "updated")
+        return call.done(shelf.name, "added", shelf.add(self.new(call) | self.given(call)))

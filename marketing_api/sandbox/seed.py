@@ -55,27 +55,21 @@ class Share:
         return -((self.offset - (ordinal + 1) * WHOLE) // self.parts) - 1
 
 
-#: Multipliers for shuffling: primes above any length, so that each is coprime to every length.
-_STRIDES = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
-
-
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """A one-to-one map of 0 … length-1 onto itself, in both directions."""
+    """A one-to-one map of 0 … length-1 onto itself, in both directions; `stride` has no divisor in common
+    with the length."""
 
     length: int
-    draw: int
+    stride: int
+    shift: int
 
     def place(self, index: int) -> int:
-        return (index * _STRIDES[self.draw % 5] + self.draw) % self.length
+        return (index * self.stride + self.shift) % self.length
 
     def at(self, place: int) -> int:
         """The index that stands at `place`."""
-        return (
-            (place - self.draw) * pow(_STRIDES[self.draw % 5], -1, self.length) % self.length
-            if self.length > 1
-            else 0
-        )
+        return (place - self.shift) * pow(self.stride, -1, self.length) % self.length
 
 
 Thing = dict[str, Any]
@@ -120,14 +114,8 @@ class Moments:
 
     def text(self, moment: int, specified: str = "24h") -> str:
         """The moment in the form that the place has by the specification, or that of the switch."""
-        name = (
-            _MIXED[moment % len(_MIXED)]
-            if self.form == "mixed"
-            else specified
-            if self.form == "specified"
-            else self.form
-        )
-        return self.day(moment, _FORMS[name])
+        form = specified if self.form == "specified" else self.form
+        return self.day(moment, _FORMS[_MIXED[moment % len(_MIXED)] if form == "mixed" else form])
 
     def day(self, moment: int, form: str = "%m/%d/%Y") -> str:
         return _text(moment, self.zone, form)

@@ -5,14 +5,15 @@ contacts (`subscribers`) and what else it owns (`world`).
 The seeded calendar goes on for ever, so that advancing the clock keeps producing sends."""
 
 import datetime as dt
+import functools
 import itertools
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from marketing_api.sandbox.mailing import Automation, Campaign, Links, Mailing
 from marketing_api.sandbox.seed import DAY, WORDS, Moments, pick, salt, spread
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, People, Roll, list_id
+from marketing_api.sandbox.shelf import Shelf
 
 #: Mailings are planned so far ahead of the moment that is shown.
 _AHEAD = 45 * DAY
@@ -41,11 +42,10 @@ class Account:
         self.people = People(origin.seed, self.rolls)
         self.business_id = 4000 + origin.seed % 1000
         self.business, self.contact, self.service_name = pick("businesses", salt(origin.seed, "business"))
-        self._calendar: list[Campaign] = []  # as far as it was needed
-        self._fixed = [*self._drafts(), *self._automations()]
-        self.campaign_ids = itertools.count(60_001)
-        self._written: dict[int, Campaign] = {}  # in place of the seeded campaign with that id, too
-        self._deleted: set[int] = set()
+        self.campaigns = Shelf("campaign", self._seeded_campaigns, 60_001)
+        self._deleted: list[Campaign] = []  # which were sent, or are automations
+        self._sent = functools.cache(self._sent_campaign)
+        self._unsent = [*self._drafts(), *self._automations()]
         self._replan(origin.base)
 
     def plan(self, moment: int) -> None:
@@ -56,52 +56,41 @@ class Account:
     def _replan(self, moment: int) -> None:
         """After a campaign was written: the past stays, the future is planned anew."""
         self._planned_until = moment + _AHEAD
-        sent: defaultdict[int, list[Campaign]] = defaultdict(list)  # by list id
-        campaigns, seed = self._every(self._planned_until + _AHEAD), self.origin.seed
-        for campaign in sorted(campaigns, key=lambda one: (one.sent_at, one.campaign_id)):
-            for wanted in campaign.lists if campaign.sent_at else ():
-                sent[wanted].append(campaign)
+        campaigns = [*self.campaigns.all(self._planned_until + _AHEAD).values(), *self._deleted]
+        sends = sorted(
+            (one for one in campaigns if one.sent_at), key=lambda one: (one.sent_at, one.campaign_id)
+        )
         self.mailings: list[list[Mailing]] = []
         self.automations: list[list[Automation]] = []
         for roll in self.rolls:
-            sends = sent[list_id(roll.number)]
-            times = [one.sent_at for one in sends]
-            self.mailings.append([Mailing(roll, seed, one, place, times) for place, one in enumerate(sends)])
-            self.automations.append(
-                [
-                    Automation(roll, seed, one)
-                    for one in campaigns
-                    if one.trigger and list_id(roll.number) in one.lists
-                ]
-            )
-
-    def _every(self, moment: int) -> list[Campaign]:
-        """Every campaign created by `moment`, in order of creation within each kind; then the written
-        ones."""
-        while not self._calendar or self._calendar[-1].created_at <= moment:
-            self._calendar.append(self._sent(len(self._calendar)))
-        seeded = (one for one in self._calendar + self._fixed if one.created_at <= moment)
-        return [*(one for one in seeded if one.campaign_id not in self._written), *self._written.values()]
-
-    def campaigns(self, now: int) -> list[Campaign]:
-        """Every campaign that can be seen, oldest first within each kind."""
-        return [campaign for campaign in self._every(now) if campaign.campaign_id not in self._deleted]
+            wanted, seed = list_id(roll.number), self.origin.seed
+            here = [one for one in sends if wanted in one.lists]
+            times = [one.sent_at for one in here]
+            automations = [one for one in campaigns if one.trigger and wanted in one.lists]
+            self.mailings.append([Mailing(roll, seed, one, place, times) for place, one in enumerate(here)])
+            self.automations.append([Automation(roll, seed, one) for one in automations])
 
     def put_campaign(self, campaign: Campaign, now: int) -> None:
-        self._written[campaign.campaign_id] = campaign
+        self.campaigns.put(campaign.campaign_id, campaign)
         self._replan(now)
 
     def delete_campaign(self, campaign: Campaign, now: int) -> None:
-        """It shows no more; when it was not sent yet it never will be."""
-        self._deleted.add(campaign.campaign_id)
-        if campaign.is_automated:
-            self.put_campaign(replace(campaign, ended_at=now), now)
-        elif campaign.sent_at > now:
-            self.put_campaign(replace(campaign, sent_at=0), now)
+        """It shows no more; what was not sent yet never will be."""
+        self.campaigns.put(campaign.campaign_id, None)
+        if campaign.is_automated or campaign.sent_at <= now:
+            self._deleted.append(replace(campaign, ended_at=now))
+        self._replan(now)
 
     # seeded campaigns
 
-    def _sent(self, ordinal: int) -> Campaign:
+    def _seeded_campaigns(self, now: int) -> Iterator[tuple[int, Campaign]]:
+        """In order of creation within each kind."""
+        every = map(self._sent, itertools.count())
+        for one in (*itertools.takewhile(lambda one: one.created_at <= now, every), *self._unsent):
+            if one.created_at <= now:
+                yield one.campaign_id, one
+
+    def _sent_campaign(self, ordinal: int) -> Campaign:
         draw = spread(salt(self.origin.seed, "campaigns"), ordinal)
         # Days from the start to a send: ever closer together within the history, every eighth day after it.
         days = HISTORY_DAYS + 6 + 8 * (ordinal - _SENT_IN_HISTORY)
@@ -133,20 +122,13 @@ class Account:
             f"[first_name],</p><p>{opening}</p>{anchors}<p>[unsubscribe]</p></body></html>"
         )
 
-    def _drafts(self) -> Iterable[Campaign]:
+    def _drafts(self) -> Iterator[Campaign]:
         first, body = self.start + 90 * DAY + 40_000, self._body("", ())
         for place, subject in enumerate(WORDS["drafts"]):
-            yield Campaign(
-                47_000 + place * 3,
-                subject,
-                subject,
-                body,
-                (),
-                first + place * 170 * DAY,
-                from_name=self.business,
-            )
+            wanted, created = 47_000 + place * 3, first + place * 170 * DAY
+            yield Campaign(wanted, subject, subject, body, (), created, from_name=self.business)
 
-    def _automations(self) -> Iterable[Campaign]:
+    def _automations(self) -> Iterator[Campaign]:
         for place, one in enumerate(WORDS["automations"]):
             yield Campaign(
                 campaign_id=52_000 + place * 11,
@@ -163,7 +145,7 @@ class Account:
 
 
 def _list_ids(numbers: Iterable[int]) -> tuple[int, ...]:
-    return tuple(list_id(number) for number in numbers)
+    return tuple(map(list_id, numbers))
 
 
 def _calibrated(origin: Origin, start: int) -> list[Roll]:
@@ -173,12 +155,9 @@ def _calibrated(origin: Origin, start: int) -> list[Roll]:
         Roll(origin.seed, number, int(origin.contacts * one["share"]), start)
         for number, one in enumerate(WORDS["lists"])
     ]
-    for number in (0, 1, 2):
-        for _ in range(20):
-            missing = origin.contacts - sum(
-                roll.registered(origin.base) - roll.deleted(origin.base) for roll in rolls
-            )
-            if not missing:
-                return rolls
-            rolls[number] = Roll(origin.seed, number, rolls[number].size + missing, start)
+    for number, _ in itertools.product((0, 1, 2), range(20)):
+        shown = sum(roll.registered(origin.base) - roll.deleted(origin.base) for roll in rolls)
+        if shown == origin.contacts:
+            break
+        rolls[number] = Roll(origin.seed, number, rolls[number].size + origin.contacts - shown, start)
     return rolls

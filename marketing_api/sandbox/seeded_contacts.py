@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from marketing_api.sandbox.seed import DAY, WORDS, pick, salt, spread
+from marketing_api.sandbox.seed import DAY, WORDS, Shuffle, pick, salt, spread
 
 SLOTS = 50
 HISTORY_DAYS = 730
@@ -44,14 +44,10 @@ CHARACTERS = tuple(
     character for slots, one in WORDS["characters"] for character in [Character(**one)] * slots
 )
 
-_STEPS = [step for step in range(SLOTS) if step % 2 and step % 5]
-#: All the ways in which a block deals its slots, and their inverses (index within the block ↔ slot).
-DEALS = tuple(
-    tuple((index * step + shift) % SLOTS for index in range(SLOTS))
-    for step in _STEPS
-    for shift in range(SLOTS)
-)
-INVERSES = tuple(tuple(sorted(range(SLOTS), key=deal.__getitem__)) for deal in DEALS)
+#: All the ways in which a block deals its slots: index within the block → slot.
+DEALS = [
+    Shuffle(SLOTS, step, shift) for step in range(SLOTS) if step % 2 and step % 5 for shift in range(SLOTS)
+]
 
 
 class Roll:
@@ -61,13 +57,13 @@ class Roll:
     def __init__(self, seed: int, number: int, size: int, start: int) -> None:
         self.number = number
         self.size = size
-        self.start = start
         self.imported = int(size * IMPORTED)
         self.salt = salt(seed, "roll", number)
-        self._import_at = start + 9 * 3600 + number * 1800
+        self._start, self._import_at = start, start + 9 * 3600 + number * 1800
         self.registered = functools.lru_cache(maxsize=4096)(self._registered)
-        #: A block's way of dealing its slots.
-        self._dealt = functools.lru_cache(maxsize=4096)(lambda block: spread(self.salt, block) % len(DEALS))
+        self._deal = functools.lru_cache(maxsize=4096)(
+            lambda block: DEALS[spread(self.salt, block) % len(DEALS)]
+        )
 
     def registered_at(self, index: int) -> int:
         """Unix seconds; never decreasing with the index."""
@@ -76,7 +72,7 @@ class Roll:
         jitter = spread(self.salt, index) / 0x100000000
         grown = (index - self.imported + jitter) / max(1, self.size - self.imported)
         past = grown ** (1 / GROWTH) if grown < 1 else 1 + (grown - 1) / GROWTH
-        return self.start + DAY + _waking(past * (HISTORY_DAYS - 1))
+        return self._start + DAY + _waking(past * (HISTORY_DAYS - 1))
 
     def _registered(self, moment: int) -> int:
         top = max(64, self.size * 2)
@@ -85,10 +81,10 @@ class Roll:
         return bisect.bisect_right(range(top), moment, key=self.registered_at)
 
     def slot(self, index: int) -> int:
-        return DEALS[self._dealt(index // SLOTS)][index % SLOTS]
+        return self._deal(index // SLOTS).place(index % SLOTS)
 
     def index(self, slot: int, block: int) -> int:
-        return block * SLOTS + INVERSES[self._dealt(block)][slot]
+        return block * SLOTS + self._deal(block).at(slot)
 
     def blocks(self, slot: int, moment: int) -> int:
         """How many of the slot have registered by `moment`: they are blocks 0 up to, not including, this."""
@@ -97,7 +93,7 @@ class Roll:
     def blocks_of_first(self, slot: int, count: int) -> int:
         """How many of the slot are among the first `count` contacts."""
         full, rest = divmod(count, SLOTS)
-        return full + (1 if rest and self.index(slot, full) < count else 0)
+        return full + (rest > 0 and self.index(slot, full) < count)
 
     def is_deleted(self, index: int, moment: int) -> bool:
         after = CHARACTERS[self.slot(index)].deleted_after
@@ -184,23 +180,17 @@ class People:
     def number(self, roll_number: int, index: int) -> int:
         """The person behind an entry of a list: every eighth of a smaller list is somebody of the first
         list."""
-        if roll_number and index % 8 == 0:
-            shared = index * 2 + roll_number
-            if shared < self._rolls[0].size:
-                return shared * LISTS
+        shared = index * 2 + roll_number
+        if roll_number and index % 8 == 0 and shared < self._rolls[0].size:
+            return shared * LISTS
         return index * LISTS + roll_number
 
     def entries(self, number: int) -> list[tuple[int, int]]:
         """(list number, index) of every entry of a person, whether registered yet or not."""
         index, home = divmod(number, LISTS)
-        shared = [
-            (roll_number, (index - roll_number) // 2)
-            for roll_number in range(1, len(self._rolls))
-            if not home
-        ]
-        return [
-            one for one in [(home, index), *shared] if home < len(self._rolls) and self.number(*one) == number
-        ]
+        others = () if home else range(1, len(self._rolls))
+        every = [(home, index), *((other, (index - other) // 2) for other in others)]
+        return [one for one in every if self.number(*one) == number]
 
     def person(self, number: int) -> Person:
         """Their address is at a domain that suits the character of their first entry."""
@@ -219,9 +209,9 @@ class People:
         return self.person(self.number(roll_number, index))
 
     def by_email(self, email: str) -> Person | None:
-        """The person with that address, if there is one; case does not matter."""
-        person = self._numbered(_ADDRESS.fullmatch(email.strip().lower()))
-        return person if person and person.email == email.strip().lower() else None
+        """The person with that address in lower case, if there is one."""
+        person = self._numbered(_ADDRESS.fullmatch(email))
+        return person if person and person.email == email else None
 
     def by_phone(self, phone: str) -> Person | None:
         person = self._numbered(_PHONE.fullmatch(phone.strip()))

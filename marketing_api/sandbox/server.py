@@ -13,9 +13,9 @@ import os
 import random
 import signal
 import socket
+import struct
 import subprocess
 import sys
-import threading
 import time
 import traceback
 import urllib.parse
@@ -24,7 +24,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 import click
 import h11
 
-from marketing_api.sandbox.app import build
+from marketing_api.sandbox.app import App
 from marketing_api.sandbox.control import respond_to_control
 from marketing_api.sandbox.options import Options, command
 from marketing_api.sandbox.responses import Request, Response
@@ -64,12 +64,8 @@ async def _receive(
         event = connection.next_event()
         if event is h11.NEED_DATA:
             if connection.they_are_waiting_for_100_continue:
-                writer.write(
-                    connection.send(
-                        h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
-                    )
-                    or b""
-                )
+                leave = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
+                writer.write(_bytes(connection, leave))
             connection.receive_data(await reader.read(_PIECE))
         elif isinstance(event, h11.Request):
             head = event
@@ -77,12 +73,10 @@ async def _receive(
             body += event.data
             if len(body) > _LARGEST_BODY:
                 raise h11.RemoteProtocolError("the body is too large")
+        elif head is not None and isinstance(event, h11.EndOfMessage):
+            return _request(head, bytes(body))
         else:
-            return (
-                _request(head, bytes(body))
-                if head is not None and isinstance(event, h11.EndOfMessage)
-                else None
-            )
+            return None
 
 
 async def _send(
@@ -90,44 +84,39 @@ async def _send(
 ) -> None:
     """Piece by piece, as fast as the client reads, and letting other requests in between."""
     if response.mishap == "reset":
-        writer.get_extra_info("socket").setsockopt(
-            socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00"
-        )
+        linger = struct.pack("ii", 1, 0)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         writer.transport.abort()
     if response.mishap in ("reset", "close") or writer.is_closing():
         raise ConnectionAbortedError
-    is_cut = response.mishap == "cut"
-    headers = [
-        ("content-type", response.kind),
-        *response.headers,
-        ("connection", "close" if is_cut else "keep-alive"),
-    ]
-    pieces = response.body
+    is_cut, pieces = response.mishap == "cut", response.body
+    ending = ("connection", "close" if is_cut else "keep-alive")
+    headers = [("content-type", response.kind), *response.headers, ending]
     if isinstance(pieces, bytes):
         headers.append(("content-length", str(len(pieces))))
         pieces = iter([pieces[: len(pieces) // 2] if is_cut else pieces])
     reason = http.HTTPStatus(response.status).phrase.encode()
     # The head leaves together with the first piece: what is written in parts may arrive in parts.
-    written = (
-        connection.send(h11.Response(status_code=response.status, headers=headers, reason=reason)) or b""
-    )
-    for piece in itertools.islice(pieces, 2 if is_cut else None) if verb != "HEAD" else ():
-        writer.write(written + (connection.send(h11.Data(data=piece)) or b""))
+    written = _bytes(connection, h11.Response(status_code=response.status, headers=headers, reason=reason))
+    for piece in itertools.islice(pieces, 0 if verb == "HEAD" else 2 if is_cut else None):
+        writer.write(written + _bytes(connection, h11.Data(data=piece)))
         written = b""
         await writer.drain()
-        if not isinstance(response.body, bytes):
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
     if is_cut:
         raise ConnectionAbortedError
-    writer.write(written + (connection.send(h11.EndOfMessage()) or b""))
+    writer.write(written + _bytes(connection, h11.EndOfMessage()))
     await writer.drain()
+
+
+def _bytes(connection: h11.Connection, event: h11.Event) -> bytes:
+    return connection.send(event) or b""
 
 
 def _request(head: h11.Request, body: bytes) -> Request:
     target = head.target.decode("latin-1")
-    if (
-        "://" in target.partition("?")[0]
-    ):  # the whole address stands there when a client thinks that this is its proxy
+    # The whole address stands there when a client thinks that this is its proxy.
+    if "://" in target.partition("?")[0]:
         target = "/" + target.split("://", 1)[1].partition("/")[2]
     path, _, query = target.partition("?")
     kind = next((value.decode("latin-1") for name, value in head.headers if name == b"content-type"), "")
@@ -142,47 +131,40 @@ def drawn_delay(median_and_p99: tuple[float, float], chance: random.Random) -> f
     return median * math.exp(math.log(max(p99, median) / median) / 2.326 * chance.gauss(0, 1)) / 1000
 
 
-class Server:
-    """The listening socket and what becomes of every request."""
+@contextlib.asynccontextmanager
+async def listening(app: App, options: Options) -> AsyncIterator[str]:
+    """Serve for the length of a `with`; yields the base address that clients are configured with.
 
-    def __init__(self, options: Options) -> None:
-        self._app = build(options)
-        self._options = options
-        self._chance = random.Random(options.seed)
+    Conversations that are under way end with the loop.
+    """
+    chance = random.Random(options.seed)
 
-    @contextlib.asynccontextmanager
-    async def listening(self) -> AsyncIterator[str]:
-        """Serve for the length of a `with`; yields the base address that clients are configured with.
-
-        Conversations that are under way end with the loop.
-        """
-
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await converse(reader, writer, self._respond)
-
-        server = await asyncio.start_server(connected, "127.0.0.1", self._options.port, backlog=512)
-        try:
-            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/1"
-        finally:
-            server.close()
-            if self._app.journal is not None:
-                self._app.journal.close()
-
-    async def _respond(self, request: Request) -> Response:
+    async def respond(request: Request) -> Response:
         """Count a request and respond, after the jitter of its arrival and with the latency of its
         response."""
         if request.path.startswith("/sandbox"):
-            return respond_to_control(self._app, request, time.time())
-        if jitter := drawn_delay(self._options.jitter_ms, self._chance):
+            return respond_to_control(app, request, time.time())
+        if jitter := drawn_delay(options.jitter_ms, chance):
             await asyncio.sleep(jitter)
         try:
-            response = self._app.respond(request, time.time())
+            response = app.respond(request, time.time())
         except Exception:  # a mistake in a rule costs this response, not the server
             traceback.print_exc()
             response = Response(500, b"the sandbox failed, see its standard error", "text/plain")
-        if wait := response.wait + drawn_delay(self._options.latency_ms, self._chance):
+        if wait := response.wait + drawn_delay(options.latency_ms, chance):
             await asyncio.sleep(wait)
         return response
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await converse(reader, writer, respond)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", options.port, backlog=512)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/1"
+    finally:
+        server.close()
+        if app.journal is not None:
+            app.journal.close()
 
 
 @contextlib.contextmanager
@@ -191,61 +173,40 @@ def serve(options: Options | None = None) -> Iterator[str]:
     (`http://127.0.0.1:PORT/1`)."""
     from anyio.from_thread import start_blocking_portal  # takes 0.1 s, and a server of its own does without
 
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Server(options or Options()).listening()) as url,
-    ):
+    options = options or Options()
+    server = listening(App(options), options)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(server) as url:
         yield url
 
 
 def run(options: Options, parent: int | None = None) -> int:
     """Serve until Ctrl-C, a termination, or the end of the parent; returns the exit code."""
-    server = Server(options)
+    app = App(options)
 
     async def serve() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, stop.set)
-        if parent:
-            signal.signal(
-                signal.SIGINT, signal.SIG_IGN
-            )  # Ctrl-C reaches parent and child: the parent may still need responses
-            _end_with(parent, lambda: loop.call_soon_threadsafe(stop.set))
+        if parent:  # Ctrl-C reaches parent and child: the parent may still need responses
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         else:
             loop.add_signal_handler(signal.SIGINT, stop.set)
-        async with server.listening() as url:
+        async with listening(app, options) as url:
             print(f"sandbox listens at {url}", flush=True)
-            for account in options.every_account:
-                print(
-                    f"  account {account.name}: key {account.key}, {account.contacts} contacts, seed "
-                    f"{account.seed}",
-                    flush=True,
-                )
-            await stop.wait()
+            for one in options.every_account:
+                about = f"key {one.key}, {one.contacts} contacts, seed {one.seed}"
+                print(f"  account {one.name}: {about}", flush=True)
+            while not stop.is_set() and parent in (None, os.getppid()):
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), 0.5)
 
     try:
         asyncio.run(serve())
     except OSError as problem:
         why = os.strerror(problem.errno or 0)
-        print(
-            f"port {options.port} of this machine cannot be had ({why}); --port takes another",
-            file=sys.stderr,
-        )
+        refusal = f"port {options.port} of this machine cannot be had ({why}); --port takes another"
+        print(refusal, file=sys.stderr)
         return 2
     return 0
-
-
-def _end_with(parent: int, end: Callable[[], object]) -> None:
-    """Watch from a thread of its own, so that a loop busy with a long response cannot outlive the parent
-    either."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        end()
-        time.sleep(3)
-        os._exit(1)  # every journalled line is flushed already
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
 
 
 @contextlib.contextmanager

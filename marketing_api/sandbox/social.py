@@ -4,7 +4,7 @@ import datetime as dt
 import re
 from typing import Any
 
-from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Payload, Refusal, done, missing, rule
+from marketing_api.sandbox.rules import CheckedCall, Resource, invalid, missing, rule
 from marketing_api.sandbox.seed import WORDS, Thing, salt
 from marketing_api.sandbox.world import channel
 
@@ -16,63 +16,69 @@ _PLURALS = {"company": "companies"}
 
 
 @rule("socialmedia/channels")
-def channels(call: CheckedCall) -> Payload:
+def channels(call: CheckedCall) -> Any:
     """Keyed by network; api-observed row 23 adds companies, boards and networks."""
     is_observed, found = call.switches["channels"] != "specified", {}
     for network, targets in WORDS["profiles"].items():
         main = _SPECIFIED.get(network, targets[0][0])
-        lists: dict[str, list[Any]] = {main: []}
+        lists: dict[str, list[Thing]] = {main: []}
         for kind, known, name in targets:
             if is_observed or kind == main:
                 lists.setdefault(kind, []).append(_target(call, kind, known, name))
         if is_observed or network in _SPECIFIED:
             named = {_PLURALS.get(kind, f"{kind}s"): entries for kind, entries in lists.items()}
             found[network.title()] = {"count": len(lists[main]), **named}
-    return {"channels": call.map(found)}
+    return call.map(found)
 
 
-def _target(call: CheckedCall, kind: str, known: int, name: str) -> dict[str, Any]:
+def _target(call: CheckedCall, kind: str, known: int, name: str) -> Thing:
     form = call.switches["channels"]
     if kind == "company" and form == "company-id":  # api-observed row 46
         return {"companyId": call.an_id(known), "companyName": name}
-    if kind != "profile":
-        return {"id": call.an_id(known), "name": name}
-    beside = {} if form == "specified" else {"name": name}  # api-observed row 36
-    return {"id": call.an_id(known), **beside, "screenname": name.lower().replace(" ", ""), "fullname": name}
+    shown = {"id": call.an_id(known)}
+    if kind != "profile" or form != "specified":  # api-observed row 36
+        shown["name"] = name
+    if kind == "profile":
+        shown |= {"screenname": name.lower().replace(" ", ""), "fullname": name}
+    return shown
 
 
 @rule("socialmedia/calendar")
-def calendar(call: CheckedCall) -> Payload:
+def calendar(call: CheckedCall) -> Thing:
     """One entry per post and network; a post that is out shows only with `includeposted`."""
-    wanted = call.words("channels") or ["all"]
     first, end = call.between()
+    if not call.is_true("includeposted"):
+        first = max(first, call.now + 1)
     found = [
-        (post["at"], wanted_id, post, one)
-        for wanted_id, post in call.world.posts.all(call.now).items()
-        if first <= post["at"] < end and (post["at"] > call.now or call.is_true("includeposted"))
+        (post["at"], post_id, post, one)
+        for post_id, post in call.world.posts.all(call.now).items()
         for one in post["channels"]
-        if "all" in wanted or one["network"] in wanted
+        if first <= post["at"] < end and call.wants("channels", one["network"])
     ]
-    found.sort(key=lambda entry: entry[:2], reverse=call.get("sort", "asc") == "desc")
+    found.sort(key=lambda entry: entry[:2], reverse=call.get("sort") == "desc")
     count, page = call.page(found, 10)
-    dates: dict[str, dict[str, Any]] = {}
-    for at, wanted_id, post, one in page:
-        shown: dict[str, Any] = {"id": call.an_id(wanted_id), "message": post["message"]}
+    dates: dict[str, Thing] = {}
+    for at, post_id, post, one in page:
+        shown = {"id": call.an_id(post_id), "message": post["message"]}
         if post["photo"]:
             shown["photo"] = {"thumb": f"{post['photo']}-thumb.jpg", "original": f"{post['photo']}.jpg"}
         shown["channel"] = {**one, "id": call.an_id(one["id"]), "date": call.moments.text(at, "12h")}
         entries = dates.setdefault(call.moments.day(at, "%Y-%m-%d"), {})
         entries[str(len(entries) + 1)] = shown
-    return {"calendar": {"count": count, "items": call.map(dates)}}
+    return {"count": count, "items": call.map(dates)}
 
 
 @rule("socialmedia/stats")
-def stats(call: CheckedCall) -> Payload:
-    wanted = call.words("channels") or ["all"]
+def stats(call: CheckedCall) -> Thing:
     found = []
-    for link_id, link in call.world.links.all(call.now).items():
-        clicks = {name: count for name, count in link["clicks"].items() if "all" in wanted or name in wanted}
-        if clicks or "all" in wanted:
+    links = sorted(
+        call.world.links.all(call.now).items(),
+        key=lambda one: one[1]["at"],
+        reverse=call.get("sort") == "desc",
+    )
+    for link_id, link in links:
+        clicks = {name: count for name, count in link["clicks"].items() if call.wants("channels", name)}
+        if clicks or call.wants("channels", "all"):
             shown = {
                 "id": call.an_id(link_id),
                 "shortenurl": link["short_url"],
@@ -83,23 +89,20 @@ def stats(call: CheckedCall) -> Payload:
                 "clicks": call.map(clicks),
             }
             found.append(shown)
-    found.sort(key=lambda entry: int(entry["date"]), reverse=call.get("sort", "asc") == "desc")
-    return {"stats": {"items": call.items(found)}}
+    return {"items": call.items(found)}
 
 
 @rule("socialmedia/getpost")
-def getpost(call: CheckedCall) -> Payload:
+def getpost(call: CheckedCall) -> Thing:
     post, network = _existing(call), _network(call)
     return {
-        "item": {
-            "id": call.an_id(call.id()),
-            "title": post["title"],
-            "datetime": call.moments.text(post["at"], "12h"),
-            "item": {"uid": f"{network[:2]}_{call.id() * 7919}" if post["at"] <= call.now else ""},
-            "type": network,
-            "image": f"{post['photo']}.jpg" if post["photo"] else "",
-            "profile": next(one["name"] for one in post["channels"] if one["network"] == network),
-        }
+        "id": call.an_id(call.id()),
+        "title": post["title"],
+        "datetime": call.moments.text(post["at"], "12h"),
+        "item": {"uid": f"{network[:2]}_{call.id() * 7919}" if post["at"] <= call.now else ""},
+        "type": network,
+        "image": f"{post['photo']}.jpg" if post["photo"] else "",
+        "profile": next(one["name"] for one in post["channels"] if one["network"] == network),
     }
 
 
@@ -112,12 +115,11 @@ def _existing(call: CheckedCall) -> Thing:
     """The post, on the network that is named if one is."""
     post = call.existing(call.world.posts)
     if call.has("channel") and all(one["network"] != _network(call) for one in post["channels"]):
-        raise missing("The post")
+        raise missing("post")
     return post
 
 
-@rule("socialmedia/addpost")
-def addpost(call: CheckedCall) -> Payload:
+def _new(call: CheckedCall) -> Thing:
     """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable links become
     short ones."""
     message, at, network, wanted = (
@@ -126,57 +128,56 @@ def addpost(call: CheckedCall) -> Payload:
         _network(call),
         call.words("channelid"),
     )
-    posts, links = call.world.posts, call.world.links
+    links = call.world.links
     shown = {str(known) for _, known, _ in WORDS["profiles"][network]}
-    call.must_exist("The channel", wanted, shown.union(_CHANNEL_NUMBERS))
+    call.must_exist("channel", wanted, shown.union(_CHANNEL_NUMBERS))
 
     def short(match: re.Match[str]) -> str:
-        url = f"https://go.example.com/w{salt(at, match[0]):08x}"
-        links.add(
-            {"short_url": url, "real_url": match[0], "message": message, "at": at, "clicks": {network: 0}}
-        )
+        url, clicks = f"https://go.example.com/w{salt(at, match[0]):08x}", {network: 0}
+        links.add({"short_url": url, "real_url": match[0], "message": message, "at": at, "clicks": clicks})
         return url
 
     text = re.sub(r"https?://\S+", short, message) if call.is_true("trackableLinks") else message
-    targets = [channel(network, one) for one in wanted] or [channel(network)]
+    targets = [channel(network, one) for one in wanted or [""]]
     photo = call.get("photo").removesuffix(".jpg")
-    new = posts.add({"title": text[:30], "message": text, "at": at, "channels": targets, "photo": photo})
-    return {"post_id": call.an_id(new), **done(posts, "added")}
+    return {"title": text[:30], "message": text, "at": at, "channels": targets, "photo": photo}
 
 
 def _scheduled(call: CheckedCall) -> int:
+    given = call.get("scheduleddate")
     if not call.is_true("isscheduled"):
         return call.now
-    if not call.has("scheduleddate"):
-        raise Refusal(NOT_VALID, "scheduleddate is required", ("scheduleddate",))
-    if call.get("scheduleddate").isdecimal():  # unix seconds (api-observed row 46)
-        return int(call.get("scheduleddate"))
+    if not given:
+        raise invalid("scheduleddate", "is required")
+    if given.isdecimal():  # unix seconds (api-observed row 46)
+        return int(given)
     hour, _, minute = call.get("scheduledhours", "12").partition(":")
     if not hour.isdecimal() or (minute and not minute.isdecimal()):
-        raise Refusal(NOT_VALID, "scheduledhours is not valid", ("scheduledhours",))
+        raise invalid("scheduledhours")
     half = call.get("scheduledampm").lower()
-    hours = int(hour) % 12 + (12 if half == "pm" else 0) if half else int(hour) % 24
-    day = call.moments.date(call.day("scheduleddate"))
+    hours = int(hour) % 12 + 12 * (half == "pm") if half else int(hour) % 24
+    day = call.moments.date(call.moment("scheduleddate"))
     return call.moments.unix(dt.datetime.combine(day, dt.time(hours, int(minute or 0) % 60)))
 
 
-@rule("socialmedia/editpost")
-def editpost(call: CheckedCall) -> Payload:
+def _changes(call: CheckedCall) -> Thing:
     _existing(call)
-    changes: Thing = {"message": call.get("message")} if call.has("message") else {}
+    changes = call.given("message")
     if call.has("scheduleddatetime"):
         changes["at"] = call.moment("scheduleddatetime")
     elif call.is_true("isscheduled"):
         changes["at"] = _scheduled(call)
-    return call.edited(call.world.posts, changes)
+    return changes
+
+
+rule("socialmedia/addpost")(Resource(lambda call: call.world.posts, new=_new))
+rule("socialmedia/editpost")(Resource(lambda call: call.world.posts, given=_changes))
 
 
 @rule("socialmedia/deletepost")
-def deletepost(call: CheckedCall) -> Payload:
+def deletepost(call: CheckedCall) -> Thing:
     """From one network, or from all when none is named."""
-    posts, channels = call.world.posts, _existing(call)["channels"]
-    rest = [one for one in channels if call.has("channel") and one["network"] != _network(call)]
-    if not rest:
-        return call.deleted(posts)
-    posts.edit(call.id(), {"channels": rest})
-    return done(posts, "deleted")
+    post = _existing(call)
+    rest = [one for one in post["channels"] if call.has("channel") and one["network"] != _network(call)]
+    call.world.posts.put(call.id(), post | {"channels": rest} if rest else None)
+    return call.done("post", "deleted")

@@ -8,17 +8,24 @@ to it, nor to one that was added. `Activity` is what they did. Not here: the wor
 
 import bisect
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from marketing_api.sandbox.mailing import Automation, Campaign, Clicks, Mailing, Outcome, Totals, left
+from marketing_api.sandbox.mailing import (
+    Campaign,
+    Clicks,
+    Outcome,
+    Source,
+    Totals,
+    clickers,
+    left,
+)
 from marketing_api.sandbox.seed import DAY, Moments
 from marketing_api.sandbox.seeded_account import Account
 from marketing_api.sandbox.seeded_contacts import (
     CHARACTERS,
     Person,
-    Roll,
     contact_id,
     field_ids,
     list_id,
@@ -51,7 +58,6 @@ class Card:
     contact_id: int
     list_id: int
     registered_at: int
-    is_seeded: bool
     email: str | None = None
     status: int | None = None
     values: dict[str, str] = field(default_factory=dict)
@@ -59,6 +65,10 @@ class Card:
     deleted_at: int = _NEVER
     tags: dict[str, int] = field(default_factory=dict)  # when each was added
     activities: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def is_seeded(self) -> bool:
+        return self.contact_id < FIRST_WRITTEN_ID
 
 
 class Change(NamedTuple):
@@ -88,58 +98,58 @@ class Subscribers:
 
     def get(self, wanted: int, now: int) -> Contact | None:
         """The contact, None when there is none (any more)."""
-        card, seeded = self.cards.get(wanted), self._seeded(wanted, now)
-        if card is None:
-            return None if seeded is None or seeded.list_id in self.deleted_lists else seeded
-        if (
-            card.deleted_at <= now
-            or card.list_id in self.deleted_lists
-            or (card.is_seeded and seeded is None)
-        ):
-            return None
-        base = seeded or Contact(wanted, card.list_id, "", ACTIVE, card.registered_at, {})
-        values = {key: value for key, value in {**base.values, **card.values}.items() if value}
-        status = base.status if card.status is None else card.status
-        return Contact(wanted, card.list_id, card.email or base.email, status, card.registered_at, values)
+        card, contact = self.cards.get(wanted), self._seeded(wanted, now)
+        if card is not None:
+            base = contact or Contact(wanted, card.list_id, "", ACTIVE, card.registered_at, {})
+            is_gone = card.deleted_at <= now or (card.is_seeded and contact is None)
+            values = {key: value for key, value in {**base.values, **card.values}.items() if value}
+            status = base.status if card.status is None else card.status
+            email = card.email or base.email
+            written = Contact(wanted, card.list_id, email, status, card.registered_at, values)
+            contact = None if is_gone else written
+        return contact if contact and contact.list_id not in self.deleted_lists else None
 
     def _seeded(self, wanted: int, now: int) -> Contact | None:
         number, index = roll_and_index(wanted)
         if index < 0 or number >= len(self.account.rolls):
             return None
         roll, card = self.account.rolls[number], self.cards.get(wanted)
-        slot, registered = roll.slot(index), roll.registered_at(index)
+        registered = roll.registered_at(index)
         if registered > now or roll.is_deleted(index, min(now, card.quiet_from) if card else now):
             return None
         person = self.account.people.of_contact(number, index)
         visit = person.last_visit(registered, now)
         texts = (person.first, person.last, person.phone, person.city, _UTC.day(visit * DAY) if visit else "")
         values = {key: text for key, text in zip(field_ids(number), texts, strict=True) if text}
-        return Contact(
-            wanted, list_id(number), person.email, self._fate(roll, index, slot, now), registered, values
-        )
+        status = self._fate(number, index, now)
+        return Contact(wanted, list_id(number), person.email, status, registered, values)
 
-    def _fate(self, roll: Roll, index: int, slot: int, now: int) -> int:
+    def _fate(self, number: int, index: int, now: int) -> int:
         """The status of a seeded contact that was never written to."""
-        character = CHARACTERS[slot]
-        if character.fate == "unconfirmed":
+        roll = self.account.rolls[number]
+        slot = roll.slot(index)
+        fate = CHARACTERS[slot].fate
+        if fate == "unconfirmed":
             return UNCONFIRMED
-        if not 0 < left(self.account.mailings[roll.number], roll, index, slot) <= now:
+        if not 0 < left(self.account.mailings[number], roll, index, slot) <= now:
             return ACTIVE
-        return BOUNCED if character.fate == "bounces" else UNSUBSCRIBED
+        return BOUNCED if fate == "bounces" else UNSUBSCRIBED
 
     def by_email(self, email: str, now: int) -> list[Contact]:
         """The contacts with that address, one per list at most (unless written otherwise)."""
         word = email.strip().lower()
-        found = self._there(self._ids(self.account.people.by_email(word), word), now)
-        return [contact for contact in found if contact.email.lower() == word]
+        return [contact for contact in self._there(self._ids(word), now) if contact.email.lower() == word]
 
     def by_phone(self, phone: str, now: int) -> list[Contact]:
-        return self._there(self._ids(self.account.people.by_phone(phone)), now)
+        return self._there(self._entries(self.account.people.by_phone(phone)), now)
 
-    def _ids(self, person: Person | None, word: str = "") -> Iterable[int]:
-        """Contacts that were ever of the person, or were given the address."""
-        entries = self.account.people.entries(person.number) if person else []
-        return dict.fromkeys([*self._by_email.get(word, ()), *(contact_id(*entry) for entry in entries)])
+    def _ids(self, word: str) -> Iterable[int]:
+        """Contacts that ever had the address, or were given it."""
+        seeded = self._entries(self.account.people.by_email(word))
+        return dict.fromkeys([*self._by_email.get(word, ()), *seeded])
+
+    def _entries(self, person: Person | None) -> list[int]:
+        return [contact_id(*entry) for entry in self.account.people.entries(person.number)] if person else []
 
     def _there(self, ids: Iterable[int], now: int) -> list[Contact]:
         return [contact for wanted in ids if (contact := self.get(wanted, now)) is not None]
@@ -157,7 +167,7 @@ class Subscribers:
         """A new contact on a list; returns its id."""
         new = reserved or next(self.ids)
         self._note(email, where, new, status, now)
-        self.cards[new] = Card(new, where, now, False, email, status, dict(values))
+        self.cards[new] = Card(new, where, now, email, status, dict(values))
         self._by_email.setdefault(email.lower(), []).append(new)
         return new
 
@@ -177,43 +187,38 @@ class Subscribers:
         card.values.update(values or {})
         if status is not None and status != contact.status:
             self._note(contact.email, contact.list_id, contact.contact_id, status, now)
-            card.status = status
-            card.quiet_from = min(card.quiet_from, now)
+            self._quiet(contact, status, now)
 
     def leave(self, email: str, status: int, now: int) -> None:
         """The person unsubscribes, or the address bounces, on every list: no write of ours."""
         for contact in self.by_email(email, now):
-            card = self.card(contact)
-            card.status, card.quiet_from = status, min(card.quiet_from, now)
+            self._quiet(contact, status, now)
 
     def move(self, contact: Contact, where: int, now: int) -> None:
-        card = self.card(contact)
         self._note(contact.email, where, contact.contact_id, contact.status, now)
-        card.list_id, card.status = where, contact.status
+        card = self._quiet(contact, contact.status, now)
+        card.list_id = where
         card.values.update(contact.values)
-        card.quiet_from = min(card.quiet_from, now)
 
     def delete(self, contact: Contact, now: int) -> None:
+        self._quiet(contact, contact.status, now).deleted_at = now
+
+    def _quiet(self, contact: Contact, status: int, now: int) -> Card:
+        """The card of a contact that has this status from now on, whatever was seeded."""
         card = self.card(contact)
-        card.status, card.deleted_at = contact.status, now
-        card.quiet_from = min(card.quiet_from, now)
+        card.status, card.quiet_from = status, min(card.quiet_from, now)
+        return card
 
     def _note(self, email: str, where: int, wanted: int, status: int, now: int) -> None:
         word = email.lower()
         before = tuple(one.status for one in self.by_email(word, now) if one.list_id == where)
-        cards = [
-            self.cards[one]
-            for one in self._ids(self.account.people.by_email(word), word)
-            if one in self.cards
-        ]
+        cards = [self.cards[one] for one in self._ids(word) if one in self.cards]
         gone = tuple(card.status or 0 for card in cards if card.deleted_at <= now and card.list_id == where)
         self.changes.append(Change(word, where, wanted, before, gone, status))
 
     def card(self, contact: Contact) -> Card:
         """Where tags and activities are written, too."""
-        new = Card(
-            contact.contact_id, contact.list_id, contact.registered_at, contact.contact_id < FIRST_WRITTEN_ID
-        )
+        new = Card(contact.contact_id, contact.list_id, contact.registered_at)
         return self.cards.setdefault(contact.contact_id, new)
 
 
@@ -223,21 +228,19 @@ class Listing:
 
     def __init__(self, subscribers: Subscribers, wanted: int, now: int) -> None:
         self._subscribers, self._wanted, self._now = subscribers, wanted, now
-        is_there = wanted not in subscribers.deleted_lists
-        self._roll = roll = next(
-            (one for one in subscribers.account.rolls if is_there and list_id(one.number) == wanted), None
-        )
+        rolls = () if wanted in subscribers.deleted_lists else subscribers.account.rolls
+        self._roll = roll = next((one for one in rolls if list_id(one.number) == wanted), None)
         self._registered = roll.registered(now) if roll else 0
         #: By how much writes changed the number of seeded contacts, by index; and who else stands on the
         #: list, oldest first.
         self._changes: dict[int, int] = {}
         self._guests: list[int] = []
-        for one, card in subscribers.cards.items() if is_there else ():
+        for one, card in subscribers.cards.items():
             number, index = roll_and_index(one)
-            is_home = card.is_seeded and roll is not None and number == roll.number
-            if is_home and roll is not None:
-                self._changes[index] = (self._get(one) is not None) - (not roll.is_deleted(index, now))
-            elif card.list_id == wanted and self._get(one) is not None:
+            is_listed = card.list_id == wanted and self._get(one) is not None
+            if card.is_seeded and roll and number == roll.number:
+                self._changes[index] = is_listed - (not roll.is_deleted(index, now))
+            elif is_listed:
                 self._guests.append(one)
         self._seeded = self._before(self._registered)
         self.count = self._seeded + len(self._guests)
@@ -253,15 +256,12 @@ class Listing:
 
     def batches(self, offset: int, limit: int) -> Iterator[list[Contact]]:
         """At most `limit` contacts from `offset` on, some hundred at a time."""
-        number = self._roll.number if self._roll else 0
-        first = bisect.bisect_right(
-            range(self._registered), offset, key=lambda index: self._before(index + 1)
-        )
-        ids = (contact_id(number, index) for index in range(first, self._registered))
+        seeded = range(self._registered)
+        first = bisect.bisect_right(seeded, offset, key=lambda index: self._before(index + 1))
+        ids = (contact_id(self._roll.number, index) for index in seeded[first:] if self._roll)
         every = itertools.chain(ids, self._guests[max(0, offset - self._seeded) :])
-        contacts = itertools.islice(
-            (contact for one in every if (contact := self._get(one)) is not None), limit
-        )
+        listed = (contact for one in every if (contact := self._get(one)) is not None)
+        contacts = itertools.islice(listed, limit)
         while batch := list(itertools.islice(contacts, _BATCH)):
             yield batch
 
@@ -276,65 +276,45 @@ class Activity:
     def __init__(self, subscribers: Subscribers) -> None:
         self._subscribers, self._account = subscribers, subscribers.account
 
-    def received(self, wanted: int, now: int, *, is_automated: bool = False) -> list[Mail]:
-        """Every campaign, or automation, that was sent to the contact by `now`, oldest first."""
-        if (card := self._subscribers.cards.get(wanted)) is None:
-            return self._seeded(wanted, now, is_automated=is_automated)
-        return (
-            self._seeded(wanted, min(now, card.quiet_from - 1), is_automated=is_automated)
-            if card.is_seeded
-            else []
-        )
-
-    def _seeded(self, wanted: int, now: int, *, is_automated: bool) -> list[Mail]:
-        """What a seeded contact receives by `now` unless somebody writes to it."""
-        number, index = roll_and_index(wanted)
+    def received(self, wanted: int, now: int) -> list[Mail]:
+        """Every campaign that was sent to the contact by `now`, oldest first, and then every automation."""
+        card, (number, index) = self._subscribers.cards.get(wanted), roll_and_index(wanted)
+        if card is not None:
+            if not card.is_seeded:
+                return []
+            now = min(now, card.quiet_from - 1)
         slot = self._account.rolls[number].slot(index)
-        sources: Sequence[Mailing | Automation] = (
-            self._account.automations if is_automated else self._account.mailings
-        )[number]
+        sources: list[Source] = [*self._account.mailings[number], *self._account.automations[number]]
         outcomes = ((source.campaign, source.outcome(index, slot)) for source in sources)
-        return [
-            (campaign, outcome)
-            for campaign, outcome in outcomes
-            if outcome is not None and outcome.sent_at <= now
-        ]
+        return [(campaign, done) for campaign, done in outcomes if done is not None and done.sent_at <= now]
 
-    def _sources(self, campaign: Campaign) -> Iterable[Mailing | Automation]:
-        """The campaign on each of its lists; a list that was named twice counts once."""
-        every: Iterator[Mailing | Automation] = itertools.chain(
-            *self._account.mailings, *self._account.automations
-        )
-        return {
-            one.roll.number: one for one in every if one.campaign.campaign_id == campaign.campaign_id
-        }.values()
+    def _sources(self, campaign: Campaign) -> dict[int, Source]:
+        """The campaign on each of its lists, by list number."""
+        every: Iterator[Source] = itertools.chain(*self._account.mailings, *self._account.automations)
+        return {one.roll.number: one for one in every if one.campaign.campaign_id == campaign.campaign_id}
 
     def totals(self, campaign: Campaign, now: int) -> Totals:
         """The campaign's totals by `now`, over all its lists."""
-        found = [source.totals(now) for source in self._sources(campaign)]
-        found += [_not_counted(outcome, now) for _, outcome in self._suppressed(campaign, now)]
+        found = [source.totals(now) for source in self._sources(campaign).values()]
+        for _, prevented in self._prevented(campaign, now):
+            times = (prevented.bounced_at, prevented.opened_at, prevented.left_at)
+            found.append(Totals(-1, *(-(0 < at <= now) for at in times)))
         return Totals(*map(sum, zip(*found, strict=True)))
 
     def clickers(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Clicks]]:
         """(contact id, clicks) of everybody who clicked by `now`."""
-        gone = {wanted for wanted, _ in self._suppressed(campaign, now)}
-        for source in self._sources(campaign):
-            for index, clicked in source.clickers(now):
-                if (wanted := contact_id(source.roll.number, index)) not in gone:
+        gone = {wanted for wanted, _ in self._prevented(campaign, now)}
+        for number, source in self._sources(campaign).items():
+            for index, clicked in clickers(source, now):
+                if (wanted := contact_id(number, index)) not in gone:
                     yield wanted, clicked
 
-    def _suppressed(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Outcome]]:
-        """Seeded outcomes that a write prevented."""
+    def _prevented(self, campaign: Campaign, now: int) -> Iterator[tuple[int, Outcome]]:
+        """Seeded outcomes that a write prevented, by contact id."""
+        sources = self._sources(campaign)
         for card in self._subscribers.cards.values():
-            if (
-                card.is_seeded
-                and card.quiet_from <= now
-                and (campaign.is_automated or card.quiet_from <= campaign.sent_at <= now)
-            ):
-                for sent, outcome in self._seeded(card.contact_id, now, is_automated=campaign.is_automated):
-                    if sent.campaign_id == campaign.campaign_id and card.quiet_from <= outcome.sent_at:
-                        yield card.contact_id, outcome
-
-
-def _not_counted(outcome: Outcome, now: int) -> Totals:
-    return Totals(-1, *(-(0 < at <= now) for at in (outcome.bounced_at, outcome.opened_at, outcome.left_at)))
+            number, index = roll_and_index(card.contact_id)
+            if card.is_seeded and number in sources:
+                outcome = sources[number].outcome(index, self._account.rolls[number].slot(index))
+                if outcome is not None and card.quiet_from <= outcome.sent_at <= now:
+                    yield card.contact_id, outcome

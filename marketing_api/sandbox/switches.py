@@ -46,7 +46,7 @@ SWITCHES: Mapping[str, Switch] = {
 }
 
 #: Positions in which clients of the live service have met it.
-AS_OBSERVED: Mapping[str, str] = _DECLARED["as-observed"]
+AS_OBSERVED: dict[str, str] = _DECLARED["as-observed"]
 #: Parameters by operation that a variant requires and the primary rule of the specification does not (switch
 #: `required`).
 REQUIRED_BY_A_VARIANT: Mapping[str, list[str]] = _DECLARED["required-by-a-variant"]

@@ -1,14 +1,13 @@
 """The rules of behavioural webhooks."""
 
-from typing import Any
-
 from marketing_api.sandbox.goals import DOMAINS
-from marketing_api.sandbox.rules import RULES, CheckedCall, added
+from marketing_api.sandbox.rules import CheckedCall, Resource, rule
 from marketing_api.sandbox.seed import WORDS, Thing
 
 
-def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> dict[str, Any]:
+def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> Thing:
     link, words = webhook.get("action_url", ""), WORDS["webhook_words"]
+    units = ("hours", "minutes", "seconds")
     return {
         "id": call.an_id(wanted),
         "name": webhook["name"],
@@ -20,29 +19,19 @@ def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> dict[str, Any]:
             "execute_for": webhook.get("action_targetusers", "all").title(),
             "device_filter": webhook.get("action_devicefilter", "all").title(),
             "interval": words["action_frequency"][webhook.get("action_frequency", "one_time")],
-            "delay": {
-                part: str(webhook.get(f"delay_{part}", "0")) for part in ("hours", "minutes", "seconds")
-            },
+            "delay": {unit: webhook.get(f"delay_{unit}", "0") for unit in units},
         },
         "action_stype": words["action_style"][webhook.get("action_style", "popup")],
     }
 
 
 def _given(call: CheckedCall) -> Thing:
-    call.must_exist("The domain", call.ids("domainid"), DOMAINS)
-    call.must_exist("The list", call.ids("list_id"), call.world.lists.all(call.now))
-    given: Thing = {
-        name: value for name, value in call.params.items() if name not in ("id", "domainid") and value
-    }
-    return given | ({"domainid": call.id("domainid")} if call.has("domainid") else {})
+    call.must_exist("domain", call.ids("domainid"), DOMAINS)
+    call.must_exist("list", call.ids("list_id"), call.world.lists.all(call.now))
+    domain = {"domainid": call.id("domainid")} if call.has("domainid") else {}
+    return call.given(*call.params) | domain
 
 
-RULES |= {
-    "webhook/lists": lambda call: call.listing(
-        "webhooks", [_shown(call, *one) for one in call.world.webhooks.all(call.now).items()]
-    ),
-    "webhook/show": lambda call: {"webhook": _shown(call, call.id(), call.existing(call.world.webhooks))},
-    "webhook/add": lambda call: added(call.world.webhooks, {"domainid": 0, **_given(call)}),
-    "webhook/edit": lambda call: call.edited(call.world.webhooks, _given(call)),
-    "webhook/delete": lambda call: call.deleted(call.world.webhooks),
-}
+rule("webhook/lists", "webhook/show", "webhook/add", "webhook/edit", "webhook/delete")(
+    Resource(lambda call: call.world.webhooks, _shown, _given, lambda _: {"domainid": 0})
+)

@@ -1,57 +1,23 @@
 """One account with everything in it: its time, contacts, and a shelf of each kind of thing that it owns, with
 what stood there before anything was written. Not here: contacts (`subscribers`), campaigns
-(`seeded_account`), reviews (`reputation`)."""
+(`seeded_account`), public reviews (`reputation`)."""
 
-import functools
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from marketing_api.sandbox.seed import DAY, WORDS, Thing, pick, salt, spread
 from marketing_api.sandbox.seeded_account import Account, Origin
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, field_ids, list_id
+from marketing_api.sandbox.shelf import Shelf
 from marketing_api.sandbox.subscribers import Activity, Subscribers
 
 #: (id, thing) of everything that exists at a moment, oldest first.
-Seeded = Callable[[Account, int], Iterator[tuple[int, Thing]]]
+Things = Iterator[tuple[int, Thing]]
 
 
-class Shelf:
-    """Things of one kind; only writes change them. Ids of written things begin at `first_written_id`, above
-    all seeded ones."""
-
-    def __init__(self, account: Account, name: str, seeded: Seeded, first_written_id: int) -> None:
-        self.name = name
-        self._account = account
-        self._seeded = seeded
-        self._first = first_written_id
-        self._ids = itertools.count(first_written_id)
-        self._written: dict[int, Thing | None] = {}  # None: deleted
-
-    def all(self, now: int) -> dict[int, Thing]:
-        """Every thing that stands, by id; added ones last."""
-        found = dict(self._seeded(self._account, now))
-        for wanted, written in self._written.items():
-            if written is None:
-                found.pop(wanted, None)
-            elif wanted in found or wanted >= self._first:
-                found[wanted] = found.get(wanted, {}) | written
-        return found
-
-    def add(self, thing: Thing) -> int:
-        new = next(self._ids)
-        self._written[new] = thing
-        return new
-
-    def edit(self, wanted: int, changes: Thing) -> None:
-        self._written[wanted] = (self._written.get(wanted) or {}) | changes
-
-    def delete(self, wanted: int) -> None:
-        self._written[wanted] = None
-
-
-def seeded_lists(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
+def seeded_lists(account: Account, now: int) -> Things:
     for number, words in enumerate(WORDS["lists"]):
         if (created := account.start + 8 * 3600 + number * 300) <= now:
             texts = {
@@ -62,37 +28,35 @@ def seeded_lists(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
             yield list_id(number), {**words, **texts, "created_at": created, "fields": fields}
 
 
-def owned(kind: str, account: Account, now: int) -> Iterator[tuple[int, Thing]]:
+def owned(kind: str, account: Account, now: int) -> Things:
     """Those of `words.toml`, each from its day on."""
     for thing in WORDS[kind]:
         if account.start + thing["day"] * DAY <= now:
             yield thing["id"], {name: value for name, value in thing.items() if name not in ("id", "day")}
 
 
-def seeded_businesses(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
+def seeded_businesses(account: Account, now: int) -> Things:
     for offset, thing in owned("subaccounts", account, now):
         yield account.business_id + offset, thing | {"name": f"{account.business} – {thing['name']}"}
 
 
-def seeded_users(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
+def seeded_users(account: Account, now: int) -> Things:
     """Five of the business, two of each sub-account, and a new one in every quarter."""
-
-    def user(offset: int, name: str, username: str, group: int, status: str = "Active") -> Thing:
-        home = account.business_id + offset
-        return {"business": home, "fullname": name, "username": username, "group": group, "status": status}
-
     for place, (name, offset, group) in enumerate(WORDS["staff"]):
-        yield 601 + place * 3, user(offset, name, name.lower().replace(" ", "."), group)
+        username = name.lower().replace(" ", ".")
+        yield 601 + place * 3, _user(account.business_id + offset, name, username, group)
     for quarter in range(1, (now - account.start) // (91 * DAY) + 1):
         name = f"{pick('first_names', quarter * 7)[0]} {pick('last_names', quarter * 11)[0]}"
-        leaves = account.start + (quarter * 91 + 400) * DAY
-        yield (
-            640 + quarter,
-            user(0, name, f"user{quarter:03d}", 803, "Active" if now < leaves else "Disabled"),
-        )
+        status = "Active" if now < account.start + (quarter * 91 + 400) * DAY else "Disabled"
+        yield 640 + quarter, _user(account.business_id, name, f"user{quarter:03d}", 803, status)
 
 
-_FIRST_POST_ID, _FIRST_LINK_ID = 12_000, 88_000
+def _user(business: int, name: str, username: str, group: int, status: str = "Active") -> Thing:
+    return {"business": business, "fullname": name, "username": username, "group": group, "status": status}
+
+
+_FIRST_POST_ID, _FIRST_LINK_ID, _FIRST_REVIEW_ID = 12_000, 88_000, 70_000
+_REVIEWS_PER_DAY = 16  # ids kept for each day
 #: The business began to post so long before the account's base, and posts every so many days.
 _BEGAN = (HISTORY_DAYS - 150) * DAY
 _EVERY = int(3.4 * DAY)
@@ -102,15 +66,11 @@ def channel(network: str, wanted: str = "") -> Thing:
     """To what a post on that network goes; `wanted` is an id."""
     targets = WORDS["profiles"][network]
     kind, known, name = next((each for each in targets if str(each[1]) == wanted), targets[0])
-    return {
-        "network": network,
-        "type": kind,
-        "id": int(wanted) if wanted.isdecimal() else known,
-        "name": name,
-    }
+    shown = int(wanted) if wanted.isdecimal() else known
+    return {"network": network, "type": kind, "id": shown, "name": name}
 
 
-def seeded_posts(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
+def seeded_posts(account: Account, now: int) -> Things:
     """Every post planned by `now`: those of the next four to five weeks, and all of the past."""
     series, began = salt(account.origin.seed, "feed"), account.start + _BEGAN
     for place in range(max(0, (now + 36 * DAY - began) // _EVERY + 1)):
@@ -122,18 +82,20 @@ def seeded_posts(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
         title, text = pick("posts", draw)
         short_url = f"https://go.example.com/{spread(series ^ 0x31, place):06x}" if "{link}" in text else ""
         networks = ["facebook", *["twitter"] * (not draw >> 8 & 3), *["linkedin"] * (not draw >> 10 & 7)]
-        thing = {
-            "title": title,
-            "message": text.format(link=short_url),
-            "at": at,
-            "channels": [channel(network) for network in networks],
-            "photo": f"https://images.example.com/{place:04d}" if draw >> 14 & 1 else "",
-            "short_url": short_url,
-        }
-        yield _FIRST_POST_ID + place * 3, thing
+        yield (
+            _FIRST_POST_ID + place * 3,
+            {
+                "title": title,
+                "message": text.format(link=short_url),
+                "at": at,
+                "channels": [channel(network) for network in networks],
+                "photo": f"https://images.example.com/{place:04d}" if draw >> 14 & 1 else "",
+                "short_url": short_url,
+            },
+        )
 
 
-def seeded_links(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
+def seeded_links(account: Account, now: int) -> Things:
     """Short links of published posts; clicks only ever grow."""
     series = salt(account.origin.seed, "feed") ^ 0x62
     for post_id, post in seeded_posts(account, now):
@@ -141,40 +103,76 @@ def seeded_links(account: Account, now: int) -> Iterator[tuple[int, Thing]]:
             continue
         place = (post_id - _FIRST_POST_ID) // 3
         draw, part = spread(series, place), 1 - math.exp(-(now - post["at"]) / (6 * DAY))
-        link = {name: post[name] for name in ("short_url", "message", "at")}
-        link["real_url"] = f"https://www.example.com/blog/{post_id}?from=social"
-        link["clicks"] = {
+        clicks = {
             one["network"]: int((20 + (draw >> at * 4) % 140) * part)
             for at, one in enumerate(post["channels"])
         }
-        yield _FIRST_LINK_ID + place, link
+        url = f"https://www.example.com/blog/{post_id}?from=social"
+        kept = {name: post[name] for name in ("short_url", "message", "at")}
+        yield _FIRST_LINK_ID + place, {**kept, "real_url": url, "clicks": clicks}
 
 
-class World:
+def events(account: Account, series: int, rate: float, now: int) -> Iterator[tuple[int, int]]:
+    """(number of the day, which of the day) of what happens `rate` times a day on average, until today."""
+    for day in range((now - account.start) // DAY + 1):
+        draw = spread(series, day)
+        spread_out = rate * (0.5 + (draw & 0xFFFF) / 0x10000)
+        times = int(spread_out) + ((draw >> 16) / 0x10000 < spread_out % 1)
+        yield from ((day, place) for place in range(min(times, _REVIEWS_PER_DAY)))
+
+
+def seeded_reviews(account: Account, now: int) -> Things:
+    """Private ones; notes are written a day to three later, more often to those who complain."""
+    series, rate = salt(account.origin.seed, "direct"), min(6.0, 0.25 + account.origin.contacts / 3000)
+    for day, place in events(account, series, rate, now):
+        number = day * _REVIEWS_PER_DAY + place
+        draw, more = spread(series ^ 0x1234, number), spread(series ^ 0x4321, number)
+        at = account.start + day * DAY + 36_000 + draw % 43_200
+        guests, is_good = account.rolls[0].registered(at), draw >> 16 & 31 > 6
+        if at <= now and guests:
+            person = account.people.of_contact(0, more % guests)
+            is_noted = more & 7 == 0 if is_good else more & 3 > 0
+            yield (
+                _FIRST_REVIEW_ID + number,
+                {
+                    "at": at,
+                    "email": person.email,
+                    "phone": person.phone,
+                    "inquiry": pick("good_reviews" if is_good else "bad_reviews", more),
+                    "notes": pick("notes", more >> 4) if is_noted else "",
+                    "noted_at": at + DAY + (more >> 8) % (2 * DAY),
+                    "rating": "Good" if is_good else "Bad",
+                },
+            )
+
+
+class World(Account):
     """What the rules read and write. Its time is the real one plus what it was advanced by, or stands still
     at `fixed`."""
 
     def __init__(self, origin: Origin, fixed: int | None) -> None:
+        super().__init__(origin)
         self.fixed, self._advanced = fixed, 0
-        self.account = Account(origin)
-        self.subscribers = Subscribers(self.account)
+        self.subscribers = Subscribers(self)
         self.activity = Activity(self.subscribers)
-        self.deleted_reviews: set[int] = set()
-        shelf = functools.partial(Shelf, self.account)
-        self.lists = shelf("list", seeded_lists, 2501)
-        self.businesses = shelf("sub-account", seeded_businesses, 4901)
-        self.users = shelf("user", seeded_users, 6901)
-        self.managers = shelf("manager", functools.partial(owned, "managers"), 7901)
-        self.groups = shelf("group", functools.partial(owned, "groups"), 8901)
-        self.goals = shelf("goal", functools.partial(owned, "goals"), 3901)
-        self.webhooks = shelf("webhook", functools.partial(owned, "webhooks"), 5901)
-        self.posts = shelf("post", seeded_posts, 990_001)
-        self.links = shelf("link", seeded_links, 995_001)
+        self.lists = self._shelf("list", seeded_lists, 2501)
+        self.businesses = self._shelf("sub-account", seeded_businesses, 4901)
+        self.users = self._shelf("user", seeded_users, 6901)
+        self.managers = self._shelf("manager", partial(owned, "managers"), 7901)
+        self.groups = self._shelf("group", partial(owned, "groups"), 8901)
+        self.goals = self._shelf("goal", partial(owned, "goals"), 3901)
+        self.webhooks = self._shelf("webhook", partial(owned, "webhooks"), 5901)
+        self.posts = self._shelf("post", seeded_posts, 990_001)
+        self.reviews = self._shelf("review", seeded_reviews, 799_001)
+        self.links = self._shelf("link", seeded_links, 995_001)
+
+    def _shelf(self, name: str, seeded: Callable[[Account, int], Things], first_id: int) -> Shelf[Thing]:
+        return Shelf(name, partial(seeded, self), first_id)
 
     def now(self) -> int:
         """The account's time, with all mailings by then known."""
         now = (int(time.time()) if self.fixed is None else self.fixed) + self._advanced
-        self.account.plan(now)
+        self.plan(now)
         return now
 
     def advance(self, days: float) -> None:

@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
-from marketing_api.sandbox.app import build as build_sandbox
+from marketing_api.sandbox.app import App
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import spawn
 from marketing_api.sandbox.tenant import Tenant
@@ -95,7 +95,7 @@ def lived(home: Path, contacts: int, nights: int) -> Lived:
 def _account(contacts: int, nights: int) -> Tenant:
     """The same account in this process, after as many nights: what its seed and its clock determine."""
     options = Options(contacts=contacts, now=int(START.timestamp()), timezone=str(ZONE))
-    account = build_sandbox(options).first
+    account = App(options).first
     for number in range(1, nights):
         account.world.advance(_day_length(number))
     return account

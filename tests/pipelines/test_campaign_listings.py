@@ -69,11 +69,11 @@ class Service:
     @property
     def campaigns(self) -> list[Campaign]:
         call = self.calls[-1]
-        return list(call.world.account.campaigns(call.now))
+        return list(call.world.campaigns.all(call.now).values())
 
     def change(self, campaign: Campaign, **members: Any) -> None:
         call = self.calls[-1]
-        call.world.account.put_campaign(replace(campaign, **members), call.now)
+        call.world.put_campaign(replace(campaign, **members), call.now)
 
     def in_group(self, group: str) -> list[Campaign]:
         return [one for one in self.campaigns if one.group(self.calls[-1].now) == group]
@@ -94,9 +94,9 @@ def service(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     with serve(STANDING) as url:
         made = Service(Sandbox(url), prepare_home(home))
 
-        def noting(app: App, call: CheckedCall, account: str) -> Any:
+        def noting(app: App, call: CheckedCall) -> Any:
             made.note(call)
-            return carry_out(app, call, account)
+            return carry_out(app, call)
 
         monkeypatch.setattr(App, "_carry_out", noting)
         yield made

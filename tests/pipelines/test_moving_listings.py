@@ -83,9 +83,9 @@ def moving(home: Path, known_account: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with serve(STANDING) as url:
         moved = Moving(Sandbox(url), list_id)
 
-        def noting(app: App, call: CheckedCall, account: str) -> Any:
+        def noting(app: App, call: CheckedCall) -> Any:
             moved.note(call)
-            return carry_out(app, call, account)
+            return carry_out(app, call)
 
         monkeypatch.setattr(App, "_carry_out", noting)
         requests.get(f"{url}/app/me.json", {"key": KEY}, timeout=30)

@@ -96,7 +96,7 @@ def test_a_list_whose_members_were_all_exchanged_is_loaded_while_others_have_who
 @pytest.fixture
 def nameless(monkeypatch: pytest.MonkeyPatch, home: Path, service: Sandbox) -> None:
     """The service has never told whose account it is."""
-    monkeypatch.setitem(RULES, "app/me", lambda call: {"business": {"timezone": "America/New_York"}})
+    monkeypatch.setitem(RULES, "app/me", lambda call: {"timezone": "America/New_York"})
     (home / FILE).unlink()
     with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
         connection.execute(
@@ -134,7 +134,7 @@ def test_a_business_that_is_named_for_the_first_time_is_compared_by_its_data(
     nameless: None, monkeypatch: pytest.MonkeyPatch, home: Path, service: Sandbox, command: Command
 ) -> None:
     """The key was another account's, which is not noted: the right one goes on."""
-    monkeypatch.setitem(RULES, "app/me", lambda call: {"business": {"businessName": "Somebody"}})
+    monkeypatch.setitem(RULES, "app/me", lambda call: {"businessName": "Somebody"})
     shift(home, "lists")
     before = source(home)
     assert command("sync", "--only", "users", sandbox=service).code == 2

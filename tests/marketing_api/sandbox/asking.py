@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from marketing_api.operations import ALL
-from marketing_api.sandbox.app import App, build
+from marketing_api.sandbox.app import App
 from marketing_api.sandbox.control import respond_to_control
 from marketing_api.sandbox.options import DEFAULT_KEY, Options
 from marketing_api.sandbox.responses import Request, Response
@@ -70,7 +70,7 @@ class Asking:
 
 def asking(**options: Any) -> Asking:
     """A sandbox whose clock stands still and that has no limit, unless told otherwise."""
-    return Asking(build(Options(**{"now": NOW, "rate_limit": 0, "contacts": 200, **options})))
+    return Asking(App(Options(**{"now": NOW, "rate_limit": 0, "contacts": 200, **options})))
 
 
 def content(reply: Response) -> bytes:

@@ -16,7 +16,7 @@ from marketing_api.sandbox.world import World
 def mails_of(world: World, now: int) -> dict[str, int]:
     """Over all campaigns and automations that can be seen."""
     found = Counter(dict.fromkeys(("sent", "bounced", "opened", "unsubscribed", "clickers", "clicks"), 0))
-    for campaign in world.account.campaigns(now):
+    for campaign in world.campaigns.all(now).values():
         found.update(world.activity.totals(campaign, now)._asdict())
         for _, clicked in world.activity.clickers(campaign, now):
             found.update(clickers=1, clicks=sum(times for _, times in clicked))
@@ -26,7 +26,7 @@ def mails_of(world: World, now: int) -> dict[str, int]:
 def days_of(tenant: Tenant, days: int) -> Iterator[dict[str, Any]]:
     """Seeded registrations and deletions, and mails, of each of the last local days."""
     world, moments, now = tenant.world, tenant.moments, tenant.world.now()
-    tomorrow, rolls = moments.date(now) + dt.timedelta(days=1), world.account.rolls
+    tomorrow, rolls = moments.date(now) + dt.timedelta(days=1), world.rolls
     ends = [
         min(now, moments.midnight(tomorrow - dt.timedelta(days=back)) - 1)
         for back in reversed(range(days + 1))
@@ -41,7 +41,7 @@ def days_of(tenant: Tenant, days: int) -> Iterator[dict[str, Any]]:
             "deleted": sum(roll.deleted(last) - roll.deleted(first) for roll in rolls),
             "campaigns_sent": [
                 campaign.campaign_id
-                for campaign in world.account.campaigns(now)
+                for campaign in world.campaigns.all(now).values()
                 if first < campaign.sent_at <= last
             ],
             **{name: after[name] - before[name] for name in after},

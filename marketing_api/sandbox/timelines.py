@@ -1,0 +1,123 @@
+"""The rules of timelines: what happened to a contact, from its outcomes. Details that no sample shows are
+assumed."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from marketing_api.sandbox.contacts import existing
+from marketing_api.sandbox.mailing import Campaign, Outcome
+from marketing_api.sandbox.rules import CheckedCall, rule
+from marketing_api.sandbox.seed import Thing
+from marketing_api.sandbox.subscribers import Contact, Mail
+
+_FORM = "iso-12h"
+_NOTHING = {"n/a": "N/A", "dash": "-", "empty": ""}
+#: Entries with their times.
+Dated = list[tuple[int, Thing]]
+
+
+@rule("emailmarketing/getcontacttimeline", "emailmarketing/getcontacttimelinebyemailaddress")
+def timeline(call: CheckedCall) -> Thing:
+    """By address: of the first contact with it."""
+    contact, include = existing(call), call.words("include")
+    mails = call.world.activity.received(contact.contact_id, call.now)
+    entries = _newest_first(call, _entries(call, contact, mails))
+    shown = entries[: call.switches.number("timeline-cut") or None]
+    payload: Thing = {
+        "id": contact.contact_id,
+        "email": contact.email,
+        "timeline": {"data": shown, "count": len(shown), "total": len(entries)},
+    }
+    if "utm" in include:
+        visits = _newest_first(call, [visit for mail in mails for visit in _visits(call, *mail)])
+        payload["utm"] = {"data": visits, "count": len(visits)}
+    if "automated" in include:
+        sent = [_automated(call, *mail) for mail in reversed(mails) if mail[0].is_automated]
+        payload["automated"] = {"data": sent, "count": len(sent)}
+    return payload
+
+
+def _entries(call: CheckedCall, contact: Contact, mails: list[Mail]) -> Dated:
+    name = call.world.lists.all(call.now)[contact.list_id]["name"]
+    dated = [(contact.registered_at, _entry("list-subscription", f"Subscribed to the list {name}"))]
+    dated += [(outcome.sent_at, _mailed(call, campaign, outcome)) for campaign, outcome in mails]
+    if card := call.world.subscribers.cards.get(contact.contact_id):
+        dated += [(at, _activity(call, text)) for at, text in card.activities]
+        if call.switches["tags"] == "timeline":
+            dated += [(at, _entry("tag-added", f"Tag added: {tag}")) for tag, at in card.tags.items()]
+    return dated
+
+
+def _stamped(call: CheckedCall, at: int, entry: Thing) -> Thing:
+    timestamp = str(at) if call.switches["timestamps"] == "text" else at
+    return entry | {"timestamp": timestamp, "datetime": call.moments.text(at, _FORM)}
+
+
+def _newest_first(call: CheckedCall, dated: Dated) -> list[Thing]:
+    return [_stamped(call, at, entry) for at, entry in sorted(dated, key=lambda one: one[0], reverse=True)]
+
+
+def _entry(key: str, snippet: str, details: Mapping[str, Any] = MappingProxyType({})) -> Thing:
+    labelled = [
+        {"key": name, "label": name.replace("-", " ").title(), "value": value}
+        for name, value in details.items()
+    ]
+    return {"key": key, "snippet": snippet, "details": labelled}
+
+
+def _number(call: CheckedCall, value: int) -> str | int:
+    return value if call.switches["detail-values"] == "number" else str(value)
+
+
+def _date(call: CheckedCall, at: int) -> str:
+    return call.moments.text(at, _FORM) if 0 < at <= call.now else _NOTHING[call.switches["nothing"]]
+
+
+def _mailed(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Thing:
+    if campaign.is_automated:
+        steps = _number(call, campaign.trigger["steps"])
+        details = {"steps": steps, "actions": campaign.trigger["actions"]}
+        return _entry("automation-triggered", campaign.name, details)
+    times = sum(times for _, times in outcome.clicks) if 0 < outcome.clicked_at <= call.now else 0
+    details = {
+        "subject": campaign.subject,
+        "send-date": _date(call, outcome.sent_at),
+        "open-date": _date(call, outcome.opened_at),
+        "links-clicked": _number(call, times),
+    }
+    return _entry(call.switches["sent-key"], campaign.subject, details)
+
+
+def _activity(call: CheckedCall, text: str) -> Thing:
+    """Several forms: none is specified."""
+    form = call.switches["activity"]
+    if form == "detail":
+        return _entry("activity", "Activity added", {"description": text})
+    return _entry("custom-activity" if form == "other-key" else "activity", text)
+
+
+def _automated(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Thing:
+    """Details of automated entries have no label (api-observed row 22)."""
+    kind, dates = campaign.trigger["kind"], {"send-date": outcome.sent_at}
+    if kind != "sms":
+        dates |= {"open-date": outcome.opened_at, "click-date": outcome.clicked_at}
+    details = [{"key": "message" if kind == "sms" else "subject", "value": campaign.subject}]
+    details += [{"key": key, "value": _date(call, at)} for key, at in dates.items()]
+    return _stamped(call, outcome.sent_at, {"name": campaign.name, "type": kind, "details": details})
+
+
+def _visits(call: CheckedCall, campaign: Campaign, outcome: Outcome) -> Dated:
+    """One visit per click."""
+    found: Dated = []
+    for position, times in outcome.clicks if outcome.clicked_at <= call.now else ():
+        utm = {
+            "campaign": campaign.slug,
+            "source": "newsletter",
+            "medium": "email",
+            "term": "",
+            "content": f"link-{position + 1}",
+        }
+        visit = {"link": campaign.links[position][0], "utm": utm}
+        found += [(outcome.clicked_at - 7 * repeat, visit) for repeat in range(times)]
+    return found

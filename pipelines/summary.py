@@ -28,7 +28,6 @@ from marketing_api.redaction import plain
 from pipelines.commands.status import grid
 from pipelines.publishing import breaking_changes, is_published_since, what_is_published
 from warehouse.models import BuildReport, Status
-from warehouse.own_models import OwnReport
 from warehouse.publish import published_path
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def _template() -> Any:
     return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8"))
 
 
-def _built(report: BuildReport | OwnReport, problems: list[str]) -> Built:
+def _built(report: BuildReport, problems: list[str]) -> Built:
     done = report.of(Status.OK)
     tests = sum(each.node.is_test for each in done)
     return Built(len(done) - tests, tests, len(report.of(Status.UNCHANGED)), report.warnings, problems)

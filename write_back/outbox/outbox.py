@@ -23,7 +23,7 @@ from typing import Any
 
 from marketing_api.address import normal_form
 from marketing_api.exchange import order_of
-from write_back.item import DONE, Earlier, Past, Plan, Reason, Source, State
+from write_back.item import DONE, Earlier, Past, Plan, Source, State
 from write_back.outbox.store import Change, Store, sender_lock
 
 _CHUNK = 10_000
@@ -125,22 +125,24 @@ class Entry:
         return self.must_look_up and self.contact_id is None
 
 
+_JSON = ("rows", "params", "expected", "drift")
+
+
 def read_entry(row: sqlite3.Row) -> Entry:
     values = dict(row)
-    values["state"] = State(values["state"])
-    values["rows"] = tuple(json.loads(values["rows"]))
-    values["must_look_up"] = bool(values["must_look_up"])
-    for name in ("params", "expected"):
-        values[name] = json.loads(values[name]) if values[name] else {}
-    values["drift"] = json.loads(values["drift"]) if values["drift"] is not None else None
+    values |= {name: json.loads(values[name]) for name in _JSON if values[name] is not None}
+    values |= {
+        "rows": tuple(values["rows"]),
+        "state": State(values["state"]),
+        "must_look_up": bool(values["must_look_up"]),
+    }
     return Entry(**values)
 
 
 def read_push(row: sqlite3.Row) -> Push:
     values = dict(row)
     source = Source(values.pop("source_name"), values.pop("source_hash"))
-    values["options"] = json.loads(values["options"])
-    return Push(source=source, **values)
+    return Push(source=source, **values | {"options": json.loads(values["options"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +194,16 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are not
         rejected any more. `corrects_refused`: those neither that the service refused; not where what it
         refused may have arrived all the same."""
-        named = json.dumps([f"{earlier}[{row}]" for earlier, row in corrects])
         with self.change() as change:
             push_id = _insert_plan(change, plan, run, options or {})
-            of = {"account": plan.account, "kind": plan.kind, "push_id": push_id}
-            change.do("correct", named=named, corrects_refused=corrects_refused, **of)
+            change.do(
+                "correct",
+                account=plan.account,
+                kind=plan.kind,
+                push_id=push_id,
+                named=[f"{earlier}[{row}]" for earlier, row in corrects],
+                corrects_refused=corrects_refused,
+            )
             keep(push_id)
         return push_id
 
@@ -206,7 +213,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         found: dict[str, Past] = {}
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
-            rows = self.rows("last", account=account, kinds=json.dumps(kinds), subjects=json.dumps(chunk))
+            rows = self.rows("last", account=account, kinds=kinds, subjects=chunk)
             for subject, item_id, content, state, message, request_id, sent_at, done, verified, drift in rows:
                 is_drifted = state in DONE and drift not in (None, "{}")
                 late = 0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
@@ -226,7 +233,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def items(self, push_id: int, states: Collection[State] = tuple(State)) -> list[Entry]:
         """The push's entries, in order of sending; then rejected and idle rows."""
-        return self._entries("items", push_id=push_id, states=json.dumps(list(states)))
+        return self._entries("items", push_id=push_id, states=states)
 
     def rejected(self, account: str, push_id: int | None = None) -> list[Entry]:
         """What is rejected, in order of push and row: of one push, or of all without what only repeats a
@@ -247,11 +254,9 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def subjects(self, item_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
         """What each item touches."""
-        rows = self.rows("subjects", item_ids=json.dumps(list(item_ids)))
-        return {
-            item_id: tuple(row[1] for row in group)
-            for item_id, group in itertools.groupby(rows, key=lambda row: row[0])
-        }
+        rows = self.rows("subjects", item_ids=item_ids)
+        by_item = itertools.groupby(rows, key=lambda row: row[0])
+        return {item_id: tuple(row[1] for row in group) for item_id, group in by_item}
 
     def sent_to(self, account: str, kind: str, contact_id: int) -> list[Entry]:
         """Those of the kind that were sent to the contact, in any push: what of its timeline is ours."""
@@ -261,11 +266,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """When the service last put the address on a list (unix seconds). `adding`: the kinds that do so."""
         begins = f"{normal_form(email)}|"
         behind = f"{begins[:-1]}}}"  # the character after |
-        found = self.rows("synced_at", account=account, kinds=json.dumps(adding), first=begins, behind=behind)
+        found = self.rows("synced_at", account=account, kinds=adding, first=begins, behind=behind)
         return None if found[0][0] is None else float(found[0][0])
 
     def counts(self, push_id: int) -> Counts:
-        rows = self.rows("rows_by_state", push_id=push_id, ranked=json.dumps(_LEAST_FAR))
+        rows = self.rows("rows_by_state", push_id=push_id, ranked=_LEAST_FAR)
         requests = self.rows("requests_by_state", push_id=push_id)
         of_rows, of_requests = ({State(state): count for state, count in found} for found in (rows, requests))
         return Counts(of_rows, of_requests, *self.rows("oddities", push_id=push_id)[0])
@@ -290,7 +295,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def done_rows(self, push_id: int, not_done: Collection[str]) -> tuple[set[int], set[int]]:
         """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why
         skipped rows are neither."""
-        rows = self.rows("done_rows", push_id=push_id, not_done=json.dumps(not_done))
+        rows = self.rows("done_rows", push_id=push_id, not_done=not_done)
         return {row for row, is_done, _ in rows if is_done}, {row for row, _, is_over in rows if is_over}
 
     def members(self, account: str, activation: str) -> dict[str, float]:
@@ -301,10 +306,10 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         self, account: str, activation: str, entered: Iterable[str], left: Iterable[str]
     ) -> None:
         """Who counts as a member from now on, and who no longer does."""
-        of = {"account": account, "activation": activation}
         with self.change() as change:
-            change.do_many("remove_member", (of | {"subject": subject} for subject in left))
-            change.do_many("add_member", (of | {"subject": subject} for subject in entered))
+            for statement, subjects in (("remove_member", left), ("add_member", entered)):
+                for subject in subjects:
+                    change.do(statement, account=account, activation=activation, subject=subject)
 
     # ---- sending
 
@@ -323,16 +328,14 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     ) -> bool:
         """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was
         looked up; `expected`: what is to be seen of it, where it differs from the plan."""
-        known = None if expected is None else json.dumps(dict(expected), ensure_ascii=False)
         with self.change() as change:
-            is_claimed = (
-                change.do("claim", item_id=item_id, contact_id=contact_id, expected=known).rowcount == 1
-            )
-            if is_claimed:
-                change.do("unread", item_id=item_id)
-            if is_claimed and contact_id is not None:
+            claimed = change.do("claim", item_id=item_id, contact_id=contact_id, expected=expected)
+            if not claimed.rowcount:
+                return False
+            change.do("unread", item_id=item_id)
+            if contact_id is not None:
                 change.do("name_contact", item_id=item_id, contact_id=contact_id)
-            return is_claimed
+            return True
 
     def settle(
         self,
@@ -357,7 +360,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
                 message=message,
                 rejected_by="service" if state is State.REJECTED else None,
                 request_id=request_id,
-                drift=None if drift is None else json.dumps(drift),
+                drift=drift,
                 contact_id=contact_id,
             )
 
@@ -377,7 +380,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def note_read_back(self, push_ids: Collection[int]) -> None:
         with self.change() as change:
-            change.do("note_read_back", push_ids=json.dumps(list(push_ids)))
+            change.do("note_read_back", push_ids=push_ids)
 
     # ---- maintenance
 
@@ -400,13 +403,12 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
         What is of a kind `not_idempotent` and was sent is unknown then, with its attempts forgotten: the next
         sender looks before it sends."""
-        of = {"account": account, "push_id": push_id}
+        of: dict[str, Any] = {"account": account, "push_id": push_id}
         with self.change() as change:
             left = [entry for entry in map(read_entry, change.do("refused", **of)) if is_left(entry.message)]
-            of["left"] = json.dumps([entry.item_id for entry in left])
-            superseded = change.do("count_superseded", **of).fetchone()[0]
-            of["looked_for"] = json.dumps(list(not_idempotent))
-            planned = change.do("look_first", **of).rowcount + change.do("plan_again", **of).rowcount
+            of |= {"left": [entry.item_id for entry in left], "looked_for": not_idempotent}
+            (superseded,) = change.do("count_superseded", **of).fetchone()
+            planned = sum(change.do(name, **of).rowcount for name in ("look_first", "plan_again"))
         return Retried(planned, superseded, left)
 
     def prune(self, days: int | None) -> int:
@@ -423,46 +425,47 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
 def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[str, Any]) -> int:
     """The number of the new push. Items in their order, then what is rejected or idle."""
-    names = {"source_name": plan.source.name, "source_hash": plan.source.content_hash}
-    counts = {"item_count": len(plan.items), "idle_count": len(plan.idle), "bad_count": len(plan.bad)}
-    push_id = int(
-        change.do(
-            "add_push", **(vars(plan) | names | counts), run=run, options=json.dumps(options)
-        ).fetchone()[0]
-    )
+    (push_id,) = change.do(
+        "add_push",
+        account=plan.account,
+        kind=plan.kind,
+        source_name=plan.source.name,
+        source_hash=plan.source.content_hash,
+        row_count=plan.row_count,
+        item_count=len(plan.items),
+        new_count=plan.new_count,
+        changed_count=plan.changed_count,
+        idle_count=len(plan.idle),
+        bad_count=len(plan.bad),
+        run=run,
+        options=options,
+    ).fetchone()
     for item in plan.items:
         (item_id,) = change.do(
             "add_item",
             push_id=push_id,
-            rows=json.dumps(item.rows),
+            rows=item.rows,
             email=item.email,
             contact_id=item.contact_id,
             operation=item.operation.name,
-            params=json.dumps(dict(item.params), ensure_ascii=False),
-            expected=json.dumps(dict(item.expected), ensure_ascii=False),
+            params=item.params,
+            expected=item.expected,
             must_look_up=item.must_look_up,
         ).fetchone()
-        effects = {effect.subject: effect.content for effect in item.effects}
         of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
-        change.do_many(
-            "add_effect",
-            (of | {"subject": subject, "content": content} for subject, content in effects.items()),
-        )
-    fates: list[tuple[Reason, State, str | None]] = [
-        (bad, State.REJECTED, "service" if bad.by_service else "check") for bad in plan.bad
-    ]
-    fates += [(idle, State.SKIPPED, None) for idle in plan.idle]
-    rows = (
-        {
-            "push_id": push_id,
-            "rows": json.dumps(each.rows),
-            "message": each.reason,
-            "state": state,
-            "rejected_by": rejected_by,
-            "email": each.email,
-            "contact_id": each.contact_id,
-        }
-        for each, state, rejected_by in fates
-    )
-    change.do_many("add_row", rows)
-    return push_id
+        for subject, content in {effect.subject: effect.content for effect in item.effects}.items():
+            change.do("add_effect", **of, subject=subject, content=content)
+    for state, several in ((State.REJECTED, plan.bad), (State.SKIPPED, plan.idle)):
+        for each in several:
+            by = "service" if each.by_service else "check"
+            change.do(
+                "add_row",
+                push_id=push_id,
+                rows=each.rows,
+                message=each.reason,
+                state=state,
+                rejected_by=by if state is State.REJECTED else None,
+                email=each.email,
+                contact_id=each.contact_id,
+            )
+    return int(push_id)

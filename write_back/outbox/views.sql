@@ -2,7 +2,8 @@
 
 create temp view entry as
 select
-    item_id, push_id, account, kind, source_name as source, rows, email, contact_id, operation, params, expected, must_look_up,
+    item_id, push_id, account, kind, source_name as source, rows, email, contact_id, operation, coalesce(params, '{}') as params,
+    coalesce(expected, '{}') as expected, must_look_up,
     state, message, rejected_by, attempts, planned_at, sent_at, changed_at, done_at, verified_at, drift, request_id, run, revision
 from item join push using (push_id);
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from marketing_api.address import normal_form
 from marketing_api.exchange import order_of
-from write_back.item import DONE, Earlier, Past, Plan, Source, State
+from write_back.item import DONE, Earlier, Past, Plan, Reason, Source, State
 from write_back.outbox.store import Change, Store, sender_lock
 
 _CHUNK = 10_000
@@ -116,6 +116,10 @@ class Entry:
         return self.state in DONE
 
     @property
+    def why(self) -> Reason:
+        return Reason(self.rows, self.message or "no reason given", self.rejected_by == "service")
+
+    @property
     def is_first(self) -> bool:
         """Nothing of it was sent yet, whatever became of that."""
         return self.sent_at is None and not self.attempts
@@ -147,12 +151,10 @@ def read_push(row: sqlite3.Row) -> Push:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How far a push is: input rows by state, requests by state, rows that our checks rejected, requests with
-    a mismatch on read-back."""
+    """How far a push is: input rows by state, requests by state, requests with a mismatch on read-back."""
 
-    rows: Mapping[State, int]
-    requests: Mapping[State, int]
-    rejected_by_check: int
+    rows: dict[str, int]
+    requests: dict[str, int]
     drifted: int
 
 
@@ -270,10 +272,12 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return None if found[0][0] is None else float(found[0][0])
 
     def counts(self, push_id: int) -> Counts:
-        rows = self.rows("rows_by_state", push_id=push_id, ranked=_LEAST_FAR)
-        requests = self.rows("requests_by_state", push_id=push_id)
-        of_rows, of_requests = ({State(state): count for state, count in found} for found in (rows, requests))
-        return Counts(of_rows, of_requests, *self.rows("oddities", push_id=push_id)[0])
+        ((drifted,),) = self.rows("drifted", push_id=push_id)
+        return Counts(
+            dict(self.rows("rows_by_state", push_id=push_id, ranked=_LEAST_FAR)),
+            dict(self.rows("requests_by_state", push_id=push_id)),
+            drifted,
+        )
 
     @property
     def begun_at(self) -> float | None:

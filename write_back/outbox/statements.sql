@@ -72,8 +72,8 @@ select state, count(*) from worst join ranks using (rank) group by state;
 -- requests_by_state
 select state, count(*) from item where push_id = :push_id and operation is not null group by state;
 
--- oddities
-select count(*) filter (where rejected_by = 'check'), count(*) filter (where drift <> '{}') from item where push_id = :push_id;
+-- drifted
+select count(*) filter (where drift <> '{}') from item where push_id = :push_id;
 
 -- begun_at
 select begun_at from push order by push_id limit 1;

@@ -129,7 +129,7 @@ class Store:
                     return
                 set_aside(copy)
 
-    def rows(self, statement: str, **values: Any) -> list[sqlite3.Row]:
+    def rows(self, statement: str, **values: Any) -> list[Any]:
         with self._lock, self._explained():
             return self._connection.execute(STATEMENTS[statement], _encoded(values)).fetchall()
 

@@ -230,7 +230,7 @@ def _push_line(outbox: Outbox, push: Push) -> output.PushLine:
         push.push_id,
         dt.datetime.fromtimestamp(push.begun_at, dt.UTC),
         push.kind,
-        push.source.name,
+        push.source,
         push.row_count,
         sent,
         rejected,

@@ -152,30 +152,29 @@ class PushRun:
             check_not_held(outbox_path(home))
             is_sender = sender_lock(home, account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
             with in_use(home), is_sender, _open_client(self.settings, account) as self.client:
-                self._unrecognised = self._recognise()
+                self._recognise()
                 for step in steps:
                     step(self)
             self.ran.requests += self.client.statistics.requests
             self.ran.waited_s += self.client.statistics.waited_s
         return self.ran
 
-    def _recognise(self) -> str | None:
-        """Request whose account it is, ahead of everything else. Raises OtherBusiness; returns why the
-        service does not say."""
+    def _recognise(self) -> None:
+        """Request whose account it is, ahead of everything else. Raises OtherBusiness."""
         try:
             self.client.fetch(operations.ME.bind())
         except OtherBusiness:
             raise
         except MarketingApiError as problem:
-            return str(problem)
-        return None
+            self._unrecognised = str(problem)
 
     def send_open(self) -> None:
         if open_ := self.outbox.open(self.ran.account):
             sending = Sending(
                 self.outbox, self.client, self.ran.account, stop=self.halt, on_progress=self._sent
             )
-            self._note(frozenset(entry.push_id for entry in open_), self._unrecognised or sending.run())
+            self.ran.stopped = self._unrecognised or sending.run()
+            self.ran.earlier = frozenset(entry.push_id for entry in open_).difference([self.ran.push_id])
 
     def _sent(self, done: int, total: int, unknown: int) -> None:
         self._phase = ("sending", done, total, f"{unknown:,} unknown" if unknown else "")
@@ -195,9 +194,6 @@ class PushRun:
             stopped = stopped or verify(self.outbox, self.client, several, how, labels=labels, stop=self.halt)
         if not stopped:
             self.outbox.note_read_back(pushes)
-        self._note(pushes, stopped)
-
-    def _note(self, pushes: frozenset[int], stopped: str | None) -> None:
         self.ran.stopped, self.ran.earlier = stopped, pushes.difference([self.ran.push_id])
 
     def _labels(self) -> Labels:

@@ -77,7 +77,7 @@ def result_of(
         push=push_id,
         account=push.account,
         kind=push.kind,
-        source=push.source.name,
+        source=push.source,
         row_count=push.row_count,
         rows=counts.rows,
         requests=counts.requests,

@@ -23,7 +23,7 @@ from typing import Any
 
 from marketing_api.address import normal_form
 from marketing_api.exchange import order_of
-from write_back.item import DONE, Earlier, Past, Plan, Reason, Source, State
+from write_back.item import DONE, Earlier, Past, Plan, Reason, State
 from write_back.outbox.store import Change, Store, sender_lock
 
 _CHUNK = 10_000
@@ -44,11 +44,8 @@ _NEXT: Mapping[State, tuple[State, ...]] = {
     State.UNKNOWN: (State.APPLIED, State.VERIFIED, State.REJECTED, State.PLANNED, State.UNKNOWN),
     State.APPLIED: (State.APPLIED, State.VERIFIED),
     State.VERIFIED: (State.VERIFIED,),
-    State.PLANNED: (
-        State.REJECTED,
-        State.SKIPPED,
-        State.PLANNED,
-    ),  # a look-up that found nobody, or that it was sent before
+    # A look-up that found nobody, or that it was sent before.
+    State.PLANNED: (State.REJECTED, State.SKIPPED, State.PLANNED),
 }
 
 
@@ -57,22 +54,16 @@ _NEXT: Mapping[State, tuple[State, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """One push as it was begun. Times are unix seconds; `options` is whatever the caller wanted kept
-    (JSON)."""
+    """One push as it was begun, `source`: the name of what its rows came from. Times are unix seconds;
+    `options` is whatever the caller wanted kept (JSON)."""
 
     push_id: int
     account: str
     kind: str
-    source: Source
+    source: str
     row_count: int
-    item_count: int  # requests, look-ups aside
-    new_count: int  # rows, like those that follow
-    changed_count: int
-    idle_count: int
-    bad_count: int
     begun_at: float
-    run: str | None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +135,7 @@ def read_entry(row: sqlite3.Row) -> Entry:
 
 
 def read_push(row: sqlite3.Row) -> Push:
-    values = dict(row)
-    source = Source(values.pop("source_name"), values.pop("source_hash"))
-    return Push(source=source, **values | {"options": json.loads(values["options"])})
+    return Push(**dict(row) | {"options": json.loads(row["options"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +282,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def changed_since(self, revision: int) -> Iterator[Entry]:
         """Entries changed after `revision`, as of one moment, in order of change."""
-        with self.reading("changed_since", revision=revision) as rows:
-            yield from map(read_entry, rows)
+        return map(read_entry, self.each_row("changed_since", revision=revision))
 
     def done_rows(self, push_id: int, not_done: Collection[str]) -> tuple[set[int], set[int]]:
         """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why

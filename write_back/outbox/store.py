@@ -133,6 +133,11 @@ class Store:
         with self._lock, self._explained():
             return self._connection.execute(STATEMENTS[statement], _encoded(values)).fetchall()
 
+    def each_row(self, statement: str, **values: Any) -> Iterator[Any]:
+        """The same as of one moment, one at a time, for more than memory should hold."""
+        with self._explained():
+            yield from self._connection.execute(STATEMENTS[statement], _encoded(values))
+
     @contextmanager
     def change(self) -> Iterator[Change]:
         """One transaction: all of it is committed when the context ends well, else none of it. Before the
@@ -151,20 +156,6 @@ class Store:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
                 raise
-
-    @contextmanager
-    def reading(self, statement: str, **values: Any) -> Iterator[Iterator[sqlite3.Row]]:
-        """Rows over a connection of its own, which sees one moment, for reads too long to hold others up
-        meanwhile."""
-        with (
-            self._explained(),
-            contextlib.closing(
-                sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
-            ) as connection,
-        ):
-            connection.row_factory = sqlite3.Row
-            connection.executescript(_VIEWS)
-            yield connection.execute(STATEMENTS[statement], values)
 
     def _prepare(self) -> None:
         connection = self._connection

@@ -33,7 +33,7 @@ from write_back.audience_syncs import (
 )
 from write_back.kinds import KINDS, Kind
 from write_back.order import Planned, order_of
-from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.outbox import open_outbox
 from write_back.push_report import headline, plan_lines, problem, result_lines
 from write_back.push_service import PushRun, conclude, enqueue, plan_push
 from write_back.result import Ran, rejected_now
@@ -153,7 +153,7 @@ def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
 def _run_of(context: dg.OpExecutionContext, begun: Ran) -> Iterator[PushRun]:
     """One step of the push, of this attempt's run."""
     settings: Settings = context.resources.settings
-    with _explained(), Outbox(outbox_path(settings.home)) as outbox:
+    with _explained(), open_outbox(settings.home) as outbox:
         yield PushRun(settings, outbox, replace(begun, run=context.run_id))
 
 

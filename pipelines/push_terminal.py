@@ -35,7 +35,7 @@ from write_back.input.rows import InputError
 from write_back.item import DONE, OPEN, State
 from write_back.kinds import KINDS, NOT_IDEMPOTENT, Kind
 from write_back.order import Planned, account_of, order_of
-from write_back.outbox.outbox import Outbox, Push, outbox_path
+from write_back.outbox.outbox import Outbox, Push, open_outbox
 from write_back.push_report import say
 from write_back.push_service import PushRun, enqueue, finish_push, plan_push
 from write_back.refusals import is_permanent
@@ -53,7 +53,7 @@ def run(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
     account = account_of(settings, arguments.account)
     if name in KINDS:
         return _interruptible(settings, account, partial(_push, KINDS[name], arguments, settings))
-    with Outbox(outbox_path(settings.home)) as outbox:
+    with open_outbox(settings.home) as outbox:
         push = outbox.push(arguments.push) if arguments.push is not None else None
         if arguments.push is not None and (push is None or push.account != account):
             raise SettingsError(
@@ -68,7 +68,7 @@ def _interruptible(settings: Settings, account: str | None, work: Callable[[inte
     try:
         return interrupts.stoppable(work)
     except KeyboardInterrupt:
-        with Outbox(outbox_path(settings.home)) as outbox:
+        with open_outbox(settings.home) as outbox:
             say(["", *report.lines("open", len(outbox.open(account)))], sys.stderr)
         return exits.INTERRUPTED
 
@@ -100,7 +100,7 @@ def _push(kind: Kind, arguments: SimpleNamespace, settings: Settings, stop: inte
     stop.check()
     ran = Ran(f"push_{kind}", planned.order.account)
     ran.push_id = enqueue(settings, planned, run=ran.run)
-    with Outbox(outbox_path(settings.home)) as outbox:
+    with open_outbox(settings.home) as outbox:
         document.results = finish_push(settings, outbox, ran, partial(_watched, settings, stop))
     return _shown(document, is_json=arguments.json)
 

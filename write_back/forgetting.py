@@ -16,7 +16,7 @@ from warehouse.erasure import BUSY_S, forget_in_sqlite, found_in
 from warehouse.forgetting import Forgotten
 from write_back.input.columns import names_contacts
 from write_back.input.rows import Rows, text_of
-from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import STATEMENTS
 from write_back.rejected_rows import keep_rows, kept_rows, write_rejections
 
@@ -92,7 +92,7 @@ def forget_in_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterat
     rejected.csv is written anew of both. Each file with what it had. Raises OutboxError."""
     if not (paths := sorted((home / "pushes").glob("*/rows.parquet"))):
         return
-    with Outbox(outbox_path(home)) as outbox:
+    with open_outbox(home) as outbox:
         for path in paths:
             push_id = int(path.parent.name)
             push, rows = outbox.push(push_id), kept_rows(path, "")

@@ -17,11 +17,12 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from home.alerts import try_to_post
+from home.door import archive_of, open_archive, scratch
 from home.folder import in_use
 from home.identity import check_kind
 from home.output import PushResult
@@ -36,7 +37,7 @@ from write_back.input.query import read_query
 from write_back.input.rows import InputError, Rows
 from write_back.kinds import make_plan, verify
 from write_back.order import Order, Planned, rate_of
-from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.outbox import Outbox, open_outbox, outbox_path
 from write_back.outbox.store import check_not_held, sender_lock
 from write_back.planning import without_forgotten
 from write_back.push_report import alert_body
@@ -63,7 +64,7 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
     check_kind(settings)
     gc.disable()  # it would walk millions of values that stay again and again, and take a quarter of the time
     try:
-        with Outbox(outbox_path(settings.home)) as outbox:
+        with open_outbox(settings.home) as outbox:
             if rows is None:
                 rows = (
                     read_file(order.file, limit=settings.input_limit)
@@ -77,7 +78,7 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
 
 def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Planned:
     revision = outbox.revision
-    rows = without_forgotten(rows, order.account, load(settings.home / "archive"), order.options.mapping)
+    rows = without_forgotten(rows, order.account, load(archive_of(settings.home)), order.options.mapping)
     options = replace(
         order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns))
     )
@@ -95,7 +96,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     check_not_held(outbox_path(settings.home))
     order, chosen = planned.order, planned.order.options
     is_begun = sender_lock(settings.home, f"{order.account}.begins", wait_s=_ENQUEUE_WAIT_S)
-    with in_use(settings.home), Outbox(outbox_path(settings.home)) as outbox, is_begun:
+    with in_use(settings.home), open_outbox(settings.home) as outbox, is_begun:
         if outbox.revision != planned.revision:
             planned = _plan(settings, order, planned.rows, outbox)
         if planned.refusal:
@@ -213,8 +214,6 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
     from home.identity import Recognition
     from marketing_api.client import Client  # and what it needs: a plan does without
     from marketing_api.rate_limit import RateLimiter
-    from warehouse.archive import Archive
-    from warehouse.archive.disk import Workspace
 
     def record(exchange: Exchange) -> None:
         """What a push reads is as of the middle of its own changes: kept without its body, it is never taken
@@ -226,8 +225,8 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
         connection = by_name[account_named(account, list(by_name))]
         limiter, accept = RateLimiter.shared(connection), Recognition(settings, connection, notes=True)
         with (
-            Archive(settings.home / "archive") as archive,
-            closing(Workspace(settings.home / "tmp" / "spool")) as spool,
+            open_archive(settings.home) as archive,
+            scratch(settings.home, "spool") as spool,
             Client(connection, limiter, record=record, spool=spool.folder(), accept=accept) as client,
         ):
             yield client

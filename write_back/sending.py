@@ -61,6 +61,10 @@ class _Task:
     unavailable: int = 0
 
     @property
+    def item_id(self) -> int:
+        return self.entry.item_id
+
+    @property
     def contact_id(self) -> int | None:
         return self.contact_ids[0] if self.contact_ids else self.entry.contact_id
 
@@ -155,7 +159,7 @@ class Sending:
             if self._due.pop(task, None) is None:  # looked for together with another one
                 continue
             if task not in self._unknown:
-                self._schedule.again(task.entry.item_id)
+                self._schedule.again(task.item_id)
             elif task.kind.is_idempotent:
                 self._send_again(task)
             else:
@@ -174,7 +178,7 @@ class Sending:
     def _hold(self, task: _Task) -> bool:
         """Whether nobody could take it for one that is on its way."""
         alike = task.kind.ambiguity(task.entry, task.contact_id)
-        return alike is None or self._schedule.hold(task.entry.item_id, f"alike {alike}")
+        return alike is None or self._schedule.hold(task.item_id, f"alike {alike}")
 
     def _do(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
         """Only `work` runs in a worker's thread; the service's error is a result like another."""
@@ -196,14 +200,14 @@ class Sending:
 
     def _end(self, task: _Task, state: State, **more: Any) -> None:
         """Commit that it is over, and how; `more` as `Outbox.settle` takes it."""
-        self._outbox.settle(task.entry.item_id, state, **more)
+        self._outbox.settle(task.item_id, state, **more)
         self._done += state is not State.SKIPPED
         self._let_go(task)
 
     def _let_go(self, task: _Task) -> None:
         self._unknown.pop(task, None)
         self._due.pop(task, None)
-        self._schedule.finish(task.entry.item_id)
+        self._schedule.finish(task.item_id)
 
     # ---- what came back
 
@@ -227,11 +231,11 @@ class Sending:
             case InvalidCall():
                 self._end(task, State.REJECTED, message=str(result))
             case _:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: in the way of all
-                self._outbox.unclaim(task.entry.item_id)
+                self._outbox.unclaim(task.item_id)
                 self._halt(_why(result))
 
     def _on_lost(self, task: _Task, problem: OutcomeUnknown) -> None:
-        self._outbox.settle(task.entry.item_id, State.UNKNOWN, message=str(problem))
+        self._outbox.settle(task.item_id, State.UNKNOWN, message=str(problem))
         task.entry = replace(task.entry, attempts=task.entry.attempts + 1)
         self._lose(task, self._now())
         if (count := self._in_row[OutcomeUnknown]) >= self._policy.unknown_in_row:
@@ -244,21 +248,21 @@ class Sending:
         if is_absent and is_again and task.kind.is_done_by_absence:
             self._end(task, State.APPLIED, message="done by an earlier try")
         elif is_absent and self._is_early(task.entry):
-            self._outbox.unclaim(task.entry.item_id)
+            self._outbox.unclaim(task.item_id)
             self._try_later(task)
         else:
             self._end(task, State.REJECTED, message=str(problem))
 
     def _on_unavailable(self, task: _Task, reason: str) -> None:
         """Error 1002: nothing happened."""
-        self._outbox.unclaim(task.entry.item_id)
+        self._outbox.unclaim(task.item_id)
         task.unavailable += 1
         if (count := self._in_row[NotAvailable]) >= self._policy.unavailable_in_row:
             self._halt(f"{reason}, {count} times in a row")
         elif task.unavailable >= self._policy.attempts:
             self._end(task, State.REJECTED, message=reason)
         else:
-            self._schedule.again(task.entry.item_id)
+            self._schedule.again(task.item_id)
 
     def _is_early(self, entry: Entry) -> bool:
         """Whether who is not there may only not show yet: the same address was synced just now, and that is
@@ -296,7 +300,7 @@ class Sending:
         there twice."""
         if task.kind.is_idempotent:
             return False
-        item_id, prefix = task.entry.item_id, len(normal_form(task.entry.email or ""))
+        item_id, prefix = task.item_id, len(normal_form(task.entry.email or ""))
         subjects = self._outbox.subjects([item_id]).get(item_id, ())
         names = [f"{contact_id}{subject[prefix:]}" for subject in subjects]
         pasts = self._outbox.last(self._account, names, task.kind)
@@ -317,7 +321,7 @@ class Sending:
         together = [task, *(each for each in others if (each.contact_id or 0) == contact_id)]
         for each in together[1:]:
             del self._due[each]
-        item_ids, settled = [each.entry.item_id for each in together], began - self._policy.last_look_s
+        item_ids, settled = [each.item_id for each in together], began - self._policy.last_look_s
         self._do(
             lambda: kind.look(self._outbox, self._client.fetch, self._account, contact_id, item_ids, settled),
             lambda looked: self._on_looked(together, looked, began),
@@ -331,7 +335,7 @@ class Sending:
             return
         for task in together:
             if isinstance(looked, Mapping):
-                self._judge(task, looked.get(task.entry.item_id, Presence.ABSENT), began)
+                self._judge(task, looked.get(task.item_id, Presence.ABSENT), began)
             elif isinstance(looked, Refused) and is_nobody(looked):
                 self._end(task, State.REJECTED, message=f"the contact is not there any more: {looked}")
             else:
@@ -339,9 +343,8 @@ class Sending:
 
     def _judge(self, task: _Task, presence: Presence, began: float) -> None:
         """What a look that began then tells of it."""
-        first, last = (
-            self._unknown[task] + wait_s for wait_s in (self._policy.first_look_s, self._policy.last_look_s)
-        )
+        since = self._unknown[task]
+        first, last = since + self._policy.first_look_s, since + self._policy.last_look_s
         if presence is Presence.THERE:
             self._end(task, State.APPLIED, message=presence.value)
         elif presence is Presence.HIDDEN:
@@ -356,13 +359,13 @@ class Sending:
             self._give_up(task, f"sent {attempts} times, and never was there a whole answer")
             return
         del self._unknown[task]
-        self._outbox.settle(task.entry.item_id, State.PLANNED)
-        self._schedule.again(task.entry.item_id)
+        self._outbox.settle(task.item_id, State.PLANNED)
+        self._schedule.again(task.item_id)
 
     def _give_up(self, task: _Task, why: str) -> None:
         """It stays unknown, and keeps what touches the same thing waiting, until somebody wants it
         retried."""
-        self._outbox.settle(task.entry.item_id, State.UNKNOWN, message=why)
+        self._outbox.settle(task.item_id, State.UNKNOWN, message=why)
 
     # ---- the requests of an item, in worker threads: none leaves before its intent is committed
 

@@ -164,6 +164,10 @@ def outbox_path(home: Path) -> Path:
     return home / "outbox.sqlite"
 
 
+def open_outbox(home: Path) -> "Outbox":
+    return Outbox(outbox_path(home))
+
+
 class Outbox(Store, AbstractContextManager["Outbox"]):
     """Thread-safe. Every method raises OutboxError (`store`) when the file cannot be used, and then has
     changed nothing."""
@@ -312,8 +316,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def recover(self, account: str) -> int:
         """What a sender that died had sent and not settled is unknown now; how many. Only for who holds
         `sending`."""
-        with self.change() as change:
-            return change.do("recover", account=account).rowcount
+        return self._do("recover", account=account)
 
     def claim(
         self, item_id: int, *, contact_id: int | None = None, expected: Mapping[str, Any] | None = None
@@ -358,8 +361,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def unclaim(self, item_id: int) -> None:
         """It certainly was not sent: as if it had never been claimed."""
-        with self.change() as change:
-            change.do("unclaim", item_id=item_id)
+        self._do("unclaim", item_id=item_id)
 
     def not_read_back(self, account: str) -> set[int]:
         """Pushes of which something was sent, by whichever run, that nobody has looked at since."""
@@ -371,16 +373,14 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return bool(self.open(account) or self.not_read_back(account))
 
     def note_read_back(self, push_ids: Collection[int]) -> None:
-        with self.change() as change:
-            change.do("note_read_back", push_ids=push_ids)
+        self._do("note_read_back", push_ids=push_ids)
 
     # ---- maintenance
 
     def cancel(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:
         """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests. What
         is unknown and dropped counts as never sent: whoever drops it has looked."""
-        with self.change() as change:
-            return change.do("cancel", account=account, push_id=push_id, unknown=unknown).rowcount
+        return self._do("cancel", account=account, push_id=push_id, unknown=unknown)
 
     def retry(
         self,
@@ -410,6 +410,11 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
             before = change.now - days * 86_400 if days else 0
             change.do("prune_effects", before=before)
             return change.do("prune", before=before).rowcount
+
+    def _do(self, statement: str, **values: Any) -> int:
+        """One change; how many rows it is of."""
+        with self.change() as change:
+            return change.do(statement, **values).rowcount
 
     def __exit__(self, *_: object) -> None:
         self.close()

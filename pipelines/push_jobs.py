@@ -108,7 +108,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
 
 
 def _check_agreed(planned: Planned, picked: Mapping[str, Any]) -> None:
-    count = len({row for item in planned.plan.items for row in item.rows})
+    count = planned.plan.new_count + planned.plan.changed_count
     if planned.order.kind.agreement and count and picked["confirmed_rows"] != count:
         text = f"set `confirmed_rows` to {count}, the number of rows that would be deleted"
         raise _failure(f"nothing was deleted: {text}", counts_of(planned))

@@ -145,7 +145,7 @@ def _is_agreed(planned: Planned, arguments: SimpleNamespace) -> bool:
     agreement = planned.order.kind.agreement
     if not agreement or not planned.plan.items or arguments.yes:
         return True
-    count = len({row for item in planned.plan.items for row in item.rows})
+    count = planned.plan.new_count + planned.plan.changed_count
     if arguments.json or not sys.stdin.isatty() or str(planned.order.file) == "-":
         raise SettingsError(
             f"{planned.order.kind} have to be agreed to: run it on a terminal without --json, or with --yes"

@@ -18,7 +18,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from home.alerts import try_to_post
@@ -94,7 +94,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
     One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push
     the same file at the same moment send it once."""
     check_not_held(outbox_path(settings.home))
-    order, chosen = planned.order, planned.order.options
+    order = planned.order
     is_begun = sender_lock(settings.home, f"{order.account}.begins", wait_s=_ENQUEUE_WAIT_S)
     with in_use(settings.home), open_outbox(settings.home) as outbox, is_begun:
         if outbox.revision != planned.revision:
@@ -103,19 +103,13 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
             raise InputError(f"nothing was sent: {planned.refusal}")
         plan, rows = planned.plan, planned.rows
         wanted = {row for several in (plan.items, plan.bad) for each in several for row in each.rows}
+        typed = [f"{ours}={theirs}" for ours, theirs in order.options.mapping.items()]
         # That request is still to be retried.
         refused_again = {row for bad in plan.bad if bad.by_service for row in bad.rows}
         return outbox.enqueue(
             plan,
             run=run,
-            options={
-                "verify": order.verify,
-                "send_all": chosen.send_all,
-                "ignore": chosen.ignore,
-                "clear_empty": chosen.clear_empty,
-                **({"resubscribe": True} if chosen.resubscribe else {}),
-                "map": [f"{ours}={theirs}" for ours, theirs in chosen.mapping.items()],
-            },
+            options=asdict(order.options) | {"verify": order.verify, "map": typed},
             keep=lambda push_id: keep_rows(folder_of(settings.home, push_id) / "rows.parquet", rows, wanted),
             corrects=[named for number, named in named_rows(rows) if number not in refused_again],
             corrects_refused=order.kind.is_idempotent,

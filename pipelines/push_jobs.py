@@ -124,7 +124,7 @@ def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
             run.take(PushRun.send_open)
         context.add_output_metadata({"requests": run.requests_sent()})
         if run.ran.stopped:
-            _report(context, run)
+            _report(context, run, is_stopped=True)
     return run.ran
 
 
@@ -157,14 +157,16 @@ def _run_of(context: dg.OpExecutionContext, begun: Ran) -> Iterator[PushRun]:
         yield PushRun(settings, outbox, replace(begun, run=context.run_id))
 
 
-def _report(context: dg.OpExecutionContext, run: PushRun) -> None:
+def _report(context: dg.OpExecutionContext, run: PushRun, *, is_stopped: bool = False) -> None:
+    """Write down what came of it and fail where a row is not as it was meant to be, or sending `is_stopped`;
+    what could not be read back does not fail by that."""
     results = conclude(run.settings, run.outbox, run.ran)
     back_up_push(run.settings)
     context.log.info(
         "\n".join(without_addresses(line) for result in results for line in result_lines(result))
     )
     told, failed = result_metadata(results[0]), [result for result in results if result.shortfall]
-    if failed or run.ran.stopped:
+    if failed or is_stopped:
         raise _failure("; ".join(map(headline, failed or results[:1])), told)
     context.add_output_metadata(told)
 

@@ -23,14 +23,7 @@ from marketing_api.errors import MarketingApiError
 from upkeep.backups import back_up_push
 from warehouse.errors import WarehouseError
 from write_back import push_report as report
-from write_back.audience_syncs import (
-    FILE,
-    AudienceSync,
-    chosen,
-    push_turnover,
-    read_audience_syncs,
-    turnover,
-)
+from write_back.audience_syncs import FILE, chosen, push_turnover, read_audience_syncs, turnover
 from write_back.input.rows import InputError
 from write_back.item import DONE, OPEN, State
 from write_back.kinds import KINDS, NOT_IDEMPOTENT, Kind
@@ -161,7 +154,15 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
     codes = [exits.DONE]
     for sync in chosen(read_audience_syncs(settings.folder), arguments.names):
         try:
-            codes.append(_audience_sync(arguments, settings, sync, stop))
+            found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
+            say(report.lines("turnover", found))
+            if found.planned is not None:
+                say(report.plan_lines(found.planned))
+            results = []
+            if arguments.apply:
+                stop.check()
+                results = push_turnover(settings, found, partial(_watched, settings, stop))
+            codes.append(_shown(output.Push(None, results), is_json=False))
         except (InputError, MarketingApiError, WarehouseError) as problem:
             text, code = explain(problem)
             say([f"marketing-sync: {text}"], sys.stderr)
@@ -171,20 +172,6 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
     elif not arguments.apply:
         say(_to_send("activations", ACTIVATIONS, vars(arguments)))
     return max(codes)
-
-
-def _audience_sync(
-    arguments: SimpleNamespace, settings: Settings, sync: AudienceSync, stop: interrupts.Stop
-) -> int:
-    found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
-    say(report.lines("turnover", found))
-    if found.planned is not None:
-        say(report.plan_lines(found.planned))
-    if not arguments.apply:
-        return exits.DONE
-    stop.check()
-    results = push_turnover(settings, found, partial(_watched, settings, stop))
-    return _shown(output.Push(None, results), is_json=False)
 
 
 # ---- looking after pushes

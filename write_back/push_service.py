@@ -217,11 +217,13 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
     with connections(settings) as accounts:
         by_name = {each.account: each for each in accounts}
         connection = by_name[account_named(account, list(by_name))]
-        limiter, accept = RateLimiter.shared(connection), Recognition(settings, connection, notes=True)
+        accept = Recognition(settings, connection, notes=True)
         with (
             open_archive(settings.home) as archive,
             scratch(settings.home, "spool") as spool,
-            Client(connection, limiter, record=record, spool=spool.folder(), accept=accept) as client,
+            Client(
+                connection, RateLimiter.shared(connection), record=record, spool=spool.folder(), accept=accept
+            ) as client,
         ):
             yield client
 

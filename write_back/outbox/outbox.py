@@ -15,6 +15,7 @@ an entry first, so none is sent by two."""
 import itertools
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -247,11 +248,12 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def _entries(self, statement: str, **values: Any) -> list[Entry]:
         return list(map(read_entry, self.rows(statement, **values)))
 
-    def subjects(self, item_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
+    def subjects(self, item_ids: Iterable[int]) -> dict[int, list[str]]:
         """What each item touches."""
-        rows = self.rows("subjects", item_ids=item_ids)
-        by_item = itertools.groupby(rows, key=lambda row: row[0])
-        return {item_id: tuple(row[1] for row in group) for item_id, group in by_item}
+        found: defaultdict[int, list[str]] = defaultdict(list)
+        for item_id, subject in self.rows("subjects", item_ids=item_ids):
+            found[item_id].append(subject)
+        return found
 
     def sent_to(self, account: str, kind: str, contact_id: int) -> list[Entry]:
         """Those of the kind that were sent to the contact, in any push: what of its timeline is ours."""

@@ -57,9 +57,7 @@ def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
             item.params,
         )
         assert (sent.expected, sent.email, sent.contact_id) == (item.expected, item.email, item.contact_id)
-        assert outbox.subjects([sent.item_id]) == {
-            sent.item_id: tuple(effect.subject for effect in item.effects)
-        }
+        assert outbox.subjects([sent.item_id]) == {sent.item_id: [effect.subject for effect in item.effects]}
         assert [(entry.rows, entry.state, entry.rejected_by) for entry in entries] == [
             ((2,), State.PLANNED, None),
             ((4,), State.REJECTED, "check"),

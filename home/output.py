@@ -204,6 +204,9 @@ class PushResult(Struct):
     stopped: str | None
     rejected_csv: str | None
     left_unsubscribed: list[Reason] = []
+    row_count: int = 0
+    drifted: int = 0
+    writebacks_follow: str | None = None
 
 
 class Push(Struct):

@@ -2,12 +2,13 @@
 syncs of a night, one step.
 
 Belongs here: steps, their config and what the UI shows of them, without addresses. Not here: the work
-(`push_service`, `audience_syncs`).
+(`push_service`, `audience_syncs`), words
+(`push_report`).
 
 Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where it ended.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -17,11 +18,12 @@ import dagster as dg
 from home.failures import explain
 from home.folder import prepare_home
 from home.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, PUSH_OPTIONS
+from home.output import PushResult
 from home.progress import Progress, stage
 from home.settings import Settings
-from marketing_api.clock import utc_now
 from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.launchpad import check_confirmed, config_fields, values
+from upkeep.backups import back_up_push
 from write_back.audience_syncs import (
     AudienceSync,
     chosen,
@@ -31,10 +33,10 @@ from write_back.audience_syncs import (
 )
 from write_back.kinds import KINDS, Kind
 from write_back.order import Planned, order_of
-from write_back.outbox.outbox import Outbox, outbox_path
-from write_back.push_report import plan_lines, result_lines
-from write_back.push_service import PushRun, Watch, conclude, enqueue, plan_push
-from write_back.result import Ran, Result
+from write_back.outbox.outbox import open_outbox
+from write_back.push_report import headline, plan_lines, problem, result_lines
+from write_back.push_service import PushRun, conclude, enqueue, plan_push
+from write_back.result import Ran, rejected_now
 
 
 def push_jobs() -> list[dg.JobDefinition]:
@@ -85,34 +87,31 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             planned = plan_push(settings, order_of(settings, kind, picked))
             lines = plan_lines(planned, is_discreet=True)
             context.log.info("\n".join(lines))
-            _check(planned, picked, lines)
-        yield dg.Output(counts_of(planned), "plan", metadata=plan_metadata(planned, lines))
-        if not picked["dry_run"]:
-            with _explained():
-                push_id = enqueue(settings, planned, run=context.run_id)
-            ran = Ran(context.run_id, context.job_name, utc_now(), planned.order.account, push_id)
-            yield dg.Output(ran, "push", metadata={"push": push_id})
-        else:
+            counts = counts_of(planned)
+            told = counts | {"plan": dg.MetadataValue.md(markdown_block(lines))}
+            if planned.refusal:
+                raise _failure(f"nothing was sent: {planned.refusal}", told)
+            if not picked["dry_run"]:
+                _check_agreed(planned, picked)
+        yield dg.Output(counts, "plan", metadata=told)
+        if picked["dry_run"]:
             context.log.info(
                 "nothing was sent: this is a dry run; to send it, set `dry_run: false` and `confirm: send`"
             )
+            return
+        ran = Ran(context.job_name, planned.order.account, run=context.run_id)
+        with _explained():
+            ran.push_id = enqueue(settings, planned, run=ran.run)
+        yield dg.Output(ran, "push", metadata={"push": ran.push_id})
 
     return plan
 
 
-def _check(planned: Planned, picked: Mapping[str, Any], lines: list[str]) -> None:
-    if planned.refusal:
-        raise dg.Failure(
-            f"nothing was sent: {planned.refusal}",
-            metadata=plan_metadata(planned, lines),
-            allow_retries=False,
-        )
-    count = len({row for item in planned.plan.items for row in item.rows})
-    if planned.order.kind.agreement and not picked["dry_run"] and count and picked["confirmed_rows"] != count:
-        text = (
-            f"nothing was deleted: set `confirmed_rows` to {count}, the number of rows that would be deleted"
-        )
-        raise dg.Failure(text, metadata=counts_of(planned), allow_retries=False)
+def _check_agreed(planned: Planned, picked: Mapping[str, Any]) -> None:
+    count = planned.plan.new_count + planned.plan.changed_count
+    if planned.order.kind.agreement and count and picked["confirmed_rows"] != count:
+        text = f"set `confirmed_rows` to {count}, the number of rows that would be deleted"
+        raise _failure(f"nothing was deleted: {text}", counts_of(planned))
 
 
 @dg.op(
@@ -120,7 +119,13 @@ def _check(planned: Planned, picked: Mapping[str, Any], lines: list[str]) -> Non
     description="Send what is open, this push's and earlier ones'. Resumes where it ended when run again.",
 )
 def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
-    return _step(context, begun, PushRun.send_open, may_stop=False)
+    with _run_of(context, begun) as run:
+        with Progress(run):
+            run.take(PushRun.send_open)
+        context.add_output_metadata({"requests": run.requests_sent()})
+        if run.ran.stopped:
+            _report(context, run, is_stopped=True)
+    return run.ran
 
 
 @dg.op(
@@ -129,22 +134,10 @@ def send_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
     "what is not as intended.",
 )
 def verify_push(context: dg.OpExecutionContext, begun: Ran) -> Ran:
-    return _step(context, begun, PushRun.read_back, may_stop=True)
-
-
-def _step(
-    context: dg.OpExecutionContext, begun: Ran, step: Callable[[PushRun], None], *, may_stop: bool
-) -> Ran:
-    """One step of the push, and what the run has come to then. Fails when it stopped and may not."""
-    settings: Settings = context.resources.settings
-    watch = Watch()
-    with _explained(), Outbox(outbox_path(settings.home)) as outbox, Progress(watch):
-        ran = PushRun(settings, outbox, replace(begun, run=context.run_id), watch).take(step)
-        context.add_output_metadata({"requests": watch.requests_sent()})
-        if ran.stopped and not may_stop:
-            results = conclude(settings, outbox, ran)
-            raise dg.Failure(headline(results), metadata=result_metadata(results[0]), allow_retries=False)
-    return ran
+    with _run_of(context, begun) as run, Progress(run):
+        run.take(PushRun.read_back)
+        context.add_output_metadata({"requests": run.requests_sent()})
+    return run.ran
 
 
 @dg.op(
@@ -152,66 +145,72 @@ def _step(
     description="Write down what came of it; fails when a row is not as it was meant to be.",
 )
 def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
+    with _run_of(context, begun) as run:
+        _report(context, run)
+
+
+@contextmanager
+def _run_of(context: dg.OpExecutionContext, begun: Ran) -> Iterator[PushRun]:
+    """One step of the push, of this attempt's run."""
     settings: Settings = context.resources.settings
-    with _explained(), Outbox(outbox_path(settings.home)) as outbox:
-        results = conclude(settings, outbox, replace(begun, run=context.run_id))
+    with _explained(), open_outbox(settings.home) as outbox:
+        yield PushRun(settings, outbox, replace(begun, run=context.run_id))
+
+
+def _report(context: dg.OpExecutionContext, run: PushRun, *, is_stopped: bool = False) -> None:
+    """Write down what came of it and fail where a row is not as it was meant to be, or sending `is_stopped`;
+    what could not be read back does not fail by that."""
+    results = conclude(run.settings, run.outbox, run.ran)
+    back_up_push(run.settings)
     context.log.info(
         "\n".join(without_addresses(line) for result in results for line in result_lines(result))
     )
-    if any(result.shortfall for result in results):
-        raise dg.Failure(headline(results), metadata=result_metadata(results[0]), allow_retries=False)
-    context.add_output_metadata(result_metadata(results[0]))
+    told, failed = result_metadata(results[0]), [result for result in results if result.shortfall]
+    if failed or is_stopped:
+        raise _failure("; ".join(map(headline, failed or results[:1])), told)
+    context.add_output_metadata(told)
+
+
+def _failure(text: str, metadata: Mapping[str, Any] | None = None) -> dg.Failure:
+    """Nothing that would be better for being tried again at once."""
+    return dg.Failure(text, metadata=metadata, allow_retries=False)
 
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """Whatever goes wrong is one sentence in the UI, and nothing that would be better for being tried again
-    at once."""
+    """Whatever goes wrong is one sentence in the UI."""
     try:
         yield
     except (dg.Failure, dg.DagsterExecutionInterruptedError):
         raise
     except Exception as problem:
-        raise dg.Failure(without_addresses(explain(problem)[0]), allow_retries=False) from None
+        raise _failure(without_addresses(explain(problem)[0])) from None
 
 
 # ---- what the UI shows
 
 
-def headline(results: list[Result]) -> str:
-    """What failed, a sentence with numbers for each push; without addresses."""
-    return "; ".join(
-        f"push {each.push.push_id}: {each.shortfall:,} of {each.push.row_count:,} rows are not as they "
-        "were meant to be"
-        f" ({each.problem(each.rejected)})"
-        for each in [result for result in results if result.shortfall] or results[:1]
-    )
-
-
 def counts_of(planned: Planned) -> dict[str, Any]:
     """Rows by fate, and requests."""
     plan = planned.plan
+    refused = sum(bad.by_service for bad in plan.bad)
     return {
         "rows": plan.row_count,
         "new": plan.new_count,
         "changed": plan.changed_count,
         "nothing to send": len(plan.idle),
-        "invalid": sum(not bad.by_service for bad in plan.bad),
-        "rejected before": sum(bad.by_service for bad in plan.bad),
+        "invalid": len(plan.bad) - refused,
+        "rejected before": refused,
         "requests": plan.request_count,
     }
 
 
-def plan_metadata(planned: Planned, lines: list[str]) -> dict[str, Any]:
-    return counts_of(planned) | {"plan": dg.MetadataValue.md(markdown_block(lines))}
-
-
-def result_metadata(result: Result) -> dict[str, Any]:
+def result_metadata(result: PushResult) -> dict[str, Any]:
     return {
-        "push": result.push.push_id,
+        "push": result.push,
         "requests": result.requests_sent or 0,
-        **{f"rows {state}": count for state, count in sorted(result.counts.rows.items())},
-        "drifted": result.counts.drifted,
+        **{f"rows {state}": count for state, count in sorted(result.rows.items())},
+        "drifted": result.drifted,
         "result": dg.MetadataValue.md(markdown_block(map(without_addresses, result_lines(result)))),
     }
 
@@ -239,22 +238,24 @@ class AudienceSyncs:
         with stage("sending segments back"):
             for sync in chosen(read_audience_syncs(settings.folder), names):
                 self._push(settings, sync, accept_shrink)
+        if self.requests:
+            back_up_push(settings)
 
     def _push(self, settings: Settings, sync: AudienceSync, accept_shrink: bool) -> None:
         parts: list[str] = []
         try:
             found = turnover(settings, sync, accept_shrink=accept_shrink)
-            parts.append(f"{found.size:,} people, {len(found.entered):,} entered, {len(found.left):,} left")
-            results = push_turnover(settings, found, Watch())
+            parts = [f"{found.size:,} people, {len(found.entered):,} entered, {len(found.left):,} left"]
+            results = push_turnover(settings, found)
             requests = sum(result.requests_sent or 0 for result in results)
             self.requests += requests
             parts[0] += f", {requests:,} requests"
             # rows that the service refused on an earlier night do not fail this one; the push tells them
-            problem = "; ".join(filter(None, (result.problem(result.rejected_now) for result in results)))
+            problems = [text for result in results if (text := problem(result, rejected_now(result)))]
         except Exception as failed:
-            problem = without_addresses(explain(failed)[0])
-        self.lines.append(f"{sync.name}: {'; '.join(filter(None, [*parts, problem]))}")
-        self.problems += self.lines[-1:] if problem else []
+            problems = [without_addresses(explain(failed)[0])]
+        self.lines.append(f"{sync.name}: {'; '.join(parts + problems)}")
+        self.problems += self.lines[-1:] if problems else []
 
     def asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
         """The step that runs once everything in `after` is made."""
@@ -281,7 +282,7 @@ class AudienceSyncs:
                 "result": dg.MetadataValue.md(markdown_block(syncs.lines)),
             }
             if syncs.problems:
-                raise dg.Failure("; ".join(syncs.problems), metadata=metadata, allow_retries=False)
+                raise _failure("; ".join(syncs.problems), metadata)
             return dg.MaterializeResult(metadata=metadata)
 
         return activations

@@ -1,4 +1,4 @@
-"""A push on the command line: what is printed, what a person is asked, the exit code.
+"""Pushes on the command line: what is printed, what a person is asked, the exit code.
 
 Not here: parsing (`commands.push`), the words of plan and result (`push_report`), the work (`push_service`).
 """
@@ -6,14 +6,11 @@ Not here: parsing (`commands.push`), the words of plan and result (`push_report`
 import datetime as dt
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TypeVar
-
-from rich.console import Console
 
 from home import exits, interrupts, output
 from home.failures import explain
@@ -23,129 +20,125 @@ from home.output import emit
 from home.progress import Progress
 from home.settings import Settings, SettingsError
 from marketing_api.errors import MarketingApiError
+from upkeep.backups import back_up_push
 from warehouse.errors import WarehouseError
 from write_back import push_report as report
-from write_back.audience_syncs import (
-    FILE,
-    AudienceSync,
-    chosen,
-    push_turnover,
-    read_audience_syncs,
-    turnover,
-)
+from write_back.audience_syncs import FILE, chosen, push_turnover, read_audience_syncs, turnover
 from write_back.input.rows import InputError
-from write_back.item import OPEN, State
-from write_back.kinds import KINDS, NOT_IDEMPOTENT
-from write_back.order import Order, Planned, account_of, order_of
-from write_back.outbox.outbox import Counts, Outbox, Push, outbox_path
+from write_back.item import DONE, OPEN, State
+from write_back.kinds import KINDS, NOT_IDEMPOTENT, Kind
+from write_back.order import Planned, account_of, order_of
+from write_back.outbox.outbox import Outbox, Push, open_outbox
 from write_back.push_report import say
-from write_back.push_service import Watch, enqueue, finish_push, plan_push
+from write_back.push_service import PushRun, enqueue, finish_push, plan_push
 from write_back.refusals import is_permanent
-from write_back.rejected_rows import (
-    RejectedRows,
-    rejected_rows,
-    write_copy,
-    write_csv,
-    write_planned,
-    write_rejections,
-)
-from write_back.result import Result, grouped, new_run, reason_of, result_of
+from write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv, write_planned
+from write_back.result import Ran, grouped, result_of
 
 _SHOWN = 20
 
-T = TypeVar("T")
 
-
-def run(arguments: SimpleNamespace, settings: Settings) -> int:
+def run(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
     """One command line of `marketing-sync push`."""
     prepare_home(settings.home, settings.lock_seconds)
-    if arguments.action == "activations":
-        return interruptible(settings, None, lambda stop: _audience_syncs(arguments, settings, stop))
+    if name == "activations":
+        return _interruptible(settings, None, partial(_audience_syncs, arguments, settings))
     account = account_of(settings, arguments.account)
-    if arguments.action in KINDS:
-        order = order_of(settings, KINDS[arguments.action], vars(arguments))
-        return interruptible(settings, account, lambda stop: _push(arguments, settings, order, stop))
-    with Outbox(outbox_path(settings.home)) as outbox:
+    if name in KINDS:
+        return _interruptible(settings, account, partial(_push, KINDS[name], arguments, settings))
+    with open_outbox(settings.home) as outbox:
         push = outbox.push(arguments.push) if arguments.push is not None else None
         if arguments.push is not None and (push is None or push.account != account):
             raise SettingsError(
                 f"account {account} has no push {arguments.push}; `marketing-sync push status` lists them"
             )
-        if arguments.action == "status":
-            return _print_status(settings, outbox, account, arguments.push, is_json=arguments.json)
-        if arguments.action == "rejected":
-            return _rejected(arguments, settings, outbox, account)
-        if arguments.action == "cancel":
-            return _cancel(outbox, account, arguments.push, unknown=arguments.unknown)
-        return interruptible(
-            settings, account, lambda stop: _retry(settings, outbox, account, arguments, stop)
-        )
+        return _AFTERWARDS[name](arguments, settings, outbox, account)
 
 
-def interruptible(settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]) -> int:
+def _interruptible(settings: Settings, account: str | None, work: Callable[[interrupts.Stop], int]) -> int:
     """Run `work`; when a person stops it, say what is open (of all accounts when none is named) and how to go
     on."""
     try:
         return interrupts.stoppable(work)
     except KeyboardInterrupt:
-        with Outbox(outbox_path(settings.home)) as outbox:
+        with open_outbox(settings.home) as outbox:
             say(["", *report.lines("open", len(outbox.open(account)))], sys.stderr)
         return exits.INTERRUPTED
 
 
-def _push(arguments: SimpleNamespace, settings: Settings, order: Order, stop: interrupts.Stop) -> int:
-    planned = plan_push(settings, order)
+@contextmanager
+def _watched(settings: Settings, stop: interrupts.Stop, run: PushRun) -> Iterator[None]:
+    """Progress is shown, the backup follows, and the run halts when a person stops it: KeyboardInterrupt
+    then."""
+    stop.then(run.halt.set)
+    with Progress(run):
+        yield
+        back_up_push(settings)
+    stop.check()
+
+
+# ---- what sends
+
+
+def _push(kind: Kind, arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
+    planned = plan_push(settings, order_of(settings, kind, vars(arguments)))
     document = output.Push(report.plan_document(planned) if arguments.json else None, [])
     if not arguments.json:
         say(report.plan_lines(planned))
     if planned.refusal or not arguments.apply:
         return _without_sending(arguments, settings, planned, document)
-    if (
-        order.kind.agreement
-        and planned.plan.items
-        and not arguments.yes
-        and not _agreed(planned, order.kind.agreement, arguments)
-    ):
+    if not _is_agreed(planned, arguments):
         say(["nothing was sent"])
         return exits.INCOMPLETE
     stop.check()
-    ran = new_run(f"push_{order.kind}", order.account)
-    ran = replace(ran, push_id=enqueue(settings, planned, run=ran.run))
-    with Outbox(outbox_path(settings.home)) as outbox:
-        results = _watched(stop, lambda watch: finish_push(settings, outbox, ran, watch))
-    return _shown(results, document, is_json=arguments.json)
+    ran = Ran(f"push_{kind}", planned.order.account)
+    ran.push_id = enqueue(settings, planned, run=ran.run)
+    with open_outbox(settings.home) as outbox:
+        document.results = finish_push(settings, outbox, ran, partial(_watched, settings, stop))
+    return _shown(document, is_json=arguments.json)
 
 
-def _shown(results: Sequence[Result], document: output.Push, *, is_json: bool) -> int:
+def _shown(document: output.Push, *, is_json: bool) -> int:
     """Print what became of pushes; returns the exit code."""
     if is_json:
-        document.results = [report.result_document(result) for result in results]
         emit(document)
     else:
-        for result in results:
+        for result in document.results:
             say(["", *report.result_lines(result)])
-    return exits.INCOMPLETE if any(result.shortfall for result in results) else exits.DONE
+    is_short = document.left or any(result.shortfall for result in document.results)
+    return exits.INCOMPLETE if is_short else exits.DONE
 
 
 def _without_sending(
     arguments: SimpleNamespace, settings: Settings, planned: Planned, document: output.Push
 ) -> int:
     path = write_planned(settings.home, planned.plan, planned.rows)
-    code = exits.INCOMPLETE if planned.refusal else exits.DONE
     if arguments.json:
         emit(document)
-        return code
-    say([f"rejected rows: {path}"] if path else [])
-    if planned.refusal:
-        say(["", f"nothing was sent: {planned.refusal}"])
-    elif planned.plan.request_count:
-        say(_to_send(arguments, KINDS[arguments.action].all_options))
-    return code
+    else:
+        say([f"rejected rows: {path}"] if path else [])
+        if planned.refusal:
+            say(["", f"nothing was sent: {planned.refusal}"])
+        elif planned.plan.request_count:
+            kind = planned.order.kind
+            say(_to_send(kind, kind.all_options, vars(arguments)))
+    return exits.INCOMPLETE if planned.refusal else exits.DONE
 
 
-def _agreed(planned: Planned, agreement: str, arguments: SimpleNamespace) -> bool:
-    """Whether the person types the number of rows. SettingsError where nobody can be asked."""
-    count = len({row for item in planned.plan.items for row in item.rows})
+def _to_send(action: str, options: Sequence[Option], typed: Mapping[str, object]) -> list[str]:
+    """With the same command with --apply, as it can be pasted."""
+    command = ["marketing-sync", "push", action, *words(options, typed), "--apply"]
+    piped = "… | " if str(typed.get("from")) == "-" else ""
+    return ["", "nothing was sent; to send it:", f"  {piped}{shlex.join(command)}"]
+
+
+def _is_agreed(planned: Planned, arguments: SimpleNamespace) -> bool:
+    """Whether the person types the number of rows, where the kind has to be agreed to. SettingsError where
+    nobody can be asked."""
+    agreement = planned.order.kind.agreement
+    if not agreement or not planned.plan.items or arguments.yes:
+        return True
+    count = planned.plan.new_count + planned.plan.changed_count
     if arguments.json or not sys.stdin.isatty() or str(planned.order.file) == "-":
         raise SettingsError(
             f"{planned.order.kind} have to be agreed to: run it on a terminal without --json, or with --yes"
@@ -156,62 +149,81 @@ def _agreed(planned: Planned, agreement: str, arguments: SimpleNamespace) -> boo
         return False
 
 
-def _retry(
-    settings: Settings, outbox: Outbox, account: str, arguments: SimpleNamespace, stop: interrupts.Stop
-) -> int:
-    is_left = (lambda message: False) if arguments.permanent else is_permanent
-    retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
-    reasons = list(map(reason_of, retried.left))
-    if not arguments.json:
-        say(report.lines("retry", retried, reasons))
-    results = _watched(
-        stop, lambda watch: finish_push(settings, outbox, new_run("push_retry", account), watch)
-    )
-    left = list(map(report.reason_document, grouped(reasons)))
-    code = _shown(results, output.Push(None, [], left), is_json=arguments.json)
-    return exits.INCOMPLETE if left else code
-
-
-def _to_send(arguments: SimpleNamespace, options: Sequence[Option]) -> list[str]:
-    """With the same command with --apply, as it can be pasted."""
-    typed = ["marketing-sync", "push", arguments.action, *words(options, vars(arguments)), "--apply"]
-    piped = "… | " if str(getattr(arguments, "from", "")) == "-" else ""
-    return ["", "nothing was sent; to send it:", f"  {piped}{shlex.join(typed)}"]
-
-
-def _watched(stop: interrupts.Stop, work: Callable[[Watch], T]) -> T:
-    """Run `work` with its progress shown, and halt it when a person stops it: KeyboardInterrupt then."""
-    watch = Watch()
-    stop.then(watch.halt.set)
-    with Progress(watch, Console(file=sys.stderr)):
-        result = work(watch)
-    stop.check()
-    return result
+def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
+    """Each for itself: what is wrong with one does not hold up the others."""
+    codes = [exits.DONE]
+    for sync in chosen(read_audience_syncs(settings.folder), arguments.names):
+        try:
+            found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
+            say(report.lines("turnover", found))
+            if found.planned is not None:
+                say(report.plan_lines(found.planned))
+            results = []
+            if arguments.apply:
+                stop.check()
+                results = push_turnover(settings, found, partial(_watched, settings, stop))
+            codes.append(_shown(output.Push(None, results), is_json=False))
+        except (InputError, MarketingApiError, WarehouseError) as problem:
+            text, code = explain(problem)
+            say([f"marketing-sync: {text}"], sys.stderr)
+            codes.append(code)
+    if len(codes) == 1:
+        say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
+    elif not arguments.apply:
+        say(_to_send("activations", ACTIVATIONS, vars(arguments)))
+    return max(codes)
 
 
 # ---- looking after pushes
 
 
-def _print_status(
-    settings: Settings, outbox: Outbox, account: str, push_id: int | None, *, is_json: bool
-) -> int:
+def _retry(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
+    def work(stop: interrupts.Stop) -> int:
+        is_left = (lambda message: False) if arguments.permanent else is_permanent
+        retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
+        left = grouped(entry.why for entry in retried.left)
+        if not arguments.json:
+            say(report.lines("retry", retried, left))
+        results = finish_push(settings, outbox, Ran("push_retry", account), partial(_watched, settings, stop))
+        return _shown(output.Push(None, results, left), is_json=arguments.json)
+
+    return _interruptible(settings, account, work)
+
+
+def _status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
     """The last pushes, or one in detail; 0 whatever became of them: that is what it displays."""
-    if push_id is not None:
-        result = result_of(
-            outbox, push_id, requests_sent=None, rejected_csv=write_rejections(settings.home, outbox, push_id)
-        )
-        if is_json:
-            emit(output.Push(None, [report.result_document(result)]))
+    if arguments.push is not None:
+        result = result_of(settings.home, outbox, arguments.push)
+        if arguments.json:
+            emit(output.Push(None, [result]))
         else:
             say(report.result_lines(result))
         return exits.DONE
-    pushes = [_push_line(push, outbox.counts(push.push_id)) for push in outbox.pushes(account, limit=_SHOWN)]
+    pushes = [_push_line(outbox, push) for push in outbox.pushes(account, limit=_SHOWN)]
     open_count = len(outbox.open(account))
-    if is_json:
+    if arguments.json:
         emit(output.Pushes(pushes, open_count))
     else:
         say(report.lines("status", pushes, open_count))
     return exits.DONE
+
+
+def _push_line(outbox: Outbox, push: Push) -> output.PushLine:
+    counts = outbox.counts(push.push_id)
+    sent, rejected, open_ = (
+        sum(counts.rows.get(state, 0) for state in states) for states in (DONE, [State.REJECTED], OPEN)
+    )
+    return output.PushLine(
+        push.push_id,
+        dt.datetime.fromtimestamp(push.begun_at, dt.UTC),
+        push.kind,
+        push.source,
+        push.row_count,
+        sent,
+        rejected,
+        open_,
+        counts.drifted,
+    )
 
 
 def _rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
@@ -259,55 +271,18 @@ def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) ->
     ]
 
 
-def _cancel(outbox: Outbox, account: str, push_id: int | None, *, unknown: bool) -> int:
-    """Drop what is planned, and what is `unknown` if wanted."""
-    with (
-        outbox.sending(account) if unknown else nullcontext()
-    ):  # whoever sends is still finding out about them
-        count = outbox.cancel(account, push_id, unknown=unknown)
-    say(
-        report.lines("cancel", count, sum(push_id in (None, entry.push_id) for entry in outbox.open(account)))
-    )
+def _cancel(arguments: SimpleNamespace, _: Settings, outbox: Outbox, account: str) -> int:
+    """Drop what is planned, and what is unknown if wanted: whoever sends is still finding out about that."""
+    with outbox.sending(account) if arguments.unknown else nullcontext():
+        count = outbox.cancel(account, arguments.push, unknown=arguments.unknown)
+    left = sum(arguments.push in (None, entry.push_id) for entry in outbox.open(account))
+    say(report.lines("cancel", count, left))
     return exits.DONE
 
 
-def _push_line(push: Push, counts: Counts) -> output.PushLine:
-    sent = sum(counts.rows.get(state, 0) for state in (State.APPLIED, State.VERIFIED))
-    open_ = sum(counts.rows.get(state, 0) for state in OPEN)
-    begun = dt.datetime.fromtimestamp(push.begun_at, dt.UTC)
-    cells = (push.row_count, sent, counts.rows.get(State.REJECTED, 0), open_, counts.drifted)
-    return output.PushLine(push.push_id, begun, str(push.kind), push.source.name, *cells)
-
-
-# ---- audience syncs
-
-
-def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
-    """Each for itself: what is wrong with one does not hold up the others."""
-    codes = [exits.DONE]
-    for sync in chosen(read_audience_syncs(settings.folder), arguments.names):
-        try:
-            codes.append(_audience_sync(arguments, settings, sync, stop))
-        except (InputError, MarketingApiError, WarehouseError) as problem:
-            text, code = explain(problem)
-            say([f"marketing-sync: {text}"], sys.stderr)
-            codes.append(code)
-    if len(codes) == 1:
-        say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
-    elif not arguments.apply:
-        say(_to_send(arguments, ACTIVATIONS))
-    return max(codes)
-
-
-def _audience_sync(
-    arguments: SimpleNamespace, settings: Settings, sync: AudienceSync, stop: interrupts.Stop
-) -> int:
-    found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
-    say(report.lines("turnover", found))
-    if found.planned is not None:
-        say(report.plan_lines(found.planned))
-    if not arguments.apply:
-        return exits.DONE
-    stop.check()
-    results = _watched(stop, lambda watch: push_turnover(settings, found, watch))
-    return _shown(results, output.Push(None, []), is_json=False)
+_AFTERWARDS: Mapping[str, Callable[[SimpleNamespace, Settings, Outbox, str], int]] = {
+    "status": _status,
+    "rejected": _rejected,
+    "retry": _retry,
+    "cancel": _cancel,
+}

@@ -1,6 +1,7 @@
 """The backup behind each run and push. Not here: what is backed up (`warehouse.backup`), the commands
 (`commands.backup`)."""
 
+import logging
 from contextlib import suppress
 from typing import Any
 
@@ -62,3 +63,9 @@ def back_up_run(settings: Settings) -> str:
         if settings.alert_url:
             try_to_post(settings, {"text": f"marketing-sync: {text}"})
         return text
+
+
+def back_up_push(settings: Settings) -> None:
+    """The same behind a push, whose outcome it does not change: a warning."""
+    if problem := back_up_run(settings):
+        logging.getLogger(__name__).warning("%s", problem)

@@ -21,9 +21,11 @@ import msgspec
 
 from home.door import archive_of, open_archive, open_tables, open_warehouse, scratch
 from home.folder import in_use, work_list
+from home.output import PushResult
 from home.progress import stage
 from home.settings import Settings
 from marketing_api.clock import utc_now
+from upkeep.backups import back_up_push
 from warehouse.archive import suppression
 from warehouse.archive.disk import move_into_place, remove, sweep, write_file
 from warehouse.archive.rewriting import UNREADABLE, forget_in_archive
@@ -39,8 +41,8 @@ from write_back.kinds.moves_and_deletions import DELETIONS
 from write_back.order import Order
 from write_back.outbox.outbox import Outbox, outbox_path
 from write_back.outbox.store import copy_of
-from write_back.push_service import Watch, enqueue, finish_push, plan_push
-from write_back.result import Result, new_run
+from write_back.push_service import enqueue, finish_push, plan_push
+from write_back.result import Ran
 
 _REWRITTEN, _REMOVED = "rewritten", "removed"
 #: Outcomes that keep people from being forgotten everywhere.
@@ -115,10 +117,10 @@ def dry_run(settings: Settings, person: Person) -> list[Place]:
     return [each for each in (*steps.all(), *steps.warehouse()) if each.rows]
 
 
-def delete_at_service(settings: Settings, person: Person) -> list[Result]:
+def delete_at_service(settings: Settings, person: Person) -> list[PushResult]:
     """Delete their contacts there, by a push for each account; what became of it. Call it before `forget`:
     their ids are unknown then."""
-    results = []
+    results: list[PushResult] = []
     for account in sorted({account for account, _ in person.contacts}):
         ids = ", ".join(str(number) for name, number in person.contacts if name == account)
         query = (
@@ -127,10 +129,11 @@ def delete_at_service(settings: Settings, person: Person) -> list[Result]:
         )
         planned = plan_push(settings, Order(DELETIONS, account, query=query))
         if planned.plan.items or planned.plan.bad:  # too many bad rows end it with a sentence
-            ran = new_run("forget", account)
-            ran = replace(ran, push_id=enqueue(settings, planned, run=ran.run))
+            ran = Ran("forget", account)
+            ran.push_id = enqueue(settings, planned, run=ran.run)
             with Outbox(outbox_path(settings.home)) as outbox:
-                results += finish_push(settings, outbox, ran, Watch())
+                results += finish_push(settings, outbox, ran)
+            back_up_push(settings)
     return results
 
 

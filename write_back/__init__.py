@@ -3,5 +3,5 @@
     push_service: plan (`planning`, `kinds`) → enqueue (`outbox`) → send (`sending`) → verify (`verification`)
     → conclude (`result`)
 
-`terminal`, `push_jobs` and the audience syncs begin pushes and display them, and nothing else. What is known
-about one kind of push stands in its file of `kinds`. Dagster is known to `push_jobs` only."""
+`push_terminal`, `push_jobs` and the audience syncs begin pushes and display them, and nothing else. What is
+known about one kind of push stands in its file of `kinds`. Dagster is known to `push_jobs` only."""

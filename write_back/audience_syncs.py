@@ -6,6 +6,7 @@ tried again by the next run. Belongs here: the file, who came and went, their ro
 (`push_service`), the step of a night (`push_jobs`)."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from itertools import count
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from home.account_files import SWITCH, TEXT, declared_tables
 from home.options import VERIFY
+from home.output import PushResult
 from home.settings import Settings, SettingsError
 from marketing_api.address import normal_form
 from warehouse.forgetting import is_pseudonym
@@ -25,7 +27,7 @@ from write_back.order import Order, Planned, account_of
 from write_back.outbox.outbox import Outbox, outbox_path
 from write_back.planning import QUEUED
 from write_back.push_service import Watch, enqueue, finish_push, plan_push
-from write_back.result import Result, new_run
+from write_back.result import Ran
 
 FILE = "activations.toml"
 
@@ -191,17 +193,17 @@ def _listed(sync: AudienceSync, people: Rows, places: Sequence[int]) -> dict[str
     return columns | {"list_id": [sync.list] * len(places)}
 
 
-def push_turnover(settings: Settings, found: Turnover, watch: Watch) -> list[Result]:
+def push_turnover(settings: Settings, found: Turnover, watch: Watch = nullcontext) -> list[PushResult]:
     """Push what `turnover` found, and count as members those whom the service has taken; InputError when too
     many rows are bad."""
     with Outbox(outbox_path(settings.home)) as outbox:
         if found.planned is None:
             outbox.note_members(found.account, found.sync.name, (), found.left)
             return []
-        ran = new_run("push_activations", found.account)
-        push_id = enqueue(settings, found.planned, run=ran.run)
+        ran = Ran("push_activations", found.account)
+        ran.push_id = push_id = enqueue(settings, found.planned, run=ran.run)
         try:
-            return finish_push(settings, outbox, replace(ran, push_id=push_id), watch)
+            return finish_push(settings, outbox, ran, watch)
         finally:
             # who entered is a member once it is done; who left is none once it is done or cannot be (nobody
             # there to be untagged)

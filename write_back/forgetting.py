@@ -6,16 +6,17 @@ Not here: who they are, what becomes of a text (`warehouse.forgetting`).
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from warehouse.erasure import BUSY_S, forget_in_sqlite, found_in
 from warehouse.forgetting import Forgotten
 from write_back.input.columns import names_contacts
 from write_back.input.rows import Rows, text_of
-from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import STATEMENTS
 from write_back.rejected_rows import keep_rows, kept_rows, write_rejections
 
@@ -25,35 +26,28 @@ _CHANGES = ("forget_members", "forget_effects", "forget_revision", "forget_items
 
 def forget_in_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
     """How many items, memberships and other texts are theirs. Raises sqlite3.Error."""
+    functions: Mapping[str, Callable[..., str | int | None]] = {
+        "is_theirs": partial(_is_theirs, forgotten),
+        "subject_of": partial(_subject, forgotten),
+        "personal": lambda text: forgotten.address(text) if forgotten.is_address(text) else None,
+        "contact_of": partial(_contact, forgotten),
+        "params_of": partial(_params, forgotten),
+        "drift_of": lambda text: text and json.dumps({name: [None, None] for name in json.loads(text)}),
+    }
     with closing(sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)) as connection:
-        for name, count, work in (
-            ("is_theirs", 5, lambda *item: _is_theirs(forgotten, *item)),
-            ("subject_of", 2, lambda account, subject: _subject(forgotten, account, subject)),
-            ("personal", 1, lambda text: forgotten.address(text) if forgotten.is_address(text) else None),
-            ("contact_of", 2, lambda account, number: number and _contact(forgotten, account, number)),
-            (
-                "params_of",
-                3,
-                lambda account, operation, params: params and _params(forgotten, account, operation, params),
-            ),
-            (
-                "drift_of",
-                1,
-                lambda text: text and json.dumps({name: [None, None] for name in json.loads(text)}),
-            ),
-        ):
-            connection.create_function(name, count, work)
+        for name, work in functions.items():
+            connection.create_function(name, -1, work)
         for name in ("theirs", "left_members"):
             connection.execute(STATEMENTS[name])
-        items, members = connection.execute(
-            "select (select count(*) from theirs), (select count(*) from left_members)"
+        (count,) = connection.execute(
+            "select (select count(*) from theirs) + (select count(*) from left_members)"
         ).fetchone()
-        if apply and items + members:
+        if apply and count:
             connection.execute("begin immediate")
             for name in _CHANGES:
                 connection.execute(STATEMENTS[name])
             connection.execute("commit")
-    return int(items + members) + forget_in_sqlite(path, forgotten, apply=apply)
+    return int(count) + forget_in_sqlite(path, forgotten, apply=apply)
 
 
 def _is_theirs(
@@ -64,21 +58,23 @@ def _is_theirs(
     params: str | None,
     expected: str | None,
 ) -> bool:
+    if contact_id is not None and forgotten.is_contact(account, contact_id):
+        return True
     values = [str(each) for text in (params, expected) if text for each in json.loads(text).values()]
-    is_contact = contact_id is not None and forgotten.is_contact(account, contact_id)
-    return is_contact or any(
-        forgotten.is_named(account, each, is_id=False) for each in (email or "", *values)
-    )
+    return any(forgotten.is_named(account, each, is_id=False) for each in (email or "", *values))
 
 
-def _contact(forgotten: Forgotten, account: str, number: int) -> int:
-    return forgotten.contact(account, number) if forgotten.is_contact(account, number) else number
+def _contact(forgotten: Forgotten, account: str, number: int | None) -> int | None:
+    if number is None or not forgotten.is_contact(account, number):
+        return number
+    return forgotten.contact(account, number)
 
 
-def _params(forgotten: Forgotten, account: str, operation: str, params: str) -> str:
-    return json.dumps(
-        forgotten.params(account, operation, json.loads(params), is_about=True), ensure_ascii=False
-    )
+def _params(forgotten: Forgotten, account: str, operation: str, params: str | None) -> str | None:
+    if params is None:
+        return None
+    left = forgotten.params(account, operation, json.loads(params), is_about=True)
+    return json.dumps(left, ensure_ascii=False)
 
 
 def _subject(forgotten: Forgotten, account: str, subject: str) -> str:
@@ -94,22 +90,23 @@ def _subject(forgotten: Forgotten, account: str, subject: str) -> str:
 def forget_in_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[tuple[Path, int]]:
     """Rows about forgotten people go from what is kept of inputs, cells of others lose what names them, and
     rejected.csv is written anew of both. Each file with what it had. Raises OutboxError."""
-    for path in sorted((home / "pushes").glob("*/rows.parquet")):
-        with Outbox(outbox_path(home)) as outbox:
-            push, rows = outbox.push(int(path.parent.name)), kept_rows(path, "")
-            if (
-                rows is not None
-                and push is not None
-                and (count := _differing(rows, after := without(rows, push.account, forgotten)))
-            ):
-                yield path, count
-                if apply:
-                    keep_rows(path, after, after.numbers)
+    if not (paths := sorted((home / "pushes").glob("*/rows.parquet"))):
+        return
+    with open_outbox(home) as outbox:
+        for path in paths:
+            push_id = int(path.parent.name)
+            push, rows = outbox.push(push_id), kept_rows(path, "")
+            if push is not None and rows is not None:
+                after = without(rows, push.account, forgotten)
+                if count := _differing(rows, after):
+                    yield path, count
+                    if apply:
+                        keep_rows(path, after, after.numbers)
             rejected = path.with_name("rejected.csv")
             if rejected.exists() and (count := found_in(rejected, forgotten)):
                 yield rejected, count
                 if apply:
-                    write_rejections(home, outbox, int(path.parent.name))
+                    write_rejections(home, outbox, push_id)
 
 
 def without(rows: Rows, account: str, forgotten: Forgotten) -> Rows:

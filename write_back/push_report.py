@@ -1,14 +1,15 @@
 """Plans and results in words: the same lines on a terminal, in a log and in Dagster; and for programs.
 
 Belongs here: what the texts of `push_report.jinja` and the documents for programs are filled with. Not here:
-`rejected.csv` (`rejected_rows`), where lines go (`terminal`, `push_jobs`)."""
+`rejected.csv` (`rejected_rows`), where lines go (`push_terminal`, `push_jobs`)."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,15 @@ from jinja2 import Environment, StrictUndefined
 
 from home import output
 from home.formatting import plural
+from home.output import PushResult, Reason
 from marketing_api.redaction import plain, without_addresses
 from write_back.input.rows import shown
-from write_back.item import Plan, Reason
+from write_back.item import Plan, State
 from write_back.kinds import KINDS
 from write_back.order import Planned
-from write_back.refusals import REFUSALS, is_permanent, known
+from write_back.refusals import known
 from write_back.rejected_rows import RejectedRows
-from write_back.result import Ran, Result, grouped
+from write_back.result import Ran, explained, grouped, needs_person
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
 _SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
@@ -44,31 +46,44 @@ def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
     )
 
 
-def result_lines(result: Result) -> list[str]:
+def result_lines(result: PushResult) -> list[str]:
     counts = [
-        (words, count, "")
-        for state, words in _texts().STATES.items()
-        if (count := result.counts.rows.get(state))
+        (words, count, "") for state, words in _texts().STATES.items() if (count := result.rows.get(state))
     ]
-    may_pass = any(each.by_service and not is_permanent(each.reason) for each in result.refusals)
+    may_pass = any(each.by_service and not each.is_permanent for each in result.reasons)
     return lines("result", result, counts, may_pass)
 
 
-def alert_body(result: Result, ran: Ran) -> dict[str, object]:
+def headline(result: PushResult) -> str:
+    """What is not as it was meant to be, a sentence with numbers; without addresses."""
+    return (
+        f"push {result.push}: {result.shortfall:,} of {result.row_count:,} rows are not as they were meant "
+        f"to be ({problem(result, result.rows.get(State.REJECTED, 0))})"
+    )
+
+
+def problem(result: PushResult, rejected: int) -> str:
+    """The same in counts; `rejected`: what counts of that."""
+    parts = {"rejected": rejected, "open": result.open, "with a mismatch on read-back": result.drifted}
+    counts = [f"{count:,} {what}" for what, count in parts.items() if count]
+    return ", ".join(counts + ([f"stopped: {without_addresses(result.stopped)}"] if result.stopped else []))
+
+
+def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
     """What the alert address is told: counts, reasons with what to do, and how to go on; nothing that a row
     or the service said."""
-    push, needs = result.push, result.needs_person
-    remedies = {refusal.name: refusal.remedy for refusal in REFUSALS}
-    reasons = grouped(replace(each, reason=_without_words(each)) for each in result.refusals)
-    text = "\n".join(lines("alert", push, needs, [(each, remedies.get(each.reason)) for each in reasons]))
-    about = {
+    needs, reasons = needs_person(result), Counter[tuple[str, str | None]]()
+    for each in result.reasons:
+        reasons[_without_words(each), each.remedy] += len(each.rows)
+    return {
+        "text": "\n".join(lines("alert", result, needs, reasons.most_common())),
         "job": ran.job,
         "run_id": ran.run,
-        "push": push.push_id,
-        "account": push.account,
-        "kind": str(push.kind),
+        "push": result.push,
+        "account": result.account,
+        "kind": result.kind,
+        "needs_person": needs,
     }
-    return {"text": text, **about, "needs_person": needs}
 
 
 def _without_words(each: Reason) -> str:
@@ -97,7 +112,7 @@ def plan_document(planned: Planned) -> output.PushPlan:
         new=plan.new_count,
         changed=plan.changed_count,
         idle={each.reason: len(each.rows) for each in grouped(plan.idle)},
-        invalid=list(map(reason_document, plan.bad)),
+        invalid=list(map(explained, plan.bad)),
         changes=[output.Change(*astuple(each)) for each in plan.changes],
         additions=[output.Change(*astuple(each)) for each in plan.additions],
         columns=dict(plan.columns),
@@ -109,48 +124,18 @@ def plan_document(planned: Planned) -> output.PushPlan:
     )
 
 
-def reason_document(each: Reason) -> output.Reason:
-    """A reason with what is known of it, for a program."""
-    refusal = known(each.reason) if each.by_service else None
-    return output.Reason(
-        list(each.rows),
-        each.reason,
-        each.by_service,
-        *((refusal.is_permanent, refusal.remedy) if refusal else ()),
-    )
-
-
 def rejected_document(several: Iterable[RejectedRows]) -> output.RejectedRows:
-    rows = (
-        output.RejectedRow(
-            row.push_id or 0,
-            each.kind,
-            reason_document(row.why),
-            dict(zip(each.columns, row.cells, strict=True)),
-        )
-        for each in several
-        for row in each.rows
-    )
-    return output.RejectedRows(list(rows))
-
-
-def result_document(result: Result) -> output.PushResult:
-    return output.PushResult(
-        push=result.push.push_id,
-        account=result.push.account,
-        kind=str(result.push.kind),
-        source=result.push.source.name,
-        rows={str(state): count for state, count in result.counts.rows.items()},
-        requests={str(state): count for state, count in result.counts.requests.items()},
-        reasons=list(map(reason_document, grouped(result.refusals))),
-        waiting=list(map(reason_document, result.waiting)),
-        mismatches=dict(result.drift),
-        left_unsubscribed=list(map(reason_document, grouped(result.left))),
-        open=result.open,
-        shortfall=result.shortfall,
-        requests_sent=result.requests_sent,
-        stopped=result.stopped,
-        rejected_csv=str(result.rejected_csv) if result.rejected_csv else None,
+    return output.RejectedRows(
+        [
+            output.RejectedRow(
+                row.push_id or 0,
+                each.kind,
+                explained(row.why),
+                dict(zip(each.columns, row.cells, strict=True)),
+            )
+            for each in several
+            for row in each.rows
+        ]
     )
 
 
@@ -164,7 +149,6 @@ def _texts() -> Any:
         "of": plural,
         "number": "{:,}".format,
         "grouped": grouped,
-        "known": known,
         "shown": lambda name: shown(name)[1:-1],
     }
     made.filters["cell"] = lambda count: (f"{count:,}" if count else "·").rjust(11)

@@ -22,7 +22,6 @@ from warehouse.archive.disk import create, make_folder
 from write_back.input.rows import FORMULA_SIGNS, Rows, text_of
 from write_back.item import Plan, Reason, Source, State
 from write_back.outbox.outbox import Entry, Outbox
-from write_back.result import reason_of
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +79,7 @@ def rejected_rows(home: Path, outbox: Outbox, account: str, push_id: int | None 
 
 def _kept(home: Path, push_id: int, entries: Iterable[Entry]) -> RejectedRows:
     """The rows of a push that these entries are about."""
-    reasons = list(map(reason_of, entries))
+    reasons = [entry.why for entry in entries]
     lost = Rows({}, sorted({row for each in reasons for row in each.rows}), Source("", ""))
     return _given(kept_rows(folder_of(home, push_id) / "rows.parquet", "") or lost, reasons, push_id)
 

@@ -10,7 +10,6 @@ activities a timeline shows (`unknown_outcomes`), figures (`retry_policy`), read
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import threading
 import time
@@ -18,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from marketing_api.address import normal_form
@@ -37,7 +37,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.write_result import says_absent
 from write_back.item import DONE, EffectKind, State
-from write_back.kinds import KINDS, kinds_that
+from write_back.kinds import KINDS, Kind, kinds_that
 from write_back.outbox.outbox import Entry, Outbox
 from write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from write_back.send_order import Schedule, keys_of
@@ -47,6 +47,31 @@ if TYPE_CHECKING:
     from marketing_api.client import Client
 
 _LOOK_S = 0.2  # how soon a stop is seen
+
+
+@dataclass(eq=False)
+class _Task:
+    """An entry until it is over. `entry.attempts` counts those of this run, too; `contact_ids`: the contacts
+    of its address, once it was looked up; `unavailable`: how often the service could not take it (error
+    1002)."""
+
+    entry: Entry
+    kind: Kind
+    contact_ids: tuple[int, ...] = ()
+    unavailable: int = 0
+
+    @property
+    def item_id(self) -> int:
+        return self.entry.item_id
+
+    @property
+    def contact_id(self) -> int | None:
+        return self.contact_ids[0] if self.contact_ids else self.entry.contact_id
+
+    @property
+    def who(self) -> tuple[str, int | None]:
+        """What is looked up of it: its address, and in which list."""
+        return self.entry.email or "", self.kind.left_list(self.entry)
 
 
 class Sending:
@@ -70,24 +95,16 @@ class Sending:
         self._outbox, self._client, self._account, self._policy = outbox, client, account, policy
         self._stop, self._on_progress = stop or threading.Event(), on_progress
         self._directory = Directory(client.fetch)
-        self._found: dict[
-            int, tuple[int, ...]
-        ] = {}  # item → the contacts of its address, once it was looked up
         self._pool = ThreadPoolExecutor(policy.workers, thread_name_prefix="sending")
-        self._under_way: dict[
-            Future[Any], Callable[[Any], None]
-        ] = {}  # work given out → what takes in its result
-        self._entries: dict[int, Entry] = {}
+        #: Work given out → what takes in its result.
+        self._under_way: dict[Future[Any], Callable[[Any], None]] = {}
+        self._tasks: dict[int, _Task] = {}  # by item
         self._schedule = Schedule()
-        self._unknown: dict[int, float] = {}  # since when an outcome is
-        self._due: dict[
-            int, float
-        ] = {}  # when one is looked into; or when what is about people who do not show yet is tried again
-        self._completed: set[str] = (
-            set()
-        )  # kinds whose requests were taken as `Kind.completed` makes them, and not as planned
-        self._attempts: Counter[int] = Counter()
-        self._unavailable: Counter[int] = Counter()
+        self._unknown: dict[_Task, float] = {}  # since when an outcome is
+        #: When an unknown outcome is looked into, or what is about people who do not show yet is tried again.
+        self._due: dict[_Task, float] = {}
+        #: Kinds whose requests were taken as `Kind.outgoing` completes them, and not as planned.
+        self._completed: set[str] = set()
         self._in_row: Counter[type] = Counter()
         self._done = 0  # sent or rejected
         self._stopped: str | None = None
@@ -114,17 +131,13 @@ class Sending:
     def _take_in(self, entries: list[Entry]) -> None:
         subjects = self._outbox.subjects(entry.item_id for entry in entries)
         for entry in entries:
-            self._entries[entry.item_id] = entry
-            self._attempts[entry.item_id] = entry.attempts
+            task = self._tasks[entry.item_id] = _Task(entry, KINDS[entry.kind])
             is_unknown = entry.state is State.UNKNOWN
-            self._schedule.add(
-                entry.item_id, keys_of(entry, subjects.get(entry.item_id, ())), is_ready=not is_unknown
-            )
+            keys = keys_of(entry, subjects.get(entry.item_id, ()))
+            self._schedule.add(entry.item_id, keys, is_ready=not is_unknown)
             if is_unknown:
-                self._hold(entry)
-                self._lose(
-                    entry, self._now()
-                )  # how long ago an earlier process lost it, no clock tells for certain
+                self._hold(task)
+                self._lose(task, self._now())  # how long ago an earlier process lost it, no clock tells
 
     # ---- giving out
 
@@ -138,33 +151,34 @@ class Sending:
         if not self._under_way and (self._stopped is not None or due == math.inf):
             return False
         if self._take_results(min(_LOOK_S, due - self._now())):
-            self._on_progress(self._done, len(self._entries), len(self._unknown))
+            self._on_progress(self._done, len(self._tasks), len(self._unknown))
         return True
 
     def _give_out(self) -> None:
-        for item_id in [item_id for item_id, due in self._due.items() if due <= self._now()]:
-            if item_id in self._unknown:
-                self._take_up(self._entries[item_id])
+        for task in [task for task, due in self._due.items() if due <= self._now()]:
+            if self._due.pop(task, None) is None:  # looked for together with another one
+                continue
+            if task not in self._unknown:
+                self._schedule.again(task.item_id)
+            elif task.kind.is_idempotent:
+                self._send_again(task)
             else:
-                del self._due[item_id]
-                self._schedule.again(item_id)
+                self._look_for(task)
         while len(self._under_way) < self._policy.workers and (ready := self._schedule.next()) is not None:
-            self._begin(self._entries[ready])
+            self._begin(self._tasks[ready])
 
-    def _begin(self, entry: Entry) -> None:
-        if entry.item_id in self._unknown:  # what stood before it is over; its own time is still to come
+    def _begin(self, task: _Task) -> None:
+        if task in self._unknown:  # what stood before it is over; its own time is still to come
             return
-        if entry.needs_look_up and entry.item_id not in self._found:
-            self._do(lambda: self._directory.find(*_who(entry)), lambda found: self._on_found(entry, found))
-        elif self._hold(entry):
-            contact_ids = self._found.get(entry.item_id, ())
-            again = dataclasses.replace(entry, attempts=self._attempts[entry.item_id])
-            self._do(lambda: self._deliver(again, contact_ids), lambda result: self._on_sent(entry, result))
+        if task.entry.needs_look_up and not task.contact_ids:
+            self._do(lambda: self._directory.find(*task.who), lambda found: self._on_found(task, found))
+        elif self._hold(task):
+            self._do(lambda: self._deliver(task), lambda result: self._on_sent(task, result))
 
-    def _hold(self, entry: Entry) -> bool:
+    def _hold(self, task: _Task) -> bool:
         """Whether nobody could take it for one that is on its way."""
-        alike = KINDS[entry.kind].ambiguity(entry, self._contact_of(entry))
-        return alike is None or self._schedule.hold(entry.item_id, f"alike {alike}")
+        alike = task.kind.ambiguity(task.entry, task.contact_id)
+        return alike is None or self._schedule.hold(task.item_id, f"alike {alike}")
 
     def _do(self, work: Callable[[], object], then: Callable[[Any], None]) -> None:
         """Only `work` runs in a worker's thread; the service's error is a result like another."""
@@ -177,240 +191,218 @@ class Sending:
         done, _ = wait(self._under_way, max(0.001, timeout_s), FIRST_COMPLETED)
         for future in done:
             problem = future.exception()
-            self._under_way.pop(future)(
-                problem if isinstance(problem, MarketingApiError) else future.result()
-            )
+            then = self._under_way.pop(future)
+            then(problem if isinstance(problem, MarketingApiError) else future.result())
         return bool(done)
 
     def _halt(self, reason: str) -> None:
         self._stopped = self._stopped or reason
 
-    def _end(self, item_id: int, state: State, **more: Any) -> None:
+    def _end(self, task: _Task, state: State, **more: Any) -> None:
         """Commit that it is over, and how; `more` as `Outbox.settle` takes it."""
-        self._outbox.settle(item_id, state, **more)
-        self._over(item_id, state)
-
-    def _over(self, item_id: int, state: State) -> None:
+        self._outbox.settle(task.item_id, state, **more)
         self._done += state is not State.SKIPPED
-        self._unknown.pop(item_id, None)
-        self._due.pop(item_id, None)
-        self._schedule.finish(item_id)
+        self._let_go(task)
+
+    def _let_go(self, task: _Task) -> None:
+        self._unknown.pop(task, None)
+        self._due.pop(task, None)
+        self._schedule.finish(task.item_id)
 
     # ---- what came back
 
-    def _on_sent(self, entry: Entry, result: Response | MarketingApiError | str | None) -> None:
+    def _on_sent(self, task: _Task, result: Response | MarketingApiError | str | None) -> None:
         """Commit what became of it, and go on."""
         self._in_row = Counter({type(result): self._in_row[type(result)] + 1})
-        if result is None:
-            self._over(entry.item_id, State.SKIPPED)
-        elif isinstance(result, str):
-            self._end(entry.item_id, State.SKIPPED, message=result)
-        elif isinstance(result, Response):
-            contact_id = KINDS[entry.kind].new_contact_id(result)
-            self._end(entry.item_id, State.APPLIED, request_id=result.request_id, contact_id=contact_id)
-        elif isinstance(result, OutcomeUnknown):
-            self._on_lost(entry, result)
-        elif isinstance(result, Refused):
-            self._on_refused(entry, result)
-        elif isinstance(result, NotAvailable):
-            self._on_unavailable(entry.item_id, str(result))
-        elif isinstance(result, InvalidCall):
-            self._end(entry.item_id, State.REJECTED, message=str(result))
-        else:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: what is in the way of all
-            self._outbox.unclaim(entry.item_id)
-            self._halt("stopped" if isinstance(result, Stopped) else str(result))
+        match result:
+            case None:
+                self._let_go(task)
+            case str():
+                self._end(task, State.SKIPPED, message=result)
+            case Response():
+                contact_id = task.kind.new_contact_id(result)
+                self._end(task, State.APPLIED, request_id=result.request_id, contact_id=contact_id)
+            case OutcomeUnknown():
+                self._on_lost(task, result)
+            case Refused():
+                self._on_refused(task, result)
+            case NotAvailable():
+                self._on_unavailable(task, str(result))
+            case InvalidCall():
+                self._end(task, State.REJECTED, message=str(result))
+            case _:  # Transient (never sent), AuthenticationFailed, BudgetSpent, Stopped: in the way of all
+                self._outbox.unclaim(task.item_id)
+                self._halt(_why(result))
 
-    def _on_lost(self, entry: Entry, problem: OutcomeUnknown) -> None:
-        self._outbox.settle(entry.item_id, State.UNKNOWN, message=str(problem))
-        self._attempts[entry.item_id] += 1
-        self._lose(entry, self._now())
+    def _on_lost(self, task: _Task, problem: OutcomeUnknown) -> None:
+        self._outbox.settle(task.item_id, State.UNKNOWN, message=str(problem))
+        task.entry = replace(task.entry, attempts=task.entry.attempts + 1)
+        self._lose(task, self._now())
         if (count := self._in_row[OutcomeUnknown]) >= self._policy.unknown_in_row:
             self._halt(f"{count} requests in a row had no whole answer; the last: {problem}")
 
-    def _on_refused(self, entry: Entry, problem: Refused) -> None:
+    def _on_refused(self, task: _Task, problem: Refused) -> None:
         """What takes somebody away, was lost or did not show, and is repeated finds nobody there: that was
         the first one's doing."""
-        is_absent, is_again = says_absent(str(problem)), entry.drift or self._attempts[entry.item_id]
-        if is_absent and is_again and KINDS[entry.kind].is_done_by_absence:
-            self._end(entry.item_id, State.APPLIED, message="done by an earlier try")
-        elif is_absent and self._is_early(entry):
-            self._outbox.unclaim(entry.item_id)
-            self._try_later(entry)
+        is_absent, is_again = says_absent(str(problem)), task.entry.drift or task.entry.attempts
+        if is_absent and is_again and task.kind.is_done_by_absence:
+            self._end(task, State.APPLIED, message="done by an earlier try")
+        elif is_absent and self._is_early(task.entry):
+            self._outbox.unclaim(task.item_id)
+            self._try_later(task)
         else:
-            self._end(entry.item_id, State.REJECTED, message=str(problem))
+            self._end(task, State.REJECTED, message=str(problem))
 
-    def _on_unavailable(self, item_id: int, reason: str) -> None:
+    def _on_unavailable(self, task: _Task, reason: str) -> None:
         """Error 1002: nothing happened."""
-        self._outbox.unclaim(item_id)
-        self._unavailable[item_id] += 1
+        self._outbox.unclaim(task.item_id)
+        task.unavailable += 1
         if (count := self._in_row[NotAvailable]) >= self._policy.unavailable_in_row:
             self._halt(f"{reason}, {count} times in a row")
-        elif self._unavailable[item_id] >= self._policy.attempts:
-            self._end(item_id, State.REJECTED, message=reason)
+        elif task.unavailable >= self._policy.attempts:
+            self._end(task, State.REJECTED, message=reason)
         else:
-            self._schedule.again(item_id)
+            self._schedule.again(task.item_id)
 
     def _is_early(self, entry: Entry) -> bool:
         """Whether who is not there may only not show yet: the same address was synced just now, and that is
         queued (row 6)."""
+        if entry.email is None:
+            return False
         joining = kinds_that(EffectKind.JOINS)
-        synced_at = (
-            None if entry.email is None else self._outbox.synced_at(entry.account, joining, entry.email)
-        )
+        synced_at = self._outbox.synced_at(entry.account, joining, entry.email)
         return synced_at is not None and abs(wall() - synced_at) < self._policy.verify_wait_s
 
-    def _try_later(self, entry: Entry) -> None:
-        self._due[entry.item_id] = self._now() + self._policy.verify_every_s
+    def _try_later(self, task: _Task) -> None:
+        self._due[task] = self._now() + self._policy.verify_every_s
 
     # ---- who it is for
 
-    def _on_found(self, entry: Entry, found: tuple[Found, ...] | MarketingApiError) -> None:
+    def _on_found(self, task: _Task, found: tuple[Found, ...] | MarketingApiError) -> None:
         if isinstance(found, Refused):
-            self._end(entry.item_id, State.REJECTED, message=f"its address was not looked up: {found}")
+            self._end(task, State.REJECTED, message=f"its address was not looked up: {found}")
         elif isinstance(found, MarketingApiError):
-            self._halt("stopped" if isinstance(found, Stopped) else str(found))
-        elif not (contact_ids := KINDS[entry.kind].chosen(found)) and self._is_early(entry):
-            self._directory.forget(*_who(entry))
-            self._try_later(entry)
-        elif not contact_ids:
-            self._end(entry.item_id, State.REJECTED, message="no contact has this address")
-        elif self._was_sent_before(entry, contact_ids[0]):
-            self._end(entry.item_id, State.SKIPPED, message="sent before")
+            self._halt(_why(found))
+        elif contact_ids := task.kind.chosen(found):
+            if self._was_sent_before(task, contact_ids[0]):
+                self._end(task, State.SKIPPED, message="sent before")
+            else:
+                task.contact_ids = contact_ids
+                self._begin(task)
+        elif self._is_early(task.entry):
+            self._directory.forget(*task.who)
+            self._try_later(task)
         else:
-            self._found[entry.item_id] = contact_ids
-            self._begin(entry)
+            self._end(task, State.REJECTED, message="no contact has this address")
 
-    def _contact_of(self, entry: Entry) -> int | None:
-        return next(iter(self._found.get(entry.item_id, ())), entry.contact_id)
-
-    def _was_sent_before(self, entry: Entry, contact_id: int) -> bool:
+    def _was_sent_before(self, task: _Task, contact_id: int) -> bool:
         """Whether the same went to the contact under its id, of which the plan knew nothing, and must not go
         there twice."""
-        if KINDS[entry.kind].is_idempotent:
+        if task.kind.is_idempotent:
             return False
-        prefix = len(normal_form(entry.email or ""))
-        names = [
-            f"{contact_id}{subject[prefix:]}"
-            for subject in self._outbox.subjects([entry.item_id]).get(entry.item_id, ())
-        ]
-        return any(
-            past.state in DONE for past in self._outbox.last(self._account, names, entry.kind).values()
-        )
+        item_id, prefix = task.item_id, len(normal_form(task.entry.email or ""))
+        subjects = self._outbox.subjects([item_id]).get(item_id, ())
+        names = [f"{contact_id}{subject[prefix:]}" for subject in subjects]
+        pasts = self._outbox.last(self._account, names, task.kind)
+        return any(past.state in DONE for past in pasts.values())
 
     # ---- unknown outcomes
 
-    def _lose(self, entry: Entry, since: float) -> None:
-        tries = max(self._attempts[entry.item_id], 1)
-        wait_s = (
-            self._policy.repeat_s * 3 ** (tries - 1)
-            if KINDS[entry.kind].is_idempotent
-            else self._policy.first_look_s
-        )
-        self._unknown[entry.item_id], self._due[entry.item_id] = since, since + wait_s
+    def _lose(self, task: _Task, since: float) -> None:
+        wait_s = self._policy.first_look_s
+        if task.kind.is_idempotent:
+            wait_s = self._policy.repeat_s * 3 ** max(task.entry.attempts - 1, 0)
+        self._unknown[task], self._due[task] = since, since + wait_s
 
-    def _take_up(self, entry: Entry) -> None:
-        """Its time has come: what is idempotent is simply sent again; else it is looked for, with all of its
-        kind about the contact, since one look serves them all."""
-        if entry.item_id not in self._due:
-            return
-        if (kind := KINDS[entry.kind]).is_idempotent:
-            del self._due[entry.item_id]
-            self._send_again(entry.item_id)
-            return
-        contact_id, began = self._contact_of(entry) or 0, self._now()
-        others = (self._entries[item_id] for item_id in self._due if item_id in self._unknown)
-        together = [
-            one.item_id
-            for one in others
-            if one.kind == entry.kind and (self._contact_of(one) or 0) == contact_id
-        ]
-        for item_id in together:
-            del self._due[item_id]
-        settled = began - self._policy.last_look_s
+    def _look_for(self, task: _Task) -> None:
+        """With all of its kind about the contact, since one look serves them all."""
+        contact_id, began, kind = task.contact_id or 0, self._now(), task.kind
+        others = [each for each in self._due if each in self._unknown and each.kind == kind]
+        together = [task, *(each for each in others if (each.contact_id or 0) == contact_id)]
+        for each in together[1:]:
+            del self._due[each]
+        item_ids, settled = [each.item_id for each in together], began - self._policy.last_look_s
         self._do(
-            lambda: kind.look(self._outbox, self._client.fetch, self._account, contact_id, together, settled),
+            lambda: kind.look(self._outbox, self._client.fetch, self._account, contact_id, item_ids, settled),
             lambda looked: self._on_looked(together, looked, began),
         )
 
     def _on_looked(
-        self, together: list[int], looked: Mapping[int, Presence] | MarketingApiError, began: float
+        self, together: list[_Task], looked: Mapping[int, Presence] | MarketingApiError, began: float
     ) -> None:
         if isinstance(looked, Stopped):
-            self._halt("stopped")
+            self._halt(_why(looked))
             return
-        for item_id in together:
-            presence = looked.get(item_id, Presence.ABSENT) if isinstance(looked, Mapping) else None
-            if isinstance(looked, Refused) and is_nobody(looked):
-                self._end(item_id, State.REJECTED, message=f"the contact is not there any more: {looked}")
-            elif presence is None:
-                self._give_up(item_id, f"it could not be looked for: {looked}")
-            elif presence is Presence.THERE:
-                self._end(item_id, State.APPLIED, message=presence.value)
-            elif presence is Presence.HIDDEN:
-                self._give_up(item_id, presence.value)
-            elif began >= (since := self._unknown[item_id]) + self._policy.last_look_s:
-                self._send_again(item_id)  # it never arrived
+        for task in together:
+            if isinstance(looked, Mapping):
+                self._judge(task, looked.get(task.item_id, Presence.ABSENT), began)
+            elif isinstance(looked, Refused) and is_nobody(looked):
+                self._end(task, State.REJECTED, message=f"the contact is not there any more: {looked}")
             else:
-                is_early = began < since + self._policy.first_look_s  # it was looked for beside another one
-                self._due[item_id] = since + (
-                    self._policy.first_look_s if is_early else self._policy.last_look_s
-                )
+                self._give_up(task, f"it could not be looked for: {looked}")
 
-    def _send_again(self, item_id: int) -> None:
-        if self._attempts[item_id] >= self._policy.attempts:
-            self._give_up(
-                item_id, f"sent {self._attempts[item_id]} times, and never was there a whole answer"
-            )
+    def _judge(self, task: _Task, presence: Presence, began: float) -> None:
+        """What a look that began then tells of it."""
+        since = self._unknown[task]
+        first, last = since + self._policy.first_look_s, since + self._policy.last_look_s
+        if presence is Presence.THERE:
+            self._end(task, State.APPLIED, message=presence.value)
+        elif presence is Presence.HIDDEN:
+            self._give_up(task, presence.value)
+        elif began >= last:
+            self._send_again(task)  # it never arrived
+        else:  # before its first look, it was looked for beside another one
+            self._due[task] = first if began < first else last
+
+    def _send_again(self, task: _Task) -> None:
+        if (attempts := task.entry.attempts) >= self._policy.attempts:
+            self._give_up(task, f"sent {attempts} times, and never was there a whole answer")
             return
-        del self._unknown[item_id]
-        self._outbox.settle(item_id, State.PLANNED)
-        self._schedule.again(item_id)
+        del self._unknown[task]
+        self._outbox.settle(task.item_id, State.PLANNED)
+        self._schedule.again(task.item_id)
 
-    def _give_up(self, item_id: int, why: str) -> None:
+    def _give_up(self, task: _Task, why: str) -> None:
         """It stays unknown, and keeps what touches the same thing waiting, until somebody wants it
         retried."""
-        self._outbox.settle(item_id, State.UNKNOWN, message=why)
+        self._outbox.settle(task.item_id, State.UNKNOWN, message=why)
 
     # ---- the requests of an item, in worker threads: none leaves before its intent is committed
 
-    def _deliver(self, entry: Entry, contact_ids: tuple[int, ...]) -> Response | str | None:
-        """The last response; why nothing is sent; None when it was cancelled meanwhile. `contact_ids`: what
-        its address was looked up as; each is written to.
+    def _deliver(self, task: _Task) -> Response | str | None:
+        """The last response; why nothing is sent; None when it was cancelled meanwhile. Each of the contacts
+        of its address is written to.
 
         Raises what a write raises, and OutboxError, after which nothing more may be sent.
         """
-        is_claimed = False
+        entry, kind = task.entry, task.kind
 
         def claim() -> None:
-            nonlocal is_claimed
             if self._stopped is not None:
                 raise Stopped("nothing more is to be sent")
-            contact_id = contact_ids[0] if contact_ids else None
+            contact_id = task.contact_ids[0] if task.contact_ids else None
             if not self._outbox.claim(entry.item_id, contact_id=contact_id, expected=outgoing.expected):
                 raise _NotPlanned
-            is_claimed = True
 
-        kind, is_completed = KINDS[entry.kind], entry.kind in self._completed
+        is_completed = kind in self._completed
         while True:
-            outgoing = kind.outgoing(entry, contact_ids, self._client.fetch, is_completed=is_completed)
+            outgoing = kind.outgoing(entry, task.contact_ids, self._client.fetch, is_completed=is_completed)
             if not outgoing.calls:
                 return outgoing.left
             try:
-                for call in outgoing.calls:
-                    timely = Call(
-                        dataclasses.replace(call.operation, timeout=self._policy.timeout_s), call.params
-                    )
-                    response = self._again(timely) if is_claimed else self._client.write(timely, before=claim)
+                for place, call in enumerate(outgoing.calls):
+                    timely = Call(replace(call.operation, timeout=self._policy.timeout_s), call.params)
+                    response = self._again(timely) if place else self._client.write(timely, before=claim)
             except _NotPlanned:
                 return None
             except Refused as refusal:
                 if is_completed or not kind.lacks(refusal, call):
                     raise
                 self._outbox.unclaim(entry.item_id)
-                is_claimed, is_completed = False, True
+                is_completed = True
             else:
                 if is_completed:
-                    self._completed.add(entry.kind)
+                    self._completed.add(kind)
                 return response
 
     def _again(self, call: Call) -> Response:
@@ -426,6 +418,6 @@ class _NotPlanned(Exception):
     """Somebody cancelled the item before its turn came."""
 
 
-def _who(entry: Entry) -> tuple[str, int | None]:
-    """What is looked up of it: its address, and in which list."""
-    return entry.email or "", KINDS[entry.kind].left_list(entry)
+def _why(problem: MarketingApiError) -> str:
+    """Why nothing more is sent."""
+    return "stopped" if isinstance(problem, Stopped) else str(problem)

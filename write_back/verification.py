@@ -42,57 +42,52 @@ class Compared:
 Readings = Mapping[int, Compared | Unread]
 
 
+@dataclass
 class ReadBack:
     """One reading back, as the kinds take part in it (`Kind.read_back`). `drifted`: items of which that is
     known by now; `list_kinds`: the kinds that put contacts on lists or take them off."""
 
-    def __init__(
-        self,
-        outbox: Outbox,
-        client: Client,
-        labels: Labels,
-        list_kinds: Collection[str],
-        stop: threading.Event,
-        policy: RetryPolicy,
-    ) -> None:
-        self.outbox, self.client, self.labels, self.list_kinds = outbox, client, labels, list_kinds
-        self._stop, self._policy = stop, policy
-        self.drifted: set[int] = set()
+    outbox: Outbox
+    client: Client
+    labels: Labels
+    list_kinds: Collection[str]
+    stop: threading.Event
+    policy: RetryPolicy
+    drifted: set[int] = field(default_factory=set)
 
     def current(
         self, entries: list[Entry], subjects: Mapping[int, Collection[str]], kinds: Collection[str]
     ) -> list[Entry]:
         """Without those of whose subjects a later item of these kinds has changed one since. `subjects`: by
         item."""
-        of = {entry.item_id: subjects.get(entry.item_id, ()) for entry in entries}
-        everything = {subject for several in of.values() for subject in several}
+        everything = {subject for several in subjects.values() for subject in several}
         last = self.outbox.last(entries[0].account, everything, *kinds) if entries else {}
-        return [
-            entry
-            for entry in entries
-            if all(last[each].item_id <= entry.item_id for each in of[entry.item_id] if each in last)
-        ]
+
+        def is_last(entry: Entry) -> bool:
+            pasts = (last.get(subject) for subject in subjects.get(entry.item_id, ()))
+            return all(past is None or past.item_id <= entry.item_id for past in pasts)
+
+        return list(filter(is_last, entries))
 
     def poll(self, entries: list[Entry], see: Callable[[list[Entry]], Readings]) -> None:
         """Look until all are as intended or the queue has had its time; what is not so by then has
         drifted."""
         left = {entry.item_id: entry for entry in entries}
         now = SteadyClock().seconds
-        changed = {
-            entry.item_id: min(entry.changed_at, now()) for entry in entries
-        }  # by a clock that may have been set back since
-        pause = self._policy.verify_every_s
+        # By a clock that may have been set back since.
+        changed = {entry.item_id: min(entry.changed_at, now()) for entry in entries}
+        pause = self.policy.verify_every_s
         while left:
             looked_at = now()
             for item_id, found in see(list(left.values())).items():
                 entry = left.pop(item_id, None)
-                late = looked_at >= changed.get(item_id, 0.0) + self._policy.verify_wait_s
+                late = looked_at >= changed.get(item_id, 0.0) + self.policy.verify_wait_s
                 if isinstance(found, Compared) and (found.is_as_intended or late):
                     self._keep(item_id, found, entry)
                 elif entry is not None and not late:  # what cannot be read by then is left as it is
                     left[item_id] = entry
             if left:
-                wait_until = max(map(changed.__getitem__, left)) + self._policy.verify_wait_s
+                wait_until = max(map(changed.__getitem__, left)) + self.policy.verify_wait_s
                 self._rest(min(pause, max(0.01, wait_until - now())))
                 pause *= 2
 
@@ -100,7 +95,7 @@ class ReadBack:
         """Raises Stopped."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            if self._stop.wait(min(left, 0.2)) or self.client.is_stopped:
+            if self.stop.wait(min(left, 0.2)) or self.client.is_stopped:
                 raise Stopped("stopped while waiting for the service's queue")
 
     def _keep(self, item_id: int, found: Compared, entry: Entry | None) -> None:
@@ -109,6 +104,5 @@ class ReadBack:
             message = f"not shown: {', '.join(sorted(found.hidden))}" if found.hidden else None
             self.outbox.settle(item_id, State.VERIFIED, message=message, drift={})
         elif entry is not None:
-            drift = {name: list(pair) for name, pair in found.drift.items()}
-            self.outbox.settle(item_id, entry.state, message="mismatch on read-back", drift=drift)
+            self.outbox.settle(item_id, entry.state, message="mismatch on read-back", drift=found.drift)
             self.drifted.add(item_id)

@@ -4,22 +4,20 @@
 import datetime as dt
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from home.door import open_archive, warehouse_of
 from home.folder import in_use
-from home.progress import report_waiting
 from home.settings import Settings
 from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
-from warehouse.archive import Archive
 from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
 from warehouse.errors import WarehouseError
 from warehouse.warehouse import Warehouse
 from write_back.kinds import KINDS
-from write_back.outbox.outbox import Entry, Outbox, outbox_path
+from write_back.outbox.outbox import Entry, open_outbox, outbox_path
 from write_back.outbox.store import OutboxError
 from write_back.result import Ran
 
@@ -31,12 +29,12 @@ def export_writebacks(warehouse: Warehouse, home: Path) -> int:
     WarehouseLocked, OutboxError."""
     if not outbox_path(home).exists():
         return 0
-    with Outbox(outbox_path(home)) as outbox, warehouse.writing() as connection:
+    with open_outbox(home) as outbox, warehouse.writing() as connection:
         if (begun_at := outbox.begun_at) is None:
             return 0
         since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
         changed = outbox.changed_since(shown_revision(connection, since))
-        return write_changes(connection, since, _rows(changed))
+        return write_changes(connection, since, map(_row, changed))
 
 
 def try_to_export(warehouse: Warehouse, home: Path) -> None:
@@ -49,28 +47,28 @@ def try_to_export(warehouse: Warehouse, home: Path) -> None:
 
 def refill(settings: Settings) -> None:
     """After a rebuild: a warehouse file that was lost has none of it."""
-    with Archive(settings.home / "archive") as archive:
-        try_to_export(
-            Warehouse(settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting),
-            settings.home,
-        )
+    with open_archive(settings.home) as archive:
+        try_to_export(warehouse_of(settings, archive), settings.home)
 
 
 def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
     """What a push's run cost and came to (`shortfall`: rows not done), its requests, and what became of its
     rows; the reason when that has to wait."""
     try:
-        with in_use(settings.home), Archive(settings.home / "archive") as archive:
-            warehouse = Warehouse(
-                settings.home, archive, deadline_s=settings.lock_seconds, on_wait=report_waiting
-            )
+        with in_use(settings.home), open_archive(settings.home) as archive:
+            warehouse = warehouse_of(settings, archive)
             with warehouse.writing() as connection:
                 outcome = "failed" if ran.stopped and not ran.requests else "partial" if shortfall else "done"
-                message = "\n".join(
-                    filter(None, (ran.stopped, f"{shortfall:,} rows not done" if shortfall else ""))
-                )
+                not_done = f"{shortfall:,} rows not done" if shortfall else ""
                 run = Run(
-                    ran.run, ran.job, ran.began_at, utc_now(), outcome, ran.requests, ran.waited_s, message
+                    ran.run,
+                    ran.job,
+                    ran.began_at,
+                    utc_now(),
+                    outcome,
+                    ran.requests,
+                    ran.waited_s,
+                    "\n".join(filter(None, (ran.stopped, not_done))),
                 )
                 write_run(connection, run)
                 load_requests(connection, archive)
@@ -80,26 +78,18 @@ def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
     return None
 
 
-def _rows(entries: Iterable[Entry]) -> Iterator[Mapping[str, Any]]:
-    for entry in entries:
-        has_request = entry.operation is not None
-        yield {
-            **{
-                each.name: getattr(entry, each.name) for each in fields(entry)
-            },  # what the table does not have is left out
-            **{
-                name: _moment(getattr(entry, name))
-                for name in ("planned_at", "sent_at", "done_at", "verified_at")
-            },
-            "effect": KINDS[entry.kind].effect.value,
-            "left_list_id": KINDS[entry.kind].left_list(entry),
-            "state": entry.state.value,
-            "row_numbers": list(entry.rows),
-            "message": without_addresses(entry.message) if entry.message else None,
-            "params": json.dumps(dict(entry.params), ensure_ascii=False) if has_request else None,
-            "drift": json.dumps(dict(entry.drift), ensure_ascii=False) if entry.drift is not None else None,
-        }
-
-
-def _moment(seconds: float | None) -> dt.datetime | None:
-    return None if seconds is None else dt.datetime.fromtimestamp(seconds, dt.UTC)
+def _row(entry: Entry) -> dict[str, Any]:
+    """What the table does not have is left out there."""
+    kind, row = KINDS[entry.kind], {each.name: getattr(entry, each.name) for each in fields(entry)}
+    for name in ("planned_at", "sent_at", "done_at", "verified_at"):
+        if row[name] is not None:
+            row[name] = dt.datetime.fromtimestamp(row[name], dt.UTC)
+    return row | {
+        "effect": kind.effect.value,
+        "left_list_id": kind.left_list(entry),
+        "state": entry.state.value,
+        "row_numbers": list(entry.rows),
+        "message": without_addresses(entry.message) if entry.message else None,
+        "params": json.dumps(entry.params, ensure_ascii=False) if entry.operation else None,
+        "drift": None if entry.drift is None else json.dumps(entry.drift, ensure_ascii=False),
+    }

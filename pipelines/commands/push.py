@@ -1,5 +1,5 @@
 """`marketing-sync push`: what can be typed to send rows back to the service. Not here: what is then done
-(`write_back.terminal`)."""
+(`push_terminal`)."""
 
 import tomllib
 from collections.abc import Iterable
@@ -30,8 +30,7 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
             raise click.UsageError("the rows come from either --from FILE or --sql QUERY: give one of them")
         from pipelines import push_terminal
 
-        arguments.action = name
-        return push_terminal.run(arguments, settings)
+        return push_terminal.run(name, arguments, settings)
 
     text = f"{doc[0].upper()}{doc[1:]}."
     push.add_command(command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(work))

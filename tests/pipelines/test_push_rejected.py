@@ -6,7 +6,6 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -365,16 +364,14 @@ def test_words_of_the_service_that_are_not_known_stay_here(
 ) -> None:
     from write_back.outbox.outbox import Outbox, outbox_path
     from write_back.push_report import alert_body
-    from write_back.result import Reason, new_run, result_of
+    from write_back.result import Ran, Reason, explained, result_of
 
     home = Path(refused.partition("rejected rows: ")[2].partition("/pushes/")[0])
     with Outbox(outbox_path(home)) as outbox:
-        result = result_of(outbox, 1)
-    odd = replace(
-        result,
-        refusals=(Reason((2,), "emailmarketing/addtag: … (Ann Miller of Rome has left)", by_service=True),),
-    )
-    text = str(alert_body(odd, new_run("push_tags", "main"))["text"])
+        result = result_of(home, outbox, 1)
+    odd = Reason((2,), "emailmarketing/addtag: … (Ann Miller of Rome has left)", by_service=True)
+    result.reasons = [explained(odd)]
+    text = str(alert_body(result, Ran("push_tags", "main"))["text"])
     assert "1 row: other words of the service" in text
     assert "Miller" not in text
 

@@ -15,6 +15,7 @@ an entry first, so none is sent by two."""
 import itertools
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from typing import Any
 
 from marketing_api.address import normal_form
 from marketing_api.exchange import order_of
-from write_back.item import DONE, Earlier, Past, Plan, Reason, Source, State
+from write_back.item import DONE, Earlier, Past, Plan, Reason, State
 from write_back.outbox.store import Change, Store, sender_lock
 
 _CHUNK = 10_000
@@ -44,11 +45,8 @@ _NEXT: Mapping[State, tuple[State, ...]] = {
     State.UNKNOWN: (State.APPLIED, State.VERIFIED, State.REJECTED, State.PLANNED, State.UNKNOWN),
     State.APPLIED: (State.APPLIED, State.VERIFIED),
     State.VERIFIED: (State.VERIFIED,),
-    State.PLANNED: (
-        State.REJECTED,
-        State.SKIPPED,
-        State.PLANNED,
-    ),  # a look-up that found nobody, or that it was sent before
+    # A look-up that found nobody, or that it was sent before.
+    State.PLANNED: (State.REJECTED, State.SKIPPED, State.PLANNED),
 }
 
 
@@ -57,22 +55,16 @@ _NEXT: Mapping[State, tuple[State, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """One push as it was begun. Times are unix seconds; `options` is whatever the caller wanted kept
-    (JSON)."""
+    """One push as it was begun, `source`: the name of what its rows came from. Times are unix seconds;
+    `options` is whatever the caller wanted kept (JSON)."""
 
     push_id: int
     account: str
     kind: str
-    source: Source
+    source: str
     row_count: int
-    item_count: int  # requests, look-ups aside
-    new_count: int  # rows, like those that follow
-    changed_count: int
-    idle_count: int
-    bad_count: int
     begun_at: float
-    run: str | None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +108,10 @@ class Entry:
         return self.state in DONE
 
     @property
+    def why(self) -> Reason:
+        return Reason(self.rows, self.message or "no reason given", self.rejected_by == "service")
+
+    @property
     def is_first(self) -> bool:
         """Nothing of it was sent yet, whatever became of that."""
         return self.sent_at is None and not self.attempts
@@ -125,32 +121,30 @@ class Entry:
         return self.must_look_up and self.contact_id is None
 
 
+_JSON = ("rows", "params", "expected", "drift")
+
+
 def read_entry(row: sqlite3.Row) -> Entry:
     values = dict(row)
-    values["state"] = State(values["state"])
-    values["rows"] = tuple(json.loads(values["rows"]))
-    values["must_look_up"] = bool(values["must_look_up"])
-    for name in ("params", "expected"):
-        values[name] = json.loads(values[name]) if values[name] else {}
-    values["drift"] = json.loads(values["drift"]) if values["drift"] is not None else None
+    values |= {name: json.loads(values[name]) for name in _JSON if values[name] is not None}
+    values |= {
+        "rows": tuple(values["rows"]),
+        "state": State(values["state"]),
+        "must_look_up": bool(values["must_look_up"]),
+    }
     return Entry(**values)
 
 
 def read_push(row: sqlite3.Row) -> Push:
-    values = dict(row)
-    source = Source(values.pop("source_name"), values.pop("source_hash"))
-    values["options"] = json.loads(values["options"])
-    return Push(source=source, **values)
+    return Push(**dict(row) | {"options": json.loads(row["options"])})
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How far a push is: input rows by state, requests by state, rows that our checks rejected, requests with
-    a mismatch on read-back."""
+    """How far a push is: input rows by state, requests by state, requests with a mismatch on read-back."""
 
-    rows: Mapping[State, int]
-    requests: Mapping[State, int]
-    rejected_by_check: int
+    rows: dict[str, int]
+    requests: dict[str, int]
     drifted: int
 
 
@@ -169,6 +163,10 @@ class Retried:
 
 def outbox_path(home: Path) -> Path:
     return home / "outbox.sqlite"
+
+
+def open_outbox(home: Path) -> "Outbox":
+    return Outbox(outbox_path(home))
 
 
 class Outbox(Store, AbstractContextManager["Outbox"]):
@@ -192,11 +190,16 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are not
         rejected any more. `corrects_refused`: those neither that the service refused; not where what it
         refused may have arrived all the same."""
-        named = json.dumps([f"{earlier}[{row}]" for earlier, row in corrects])
         with self.change() as change:
             push_id = _insert_plan(change, plan, run, options or {})
-            of = {"account": plan.account, "kind": plan.kind, "push_id": push_id}
-            change.do("correct", named=named, corrects_refused=corrects_refused, **of)
+            change.do(
+                "correct",
+                account=plan.account,
+                kind=plan.kind,
+                push_id=push_id,
+                named=[f"{earlier}[{row}]" for earlier, row in corrects],
+                corrects_refused=corrects_refused,
+            )
             keep(push_id)
         return push_id
 
@@ -206,7 +209,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         found: dict[str, Past] = {}
         wanted = iter(subjects)
         while chunk := list(itertools.islice(wanted, _CHUNK)):
-            rows = self.rows("last", account=account, kinds=json.dumps(kinds), subjects=json.dumps(chunk))
+            rows = self.rows("last", account=account, kinds=kinds, subjects=chunk)
             for subject, item_id, content, state, message, request_id, sent_at, done, verified, drift in rows:
                 is_drifted = state in DONE and drift not in (None, "{}")
                 late = 0.0 if request_id is None or sent_at is None else order_of(request_id) - sent_at
@@ -226,7 +229,7 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def items(self, push_id: int, states: Collection[State] = tuple(State)) -> list[Entry]:
         """The push's entries, in order of sending; then rejected and idle rows."""
-        return self._entries("items", push_id=push_id, states=json.dumps(list(states)))
+        return self._entries("items", push_id=push_id, states=states)
 
     def rejected(self, account: str, push_id: int | None = None) -> list[Entry]:
         """What is rejected, in order of push and row: of one push, or of all without what only repeats a
@@ -245,13 +248,12 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def _entries(self, statement: str, **values: Any) -> list[Entry]:
         return list(map(read_entry, self.rows(statement, **values)))
 
-    def subjects(self, item_ids: Iterable[int]) -> dict[int, tuple[str, ...]]:
+    def subjects(self, item_ids: Iterable[int]) -> dict[int, list[str]]:
         """What each item touches."""
-        rows = self.rows("subjects", item_ids=json.dumps(list(item_ids)))
-        return {
-            item_id: tuple(row[1] for row in group)
-            for item_id, group in itertools.groupby(rows, key=lambda row: row[0])
-        }
+        found: defaultdict[int, list[str]] = defaultdict(list)
+        for item_id, subject in self.rows("subjects", item_ids=item_ids):
+            found[item_id].append(subject)
+        return found
 
     def sent_to(self, account: str, kind: str, contact_id: int) -> list[Entry]:
         """Those of the kind that were sent to the contact, in any push: what of its timeline is ours."""
@@ -261,14 +263,16 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """When the service last put the address on a list (unix seconds). `adding`: the kinds that do so."""
         begins = f"{normal_form(email)}|"
         behind = f"{begins[:-1]}}}"  # the character after |
-        found = self.rows("synced_at", account=account, kinds=json.dumps(adding), first=begins, behind=behind)
+        found = self.rows("synced_at", account=account, kinds=adding, first=begins, behind=behind)
         return None if found[0][0] is None else float(found[0][0])
 
     def counts(self, push_id: int) -> Counts:
-        rows = self.rows("rows_by_state", push_id=push_id, ranked=json.dumps(_LEAST_FAR))
-        requests = self.rows("requests_by_state", push_id=push_id)
-        of_rows, of_requests = ({State(state): count for state, count in found} for found in (rows, requests))
-        return Counts(of_rows, of_requests, *self.rows("oddities", push_id=push_id)[0])
+        ((drifted,),) = self.rows("drifted", push_id=push_id)
+        return Counts(
+            dict(self.rows("rows_by_state", push_id=push_id, ranked=_LEAST_FAR)),
+            dict(self.rows("requests_by_state", push_id=push_id)),
+            drifted,
+        )
 
     @property
     def begun_at(self) -> float | None:
@@ -284,13 +288,12 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def changed_since(self, revision: int) -> Iterator[Entry]:
         """Entries changed after `revision`, as of one moment, in order of change."""
-        with self.reading("changed_since", revision=revision) as rows:
-            yield from map(read_entry, rows)
+        return map(read_entry, self.each_row("changed_since", revision=revision))
 
     def done_rows(self, push_id: int, not_done: Collection[str]) -> tuple[set[int], set[int]]:
         """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why
         skipped rows are neither."""
-        rows = self.rows("done_rows", push_id=push_id, not_done=json.dumps(not_done))
+        rows = self.rows("done_rows", push_id=push_id, not_done=not_done)
         return {row for row, is_done, _ in rows if is_done}, {row for row, _, is_over in rows if is_over}
 
     def members(self, account: str, activation: str) -> dict[str, float]:
@@ -301,10 +304,10 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         self, account: str, activation: str, entered: Iterable[str], left: Iterable[str]
     ) -> None:
         """Who counts as a member from now on, and who no longer does."""
-        of = {"account": account, "activation": activation}
         with self.change() as change:
-            change.do_many("remove_member", (of | {"subject": subject} for subject in left))
-            change.do_many("add_member", (of | {"subject": subject} for subject in entered))
+            for statement, subjects in (("remove_member", left), ("add_member", entered)):
+                for subject in subjects:
+                    change.do(statement, account=account, activation=activation, subject=subject)
 
     # ---- sending
 
@@ -315,24 +318,21 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
     def recover(self, account: str) -> int:
         """What a sender that died had sent and not settled is unknown now; how many. Only for who holds
         `sending`."""
-        with self.change() as change:
-            return change.do("recover", account=account).rowcount
+        return self._do("recover", account=account)
 
     def claim(
         self, item_id: int, *, contact_id: int | None = None, expected: Mapping[str, Any] | None = None
     ) -> bool:
         """Commit the intent to send it now; False when it is not planned any more. `contact_id`: what was
         looked up; `expected`: what is to be seen of it, where it differs from the plan."""
-        known = None if expected is None else json.dumps(dict(expected), ensure_ascii=False)
         with self.change() as change:
-            is_claimed = (
-                change.do("claim", item_id=item_id, contact_id=contact_id, expected=known).rowcount == 1
-            )
-            if is_claimed:
-                change.do("unread", item_id=item_id)
-            if is_claimed and contact_id is not None:
+            claimed = change.do("claim", item_id=item_id, contact_id=contact_id, expected=expected)
+            if not claimed.rowcount:
+                return False
+            change.do("unread", item_id=item_id)
+            if contact_id is not None:
                 change.do("name_contact", item_id=item_id, contact_id=contact_id)
-            return is_claimed
+            return True
 
     def settle(
         self,
@@ -357,14 +357,13 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
                 message=message,
                 rejected_by="service" if state is State.REJECTED else None,
                 request_id=request_id,
-                drift=None if drift is None else json.dumps(drift),
+                drift=drift,
                 contact_id=contact_id,
             )
 
     def unclaim(self, item_id: int) -> None:
         """It certainly was not sent: as if it had never been claimed."""
-        with self.change() as change:
-            change.do("unclaim", item_id=item_id)
+        self._do("unclaim", item_id=item_id)
 
     def not_read_back(self, account: str) -> set[int]:
         """Pushes of which something was sent, by whichever run, that nobody has looked at since."""
@@ -376,16 +375,14 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         return bool(self.open(account) or self.not_read_back(account))
 
     def note_read_back(self, push_ids: Collection[int]) -> None:
-        with self.change() as change:
-            change.do("note_read_back", push_ids=json.dumps(list(push_ids)))
+        self._do("note_read_back", push_ids=push_ids)
 
     # ---- maintenance
 
     def cancel(self, account: str, push_id: int | None = None, *, unknown: bool = False) -> int:
         """Drop what is planned, and what is `unknown` if wanted, of one push or all; how many requests. What
         is unknown and dropped counts as never sent: whoever drops it has looked."""
-        with self.change() as change:
-            return change.do("cancel", account=account, push_id=push_id, unknown=unknown).rowcount
+        return self._do("cancel", account=account, push_id=push_id, unknown=unknown)
 
     def retry(
         self,
@@ -400,13 +397,12 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
         What is of a kind `not_idempotent` and was sent is unknown then, with its attempts forgotten: the next
         sender looks before it sends."""
-        of = {"account": account, "push_id": push_id}
+        of: dict[str, Any] = {"account": account, "push_id": push_id}
         with self.change() as change:
             left = [entry for entry in map(read_entry, change.do("refused", **of)) if is_left(entry.message)]
-            of["left"] = json.dumps([entry.item_id for entry in left])
-            superseded = change.do("count_superseded", **of).fetchone()[0]
-            of["looked_for"] = json.dumps(list(not_idempotent))
-            planned = change.do("look_first", **of).rowcount + change.do("plan_again", **of).rowcount
+            of |= {"left": [entry.item_id for entry in left], "looked_for": not_idempotent}
+            (superseded,) = change.do("count_superseded", **of).fetchone()
+            planned = sum(change.do(name, **of).rowcount for name in ("look_first", "plan_again"))
         return Retried(planned, superseded, left)
 
     def prune(self, days: int | None) -> int:
@@ -417,52 +413,58 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
             change.do("prune_effects", before=before)
             return change.do("prune", before=before).rowcount
 
+    def _do(self, statement: str, **values: Any) -> int:
+        """One change; how many rows it is of."""
+        with self.change() as change:
+            return change.do(statement, **values).rowcount
+
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
 def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[str, Any]) -> int:
     """The number of the new push. Items in their order, then what is rejected or idle."""
-    names = {"source_name": plan.source.name, "source_hash": plan.source.content_hash}
-    counts = {"item_count": len(plan.items), "idle_count": len(plan.idle), "bad_count": len(plan.bad)}
-    push_id = int(
-        change.do(
-            "add_push", **(vars(plan) | names | counts), run=run, options=json.dumps(options)
-        ).fetchone()[0]
-    )
+    (push_id,) = change.do(
+        "add_push",
+        account=plan.account,
+        kind=plan.kind,
+        source_name=plan.source.name,
+        source_hash=plan.source.content_hash,
+        row_count=plan.row_count,
+        item_count=len(plan.items),
+        new_count=plan.new_count,
+        changed_count=plan.changed_count,
+        idle_count=len(plan.idle),
+        bad_count=len(plan.bad),
+        run=run,
+        options=options,
+    ).fetchone()
     for item in plan.items:
         (item_id,) = change.do(
             "add_item",
             push_id=push_id,
-            rows=json.dumps(item.rows),
+            rows=item.rows,
             email=item.email,
             contact_id=item.contact_id,
             operation=item.operation.name,
-            params=json.dumps(dict(item.params), ensure_ascii=False),
-            expected=json.dumps(dict(item.expected), ensure_ascii=False),
+            params=item.params,
+            expected=item.expected,
             must_look_up=item.must_look_up,
         ).fetchone()
-        effects = {effect.subject: effect.content for effect in item.effects}
         of = {"account": plan.account, "kind": plan.kind, "item_id": item_id}
-        change.do_many(
-            "add_effect",
-            (of | {"subject": subject, "content": content} for subject, content in effects.items()),
-        )
-    fates: list[tuple[Reason, State, str | None]] = [
-        (bad, State.REJECTED, "service" if bad.by_service else "check") for bad in plan.bad
-    ]
-    fates += [(idle, State.SKIPPED, None) for idle in plan.idle]
-    rows = (
-        {
-            "push_id": push_id,
-            "rows": json.dumps(each.rows),
-            "message": each.reason,
-            "state": state,
-            "rejected_by": rejected_by,
-            "email": each.email,
-            "contact_id": each.contact_id,
-        }
-        for each, state, rejected_by in fates
-    )
-    change.do_many("add_row", rows)
-    return push_id
+        for subject, content in {effect.subject: effect.content for effect in item.effects}.items():
+            change.do("add_effect", **of, subject=subject, content=content)
+    for state, several in ((State.REJECTED, plan.bad), (State.SKIPPED, plan.idle)):
+        for each in several:
+            by = "service" if each.by_service else "check"
+            change.do(
+                "add_row",
+                push_id=push_id,
+                rows=each.rows,
+                message=each.reason,
+                state=state,
+                rejected_by=by if state is State.REJECTED else None,
+                email=each.email,
+                contact_id=each.contact_id,
+            )
+    return int(push_id)

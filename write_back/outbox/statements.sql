@@ -1,4 +1,5 @@
--- What `outbox.py` reads and changes, by name. `state in ('planned', 'sending', 'unknown')` is written as the partial index has it.
+-- What `outbox.py` reads and changes, by name. `state in ('planned', 'sending', 'unknown')` is written as
+-- the partial index has it.
 
 -- ---- looking
 
@@ -12,16 +13,20 @@ where state <> 'skipped'
 order by item_id;
 
 -- pushes
-select * from push where :account is null or account = :account order by push_id desc limit :limit;
+select push_id, account, kind, source_name as source, row_count, begun_at, options
+from push where :account is null or account = :account order by push_id desc limit :limit;
 
 -- push
-select * from push where push_id = :push_id;
+select push_id, account, kind, source_name as source, row_count, begun_at, options
+from push where push_id = :push_id;
 
 -- entry
 select * from entry where item_id = :item_id;
 
 -- items
-select * from entry where push_id = :push_id and state in (select value from json_each(:states)) order by item_id;
+select * from entry
+where push_id = :push_id and state in (select value from json_each(:states))
+order by item_id;
 
 -- rejected
 select * from entry
@@ -38,7 +43,8 @@ order by item_id;
 -- open_by_push
 select
     push_id, source, kind, count(*),
-    count(distinct case when must_look_up and contact_id is null then email end) + sum(coalesce(json_array_length(expected, '$.look_up'), 0))
+    count(distinct case when must_look_up and contact_id is null then email end)
+        + sum(coalesce(json_array_length(expected, '$.look_up'), 0))
 from entry
 where state in ('planned', 'sending', 'unknown') and account = :account
 group by push_id order by push_id;
@@ -48,7 +54,8 @@ select item_id, subject from json_each(:item_ids) cross join effect on item_id =
 
 -- sent_to
 select * from entry
-where contact_id = :contact_id and account = :account and kind = :kind and state in ('applied', 'verified', 'unknown', 'sending');
+where contact_id = :contact_id and account = :account and kind = :kind
+    and state in ('applied', 'verified', 'unknown', 'sending');
 
 -- synced_at
 select max(done_at)
@@ -72,8 +79,8 @@ select state, count(*) from worst join ranks using (rank) group by state;
 -- requests_by_state
 select state, count(*) from item where push_id = :push_id and operation is not null group by state;
 
--- oddities
-select count(*) filter (where rejected_by = 'check'), count(*) filter (where drift <> '{}') from item where push_id = :push_id;
+-- drifted
+select count(*) filter (where drift <> '{}') from item where push_id = :push_id;
 
 -- begun_at
 select begun_at from push order by push_id limit 1;
@@ -103,38 +110,55 @@ select subject, entered_at from membership where account = :account and activati
 -- not_read_back
 select push_id from push
 where account = :account and json_extract(options, '$.is_read_back') = 0
-    and exists (select 1 from item where item.push_id = push.push_id and state in ('applied', 'verified', 'unknown'));
+    and exists (
+        select 1 from item where item.push_id = push.push_id and state in ('applied', 'verified', 'unknown')
+    );
 
 -- ---- taking in
 
 -- add_push
-insert into push (account, kind, source_name, source_hash, row_count, item_count, new_count, changed_count, idle_count, bad_count, begun_at, run, options)
+insert into push (
+    account, kind, source_name, source_hash, row_count, item_count, new_count, changed_count,
+    idle_count, bad_count, begun_at, run, options
+)
 values (
-    :account, :kind, :source_name, :source_hash, :row_count, :item_count, :new_count, :changed_count, :idle_count, :bad_count, :now, :run, :options
+    :account, :kind, :source_name, :source_hash, :row_count, :item_count, :new_count, :changed_count,
+    :idle_count, :bad_count, :now, :run, :options
 )
 returning push_id;
 
 -- add_item
-insert into item (push_id, rows, email, contact_id, operation, params, expected, must_look_up, state, planned_at, changed_at, revision)
-values (:push_id, :rows, :email, :contact_id, :operation, :params, :expected, :must_look_up, 'planned', :now, :now, :revision)
+insert into item (
+    push_id, rows, email, contact_id, operation, params, expected, must_look_up,
+    state, planned_at, changed_at, revision
+)
+values (
+    :push_id, :rows, :email, :contact_id, :operation, :params, :expected, :must_look_up,
+    'planned', :now, :now, :revision
+)
 returning item_id;
 
 -- add_effect
-insert into effect (account, kind, subject, item_id, content) values (:account, :kind, :subject, :item_id, :content);
+insert into effect (account, kind, subject, item_id, content)
+values (:account, :kind, :subject, :item_id, :content);
 
 -- add_row
-insert into item (rows, email, contact_id, state, message, rejected_by, push_id, planned_at, changed_at, done_at, revision)
+insert into item (
+    rows, email, contact_id, state, message, rejected_by, push_id, planned_at, changed_at, done_at, revision
+)
 values (:rows, :email, :contact_id, :state, :message, :rejected_by, :push_id, :now, :now, :now, :revision);
 
 -- correct
 update item
-set state = 'skipped', rejected_by = null, message = 'corrected in push ' || :push_id, changed_at = :now, revision = :revision
+set state = 'skipped', rejected_by = null, message = 'corrected in push ' || :push_id, changed_at = :now,
+    revision = :revision
 where state = 'rejected' and (operation is null or :corrects_refused)
     and push_id in (select push_id from push where account = :account and kind = :kind)
     and push_id || rows in (select value from json_each(:named));
 
 -- add_member
-insert or ignore into membership (account, activation, subject, entered_at) values (:account, :activation, :subject, :now);
+insert or ignore into membership (account, activation, subject, entered_at)
+values (:account, :activation, :subject, :now);
 
 -- remove_member
 delete from membership where account = :account and activation = :activation and subject = :subject;
@@ -143,20 +167,23 @@ delete from membership where account = :account and activation = :activation and
 
 -- recover
 update item
-set state = 'unknown', message = 'the program ended before an answer came', changed_at = :now, revision = :revision
+set state = 'unknown', message = 'the program ended before an answer came', changed_at = :now,
+    revision = :revision
 where state = 'sending' and push_id in (select push_id from push where account = :account);
 
 -- claim
 update item
-set state = 'sending', attempts = attempts + 1, sent_at = :now, changed_at = :now, message = null, request_id = null,
-    contact_id = coalesce(:contact_id, contact_id), expected = coalesce(:expected, expected), revision = :revision
+set state = 'sending', attempts = attempts + 1, sent_at = :now, changed_at = :now, message = null,
+    request_id = null, contact_id = coalesce(:contact_id, contact_id),
+    expected = coalesce(:expected, expected), revision = :revision
 where item_id = :item_id and state = 'planned';
 
 -- Whatever was read back before, of this push something leaves now.
 -- unread
 update push
 set options = json_set(options, '$.is_read_back', json('false'))
-where push_id = (select push_id from item where item_id = :item_id) and json_extract(options, '$.is_read_back') is not 0;
+where push_id = (select push_id from item where item_id = :item_id)
+    and json_extract(options, '$.is_read_back') is not 0;
 
 -- From now on what an item touches is known by the contact's id, too.
 -- name_contact
@@ -170,7 +197,8 @@ select state from item where item_id = :item_id;
 
 -- settle
 update item
-set state = :state, message = :message, rejected_by = :rejected_by, request_id = coalesce(:request_id, request_id),
+set state = :state, message = :message, rejected_by = :rejected_by,
+    request_id = coalesce(:request_id, request_id),
     changed_at = case when :state = state then changed_at else :now end,
     done_at = case when :state in ('applied', 'verified', 'rejected') then coalesce(done_at, :now) end,
     verified_at = case when :state = 'verified' then :now else verified_at end,
@@ -193,12 +221,15 @@ where push_id in (select value from json_each(:push_ids)) and json_extract(optio
 update item
 set state = 'skipped', message = 'cancelled', changed_at = :now, revision = :revision
 where (state = 'planned' or (:unknown and state = 'unknown'))
-    and push_id in (select push_id from push where account = :account and (:push_id is null or push_id = :push_id));
+    and push_id in (
+        select push_id from push where account = :account and (:push_id is null or push_id = :push_id)
+    );
 
 -- refused
 select * from entry
 where state = 'rejected' and item_id in (
-    select item_id from retriable where account = :account and (:push_id is null or push_id = :push_id) and not is_superseded
+    select item_id from retriable
+    where account = :account and (:push_id is null or push_id = :push_id) and not is_superseded
 );
 
 -- count_superseded
@@ -217,7 +248,8 @@ where item_id not in (select value from json_each(:left)) and item_id in (
 
 -- plan_again
 update item
-set state = 'planned', message = null, changed_at = :now, attempts = 0, rejected_by = null, done_at = null, revision = :revision
+set state = 'planned', message = null, changed_at = :now, attempts = 0, rejected_by = null, done_at = null,
+    revision = :revision
 where item_id not in (select value from json_each(:left)) and item_id in (
     select item_id from retriable
     where account = :account and (:push_id is null or push_id = :push_id) and not is_superseded
@@ -226,7 +258,8 @@ where item_id not in (select value from json_each(:left)) and item_id in (
 
 -- prune_effects
 delete from effect where item_id in (
-    select item_id from item where state = 'skipped' and push_id in (select push_id from push where begun_at < :before)
+    select item_id from item
+    where state = 'skipped' and push_id in (select push_id from push where begun_at < :before)
 );
 
 -- prune
@@ -236,14 +269,16 @@ delete from item where state = 'skipped' and push_id in (select push_id from pus
 
 -- doubt_maybe_sent
 update item
-set state = 'unknown', message = 'the outbox was damaged: whether it was sent is not known', sent_at = coalesce(sent_at, planned_at),
+set state = 'unknown', message = 'the outbox was damaged: whether it was sent is not known',
+    sent_at = coalesce(sent_at, planned_at),
     changed_at = :now, revision = :revision
 where state in ('planned', 'sending') and operation is not null;
 
 -- What is not idempotent, of contacts that are not known, cannot be looked for.
 -- doubt_not_to_be_found
 update item
-set state = 'rejected', message = 'the outbox was damaged: whether it was sent is not known', rejected_by = 'check', changed_at = :now,
+set state = 'rejected', message = 'the outbox was damaged: whether it was sent is not known',
+    rejected_by = 'check', changed_at = :now,
     revision = :revision
 where state = 'unknown' and contact_id is null
     and push_id in (select push_id from push where kind in (select value from json_each(:not_idempotent)));
@@ -252,7 +287,8 @@ where state = 'unknown' and contact_id is null
 
 -- theirs
 create temp table theirs as
-select item_id from item join push using (push_id) where is_theirs(account, email, contact_id, params, expected);
+select item_id from item join push using (push_id)
+where is_theirs(account, email, contact_id, params, expected);
 
 -- left_members
 create temp table left_members as select * from membership where subject_of(account, subject) <> subject;
@@ -275,7 +311,8 @@ set email = personal(email),
     expected = case when expected is not null then '{}' end, drift = drift_of(drift),
     message = case
         when state in ('planned', 'sending', 'unknown') then 'cancelled: the person asked to be forgotten'
-        when message is not null and state <> 'skipped' then 'the person asked to be forgotten, and what was said of the row with them'
+        when message is not null and state <> 'skipped'
+            then 'the person asked to be forgotten, and what was said of the row with them'
         else message
     end,
     state = case when state in ('planned', 'sending', 'unknown') then 'skipped' else state end,

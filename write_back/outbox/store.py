@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -129,9 +129,14 @@ class Store:
                     return
                 set_aside(copy)
 
-    def rows(self, statement: str, **values: Any) -> list[sqlite3.Row]:
+    def rows(self, statement: str, **values: Any) -> list[Any]:
         with self._lock, self._explained():
-            return self._connection.execute(STATEMENTS[statement], values).fetchall()
+            return self._connection.execute(STATEMENTS[statement], _encoded(values)).fetchall()
+
+    def each_row(self, statement: str, **values: Any) -> Iterator[Any]:
+        """The same as of one moment, one at a time, for more than memory should hold."""
+        with self._explained():
+            yield from self._connection.execute(STATEMENTS[statement], _encoded(values))
 
     @contextmanager
     def change(self) -> Iterator[Change]:
@@ -146,25 +151,11 @@ class Store:
             try:
                 yield change
                 self._connection.execute("commit")
-                _note(self.path, change.made_revision)
+                _note(self.path, change.revision)
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
                 raise
-
-    @contextmanager
-    def reading(self, statement: str, **values: Any) -> Iterator[Iterator[sqlite3.Row]]:
-        """Rows over a connection of its own, which sees one moment, for reads too long to hold others up
-        meanwhile."""
-        with (
-            self._explained(),
-            contextlib.closing(
-                sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None)
-            ) as connection,
-        ):
-            connection.row_factory = sqlite3.Row
-            connection.executescript(_VIEWS)
-            yield connection.execute(STATEMENTS[statement], values)
 
     def _prepare(self) -> None:
         connection = self._connection
@@ -191,17 +182,13 @@ class Store:
         return version
 
     def _make_tables(self) -> None:
-        with self.change() as change:
+        with self.change():
             version = self._version()  # another process may have been faster
-            steps = (
-                [text for number, text in sorted(MIGRATIONS.items()) if number > version]
-                if version
-                else [_SCHEMA]
-            )
-            for statement in ";\n".join(steps).split(";\n"):
-                change.run(statement)
-            change.run(f"pragma application_id = {_APPLICATION_ID}")
-            change.run(f"pragma user_version = {VERSION}")
+            steps = [text for number, text in sorted(MIGRATIONS.items()) if number > version]
+            for statement in ";\n".join(steps if version else [_SCHEMA]).split(";\n"):
+                self._connection.execute(statement)
+            self._connection.execute(f"pragma application_id = {_APPLICATION_ID}")
+            self._connection.execute(f"pragma user_version = {VERSION}")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -214,37 +201,28 @@ class Store:
 
 
 class Change:
-    """What may be done inside a transaction."""
+    """What may be done inside a transaction. `revision`: that of all that it changes; 0: nothing yet."""
 
     def __init__(self, connection: sqlite3.Connection, now: float) -> None:
-        self._connection = connection
-        self.now = now
-        self.made_revision = 0  # none yet
-
-    @property
-    def revision(self) -> int:
-        """That of all that this transaction changes."""
-        if not self.made_revision:
-            self.made_revision = int(
-                self.run("update revision set value = value + 1 returning value").fetchone()[0]
-            )
-        return self.made_revision
-
-    def run(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
-        return self._connection.execute(sql, parameters)
+        self._connection, self.now, self.revision = connection, now, 0
 
     def do(self, statement: str, **values: Any) -> sqlite3.Cursor:
         """Run a statement of `statements.sql`; `now` and `revision` are those of the transaction."""
-        return self.run(STATEMENTS[statement], self._own(statement) | values)
+        sql = STATEMENTS[statement]
+        if ":revision" in sql and not self.revision:
+            raised = self._connection.execute("update revision set value = value + 1 returning value")
+            (self.revision,) = raised.fetchone()
+        return self._connection.execute(sql, _encoded(values) | {"now": self.now, "revision": self.revision})
 
-    def do_many(self, statement: str, several: Iterable[Mapping[str, Any]]) -> None:
-        own = self._own(statement)
-        self._connection.executemany(STATEMENTS[statement], (own | {**values} for values in several))
 
-    def _own(self, statement: str) -> dict[str, Any]:
-        return {"now": self.now} | (
-            {"revision": self.revision} if ":revision" in STATEMENTS[statement] else {}
-        )
+def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Collections as JSON."""
+    return {
+        name: value
+        if value is None or isinstance(value, str | int | float)
+        else json.dumps(dict(value) if isinstance(value, Mapping) else list(value), ensure_ascii=False)
+        for name, value in values.items()
+    }
 
 
 def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
@@ -380,10 +358,9 @@ def hold(path: Path, made_at: dt.datetime, now: float, not_idempotent: Collectio
 
 def _doubt(path: Path, now: float, not_idempotent: Collection[str]) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        (revision,) = connection.execute("update revision set value = value + 1 returning value").fetchone()
-        values = {"now": now, "revision": revision, "not_idempotent": json.dumps(not_idempotent)}
-        for name in ("doubt_maybe_sent", "doubt_not_to_be_found"):
-            connection.execute(STATEMENTS[name], values)
+        change = Change(connection, now)
+        change.do("doubt_maybe_sent")
+        change.do("doubt_not_to_be_found", not_idempotent=not_idempotent)
 
 
 # ---- one sender per home and account at a time: a locked file, which goes with its process however that ends
@@ -405,7 +382,14 @@ def sender_lock(
             f"{path} cannot be used ({problem.strerror}): let this user write it, or move it away"
         ) from problem
     try:
-        _take(handle, account, wait_s, on_wait)
+        deadline, is_told = time.monotonic() + wait_s, False
+        while holder := _holder(handle):
+            if time.monotonic() >= deadline:
+                raise OutboxBusy(f"{holder} is sending for account {account}: wait for it to end, or stop it")
+            if not is_told:
+                on_wait(holder)
+            is_told = True
+            time.sleep(_LOOK_S)
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()} {Path(sys.argv[0]).name or 'python'}".encode(), 0)
         yield
@@ -413,20 +397,11 @@ def sender_lock(
         os.close(handle)
 
 
-def _take(handle: int, account: str, wait_s: float, on_wait: Callable[[str], object]) -> None:
-    deadline, is_first = time.monotonic() + wait_s, True
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            found = os.pread(handle, 200, 0).decode(errors="replace").split(" ", 1)
-        holder = (
-            f"{found[1]} (process {found[0]})" if len(found) == 2 else "another process"
-        )  # it is just about to say
-        if time.monotonic() >= deadline:
-            raise OutboxBusy(f"{holder} is sending for account {account}: wait for it to end, or stop it")
-        if is_first:
-            on_wait(holder)
-        is_first = False
-        time.sleep(_LOOK_S)
+def _holder(handle: int) -> str:
+    """Take the lock; or who has it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return ""
+    except BlockingIOError:
+        process, _, name = os.pread(handle, 200, 0).decode(errors="replace").partition(" ")
+        return f"{name} (process {process})" if name else "another process"  # it is just about to say

@@ -1,9 +1,12 @@
--- What statements read beside the tables: temporary views of each connection, so that a change of them changes no file.
+-- What statements read beside the tables: temporary views of each connection, so that a change of them
+-- changes no file.
 
 create temp view entry as
 select
-    item_id, push_id, account, kind, source_name as source, rows, email, contact_id, operation, params, expected, must_look_up,
-    state, message, rejected_by, attempts, planned_at, sent_at, changed_at, done_at, verified_at, drift, request_id, run, revision
+    item_id, push_id, account, kind, source_name as source, rows, email, contact_id, operation,
+    coalesce(params, '{}') as params, coalesce(expected, '{}') as expected, must_look_up,
+    state, message, rejected_by, attempts, planned_at, sent_at, changed_at, done_at, verified_at, drift,
+    request_id, run, revision
 from item join push using (push_id);
 
 -- Items of which a later one has changed, or is to change, something that they would set back.
@@ -14,7 +17,8 @@ join effect as other using (account, kind, subject)
 join item as newer on newer.item_id = other.item_id
 where other.item_id > mine.item_id and newer.state not in ('skipped', 'rejected');
 
--- What the service rejected, did otherwise, or may not have done. What was sent to a known contact may have arrived, whatever was said.
+-- What the service rejected, did otherwise, or may not have done. What was sent to a known contact may have
+-- arrived, whatever was said.
 create temp view retriable as
 select
     item_id, push_id, account, kind, sent_at is not null and contact_id is not null as may_have_arrived,

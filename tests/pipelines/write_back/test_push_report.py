@@ -5,31 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from home.output import PushResult, Reason
 from write_back.input.rows import Rows
-from write_back.item import Change, Plan, Reason, Source, State
+from write_back.item import OPEN, Change, Plan, Source, State
 from write_back.kinds import CONTACTS, TAGS
 from write_back.order import Order, Planned
-from write_back.outbox.outbox import Counts, Push
 from write_back.push_report import plan_lines, result_lines
-from write_back.result import Result
 
 
-def result(rows: Mapping[State, int], requests: Mapping[State, int]) -> Result:
-    push = Push(
-        2,
-        "main",
-        TAGS,
-        Source("vip.csv", "hash"),
-        sum(rows.values()),
-        sum(requests.values()),
-        0,
-        0,
-        0,
-        0,
-        0.0,
-        None,
+def result(rows: Mapping[State, int], requests: Mapping[State, int]) -> PushResult:
+    """What becomes of a push whose items have come so far."""
+    states = [state for state, count in requests.items() for _ in range(count)]
+    return PushResult(
+        push=2,
+        account="main",
+        kind=TAGS,
+        source="vip.csv",
+        rows={str(state): count for state, count in rows.items()},
+        requests={str(state): count for state, count in requests.items()},
+        reasons=[],
+        waiting=[],
+        mismatches={},
+        open=sum(state in OPEN for state in states),
+        shortfall=sum(count for state, count in rows.items() if state in (*OPEN, State.REJECTED)),
+        requests_sent=0,
+        stopped=None,
+        rejected_csv=None,
+        row_count=sum(rows.values()),
     )
-    return Result(push, Counts(rows, requests, 0, 0))
 
 
 def planned(plan: Plan) -> Planned:
@@ -44,12 +47,12 @@ def test_what_is_not_done_is_counted_in_rows_however_few_requests_they_make() ->
 
 def test_what_stands_in_the_way_of_open_requests_is_said_and_what_can_be_done_about_it() -> None:
     stuck = result({State.UNKNOWN: 1, State.PLANNED: 2}, {State.UNKNOWN: 1, State.PLANNED: 2})
-    waiting = (
-        Reason((2,), "it cannot be told"),
-        Reason((3,), "waits for row 2"),
-        Reason((4,), "waits for row 2"),
-    )
-    text = "\n".join(result_lines(replace(stuck, waiting=waiting)))
+    stuck.waiting = [
+        Reason([2], "it cannot be told", by_service=False),
+        Reason([3], "waits for row 2", by_service=False),
+        Reason([4], "waits for row 2", by_service=False),
+    ]
+    text = "\n".join(result_lines(stuck))
     assert "not done yet\n  rows 3, 4: waits for row 2\n  row 2: it cannot be told" in text
     assert "`marketing-sync push retry` finds out" in text
     assert "`marketing-sync push cancel 2 --unknown`" in text

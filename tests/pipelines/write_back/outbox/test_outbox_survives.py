@@ -83,19 +83,24 @@ def shown(entries: list[Entry]) -> list[tuple[int, State, int]]:
 
 
 @settings(max_examples=examples(30))
-@given(steps=STEPS, crash_at=st.integers(0, 12))
+@given(steps=STEPS, crash_at=st.integers(0, 24))
 def test_a_crash_at_any_statement_leaves_the_state_before_or_after_the_change(
     tmp_path_factory: Any, steps: list[tuple[str, int]], crash_at: int
 ) -> None:
     path = tmp_path_factory.mktemp("outbox") / "outbox.sqlite"
     left = [crash_at]
-    run = Change.run
+    do = Change.do
 
-    def fragile(self: Change, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
+    def may_crash() -> None:
         if left[0] == 0:
             raise Crash
         left[0] -= 1
-        return run(self, sql, parameters)
+
+    def fragile(self: Change, statement: str, **values: Any) -> sqlite3.Cursor:
+        may_crash()
+        done = do(self, statement, **values)
+        may_crash()
+        return done
 
     with Outbox(path) as outbox:
         push_id = outbox.enqueue(a_plan(tag(2), tag(3), activity(4, 7, "x"), tag(5)))
@@ -105,7 +110,7 @@ def test_a_crash_at_any_statement_leaves_the_state_before_or_after_the_change(
         try:
             for step, number in steps:
                 before = shown(outbox.items(push_id))
-                patch.setattr(Change, "run", fragile)
+                patch.setattr(Change, "do", fragile)
                 take(outbox, step, ids[number])
                 patch.undo()
                 after = shown(outbox.items(push_id))

@@ -72,51 +72,55 @@ def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
 def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ()) -> Picked:
     """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError when columns
     are missing, unknown, there twice or may be two things: one sentence about all of them."""
-    names = _Names(spec, list(fields) if spec.takes_fields else [])
+    names = _Names(spec, fields)
     titles = {fold(title): title for title in rows.columns}
     ignored = {_existing(titles, name, "--ignore") for name in options.ignore}
     left = [title for title in rows.columns if title not in ignored]
-    mapped = _mapped(titles, options.mapping, names)
+    mapped = {title: name for title, name in _mapped(titles, options.mapping, names) if title in left}
     # what a person says goes before names, and these go before guesses
     called = mapped | names.called([title for title in left if title not in mapped])
-    found, warnings = _one_for_each([(title, called[title]) for title in called if title in left], mapped)
+    found, warnings = _one_for_each(called, mapped)
     _check(names, found, [title for title in left if title not in called])
-    guessed = {title for title in called if title in mapped or fold(title) not in names.exact}
-    return _picked(rows, spec, found, guessed, tuple(warnings))
+    return _picked(rows, names, found, mapped, tuple(warnings))
 
 
 def _picked(
-    rows: Rows, spec: Spec, found: Mapping[str, str], guessed: Collection[str], warnings: tuple[str, ...]
+    rows: Rows,
+    names: "_Names",
+    found: Mapping[str, str],
+    mapped: Collection[str],
+    warnings: tuple[str, ...],
 ) -> Picked:
-    """`found`: our column or the custom field → the title that it is; `guessed`: titles that were mapped to
-    it, or guessed to mean it."""
-    cells = {name: rows.cells[title] for name, title in found.items() if name in spec.names}
-    names = {title: name for name, title in found.items()}
+    """`found`: our column or the custom field → the title that it is."""
+    ours = names.spec.names
+    guessed = {title: name for name, title in found.items() if title in mapped or not names.has(title)}
+    cells = {name: rows.cells[title] for name, title in found.items() if name in ours}
     fields = {
-        name if title in guessed else title: rows.cells[title]
-        for name, title in found.items()
-        if name not in spec.names
+        guessed.get(title, title): rows.cells[title] for name, title in found.items() if name not in ours
     }
-    renamed = tuple((names[title], title) for title in rows.columns if title in names and title in guessed)
+    renamed = tuple((guessed[title], title) for title in rows.columns if title in guessed)
     return Picked(cells, fields, warnings, renamed)
 
 
 class _Names:
-    """What the columns of an input may be called. `own`: ids and labels of custom fields; `exact`: folded
+    """What the columns of an input may be called. `fields`: ids and labels of custom ones; `exact`: folded
     spelling → our column or the custom field."""
 
-    def __init__(self, spec: Spec, own: list[str]) -> None:
-        self.spec = spec
+    def __init__(self, spec: Spec, fields: Collection[str]) -> None:
+        self.spec, own = spec, list(fields) if spec.takes_fields else []
         self.all = [several[0] for several in spec.names.values()] + own
         self.exact = {fold(name): name for name in reversed(own)}
         self.exact |= {fold(name): column for column, several in spec.names.items() for name in several}
         self.meanings = _meanings(spec, [name for name in self.exact.values() if name not in spec.names])
 
+    def has(self, title: str) -> bool:
+        return fold(title) in self.exact
+
     def called(self, titles: Iterable[str]) -> dict[str, str]:
         """Title → the column or field of its name, then those of which it means one. InputError for one that
         may mean several."""
         titles = list(titles)
-        named = {title: self.exact[fold(title)] for title in titles if fold(title) in self.exact}
+        named = {title: self.exact[fold(title)] for title in titles if self.has(title)}
         meant = {title: self._guess(title) for title in titles if title not in named}
         return named | {title: name for title, name in meant.items() if name}
 
@@ -130,14 +134,12 @@ class _Names:
         )
 
 
-def _one_for_each(
-    called: Iterable[tuple[str, str]], mapped: Collection[str]
-) -> tuple[dict[str, str], list[str]]:
+def _one_for_each(called: Mapping[str, str], mapped: Collection[str]) -> tuple[dict[str, str], list[str]]:
     """Our column or the custom field → the title that it is, and what is left out for it, in words.
     InputError when two titles are the same thing, unless a person has said which of them it is."""
     found: dict[str, str] = {}
     warnings: list[str] = []
-    for title, name in called:
+    for title, name in called.items():
         first = found.setdefault(name, title)
         if first == title:
             continue
@@ -166,15 +168,17 @@ def _map_option(ours: str, theirs: str) -> str:
     return "--map " + shlex.quote(f"{shown(ours)[1:-1]}={shown(theirs)[1:-1]}")
 
 
-def _mapped(titles: Mapping[str, str], mapping: Mapping[str, str], names: _Names) -> dict[str, str]:
+def _mapped(
+    titles: Mapping[str, str], mapping: Mapping[str, str], names: _Names
+) -> Iterator[tuple[str, str]]:
     """The input's title → our column or the custom field that --map says it is."""
-    for name in mapping:
-        if fold(name) not in names.exact:
+    for name, theirs in mapping.items():
+        if not names.has(name):
             raise InputError(
                 f"--map {name}=…: there is no column {shown(name)}{near(name, names.all)}; it is "
                 "--map ours=theirs"
             )
-    return {_existing(titles, theirs, "--map"): names.exact[fold(name)] for name, theirs in mapping.items()}
+        yield _existing(titles, theirs, "--map"), names.exact[fold(name)]
 
 
 def _existing(titles: Mapping[str, str], name: str, option: str) -> str:

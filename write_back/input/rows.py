@@ -77,6 +77,8 @@ def cell_of(value: Any) -> Cell:
         ) or None
     if value is None:
         return None
+    if isinstance(value, list | tuple):
+        return ",".join(filter(None, (text_of(cell_of(part)) for part in value))) or None
     return _typed(value)
 
 
@@ -103,8 +105,6 @@ def _typed(value: Any) -> Cell:
         return dt.datetime(value.year, value.month, value.day)
     if isinstance(value, int | dt.time | dt.timedelta | UUID):
         return str(value)
-    if isinstance(value, list | tuple):
-        return ",".join(filter(None, (text_of(cell_of(part)) for part in value))) or None
     raise TypeError(type(value).__name__)
 
 

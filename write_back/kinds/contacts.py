@@ -9,7 +9,8 @@ import hashlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from marketing_api.address import normal_form
@@ -145,19 +146,20 @@ class ContactsPlanning(Planning):
             for list_id in lists
         }
         self._past = self.last(row.subject(list_id) for row in rows for list_id in row.lists)
-        there = (
-            f"{member.contact_id}|{member.list_id}"
-            for row in rows
-            for member in self._members.get(row.key, ())
-            if member.list_id in row.lists
-        )  # an address that was looked up when it was taken off is remembered by itself
-        self._removed = self.last([*there, *self._past], *self.leaving)
+        self._removed = self.last([*self._on_their_lists(rows), *self._past], *self.leaving)
         self._gone = known.refusing(row.key for row in rows)
         for list_id in sorted(lists - known.as_of.keys()):
             self.warn(
                 f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows "
                 "count as new"
             )
+
+    def _on_their_lists(self, rows: list[Row]) -> Iterator[str]:
+        """What took a contact off a list is remembered by its id, or its address where that was looked up."""
+        for row in rows:
+            for member in self._members.get(row.key, ()):
+                if member.list_id in row.lists:
+                    yield f"{member.contact_id}|{member.list_id}"
 
     def _plan(self, row: Row) -> None:
         members = self._members.get(row.key, [])
@@ -269,6 +271,17 @@ class ContactsPlanning(Planning):
             ipaddress=row.ip,
             fields=fields or None,
         )
+        return Item(
+            self.kind,
+            (row.number,),
+            SYNCCONTACT,
+            params,
+            tuple(Effect(row.subject(list_id), content) for list_id in lists),
+            {"fields": fields, "lists": lists, **self._expected(row, status, parts)},
+            row.email,
+        )
+
+    def _expected(self, row: Row, status: str | None, parts: list[_Part]) -> dict[str, Any]:
         said = {
             "status": status,
             "look_up": [part.list_id for part in parts if self._is_unsure(status, part)],
@@ -276,15 +289,7 @@ class ContactsPlanning(Planning):
             "left": [part.list_id for part in parts if part.decision.is_left],
             "may_raise": self._may_raise(row),
         }
-        return Item(
-            self.kind,
-            (row.number,),
-            SYNCCONTACT,
-            params,
-            tuple(Effect(row.subject(list_id), content) for list_id in lists),
-            {"fields": fields, "lists": lists, **{name: value for name, value in said.items() if value}},
-            row.email,
-        )
+        return {name: value for name, value in said.items() if value}
 
     def _is_unsure(self, status: str | None, part: _Part) -> bool:
         """Whether somebody could be subscribed by it, who is looked up first, then."""
@@ -302,7 +307,7 @@ _VALUES = ("fields[", "ipaddress")
 def _outgoing(entry: Entry, of_lists: Mapping[str, Sequence[Found]], *, is_completed: bool) -> Outgoing:
     """Its requests, now that the contacts with its address are looked up on some of its lists. Who is
     there is edited where every sync has to say a status (`is_completed`)."""
-    values = {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
+    values = _values(entry)
     lists: dict[str | None, list[str]] = {}  # what is sent as a status, None: none → lists
     statuses: dict[str, str | None] = {}  # list → the status that it is to keep, None: whichever
     left: list[int] = []
@@ -316,18 +321,29 @@ def _outgoing(entry: Entry, of_lists: Mapping[str, Sequence[Found]], *, is_compl
         if decision.status is not None:
             lists.setdefault(_SENT_AS[decision.status], []).append(list_id)
         elif of_lists[list_id] and (entry.attempts or values):
-            statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
-    edited = [one for list_id in statuses for one in of_lists[list_id]] if is_completed else []
-    edits = [Call(EDITCONTACT, {"id": str(one.contact_id), **values}) for one in edited]
-    expected = {
-        "lists": sorted({int(each) for several in (*lists.values(), statuses) for each in several}),
-        "statuses": statuses,
-        "left": left,
-    }
-    if statuses and not is_completed:
+            statuses[list_id] = _kept(present)
+    edits: list[Call] = []
+    if is_completed:
+        edits = list(_edits(values, chain(*(of_lists[list_id] for list_id in statuses))))
+    elif statuses:
         lists.setdefault(None, []).extend(statuses)
-    calls = [*_syncs(entry, lists), *edits]
-    return Outgoing(calls, LEFT if left else UNCHANGED, {**entry.expected, **expected})
+    touched = sorted(map(int, {*chain(*lists.values()), *statuses}))
+    expected = {**entry.expected, "lists": touched, "statuses": statuses, "left": left}
+    return Outgoing([*_syncs(entry, lists), *edits], LEFT if left else UNCHANGED, expected)
+
+
+def _values(entry: Entry) -> dict[str, str]:
+    return {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
+
+
+def _kept(present: set[str | None]) -> str | None:
+    """The status that they keep; None: whichever."""
+    return next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
+
+
+def _edits(values: Mapping[str, str], found: Iterable[Found]) -> Iterator[Call]:
+    for one in found:
+        yield Call(EDITCONTACT, {"id": str(one.contact_id), **values})
 
 
 def _syncs(entry: Entry, lists: Mapping[str | None, list[str]]) -> Iterator[Call]:

@@ -381,14 +381,18 @@ class ListReader:
         is_newer = past is not None and past.is_newer(as_of)
         if past is None or not (past.is_in_force or (past.is_drifted and is_newer)):
             return Present(bool(members), status, fields)
-        sent = Content.read(past.content)
+        return self._overlaid(Present(bool(members), status, fields), past, is_newer=is_newer)
+
+    def _overlaid(self, read: Present, past: Past, *, is_newer: bool) -> Present:
+        """What was read, with what was sent over it."""
+        sent, fields = Content.read(past.content), dict(read.fields)
         if past.is_drifted:  # neither as it was before, nor as it was sent
             left = {field_id: text for field_id, text in fields.items() if field_id not in sent.fields}
-            return Present(bool(members), None if sent.status is not None else status, left)
+            return read._replace(status=None if sent.status is not None else read.status, fields=left)
         if not is_newer:
             hidden = {field_id: text for field_id, text in sent.fields.items() if field_id not in self._shown}
-            return Present(bool(members), status, hidden | fields)
-        status = status if sent.status is None else sent.status
+            return read._replace(fields=hidden | fields)
+        status = read.status if sent.status is None else sent.status
         return Present(True, status, fields | sent.fields, is_ours=True, is_queued=past.is_open)
 
     def is_so(self, now: Present, field_id: str, text: str) -> bool:

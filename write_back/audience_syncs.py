@@ -107,11 +107,7 @@ class Turnover:
 def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = False) -> Turnover:
     """Who entered and left, and the plan to say so. No request. Raises InputError, WarehouseError,
     OutboxError."""
-    try:
-        account = account_of(settings, sync.account)
-    except SettingsError as problem:
-        text = str(problem).replace("with --account", "with account = …")
-        raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
+    account = _account(settings, sync)
     people = read_query(settings, sync.query)
     who = _who_column(sync, people)
     now = _members_now(sync, people.cells[who], who)
@@ -131,6 +127,14 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
     rows = Rows(columns, list(numbers.values()), Source(f"activation {sync.name}", ""))
     (kind, *_) = kinds_that(EffectKind.TAGS if sync.tag else EffectKind.JOINS)
     return replace(found, planned=plan_push(settings, Order(kind, account, verify=sync.verify), rows))
+
+
+def _account(settings: Settings, sync: AudienceSync) -> str:
+    try:
+        return account_of(settings, sync.account)
+    except SettingsError as problem:
+        text = str(problem).replace("with --account", "with account = …")
+        raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
 
 
 def _who_column(sync: AudienceSync, people: Rows) -> str:

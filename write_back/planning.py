@@ -14,7 +14,7 @@ from marketing_api.address import normal_form
 from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from warehouse.forgetting import Forgotten, is_pseudonym
-from write_back.account_state import Known, Person, Who
+from write_back.account_state import Known, Member, Person, Who
 from write_back.input.columns import Picked, names_contacts
 from write_back.input.rows import Rows, text_of
 from write_back.input.values import BadValue
@@ -102,10 +102,7 @@ class Planning(ABC):
             members = by_id.get(who.contact_id, [])
             if not members and must_exist:
                 self.check_may_exist(who.contact_id)
-            addresses = {normal_form(one.email): one.email for one in members if one.email}
-            if who.email and addresses and who.key not in addresses:
-                raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
-            email = who.email or next(iter(addresses.values()), None)
+            email = _address_of(who, members)
             if needs_address and email is None:
                 raise BadValue(
                     f"the address of contact {who.contact_id} is not known, and {needs_address} needs it: "
@@ -246,6 +243,14 @@ class Planning(ABC):
         )
 
 
+def _address_of(who: Who, members: list[Member]) -> str | None:
+    """As the row or the warehouse says it. BadValue when they differ."""
+    addresses = {normal_form(member.email): member.email for member in members if member.email}
+    if who.email and addresses and who.key not in addresses:
+        raise BadValue(f"contact {who.contact_id} has another e-mail address than the row says")
+    return who.email or next(iter(addresses.values()), None)
+
+
 def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]) -> Rows:
     """Rows about people who asked to be forgotten are rejected, and keep nothing of what is in them. Rows
     about pseudonyms, which our own tables have in their place, are about nobody, and left out."""
@@ -264,9 +269,7 @@ def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: M
         title: [None if place in named else cell for place, cell in enumerate(column)]
         for title, column in rows.cells.items()
     }
-    return replace(rows, cells=cells, faults=faults).at(
-        place for place in range(len(rows)) if place not in nobody
-    )
+    return replace(rows, cells=cells, faults=faults).at(sorted(set(range(len(rows))) - nobody))
 
 
 def bound(operation: Operation, **values: Any) -> Mapping[str, str]:

@@ -72,30 +72,66 @@ def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
 def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ()) -> Picked:
     """The columns that a kind takes; `fields` are the custom fields' ids and labels. InputError when columns
     are missing, unknown, there twice or may be two things: one sentence about all of them."""
-    own = list(fields) if spec.takes_fields else []
-    names = [several[0] for several in spec.names.values()] + own
-    exact = {fold(name): name for name in reversed(own)}
-    exact |= {fold(name): column for column, several in spec.names.items() for name in several}
+    names = _Names(spec, fields)
     titles = {fold(title): title for title in rows.columns}
     ignored = {_existing(titles, name, "--ignore") for name in options.ignore}
     left = [title for title in rows.columns if title not in ignored]
-    meanings = _meanings(spec, [name for name in exact.values() if name not in spec.names])
+    mapped = {title: name for title, name in _mapped(titles, options.mapping, names) if title in left}
     # what a person says goes before names, and these go before guesses
-    mapped = _mapped(titles, options.mapping, exact, names)
-    named = {title: exact[fold(title)] for title in left if fold(title) in exact and title not in mapped}
-    guessed = _guesses([title for title in left if title not in named and title not in mapped], meanings)
-    called = {title: name for title, name in (mapped | named | guessed).items() if title in left}
+    called = mapped | names.called([title for title in left if title not in mapped])
     found, warnings = _one_for_each(called, mapped)
-    _check(spec, found, [title for title in left if title not in called], names, meanings)
-    said = mapped | guessed
-    renamed = {title: name for name, title in found.items() if title in said}
-    cells = {name: rows.cells[title] for name, title in found.items()}
-    return Picked(
-        {name: column for name, column in cells.items() if name in spec.names},
-        {said.get(found[name], found[name]): cells[name] for name in found if name not in spec.names},
-        tuple(warnings),
-        tuple((renamed[title], title) for title in rows.columns if title in renamed),
-    )
+    _check(names, found, [title for title in left if title not in called])
+    return _picked(rows, names, found, mapped, tuple(warnings))
+
+
+def _picked(
+    rows: Rows,
+    names: "_Names",
+    found: Mapping[str, str],
+    mapped: Collection[str],
+    warnings: tuple[str, ...],
+) -> Picked:
+    """`found`: our column or the custom field → the title that it is."""
+    ours = names.spec.names
+    guessed = {title: name for name, title in found.items() if title in mapped or not names.has(title)}
+    cells = {name: rows.cells[title] for name, title in found.items() if name in ours}
+    fields = {
+        guessed.get(title, title): rows.cells[title] for name, title in found.items() if name not in ours
+    }
+    renamed = tuple((guessed[title], title) for title in rows.columns if title in guessed)
+    return Picked(cells, fields, warnings, renamed)
+
+
+class _Names:
+    """What the columns of an input may be called. `fields`: ids and labels of custom ones; `exact`: folded
+    spelling → our column or the custom field."""
+
+    def __init__(self, spec: Spec, fields: Collection[str]) -> None:
+        self.spec, own = spec, list(fields) if spec.takes_fields else []
+        self.all = [several[0] for several in spec.names.values()] + own
+        self.exact = {fold(name): name for name in reversed(own)}
+        self.exact |= {fold(name): column for column, several in spec.names.items() for name in several}
+        self.meanings = _meanings(spec, [name for name in self.exact.values() if name not in spec.names])
+
+    def has(self, title: str) -> bool:
+        return fold(title) in self.exact
+
+    def called(self, titles: Iterable[str]) -> dict[str, str]:
+        """Title → the column or field of its name, then those of which it means one. InputError for one that
+        may mean several."""
+        titles = list(titles)
+        named = {title: self.exact[fold(title)] for title in titles if self.has(title)}
+        meant = {title: self._guess(title) for title in titles if title not in named}
+        return named | {title: name for title, name in meant.items() if name}
+
+    def _guess(self, title: str) -> str:
+        *others, last = self.meanings.get(_bare(title), ("",))
+        if not others:
+            return last
+        means = f"{', '.join(map(shown, others))} or {shown(last)}"
+        raise InputError(
+            f"the column {shown(title)} may be {means}: say which it is, like {_map_option(others[0], title)}"
+        )
 
 
 def _one_for_each(called: Mapping[str, str], mapped: Collection[str]) -> tuple[dict[str, str], list[str]]:
@@ -128,37 +164,21 @@ def _meanings(spec: Spec, fields: Iterable[str]) -> _Meanings:
     return found
 
 
-def _guesses(titles: Iterable[str], meanings: _Meanings) -> dict[str, str]:
-    """Title → the column or field that it means. InputError for one that may mean several."""
-    found: dict[str, str] = {}
-    for title in titles:
-        *others, last = meanings.get(_bare(title), ("",))
-        if others:
-            means = f"{', '.join(map(shown, others))} or {shown(last)}"
-            raise InputError(
-                f"the column {shown(title)} may be {means}: say which it is, like "
-                f"{_map_option(others[0], title)}"
-            )
-        if last:
-            found[title] = last
-    return found
-
-
 def _map_option(ours: str, theirs: str) -> str:
     return "--map " + shlex.quote(f"{shown(ours)[1:-1]}={shown(theirs)[1:-1]}")
 
 
 def _mapped(
-    titles: Mapping[str, str], mapping: Mapping[str, str], exact: Mapping[str, str], names: list[str]
-) -> dict[str, str]:
+    titles: Mapping[str, str], mapping: Mapping[str, str], names: _Names
+) -> Iterator[tuple[str, str]]:
     """The input's title → our column or the custom field that --map says it is."""
-    for name in mapping:
-        if fold(name) not in exact:
+    for name, theirs in mapping.items():
+        if not names.has(name):
             raise InputError(
-                f"--map {name}=…: there is no column {shown(name)}{near(name, names)}; it is "
+                f"--map {name}=…: there is no column {shown(name)}{near(name, names.all)}; it is "
                 "--map ours=theirs"
             )
-    return {_existing(titles, theirs, "--map"): exact[fold(name)] for name, theirs in mapping.items()}
+        yield _existing(titles, theirs, "--map"), names.exact[fold(name)]
 
 
 def _existing(titles: Mapping[str, str], name: str, option: str) -> str:
@@ -171,39 +191,35 @@ def _existing(titles: Mapping[str, str], name: str, option: str) -> str:
     return title
 
 
-def _check(
-    spec: Spec, found: Mapping[str, str], unknown: list[str], names: list[str], meanings: _Meanings
-) -> None:
+def _check(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
     """InputError when a column is missing, or `unknown`."""
-    missing = [group for group in spec.needs if found.keys().isdisjoint(group)]
+    missing = [group for group in names.spec.needs if found.keys().isdisjoint(group)]
     if not missing and not unknown:
         return
     if any("@" in title for title in unknown):
         raise InputError(
             "the first row looks like data: the input needs a first row with the columns' names, like email"
         )
-    parts, advice = [], ["name a column with --map ours=theirs"]
-    known = ""
+    parts, advice, known = list(_missing(names, found, missing)), ["name a column with --map ours=theirs"], ""
     if missing:
-        lacks = " and ".join(" or ".join(spec.names[column][0] for column in group) for group in missing)
-        parts = [f"the input has no column {lacks}", *_passed_over(spec, found, missing, meanings)]
         advice.append("or add it to the input")
     if unknown:
         verb = "is a column" if len(unknown) == 1 else "are columns"
-        titles = ", ".join(f"{shown(title)}{near(title, names)}" for title in unknown[:10])
+        titles = ", ".join(f"{shown(title)}{near(title, names.all)}" for title in unknown[:10])
         parts.append(f"{titles} {verb} that nothing is known about")
-        known = f"; known are {_list(dict.fromkeys(names))}"
+        known = f"; known are {_list(dict.fromkeys(names.all))}"
         advice.append("leave one out with --ignore NAME")
     raise InputError(f"{'; '.join(parts)}{known}; {', '.join(advice)}")
 
 
-def _passed_over(
-    spec: Spec, found: Mapping[str, str], missing: list[tuple[str, ...]], meanings: _Meanings
-) -> Iterator[str]:
-    """Titles that are the exact names of custom fields here, and usually what is missing."""
+def _missing(names: _Names, found: Mapping[str, str], missing: list[tuple[str, ...]]) -> Iterator[str]:
+    """And titles that are the exact names of custom fields here, and usually what is missing."""
+    if missing:
+        firsts = (" or ".join(names.spec.names[column][0] for column in group) for group in missing)
+        yield f"the input has no column {' and '.join(firsts)}"
     for column in (column for group in missing for column in group):
         for name, title in found.items():
-            if name not in spec.names and column in meanings.get(_bare(title), ()):
+            if name not in names.spec.names and column in names.meanings.get(_bare(title), ()):
                 option = _map_option(column, title)
                 yield f"{shown(title)} is a custom field here: if it is meant, write {option}"
 

@@ -77,6 +77,8 @@ def cell_of(value: Any) -> Cell:
         ) or None
     if value is None:
         return None
+    if isinstance(value, list | tuple):
+        return ",".join(filter(None, (text_of(cell_of(part)) for part in value))) or None
     return _typed(value)
 
 
@@ -103,8 +105,6 @@ def _typed(value: Any) -> Cell:
         return dt.datetime(value.year, value.month, value.day)
     if isinstance(value, int | dt.time | dt.timedelta | UUID):
         return str(value)
-    if isinstance(value, list | tuple):
-        return ",".join(filter(None, (text_of(cell_of(part)) for part in value))) or None
     raise TypeError(type(value).__name__)
 
 
@@ -150,6 +150,18 @@ def rows_of_columns(
 ) -> Rows:
     """A grid from its columns. Raises InputError when a column cannot be named or its values cannot be
     sent."""
+    cells = _cells(name, header, columns)
+    width, wrong = len(cells), faults or {}
+    left = [
+        place
+        for place, row in enumerate(zip(*cells.values(), strict=True))
+        if row.count(None) < width or numbers[place] in wrong
+    ]
+    rows = Rows(cells, numbers, Source(name, ""), wrong, tuple(warnings)).at(left)
+    return replace(rows, source=Source(name, _hash(rows.cells)))
+
+
+def _cells(name: str, header: Sequence[Cell], columns: Sequence[list[Any]]) -> dict[str, list[Cell]]:
     cells: dict[str, list[Cell]] = {}
     for position, (title, column) in enumerate(zip(header, columns, strict=True), 1):
         try:
@@ -169,14 +181,7 @@ def rows_of_columns(
         if word in cells:
             raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
         cells[word] = cleaned
-    width, wrong = len(cells), faults or {}
-    left = [
-        place
-        for place, row in enumerate(zip(*cells.values(), strict=True))
-        if row.count(None) < width or numbers[place] in wrong
-    ]
-    rows = Rows(cells, numbers, Source(name, ""), wrong, tuple(warnings)).at(left)
-    return replace(rows, source=Source(name, _hash(rows.cells)))
+    return cells
 
 
 def _hash(cells: Mapping[str, list[Cell]]) -> str:

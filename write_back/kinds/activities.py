@@ -85,14 +85,9 @@ class ActivitiesPlanning(Planning):
         for event in self.known.timelines(known):
             events.setdefault((event.contact_id, event.at // 60), []).append(event)
         for row, person in unsent:
-            contact_id, text, moments = person.contacts[0], _plain(row.description), row.moment[1:]
-            near = [event for at in moments for event in events.get((contact_id or 0, at // 60), ())]
-            # the same text as snippet or detail, at the same second, or minute when the event has no seconds
-            if any(
-                (event.at in moments or event.at % 60 == 0) and text in map(_plain, event.texts)
-                for event in near
-            ):
-                self.leave(row.number, IN_TIMELINE, person.email, contact_id)
+            minutes = ((person.contacts[0] or 0, at // 60) for at in row.moment[1:])
+            if any(_is_shown(row, event) for minute in minutes for event in events.get(minute, ())):
+                self.leave(row.number, IN_TIMELINE, person.email, person.contacts[0])
             else:
                 yield row, person
 
@@ -121,6 +116,12 @@ class ActivitiesPlanning(Planning):
         self.send(item, is_new=True, is_unknown_address=contact_id is None)
         said = f"{moment.wall} {row.description}"[:200]
         self.change(row.number, person.shown, "activity", None, said)
+
+
+def _is_shown(row: _Row, event: Event) -> bool:
+    """The same text as snippet or detail, at the same second, or minute when the event has no seconds."""
+    is_then = event.at in row.moment[1:] or event.at % 60 == 0
+    return is_then and _plain(row.description) in map(_plain, event.texts)
 
 
 def _plain(text: str) -> str:

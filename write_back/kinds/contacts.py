@@ -9,7 +9,8 @@ import hashlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 from marketing_api.address import normal_form
@@ -110,10 +111,7 @@ class ContactsPlanning(Planning):
         )
         email = values.address(cells["email"][index])
         wanted = lists.several(cells["list"][index])
-        given: dict[str, str] = {}
-        for title, (what, column) in self._columns.items():
-            if (text := column[index]) is not None:
-                given[title] = values.check_text(text, what, values.MAX_FIELD)
+        given = self._given(index)
         for list_id in wanted:
             own = self._fields_of(list_id)
             if foreign := next((title for title, text in given.items() if text and title not in own), None):
@@ -123,6 +121,14 @@ class ContactsPlanning(Planning):
         what = "says something else about the same address and list"
         left = self.not_said(number, said, lambda each: f"{what} {shown(lists.names[each[1]])}")
         return Row(number, email, key, tuple(list_id for _, list_id in left), status, ip, given)
+
+    def _given(self, index: int) -> dict[str, str]:
+        """Title of the column → text, of the cells that say something."""
+        return {
+            title: values.check_text(text, what, values.MAX_FIELD)
+            for title, (what, column) in self._columns.items()
+            if (text := column[index]) is not None
+        }
 
     def _fields_of(self, list_id: int) -> dict[str, str]:
         """Title of a column → the list's field that it names."""
@@ -140,19 +146,20 @@ class ContactsPlanning(Planning):
             for list_id in lists
         }
         self._past = self.last(row.subject(list_id) for row in rows for list_id in row.lists)
-        there = (
-            f"{member.contact_id}|{member.list_id}"
-            for row in rows
-            for member in self._members.get(row.key, ())
-            if member.list_id in row.lists
-        )  # an address that was looked up when it was taken off is remembered by itself
-        self._removed = self.last([*there, *self._past], *self.leaving)
+        self._removed = self.last([*self._on_their_lists(rows), *self._past], *self.leaving)
         self._gone = known.refusing(row.key for row in rows)
         for list_id in sorted(lists - known.as_of.keys()):
             self.warn(
                 f"the contacts of list {shown(known.lists.names[list_id])} were never read: all its rows "
                 "count as new"
             )
+
+    def _on_their_lists(self, rows: list[Row]) -> Iterator[str]:
+        """What took a contact off a list is remembered by its id, or its address where that was looked up."""
+        for row in rows:
+            for member in self._members.get(row.key, ()):
+                if member.list_id in row.lists:
+                    yield f"{member.contact_id}|{member.list_id}"
 
     def _plan(self, row: Row) -> None:
         members = self._members.get(row.key, [])
@@ -173,22 +180,23 @@ class ContactsPlanning(Planning):
         ids = self._fields_of(list_id)
         fields = {ids[title]: text for title, text in row.values.items() if title in ids}
         differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
-        present = {member.status for member in there}
-        if not now.exists:
-            gone = (one.status for one in self._gone.get(row.key, ()) if one.list_id == list_id)
-            sent = Content.read(past.content).status if past is not None and past.state in DONE else None
-            present |= {STATUSES.get(sent or 0), *gone}
-            present &= REFUSING
-        elif now.status is not None:
-            present = {STATUSES.get(now.status)}
-        elif len(present) == 1:
-            present = set()
+        present = self._statuses(row, list_id, now, there)
         if now.exists and not present:  # who is looked up later
             decision = Decision(row.status)
         else:
             wanted = row.status if now.exists else row.status or ACTIVE
             decision = decide(present, wanted, may_raise=self._may_raise(row))
         return _Part(list_id, now, present, decision, fields, differing)
+
+    def _statuses(self, row: Row, list_id: int, now: Present, there: list[Member]) -> set[str | None]:
+        """`_Part.present`; empty for who is there, with a status that nothing tells."""
+        read = {member.status for member in there}
+        if now.exists:
+            return {STATUSES.get(now.status)} if now.status is not None else read if len(read) > 1 else set()
+        past = self._past.get(row.subject(list_id))
+        sent = Content.read(past.content).status if past is not None and past.state in DONE else None
+        gone = (one.status for one in self._gone.get(row.key, ()) if one.list_id == list_id)
+        return {*read, STATUSES.get(sent or 0), *gone} & REFUSING
 
     def _removal(self, row: Row, list_id: int, there: list[Member]) -> Past | None:
         """The last one, when all the contacts that were there were taken off since they were read."""
@@ -263,6 +271,17 @@ class ContactsPlanning(Planning):
             ipaddress=row.ip,
             fields=fields or None,
         )
+        return Item(
+            self.kind,
+            (row.number,),
+            SYNCCONTACT,
+            params,
+            tuple(Effect(row.subject(list_id), content) for list_id in lists),
+            {"fields": fields, "lists": lists, **self._expected(row, status, parts)},
+            row.email,
+        )
+
+    def _expected(self, row: Row, status: str | None, parts: list[_Part]) -> dict[str, Any]:
         said = {
             "status": status,
             "look_up": [part.list_id for part in parts if self._is_unsure(status, part)],
@@ -270,15 +289,7 @@ class ContactsPlanning(Planning):
             "left": [part.list_id for part in parts if part.decision.is_left],
             "may_raise": self._may_raise(row),
         }
-        return Item(
-            self.kind,
-            (row.number,),
-            SYNCCONTACT,
-            params,
-            tuple(Effect(row.subject(list_id), content) for list_id in lists),
-            {"fields": fields, "lists": lists, **{name: value for name, value in said.items() if value}},
-            row.email,
-        )
+        return {name: value for name, value in said.items() if value}
 
     def _is_unsure(self, status: str | None, part: _Part) -> bool:
         """Whether somebody could be subscribed by it, who is looked up first, then."""
@@ -296,47 +307,62 @@ _VALUES = ("fields[", "ipaddress")
 def _outgoing(entry: Entry, of_lists: Mapping[str, Sequence[Found]], *, is_completed: bool) -> Outgoing:
     """Its requests, now that the contacts with its address are looked up on some of its lists. Who is
     there is edited where every sync has to say a status (`is_completed`)."""
-    values = {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
-    wanted = entry.params.get("status")
+    values = _values(entry)
     lists: dict[str | None, list[str]] = {}  # what is sent as a status, None: none → lists
-    if sure := [list_id for list_id in entry.params["listid"].split(",") if list_id not in of_lists]:
-        lists[wanted] = sure
     statuses: dict[str, str | None] = {}  # list → the status that it is to keep, None: whichever
     left: list[int] = []
-    edits: list[Call] = []
-    for list_id, found in of_lists.items():
-        present, decision = _decision(entry, list_id, found)
-        if wanted is None and not found:
-            raise Refused(
-                f"the contact is no longer on list {list_id}: push it again after a sync, or say a "
-                "status in a column"
-            )
+    for list_id in entry.params["listid"].split(","):
+        if list_id not in of_lists:
+            lists.setdefault(entry.params.get("status"), []).append(list_id)
+            continue
+        present, decision = _decision(entry, list_id, of_lists[list_id])
         if decision.is_left:
             left.append(int(list_id))
         if decision.status is not None:
             lists.setdefault(_SENT_AS[decision.status], []).append(list_id)
-        elif found and (entry.attempts or values):
-            statuses[list_id] = next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
-            if is_completed:
-                edits += [Call(EDITCONTACT, {"id": str(one.contact_id), **values}) for one in found]
-            else:
-                lists.setdefault(None, []).append(list_id)
-    base = {name: text for name, text in entry.params.items() if name != "status"}
-    calls = [
-        Call(SYNCCONTACT, {**base, "listid": ",".join(several), **({"status": status} if status else {})})
-        for status, several in lists.items()
-    ]
-    touched = {int(list_id) for several in (*lists.values(), statuses) for list_id in several}
-    expected = {"lists": sorted(touched), "statuses": statuses, "left": left}
-    return Outgoing([*calls, *edits], LEFT if left else UNCHANGED, {**entry.expected, **expected})
+        elif of_lists[list_id] and (entry.attempts or values):
+            statuses[list_id] = _kept(present)
+    edits: list[Call] = []
+    if is_completed:
+        edits = list(_edits(values, chain(*(of_lists[list_id] for list_id in statuses))))
+    elif statuses:
+        lists.setdefault(None, []).extend(statuses)
+    touched = sorted(map(int, {*chain(*lists.values()), *statuses}))
+    expected = {**entry.expected, "lists": touched, "statuses": statuses, "left": left}
+    return Outgoing([*_syncs(entry, lists), *edits], LEFT if left else UNCHANGED, expected)
+
+
+def _values(entry: Entry) -> dict[str, str]:
+    return {name: text for name, text in entry.params.items() if name.startswith(_VALUES)}
+
+
+def _kept(present: set[str | None]) -> str | None:
+    """The status that they keep; None: whichever."""
+    return next(iter(present - {ACTIVE}), None) if len(present) == 1 else None
+
+
+def _edits(values: Mapping[str, str], found: Iterable[Found]) -> Iterator[Call]:
+    for one in found:
+        yield Call(EDITCONTACT, {"id": str(one.contact_id), **values})
+
+
+def _syncs(entry: Entry, lists: Mapping[str | None, list[str]]) -> Iterator[Call]:
+    for status, several in lists.items():
+        params = {**entry.params, "listid": ",".join(several), "status": status or ""}
+        yield Call(SYNCCONTACT, {name: text for name, text in params.items() if name != "status" or text})
 
 
 def _decision(entry: Entry, list_id: str, found: Sequence[Found]) -> tuple[set[str | None], Decision]:
     """By the statuses of those who were found on the list, or what was known of them when it was planned."""
-    held, wanted = entry.expected.get("held", {}).get(list_id), entry.params.get("status", "")
+    held, wanted = entry.expected.get("held", {}).get(list_id), entry.params.get("status")
+    if wanted is None and not found:
+        raise Refused(
+            f"the contact is no longer on list {list_id}: push it again after a sync, or say a status in a "
+            "column"
+        )
     present = {one.status for one in found} or ({held} if held else set())
     may_raise = entry.is_first and entry.expected.get("may_raise", False)
-    return present, decide(present, _MEANT.get(wanted), may_raise=may_raise)
+    return present, decide(present, _MEANT.get(wanted or ""), may_raise=may_raise)
 
 
 # ---- reading back

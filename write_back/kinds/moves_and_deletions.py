@@ -218,7 +218,6 @@ def _chained(people: list[tuple[ListRow, Person]]) -> dict[int, str]:
 # ---- reading back
 
 #: Two lists of one page each, and a look whether there is another: next to nothing, however few are moved.
-#: Lists that most entries touch are read first.
 _LEAST_REQUESTS = 4
 #: Of requests, for each entry of a `sample`.
 _SHARE = 0.05
@@ -285,15 +284,21 @@ class ListRemoval(Kind):
         left = reading.current(applied, subjects, reading.list_kinds)
         if not left or (how == "none" and not any(entry.drift for entry in left)):
             return
-        worth: float = max(_LEAST_REQUESTS, math.ceil((1.0 if how == "all" else _SHARE) * len(left)))
-        shown: dict[int, _People] = {}
-        for list_id, _ in Counter(list_id for entry in left for list_id in lists_of(entry)).most_common():
-            members, requests = _people(reading, list_id, worth) if worth > 0 else (None, 0)
-            worth -= requests
-            if members is not None:
-                shown[list_id] = members
+        worth = max(_LEAST_REQUESTS, math.ceil((1.0 if how == "all" else _SHARE) * len(left)))
+        shown = _lists_worth_reading(reading, left, worth)
         provable = [entry for entry in left if shown.keys() >= set(lists_of(entry))]
         reading.poll(provable, lambda waiting: _see(reading, waiting, shown))
+
+
+def _lists_worth_reading(reading: ReadBack, entries: list[Entry], worth: float) -> dict[int, _People]:
+    """In `worth` requests, those first that most entries touch."""
+    found: dict[int, _People] = {}
+    for list_id, _ in Counter(list_id for entry in entries for list_id in lists_of(entry)).most_common():
+        people, requests = _people(reading, list_id, worth) if worth > 0 else (None, 0)
+        worth -= requests
+        if people is not None:
+            found[list_id] = people
+    return found
 
 
 def _subjects(entry: Entry) -> Iterator[str]:

@@ -81,11 +81,7 @@ class TagsPlanning(Planning):
             )
 
     def _gather(self, row: _Row, person: Person) -> None:
-        """Adding by address takes one request; removing needs the ids (in a variant), so one for each
-        contact."""
-        is_one = row.who.contact_id is None and (row.action == ADD or not person.ids)
-        targets = [_Target(each, person.address, row.action) for each in ([None] if is_one else person.ids)]
-        wanted = {(target, tag): row.action for target in targets for tag in row.tags}
+        wanted = {(target, tag): row.action for target in _targets(row, person) for tag in row.tags}
         for target, tag in self.not_said(row.number, wanted):
             contacts = person.contacts if target.contact_id is None else [target.contact_id]
             pasts = [self._latest(person, contact_id, tag) for contact_id in contacts]
@@ -120,6 +116,12 @@ class TagsPlanning(Planning):
             contact_id=contact_id,
             must_look_up=contact_id is None and action == REMOVE,
         )
+
+
+def _targets(row: _Row, person: Person) -> list[_Target]:
+    """Adding by address takes one request; removing needs the ids (in a variant), so one for each contact."""
+    is_one = row.who.contact_id is None and (row.action == ADD or not person.ids)
+    return [_Target(each, person.address, row.action) for each in ([None] if is_one else person.ids)]
 
 
 class Tags(Kind):

@@ -87,6 +87,12 @@ def test_who_is_there_already_stays_and_who_is_on_neither_is_said(moves: Planner
     }
 
 
+def test_of_an_address_only_the_contacts_that_no_earlier_row_names_are_left(moves: Planner) -> None:
+    planned = moves(move(None, 3, 1, 303), move("fay@example.com", 3, 1), move(None, 3, 1, 302))
+    assert fates(planned) == {2: "sent", 3: "sent", 4: "bad: it says the same as row 3"}
+    assert [params["id"] for params in requests(planned)] == ["303", "302"]
+
+
 def test_moves_that_would_never_come_to_rest_are_both_bad(moves: Planner) -> None:
     planned = moves(
         move("ann@example.com", 1, 2),

@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 import msgspec
 
+from docs.models import metrics
 from home import output
 from home.settings import VARIABLES
 from marketing_api.expected import reads, types
@@ -22,7 +23,7 @@ from marketing_api.sandbox.control import PATHS
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.options import DEFAULT_KEY
 from marketing_api.sandbox.switches import AS_OBSERVED, NUMBER, RATE_OBSERVED, SWITCHES
-from warehouse.dbt_project import PROJECT, Node, metrics
+from warehouse.dbt_project import PROJECT, Node
 from warehouse.masking import is_personal
 from warehouse.models import ModelSettings
 from warehouse.tables import SYNC_TABLES, TABLES

@@ -14,7 +14,8 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from graphlib import TopologicalSorter
 from itertools import groupby
 from pathlib import Path
@@ -23,9 +24,10 @@ from typing import Any
 import duckdb
 import jinja2
 import msgspec
+import yaml
 
 from warehouse.connection import connect
-from warehouse.dbt_project import COMPILED, PLACEHOLDER, PROJECT, QUIET, Node, metrics
+from warehouse.dbt_project import COMPILED, PLACEHOLDER, PROJECT, QUIET, Node
 from warehouse.lineage import NOTHING, UNKNOWN, Derived, Reading, Types, follow, listed, scopes_of
 from warehouse.masking import LINEAGE
 from warehouse.models import ModelSettings, build
@@ -99,6 +101,46 @@ def _filled(template: str, **values: object) -> str:
     return environment.get_template(template).render(values, columns=columns)
 
 
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """`mart`: where its columns are. `expression`: what is added up over rows; of a rate, (numerator,
+    denominator)."""
+
+    name: str
+    mart: str
+    expression: str | tuple[str, str]
+
+    @property
+    def sql(self) -> str:
+        """Over any rows of the mart, grouped or not; NULL when there is nothing to divide by."""
+        if isinstance(self.expression, str):
+            return f"sum({self.expression})"
+        part, whole = self.expression
+        return f"sum({part}) / nullif(sum({whole}), 0)"
+
+
+@cache
+def metrics() -> Mapping[str, Metric]:
+    """Those of `models/metrics.yml`, which MetricFlow reads, too, by name in the order of the file."""
+    declared: dict[str, list[dict[str, Any]]] = yaml.safe_load(
+        (PROJECT / "models" / "metrics.yml").read_text(encoding="utf-8")
+    )
+    measures = {
+        measure["name"]: (model["model"].removeprefix("ref('").removesuffix("')"), measure["expr"])
+        for model in declared["semantic_models"]
+        for measure in model["measures"]
+    }
+    found: dict[str, Metric] = {}
+    for metric in declared["metrics"]:
+        of = metric["type_params"]
+        names = [of["measure"]] if "measure" in of else [of["numerator"], of["denominator"]]
+        mart, expression = measures[names[0]]
+        found[metric["name"]] = Metric(
+            metric["name"], mart, (expression, measures[names[1]][1]) if names[1:] else expression
+        )
+    return found
+
+
 # ---- what dbt makes of the models
 
 
@@ -148,7 +190,14 @@ def _compiled() -> list[Node]:
     again = run(runner, "compile", "--select", *names, "--indirect-selection", "empty")
     later = {result.node.unique_id: result.node.compiled_code for result in again.results}
     relations = names_of(parsed)
-    return [described(nodes[each], relations, first[each], later.get(each, "")) for each in _in_order(nodes)]
+    made = (described(nodes[each], relations, first[each], later.get(each, "")) for each in _in_order(nodes))
+    return [_with_metrics(node) for node in made]
+
+
+def _with_metrics(node: Node) -> Node:
+    """With the SQL of those over it, for a mart that has any."""
+    over = {each.name: each.sql for each in metrics().values() if f"marts.{each.mart}" == node.relation}
+    return replace(node, meta=node.meta | {"metrics": over}) if over and not node.is_test else node
 
 
 def _in_order(nodes: Mapping[str, Any]) -> Iterator[str]:

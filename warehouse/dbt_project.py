@@ -1,4 +1,4 @@
-"""Our dbt project as it was compiled: every model and test, and the metrics. `models` runs them.
+"""Our dbt project as it was compiled: every model and test. `models` runs them.
 
 dbt is the compiler and nothing else: `python -m docs.models` has it compile the project after a change, with
 places for the values of settings; a test fails when `compiled.jsonl` is stale."""
@@ -38,7 +38,8 @@ class Node:
     test, of what it is about. `sql`: its query; of an incremental one, as it runs from nothing. `later_sql`:
     the query for what an incremental one writes beside the rows that it has, in place of those with the same
     `key`. `needs`: the relations that it reads. `key` of a test: the columns of which it proves that they
-    identify a row of the model."""
+    identify a row of the model. `meta`: as its yml has it; of a mart also `metrics`, the SQL of each by
+    name."""
 
     name: str
     kind: str
@@ -71,48 +72,6 @@ class Node:
     @property
     def table(self) -> str:
         return self.relation.partition(".")[2]
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """`mart`: where its columns are. `expression`: what is added up over rows; of a rate, (numerator,
-    denominator)."""
-
-    name: str
-    mart: str
-    expression: str | tuple[str, str]
-
-    @property
-    def sql(self) -> str:
-        """Over any rows of the mart, grouped or not; NULL when there is nothing to divide by."""
-        if isinstance(self.expression, str):
-            return f"sum({self.expression})"
-        part, whole = self.expression
-        return f"sum({part}) / nullif(sum({whole}), 0)"
-
-
-@cache
-def metrics() -> Mapping[str, Metric]:
-    """Those of `models/metrics.yml`, which MetricFlow reads, too, by name in the order of the file."""
-    import yaml  # only who asks for metrics waits for it
-
-    declared: dict[str, list[dict[str, Any]]] = yaml.safe_load(
-        (PROJECT / "models" / "metrics.yml").read_text(encoding="utf-8")
-    )
-    measures = {
-        measure["name"]: (model["model"].removeprefix("ref('").removesuffix("')"), measure["expr"])
-        for model in declared["semantic_models"]
-        for measure in model["measures"]
-    }
-    found: dict[str, Metric] = {}
-    for metric in declared["metrics"]:
-        of = metric["type_params"]
-        names = [of["measure"]] if "measure" in of else [of["numerator"], of["denominator"]]
-        mart, expression = measures[names[0]]
-        found[metric["name"]] = Metric(
-            metric["name"], mart, (expression, measures[names[1]][1]) if names[1:] else expression
-        )
-    return found
 
 
 @cache

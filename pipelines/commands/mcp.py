@@ -26,7 +26,6 @@ from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
 from pipelines.commands import Arguments, command
 from pipelines.publishing import in_words
-from warehouse.dbt_project import metrics
 from warehouse.errors import WarehouseError
 from warehouse.models import ModelSettings
 from warehouse.publish import Published, published_path
@@ -87,8 +86,9 @@ class PublishedCopy:
                 for schema, name, comment in rows(connection, _QUERIES["tables"])
             ]
         asked = {
-            name: {"questions": [each["ask"] for each in questions]}
-            for name, questions in _questions().items()
+            name: {"questions": [each["ask"] for each in declared["questions"]]}
+            for name, declared in _declared().items()
+            if "questions" in declared
         }
         return [table | asked.get(table["table"], {}) for table in tables]
 
@@ -103,15 +103,14 @@ class PublishedCopy:
             qualified = _find(table, list(found))
             schema, name, comment = found[qualified]
             columns = records(connection, _QUERIES["columns"], (schema, name))
-        examples = [{"question": each["ask"], "sql": each["sql"]} for each in _questions().get(qualified, ())]
-        over = {
-            metric.name: metric.sql for metric in metrics().values() if f"marts.{metric.mart}" == qualified
-        }
+        declared = _declared().get(qualified, {})
+        asked = declared.get("questions", ())
+        examples = [{"question": each["ask"], "sql": each["sql"]} for each in asked]
         return {
             "table": qualified,
             "comment": comment,
             "columns": columns,
-            "metrics": over,
+            "metrics": declared.get("metrics", {}),
             "examples": examples,
         }
 
@@ -150,11 +149,10 @@ class PublishedCopy:
 
 
 @cache
-def _questions() -> Mapping[str, Sequence[Mapping[str, str]]]:
-    """Mart → the questions that it answers (`ask`) with a query for each (`sql`), as this version's models
-    declare them."""
-    nodes = ModelSettings().nodes()
-    return {node.relation: node.meta["questions"] for node in nodes if "questions" in node.meta}
+def _declared() -> Mapping[str, Mapping[str, Any]]:
+    """Model → what this version declares of it: the `questions` that it answers (`ask`) with a query for each
+    (`sql`), and the SQL of the `metrics` over it."""
+    return {node.relation: node.meta for node in ModelSettings().nodes() if not node.is_test}
 
 
 def _find(table: str, names: Sequence[str]) -> str:

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from docs.generate import definitions
-from warehouse.dbt_project import PROJECT, metrics
+from docs.models import metrics
+from warehouse.dbt_project import PROJECT
 
 ROOT = PROJECT.parent
 #: The marts' columns and types as of the last release; `python -m tests.warehouse.marts.test_contracts`

@@ -244,6 +244,6 @@ def _rows(path: Path) -> Iterator[tuple[Row, bytes]]:
     """The rows of a sealed file in their order, each with the body that it has itself."""
     file = sealed.SealedFile(path)
     for group in range(file.groups):
-        bodies = file.bodies(group)
-        for position, row in enumerate(file.heads(group)):
-            yield row, bodies[position].as_py() or b""
+        heads, bodies = file.heads(group), file.bodies(group)
+        for position in range(heads.num_rows):
+            yield sealed.row_at(heads, position), bodies[position].as_py() or b""

@@ -159,8 +159,9 @@ class SealedFile:
         """The group in which the row stands if it is in this file at all; negative when it cannot be."""
         return bisect.bisect_right(self.firsts, request_id) - 1
 
-    def heads(self, group: int) -> "Heads":
-        return Heads(self.read(group, HEAD_SCHEMA.names))
+    def heads(self, group: int) -> pa.RecordBatch:
+        """The group's rows without bodies, in the order of their ids."""
+        return self.read(group, HEAD_SCHEMA.names).combine_chunks().to_batches()[0]
 
     def bodies(self, group: int) -> Any:
         """The group's bodies as an Arrow array, by position."""
@@ -171,24 +172,16 @@ class SealedFile:
             return self._file.read_row_group(group, columns=list(names))
 
 
-class Heads:
-    """The rows of a group in the order of their ids. Each is made when it is asked for: of many groups one
-    alone may be wanted."""
+def row_at(heads: pa.RecordBatch, position: int) -> Row:
+    """One of the rows of a group; of many groups one alone may be wanted."""
+    return Row(*(column[position].as_py() for column in heads.columns))
 
-    def __init__(self, table: pa.Table) -> None:
-        self._columns = [column.chunk(0) for column in table.combine_chunks().columns]
-        self._ids: list[int] = self._columns[0].to_pylist()
 
-    def __iter__(self) -> Iterator[Row]:
-        return map(self.__getitem__, range(len(self._ids)))
-
-    def __getitem__(self, position: int) -> Row:
-        return Row(*(column[position].as_py() for column in self._columns))
-
-    def position(self, request_id: int) -> int | None:
-        """Where in the group the row stands; None when it is not in it."""
-        position = bisect.bisect_left(self._ids, request_id)
-        return position if self._ids[position : position + 1] == [request_id] else None
+def position(heads: pa.RecordBatch, request_id: int) -> int | None:
+    """Where in the group the row stands, None when it is not in it."""
+    ids = heads["request_id"].to_numpy()
+    found = int(np.searchsorted(ids, request_id))
+    return found if found < len(ids) and ids[found] == request_id else None
 
 
 _CHUNK = 1 << 20

@@ -121,6 +121,16 @@ def columns_or_none(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names
         return None
 
 
+def unnamed_bodies(root: Path, files: Iterable[Path]) -> Iterator[Path]:
+    """The files of large bodies that no row of these sealed files names. ArchiveDamaged."""
+    named = set[str]()
+    for path in files:
+        named.update(read_columns(path, ("body_file",))["body_file"].drop_null().to_pylist())
+    for path in root.glob("bodies/date=*/*.zst"):
+        if path.relative_to(root).as_posix() not in named:
+            yield path
+
+
 def are_whole(rows: pa.Table) -> pa.Array:
     """`Row.is_whole` of each of the rows, of those whose bodies are there."""
     has_body = pc.not_equal(pc.coalesce(rows["body_ref"], rows["request_id"]), DROPPED)

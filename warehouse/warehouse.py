@@ -7,7 +7,7 @@ starting anew (`rebuild`)."""
 import datetime as dt
 import itertools
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,10 +39,8 @@ from warehouse.loads.load import (
     Load,
     LoadReport,
     TableReport,
-    is_log_whole,
     logged_last,
     outcome_of,
-    repair_log,
     write_load,
 )
 from warehouse.loads.queue import LoadQueue
@@ -284,25 +282,20 @@ class Warehouse:
 
     # -- checks of one table
 
+    def _count(self, rows: str, **params: Any) -> int:
+        return int(self._column(f"select count(*) from {rows}", **params)[0])
+
     def row_count(self, table: Table) -> int:
-        return int(self._column(f"select count(*) from {table.qualified} where {table.is_there}")[0])
+        return self._count(f"{table.qualified} where {table.is_there}")
 
     def duplicate_keys(self, table: Table) -> int:
         """Keys that more than one row has: uniqueness is checked, not enforced."""
         key = ", ".join(["account", *map(quoted, table.key)])
-        return int(
-            self._column(
-                f"select count(*) from (select 1 from {table.qualified} group by {key} having count(*) > 1)"
-            )[0]
-        )
+        return self._count(f"(select 1 from {table.qualified} group by {key} having count(*) > 1)")
 
     def rejected_count(self, table: Table) -> int:
         """Entries set aside because they could not be read."""
-        return int(
-            self._column(
-                "select count(*) from sync.rejected_records where table_name = $table", table=table.name
-            )[0]
-        )
+        return self._count("sync.rejected_records where table_name = $table", table=table.name)
 
     def incomplete(self, table: Table) -> list[str]:
         """Scopes that were not read completely, or have fewer rows than the service counts: one line each.
@@ -362,11 +355,8 @@ class Warehouse:
         left = self.archive.readable(load.request_ids)
         if not left:
             raise problem
-        gone = (
-            f"{len(load.request_ids) - len(left):,} of {len(load.request_ids):,} responses "
-            "cannot be read "
-            "any more, the others are applied"
-        )
+        count = len(load.request_ids)
+        gone = f"{count - len(left):,} of {count:,} responses cannot be read any more, the others are applied"
         log.warning("a load of %s: %s: %s", load.asset, gone, problem)
         rest = replace(load, request_ids=tuple(left), is_complete=False, scope={**load.scope, "reason": gone})
         self.commit(
@@ -385,31 +375,16 @@ class Warehouse:
         time."""
         with self.writing() as connection:
             rows(connection, _ONE_THREAD)
-            logged = self._logged(connection)
-            recovered = {}
-            if waiting := [
-                load for load_id, load in logged.items() if outcome_of(connection, load_id) is None
-            ]:
+            logged = logged_last(connection, self.archive, is_checked=self._is_log_checked)
+            self._is_log_checked = True
+            waiting = [load for load_id, load in logged.items() if outcome_of(connection, load_id) is None]
+            if waiting:
                 log.warning(
                     "%d loads that were logged and not applied are applied from the archive", len(waiting)
                 )
-                recovered = {
-                    report.load_id: report
-                    for report in self.replay(connection, waiting)
-                    if report is not None
-                }
-            yield _Session(connection, logged, recovered)
+            reports = filter(None, self.replay(connection, waiting) if waiting else ())
+            yield _Session(connection, logged, {report.load_id: report for report in reports})
             rows(connection, _ALL_THREADS)  # readers of this process may stay at the file
-
-    def _logged(self, connection: duckdb.DuckDBPyConnection) -> dict[str, Load]:
-        """The last loads of the log, which is mended first where it is damaged; the first time all of it is
-        looked at."""
-        logged = logged_last(connection, self.archive.ledger.loads(newest_first=True))
-        if not is_log_whole(connection, self.archive, logged, is_checked=self._is_log_checked):
-            repair_log(connection, self.archive)
-            logged = logged_last(connection, self.archive.ledger.loads(newest_first=True))
-        self._is_log_checked = True
-        return logged
 
     def commit(
         self,
@@ -460,11 +435,9 @@ class Warehouse:
             with nullcontext(connection) if connection else self.reading() as known:
                 last = last_loaded(known, load.account, contacts)
 
-        def read(request_ids: Sequence[int]) -> Iterable[Response]:
-            if responses is None:
-                return self.archive.responses(request_ids)
-            wanted = set(request_ids)
-            return (response for response in responses if response.request_id in wanted)
+        read: Callable[[Sequence[int]], Iterable[Response]] = self.archive.responses
+        if responses is not None:
+            read = partial(map, {response.request_id: response for response in responses}.__getitem__)
 
         def new_file(name: str) -> Path:
             return self._workspace.file(f"{next(self._numbers)}-{name}")

@@ -141,12 +141,10 @@ class Compaction:
         return rows
 
     def _remove_bodies(self) -> None:
-        """Files of large bodies that no row refers to any more."""
-        kept = set(self._kept.to_pylist())
-        ids = {path: int(path.name.partition(".")[0]) for path in self.root.glob("bodies/*/*.json.zst")}
-        retire(
-            self.root, *(path for path, id_ in ids.items() if id_ < self.bodies_before and id_ not in kept)
-        )
+        """Those that no row refers to any more; of later ones the rows may not be sealed."""
+        files = (self.root / "requests" / name for name in self.ledger.names())
+        gone = sealed.unnamed_bodies(self.root, files)
+        retire(self.root, *(path for path in gone if int(path.name.split(".")[0]) < self.bodies_before))
 
 
 def retire(root: Path, *paths: Path) -> None:

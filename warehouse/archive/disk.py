@@ -39,16 +39,9 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def create(path: Path, flags: int = 0) -> int:
+def create(path: Path) -> int:
     """A new file for the owner only, open for writing."""
-    return os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | flags, 0o600)
-
-
-def write_whole(descriptor: int, data: bytes) -> None:
-    """All of it, where the file stands open. OSError: some of it may be written."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    return os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
 
 
 def claim(path: Path) -> int | None:
@@ -57,19 +50,12 @@ def claim(path: Path) -> int | None:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
-    if not keep_claim(descriptor, path):
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
-def keep_claim(descriptor: int, path: Path) -> bool:
-    """Lock the open file; False when another was quicker, or removed or replaced it in between."""
-    try:
+    with contextlib.suppress(BlockingIOError, FileNotFoundError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except (BlockingIOError, FileNotFoundError):
-        return False
+        if os.path.samestat(os.fstat(descriptor), path.stat()):  # not removed or replaced in between
+            return descriptor
+    os.close(descriptor)
+    return None
 
 
 @contextlib.contextmanager

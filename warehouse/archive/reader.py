@@ -53,7 +53,6 @@ class Reader:
         self._workspace = workspace
         self._lock = threading.RLock()
         self._files: list[Extent] = []
-        self._last_ids: list[int] = []  # the largest id in the files up to this one
         self._open = functools.lru_cache(_KEPT_FILES)(
             lambda name: sealed.SealedFile(root / "requests" / name)
         )
@@ -66,11 +65,11 @@ class Reader:
         """See Archive.responses."""
         for start in range(0, len(request_ids), _SLAB_ROWS):
             for slab in self._slabs(self._find(request_ids[start : start + _SLAB_ROWS])):
-                wanted = {source.row.request_id: source for _, source in slab if source.row.body_file is None}
+                own = [source for _, source in slab if source.row.body_file is None]
                 with self._lock:
                     small = {
                         source.row.request_id: source.body()
-                        for source in sorted(wanted.values(), key=lambda found: found.place)
+                        for source in sorted(own, key=lambda found: found.place)
                     }
                 for found, source in slab:
                     if source.row.body_file is None:
@@ -104,9 +103,8 @@ class Reader:
     def last_id(self) -> int:
         """The largest request id; 0 in an empty archive."""
         with self._lock:
-            recorded = max(self._ledger.recorded(), default=0)
-            self._refresh()
-            return max([recorded, *self._last_ids[-1:]])
+            self._files = self._ledger.files()
+            return max([0, *self._ledger.recorded(), *(file.last_id for file in self._files)])
 
     def newest(self, account: str, since: int, between: Between) -> dict[str, int]:
         """The latest whole response to each call from request `since` on, of those requested `between` two
@@ -117,11 +115,11 @@ class Reader:
             for row, *_ in self._ledger.recorded().values()
             if row.account == account and row.is_whole and first <= row.requested_at <= last
         ]
-        with self._lock:
-            self._refresh()
-            files = [file.name for file in self._files if file.last_id >= since and file.last_at >= first]
-        for name in files:
-            if (table := sealed.columns_or_none(self._root / "requests" / name, _CALL_COLUMNS)) is None:
+        for file in self._ledger.files():
+            if file.last_id < since or file.last_at < first:
+                continue
+            table = sealed.columns_or_none(self._root / "requests" / file.name, _CALL_COLUMNS)
+            if table is None:
                 continue
             at = table["requested_at"].type
             fits = pc.field("account") == account
@@ -150,7 +148,7 @@ class Reader:
         with self._lock:
             for kept in (self._open, self._heads, self._bodies):
                 kept.cache_clear()
-            self._refresh()
+            self._files = self._ledger.files()
 
     def _locate(self, request_ids: Sequence[int]) -> dict[int, _Found]:
         found = {}
@@ -163,41 +161,31 @@ class Reader:
             raise NotArchived(f"request {missing[0]} is not in the archive {self._root}")
         return found
 
-    def _refresh(self) -> None:
-        self._files = self._ledger.files()
-        self._last_ids = list(itertools.accumulate((extent.last_id for extent in self._files), max))
-
     def _look_up(self, request_ids: Sequence[int]) -> dict[int, _Found]:
-        """In the ledger first: a row is in a file before it leaves the ledger."""
+        """In the ledger first: a row is in a file before it leaves the ledger. Files of processes that ran at
+        once overlap."""
         found = {
             id_: _Found(recorded.row, ("", 0, id_), recorded.body)
             for id_, recorded in self._ledger.recorded(request_ids).items()
         }
-        for id_ in sorted(set(request_ids) - found.keys()):  # one group after the other
-            if place := self._in_files(id_):
-                found[id_] = place
+        left = sorted(set(request_ids) - found.keys())
+        for file in reversed(self._files):
+            near = left[bisect.bisect_left(left, file.first_id) : bisect.bisect_right(left, file.last_id)]
+            for id_ in near:
+                if id_ not in found and (place := self._look_into(file.name, id_)):
+                    found[id_] = place
         return found
 
-    def _in_files(self, request_id: int) -> _Found | None:
-        at = bisect.bisect_right(self._files, request_id, key=lambda extent: extent.first_id) - 1
-        while at >= 0 and self._last_ids[at] >= request_id:  # files of processes that ran at once overlap
-            if self._files[at].last_id >= request_id:
-                found = self._look_into(self._files[at].name, request_id)
-                if found:
-                    return found
-            at -= 1
-        return None
-
     def _look_into(self, name: str, request_id: int) -> _Found | None:
-        file = self._open(
-            name
-        )  # stays open for the body: it may be merged into another, and removed, before that is read
-        group = file.group_of(request_id)
-        heads = self._heads(name, group) if group >= 0 else None
-        if heads is None or (position := heads.position(request_id)) is None:
+        # stays open for the body: it may be merged into another, and removed, before that is read
+        file = self._open(name)
+        if (group := file.group_of(request_id)) < 0:
+            return None
+        heads = self._heads(name, group)
+        if (position := sealed.position(heads, request_id)) is None:
             return None
         return _Found(
-            heads[position],
+            sealed.row_at(heads, position),
             (name, group, position),
             lambda: self._bodies(file, group)[position].as_py() or b"",
         )
@@ -227,7 +215,7 @@ class Reader:
                 return path
             except FileNotFoundError:
                 with self._lock:  # it may have been sealed meanwhile, and refer to an earlier body now
-                    self._refresh()
+                    self._files = self._ledger.files()
                 ((_, source),) = self._find([source.row.request_id])
                 if source.row.body_file is None:
                     break

@@ -35,7 +35,8 @@ _CHUNK, _OVERLAP = 4 << 20, 4096
 #: Rows whose body is that of a row that was written anew: the name of their file, their id, and what that
 #: body is now.
 _STALE = """
-    select r.filename, r.request_id, s.bytes, s.body_sha256, s.content_sha256
+    select r.filename, r.request_id,
+        {'bytes': s.bytes, 'body_sha256': s.body_sha256, 'content_sha256': s.content_sha256}
     from read_parquet($files, filename = true) as r
     join read_parquet($files) as s on s.request_id = r.body_ref
     where r.content_sha256 <> s.content_sha256
@@ -63,6 +64,7 @@ class _Rewriting:
     def __init__(self, root: Path, ledger: Ledger, forgotten: Forgotten, workspace: disk.Workspace) -> None:
         self._root, self._ledger, self._forgotten, self._workspace = root, ledger, forgotten, workspace
         self._counts = Counter({REQUESTS: 0, BODIES: 0, LOAD_LOG: 0})
+        self._replaced: list[Path] = []  # bodies that stand in another file now
 
     def all(self, *, apply: bool) -> Mapping[str, int]:
         files, readable = sorted((self._root / "requests").glob("*=*/*.parquet")), list[Path]()
@@ -79,7 +81,7 @@ class _Rewriting:
         self._forget_in_log(apply=apply)
         if apply:
             self._mend_references(readable)
-            self._remove_orphans(readable, unknown=readable == files)
+            self._remove_bodies(readable, are_all=readable == files)
         return self._counts
 
     def _likely(self, path: Path) -> set[int]:
@@ -134,16 +136,16 @@ class _Rewriting:
         file = self._unpack(row)
         response = response_of(row, file or body)
         exchange = Exchange(
-            *(
-                row.request_id,
-                row.account,
-                response.call,
-                row.requested_at,
-                row.waited_ms,
-                row.took_ms,
-                row.http_status,
-            ),
-            *(Outcome(row.outcome), row.error, response.body),
+            request_id=row.request_id,
+            account=row.account,
+            call=response.call,
+            requested_at=row.requested_at,
+            waited_ms=row.waited_ms,
+            took_ms=row.took_ms,
+            http_status=row.http_status,
+            outcome=Outcome(row.outcome),
+            error=row.error,
+            body=response.body,
         )
         if (kept := self._forgotten.exchange(exchange)) is exchange:
             return None
@@ -153,12 +155,12 @@ class _Rewriting:
         elif isinstance(kept.body, bytes) and kept.body is not body:
             digests, body = Digests.of(kept.body), kept.body
         name = row.body_file
-        if (
-            file and digests.body != row.body_sha256
-        ):  # rows may still refer to the old file when this is interrupted
+        if file and digests.body != row.body_sha256:
+            # rows may still refer to the old file when this is interrupted
             name = f"{str(row.body_file).partition('.')[0]}.{disk.new_name()}.json.zst"
             if apply:
                 sealed.pack(file, self._workspace.file(Path(name).name), self._root / name)
+                self._replaced.append(self._root / str(row.body_file))
         return msgspec.structs.replace(row_of(kept, digests, name), body_ref=row.body_ref), body
 
     def _unpack(self, row: Row) -> Path | None:
@@ -198,52 +200,38 @@ class _Rewriting:
 
     def _change(self, event: Event) -> Event:
         encoded = msgspec.json.encode(event).decode()
-        return (
-            event if (after := self._forgotten.text(encoded)) == encoded else dict(msgspec.json.decode(after))
-        )
+        after = self._forgotten.text(encoded)
+        return event if after == encoded else dict(msgspec.json.decode(after))
 
     def _mend_references(self, files: list[Path]) -> None:
         """Rows that refer to a body that was written anew have its size and hashes."""
         stale = defaultdict[str, dict[int, dict[str, Any]]](dict)
-        with duckdb.connect() as db:
-            db.execute("set enable_progress_bar = false")
-            for name, request_id, *digests in (
-                db.execute(_STALE, {"files": list(map(str, files))}).fetchall() if files else ()
-            ):
-                stale[name][request_id] = dict(
-                    zip(("bytes", "body_sha256", "content_sha256"), digests, strict=True)
-                )
+        if files:
+            with duckdb.connect() as db:
+                db.execute("set enable_progress_bar = false")
+                found = db.execute(_STALE, {"files": list(map(str, files))}).fetchall()
+            for name, request_id, digests in found:
+                stale[name][request_id] = digests
         for name, digests_of in stale.items():
-            rows = (row for row, _ in _rows(Path(name)) if row.request_id in digests_of)
-            self._write(
-                Path(name),
-                {
-                    row.request_id: (msgspec.structs.replace(row, **digests_of[row.request_id]), b"")
-                    for row in rows
-                },
-            )
+            changed = {
+                row.request_id: (msgspec.structs.replace(row, **digests_of[row.request_id]), b"")
+                for row, _ in _rows(Path(name))
+                if row.request_id in digests_of
+            }
+            self._write(Path(name), changed)
 
-    def _remove_orphans(self, files: list[Path], *, unknown: bool) -> None:
-        """Bodies in files of their own whose row has another one now; or has no row at all, which only counts
-        when all files are known."""
-        names = {
-            str(path.relative_to(self._root)): int(path.name.split(".")[0])
-            for path in (self._root / "bodies").glob("date=*/*.zst")
-        }
-        rows, named = pa.array(names.values(), pa.int64()), dict[int, str | None]()
-        for path in files:
-            table = sealed.read_columns(path, ("request_id", "body_file"))
-            table = table.filter(pc.is_in(table["request_id"], rows))
-            named |= zip(table["request_id"].to_pylist(), table["body_file"].to_pylist(), strict=True)
-        for name, request_id in names.items():
-            if named.get(request_id, None if unknown else name) != name:
-                (self._root / name).unlink()
+    def _remove_bodies(self, readable: list[Path], *, are_all: bool) -> None:
+        """Bodies in files of their own that were written anew, or that no row names, which only counts when
+        all files are known."""
+        gone = sealed.unnamed_bodies(self._root, readable) if are_all else self._replaced
+        for path in gone:
+            path.unlink(missing_ok=True)
 
 
 def _rows(path: Path) -> Iterator[tuple[Row, bytes]]:
     """The rows of a sealed file in their order, each with the body that it has itself."""
     file = sealed.SealedFile(path)
     for group in range(file.groups):
-        bodies = file.bodies(group)
-        for position, row in enumerate(file.heads(group)):
-            yield row, bodies[position].as_py() or b""
+        heads, bodies = file.heads(group), file.bodies(group)
+        for position in range(heads.num_rows):
+            yield sealed.row_at(heads, position), bodies[position].as_py() or b""

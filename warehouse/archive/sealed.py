@@ -121,6 +121,16 @@ def columns_or_none(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names
         return None
 
 
+def unnamed_bodies(root: Path, files: Iterable[Path]) -> Iterator[Path]:
+    """The files of large bodies that no row of these sealed files names. ArchiveDamaged."""
+    named = set[str]()
+    for path in files:
+        named.update(read_columns(path, ("body_file",))["body_file"].drop_null().to_pylist())
+    for path in root.glob("bodies/date=*/*.zst"):
+        if path.relative_to(root).as_posix() not in named:
+            yield path
+
+
 def are_whole(rows: pa.Table) -> pa.Array:
     """`Row.is_whole` of each of the rows, of those whose bodies are there."""
     has_body = pc.not_equal(pc.coalesce(rows["body_ref"], rows["request_id"]), DROPPED)
@@ -159,8 +169,9 @@ class SealedFile:
         """The group in which the row stands if it is in this file at all; negative when it cannot be."""
         return bisect.bisect_right(self.firsts, request_id) - 1
 
-    def heads(self, group: int) -> "Heads":
-        return Heads(self.read(group, HEAD_SCHEMA.names))
+    def heads(self, group: int) -> pa.RecordBatch:
+        """The group's rows without bodies, in the order of their ids."""
+        return self.read(group, HEAD_SCHEMA.names).combine_chunks().to_batches()[0]
 
     def bodies(self, group: int) -> Any:
         """The group's bodies as an Arrow array, by position."""
@@ -171,24 +182,16 @@ class SealedFile:
             return self._file.read_row_group(group, columns=list(names))
 
 
-class Heads:
-    """The rows of a group in the order of their ids. Each is made when it is asked for: of many groups one
-    alone may be wanted."""
+def row_at(heads: pa.RecordBatch, position: int) -> Row:
+    """One of the rows of a group; of many groups one alone may be wanted."""
+    return Row(*(column[position].as_py() for column in heads.columns))
 
-    def __init__(self, table: pa.Table) -> None:
-        self._columns = [column.chunk(0) for column in table.combine_chunks().columns]
-        self._ids: list[int] = self._columns[0].to_pylist()
 
-    def __iter__(self) -> Iterator[Row]:
-        return map(self.__getitem__, range(len(self._ids)))
-
-    def __getitem__(self, position: int) -> Row:
-        return Row(*(column[position].as_py() for column in self._columns))
-
-    def position(self, request_id: int) -> int | None:
-        """Where in the group the row stands; None when it is not in it."""
-        position = bisect.bisect_left(self._ids, request_id)
-        return position if self._ids[position : position + 1] == [request_id] else None
+def position(heads: pa.RecordBatch, request_id: int) -> int | None:
+    """Where in the group the row stands, None when it is not in it."""
+    ids = heads["request_id"].to_numpy()
+    found = int(np.searchsorted(ids, request_id))
+    return found if found < len(ids) and ids[found] == request_id else None
 
 
 _CHUNK = 1 << 20

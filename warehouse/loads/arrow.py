@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -76,16 +77,13 @@ class Converter:
 
     def __init__(self, table: Table) -> None:
         self.schema = schema(table)
+        self._table = table
         self._columns = [
             (column.name, *_source(column), column.arrow_type) for column in table.record_columns
         ]
-        self._fields = [field for _, field, *_ in self._columns]
-        self._all_known = (1 << len(self._fields)) - 1
-        self._names = frozenset(self._fields)
-        self._masks: dict[frozenset[str], int] = {}
-        self._key = table.key
-        self._is_composed = table.is_composed
-        self._is_partial = table.is_partial
+        fields = [field for _, field, *_ in self._columns]
+        self._names = frozenset(fields)
+        self._mask = cache(lambda known: sum(1 << bit for bit, field in enumerate(fields) if field in known))
 
     def batch(self, chunk: Sequence[tuple[Record, int]], first_part: int) -> pa.RecordBatch:
         """Records, each with its response, as one batch. ValueError or an ArrowException when a value does
@@ -93,14 +91,13 @@ class Converter:
         records, values = [record for record, _ in chunk], [record.__dict__ for record, _ in chunk]
         arrays = [self._array(values, *column) for column in self._columns]
         arrays += [
-            pa.array(
-                [json_text(extra) if (extra := record.__pydantic_extra__) else None for record in records],
-                pa.string(),
-            ),
+            pa.array([_extra(record) for record in records], pa.string()),
             pa.array([response for _, response in chunk], pa.int32()),
             pa.array(range(first_part, first_part + len(records)), pa.int64()),
-            pa.array([self._mask(record) for record in records], pa.uint64()),
-            pa.array([entry_hash(record) if self._is_composed else None for record in records], pa.string()),
+            pa.array(map(self._known, records), pa.uint64()),
+            pa.array(
+                map(entry_hash, records) if self._table.is_composed else [None] * len(records), pa.string()
+            ),
         ]
         return pa.record_batch(arrays, schema=self.schema)
 
@@ -114,7 +111,7 @@ class Converter:
             except UNFIT:
                 faults[column[1]] = None
         reason = f"{', '.join(faults)}: missing, or too large for the column" if faults else ""
-        return None if faults.keys() & set(self._key) else record.model_copy(update=faults), reason
+        return None if faults.keys() & set(self._table.key) else record.model_copy(update=faults), reason
 
     def _array(
         self,
@@ -128,17 +125,16 @@ class Converter:
         if prepare is not None:
             column = [None if value is None else prepare(value) for value in column]
         array = pa.array(column, arrow_type)
-        if array.null_count and name in self._key:
+        if array.null_count and name in self._table.key:
             raise ValueError(f"{name}, which identifies the row, is missing")
         return array
 
-    def _mask(self, record: Record) -> int:
+    def _known(self, record: Record) -> int:
         """Where one operation is all there is to a row, a field that it leaves out is empty."""
-        if not self._is_partial or record.__pydantic_fields_set__ >= self._names:
-            return self._all_known
-        known = frozenset(record.__pydantic_fields_set__ & self._names)
-        if (mask := self._masks.get(known)) is None:
-            mask = self._masks[known] = sum(
-                1 << index for index, field in enumerate(self._fields) if field in known
-            )
-        return mask
+        if not self._table.is_partial:
+            return self._mask(self._names)
+        return self._mask(self._names & record.__pydantic_fields_set__)
+
+
+def _extra(record: Record) -> str | None:
+    return json_text(record.__pydantic_extra__) if record.__pydantic_extra__ else None

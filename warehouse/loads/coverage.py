@@ -88,7 +88,7 @@ def write_rejected(targets: Sequence[Target], scope: Mapping[str, Any]) -> None:
         return
     sql = "select distinct table_name from sync.rejected_records where account = getvariable('account')"
     known = targets[0].run(sql)
-    scopes, rejected = [], []
+    scopes, rejected = list[dict[str, Any]](), list[dict[str, Any]]()
     for target in targets:
         if not target.rejects and (target.table.name,) not in known:
             continue

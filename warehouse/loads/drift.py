@@ -79,7 +79,9 @@ def _of_names(
     table: str, operation: str, shapes: Shapes, known: Collection[Fact]
 ) -> Iterator[tuple[Fact, Seen]]:
     """What every response of an operation has: learnt of the first ones, then looked for in each batch."""
-    batches = [(*names, request) for (of, *names), request in shapes.names.items() if of == operation]
+    batches = [
+        (every, ever, request) for (of, every, ever), request in shapes.names.items() if of == operation
+    ]
     always = {name for of, name, kind, what in known if (of, kind, what) == (table, ALWAYS, operation)}
     for every, ever, request in batches:
         for name in always - every:

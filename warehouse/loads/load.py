@@ -9,8 +9,7 @@ import itertools
 import json
 import logging
 import zlib
-from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -20,8 +19,9 @@ import msgspec
 from marketing_api.clock import utc_now
 from marketing_api.exchange import id_at, new_request_id
 from warehouse.archive import Archive
-from warehouse.archive.ledger import Event
 from warehouse.sql import rows, value
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +78,11 @@ class Load:
     def from_event(cls, event: Mapping[str, Any]) -> Self:
         """The load that was logged; what later versions of this program added to it is left out."""
         known = {"place": None} | {name: event[name] for name in cls.__dataclass_fields__ if name in event}
-        moments = {
-            name: dt.datetime.fromisoformat(known[name])
-            for name in ("logged_at", "due_at")
-            if known.get(name)
-        }
-        return cls(
-            **{
-                **known,
-                **moments,
-                "tables": tuple(event["tables"]),
-                "request_ids": unpack_ids(event["request_ids"]),
-            }
-        )
+        for name in ("logged_at", "due_at"):
+            if known.get(name):
+                known[name] = dt.datetime.fromisoformat(known[name])
+        known |= {"tables": tuple(event["tables"]), "request_ids": unpack_ids(event["request_ids"])}
+        return cls(**known)
 
 
 @dataclass
@@ -143,16 +135,46 @@ def outcome_of(connection: duckdb.DuckDBPyConnection, load_id: str) -> str | Non
 
 
 def logged_last(
-    connection: duckdb.DuckDBPyConnection, backwards: Iterable[Mapping[str, Any]]
+    connection: duckdb.DuckDBPyConnection, archive: Archive, *, is_checked: bool
 ) -> dict[str, Load]:
     """The last loads of the log in their order, by id: from the last one that has an outcome on, so that all
-    without one are there."""
+    without one are there. The log is repaired first where it lacks the load that was applied last, or
+    anything in it is damaged (not looked for again once `is_checked`)."""
+    newest = value(connection, "select load_id from sync.loads order by rowid desc limit 1")
+    last = _without_outcome(connection, archive)
+    if newest not in (None, *last) or not (is_checked or archive.ledger.damaged_loads() == 0):
+        repair_log(connection, archive)
+        last = _without_outcome(connection, archive)
+    return last
+
+
+def _without_outcome(connection: duckdb.DuckDBPyConnection, archive: Archive) -> dict[str, Load]:
     loads: list[Load] = []
-    for event in backwards:
+    for event in archive.ledger.loads(newest_first=True):
         loads.append(Load.from_event(event))
         if outcome_of(connection, loads[-1].load_id):
             break
     return {load.load_id: load for load in reversed(loads)}
+
+
+def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
+    """Write the log anew where it lacks what the warehouse noted: that in the warehouse's order, then what
+    was never noted. Returns how many of its loads were damaged.
+
+    What neither has stays lost: a rebuild says so.
+    """
+    damaged = archive.ledger.damaged_loads()
+    logged = {Load.from_event(event).load_id: event for event in archive.ledger.loads()}
+    noted = dict(rows(connection, "select load_id, event from sync.loads order by rowid"))
+    missing = [load_id for load_id, event in noted.items() if event and load_id not in logged]
+    if damaged or missing:
+        known = logged | {load_id: msgspec.json.decode(noted[load_id]) for load_id in missing}
+        order = dict.fromkeys([*noted, *logged])
+        archive.ledger.rewrite_loads(known[load_id] for load_id in order if load_id in known)
+        log.warning(
+            "%d loads of the log were damaged: %d were written anew from the warehouse", damaged, len(missing)
+        )
+    return damaged
 
 
 def write_load(
@@ -184,51 +206,6 @@ def write_load(
     }
     rows(connection, "delete from sync.loads where load_id = ?", [load.load_id])
     rows(connection, "insert into sync.loads by name select unnest($row)", {"row": row})
-
-
-log = logging.getLogger(__name__)
-
-
-def is_log_whole(
-    connection: duckdb.DuckDBPyConnection, archive: Archive, logged: Container[str], *, is_checked: bool
-) -> bool:
-    """Whether nothing in it is damaged (not looked for again once `is_checked`), and the load that was
-    applied last is among the `logged` at its end."""
-    newest = value(connection, "select load_id from sync.loads order by rowid desc limit 1")
-    if newest is not None and newest not in logged:
-        return False
-    return is_checked or not archive.ledger.damaged_loads()
-
-
-def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
-    """Write what the log lacks from the warehouse, in its place; returns how many of its loads were damaged.
-
-    What neither has stays lost: a rebuild says so.
-    """
-    damaged = archive.ledger.damaged_loads()
-    logged = {Load.from_event(event).load_id for event in archive.ledger.loads()}
-    following: defaultdict[str | None, list[Event]] = defaultdict(list)
-    before, missing = None, 0
-    noted = "select load_id, event from sync.loads where event is not null order by rowid"
-    for load_id, event in rows(connection, noted):
-        if load_id in logged:
-            before = load_id
-        else:
-            following[before].append(msgspec.json.decode(event))
-            missing += 1
-
-    def events() -> Iterator[Event]:
-        yield from following[None]
-        for event in archive.ledger.loads():
-            yield event
-            yield from following[Load.from_event(event).load_id]
-
-    if damaged or missing:
-        archive.ledger.rewrite_loads(events())
-        log.warning(
-            "%d loads of the log were damaged: %d were written anew from the warehouse", damaged, missing
-        )
-    return damaged
 
 
 #: Up to so many ids are logged as they are, for people; the log of a night with 400,000 would have 8 MB of

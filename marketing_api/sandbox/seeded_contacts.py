@@ -185,13 +185,6 @@ class People:
             return shared * LISTS
         return index * LISTS + roll_number
 
-    def entries(self, number: int) -> list[tuple[int, int]]:
-        """(list number, index) of every entry of a person, whether registered yet or not."""
-        index, home = divmod(number, LISTS)
-        others = () if home else range(1, len(self._rolls))
-        every = [(home, index), *((other, (index - other) // 2) for other in others)]
-        return [one for one in every if self.number(*one) == number]
-
     def person(self, number: int) -> Person:
         """Their address is at a domain that suits the character of their first entry."""
         index, home = divmod(number, LISTS)
@@ -208,14 +201,20 @@ class People:
     def of_contact(self, roll_number: int, index: int) -> Person:
         return self.person(self.number(roll_number, index))
 
-    def by_email(self, email: str) -> Person | None:
-        """The person with that address in lower case, if there is one."""
+    def by_email(self, email: str) -> list[int]:
+        """Ids of all entries of the person with that address in lower case, registered yet or not."""
         person = self._numbered(_ADDRESS.fullmatch(email))
-        return person if person and person.email == email else None
+        return self._entries(person.number) if person and person.email == email else []
 
-    def by_phone(self, phone: str) -> Person | None:
+    def by_phone(self, phone: str) -> list[int]:
         person = self._numbered(_PHONE.fullmatch(phone.strip()))
-        return person if person and person.phone else None
+        return self._entries(person.number) if person and person.phone else []
 
     def _numbered(self, match: re.Match[str] | None) -> Person | None:
         return self.person(int(match[1])) if match and int(match[1]) % LISTS < len(self._rolls) else None
+
+    def _entries(self, number: int) -> list[int]:
+        index, home = divmod(number, LISTS)
+        others = () if home else range(1, len(self._rolls))
+        every = [(home, index), *((other, (index - other) // 2) for other in others)]
+        return [contact_id(*one) for one in every if self.number(*one) == number]

@@ -25,7 +25,6 @@ from marketing_api.sandbox.seed import DAY, Moments
 from marketing_api.sandbox.seeded_account import Account
 from marketing_api.sandbox.seeded_contacts import (
     CHARACTERS,
-    Person,
     contact_id,
     field_ids,
     list_id,
@@ -141,15 +140,11 @@ class Subscribers:
         return [contact for contact in self._there(self._ids(word), now) if contact.email.lower() == word]
 
     def by_phone(self, phone: str, now: int) -> list[Contact]:
-        return self._there(self._entries(self.account.people.by_phone(phone)), now)
+        return self._there(self.account.people.by_phone(phone), now)
 
     def _ids(self, word: str) -> Iterable[int]:
         """Contacts that ever had the address, or were given it."""
-        seeded = self._entries(self.account.people.by_email(word))
-        return dict.fromkeys([*self._by_email.get(word, ()), *seeded])
-
-    def _entries(self, person: Person | None) -> list[int]:
-        return [contact_id(*entry) for entry in self.account.people.entries(person.number)] if person else []
+        return dict.fromkeys([*self._by_email.get(word, ()), *self.account.people.by_email(word)])
 
     def _there(self, ids: Iterable[int], now: int) -> list[Contact]:
         return [contact for wanted in ids if (contact := self.get(wanted, now)) is not None]

@@ -5,7 +5,7 @@ what stood there before anything was written. Not here: contacts (`subscribers`)
 import math
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 
 from marketing_api.sandbox.seed import DAY, WORDS, Thing, pick, salt, spread
 from marketing_api.sandbox.seeded_account import Account, Origin
@@ -167,7 +167,10 @@ class World(Account):
         self.links = self._shelf("link", seeded_links, 995_001)
 
     def _shelf(self, name: str, seeded: Callable[[Account, int], Things], first_id: int) -> Shelf[Thing]:
-        return Shelf(name, partial(seeded, self), first_id)
+        at_once = lru_cache(maxsize=1)(
+            lambda now: list(seeded(self, now))
+        )  # is asked for often in one moment
+        return Shelf(name, at_once, first_id)
 
     def now(self) -> int:
         """The account's time, with all mailings by then known."""

@@ -380,3 +380,8 @@ def test_refused_write_changes_nothing(ask: Asking) -> None:
         with pytest.raises(Refused):
             ask.data("emailmarketing/addcontact", **{"status": "Active", "email": "x@example.com", **params})
     assert ask.all_contacts() == before
+
+
+def test_contact_without_an_address_is_nobody_whom_a_phone_number_finds(ask: Asking) -> None:
+    ask.data("emailmarketing/addcontact", status="Active", listid=1801)
+    assert ask.data("emailmarketing/getcontactsbyphonenumber", phone="nobody")["contacts"]["count"] == 0

@@ -197,7 +197,7 @@ def _compiled() -> list[Node]:
 def _with_metrics(node: Node) -> Node:
     """With the SQL of those over it, for a mart that has any."""
     over = {each.name: each.sql for each in metrics().values() if f"marts.{each.mart}" == node.relation}
-    return replace(node, meta=node.meta | {"metrics": over}) if over and not node.is_test else node
+    return replace(node, meta={**node.meta, "metrics": over}) if over and not node.is_test else node
 
 
 def _in_order(nodes: Mapping[str, Any]) -> Iterator[str]:

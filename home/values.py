@@ -40,9 +40,9 @@ def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
     return read
 
 
-def _matching(pattern: str, hint: str) -> Callable[[str], str]:
+def _matching(pattern: re.Pattern[str], hint: str) -> Callable[[str], str]:
     def convert(text: str) -> str:
-        if re.fullmatch(pattern, text) is None:
+        if pattern.fullmatch(text) is None:
             raise ValueError
         return text
 
@@ -94,18 +94,21 @@ tags = _reader(
     lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}'
 )
 _hours = _matching(
-    r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*",
+    re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*"),
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
 owner = _matching(
-    r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+",
+    re.compile(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+"),
     "an e-mail address or a team is needed, like team:marketing-data",
 )
-memory = _matching(r"[1-9]\d*(\.\d+)? ?[MG]i?B", "an amount of memory is needed, like 2GB or 800MB")
-storage_url = _matching(
-    r"[^\s:]+|(file|s3|gs|gcs|abfss?|az)://\S+", "a folder is needed, or an address like s3://BUCKET/FOLDER"
+memory = _matching(
+    re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B"), "an amount of memory is needed, like 2GB or 800MB"
 )
-mailbox = _matching(r"[^\s@<>,;]+@[^\s@<>,;]+", "a mail address is needed")
+storage_url = _matching(
+    re.compile(r"[^\s:]+|(file|s3|gs|gcs|abfss?|az)://\S+"),
+    "a folder is needed, or an address like s3://BUCKET/FOLDER",
+)
+mailbox = _matching(re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+"), "a mail address is needed")
 mailboxes = _reader(
     lambda text: tuple(mailbox(part.strip()) for part in text.split(",")),
     "mail addresses are needed, like ann@example.com, separated by commas",

@@ -61,11 +61,11 @@ def _within(least: float, number: float, most: float = math.inf) -> float:
     return number
 
 
-def _secret(pattern: str, message: str) -> Callable[[str], Secret]:
+def _secret(pattern: re.Pattern[str], message: str) -> Callable[[str], Secret]:
     """Refuses in a message that does not quote what was written, which may hold a password."""
 
     def read(text: str) -> Secret:
-        if not re.fullmatch(pattern, text):
+        if not pattern.fullmatch(text):
             raise SettingsError(message)
         return Secret(text)
 
@@ -118,11 +118,11 @@ mail_on = _reader(_one_of("nightly", *WEEKDAYS), "nightly or a weekday is needed
 log_level = _one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 log_format = _one_of("text", "json")
 personal_key = _secret(
-    f".{{{LEAST_KEY},}}",
+    re.compile(f".{{{LEAST_KEY},}}"),
     f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least",
 )
 redis_url = _secret(
-    r"(rediss?|unix)://\S+",
+    re.compile(r"(rediss?|unix)://\S+"),
     "MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0",
 )
 

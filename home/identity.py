@@ -50,14 +50,12 @@ class Owner(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def is_told(self) -> bool:
-        return (self.business_id, self.business_name, self.service_name) != (None, None, None)
+        return any(each is not None for each in (self.business_id, self.business_name, self.service_name))
 
     def including(self, other: "Owner") -> "Owner":
         """With what the other one has beside it."""
-        return Owner(
-            **msgspec.structs.asdict(other)
-            | {name: had for name, had in msgspec.structs.asdict(self).items() if had is not None}
-        )
+        known = {name: had for name, had in msgspec.structs.asdict(self).items() if had is not None}
+        return msgspec.structs.replace(other, **known)
 
 
 class Identity(msgspec.Struct):
@@ -86,10 +84,8 @@ def is_same(known: Owner, told: Owner) -> bool:
     """Whether it is the business that is known. Businesses are renamed and services move: an id that stays
     counts for more than either, but is no proof where both have changed, since each service counts its own.
     """
-    is_named_alike = known.business_name == told.business_name and known.service_name in (
-        None,
-        told.service_name,
-    )
+    is_same_service = known.service_name in (None, told.service_name)
+    is_named_alike = known.business_name == told.business_name and is_same_service
     is_there = known.host in (None, told.host)  # None: as an earlier version has loaded it
     if known.business_id is not None and told.business_id is not None:
         return known.business_id == told.business_id and (is_named_alike or is_there)
@@ -113,11 +109,15 @@ def identity_of(home: Path) -> Identity:
         ) from None
 
 
+def _kind_of(settings: Settings) -> Kind:
+    return SANDBOX if settings.is_sandbox else LIVE
+
+
 def check_kind(settings: Settings) -> None:
     """A home is live or the sandbox's for good. Raises SettingsError."""
     if settings.shards:  # each has a home of its own
         return
-    identity, kind = identity_of(settings.home), SANDBOX if settings.is_sandbox else LIVE
+    identity, kind = identity_of(settings.home), _kind_of(settings)
     if identity.kind in ("", kind) or (settings.sandbox_url and not identity.home_id):
         return
     holds = f"the home {settings.home} holds {identity.kind} data ({identity.owners})"
@@ -148,11 +148,8 @@ class Recognition:
         """Raises OtherBusiness."""
         if response.call.operation is not operations.ME:
             return
-        known, account, self._told = (
-            self._known,
-            self._connection.account,
-            owner_in(response, self._connection),
-        )
+        known, account = self._known, self._connection.account
+        self._told = owner_in(response, self._connection)
         if not is_same(known, self._told):
             whose = f"belongs to {self._told}" if self._told.is_told else "is nobody's that the service names"
             raise OtherBusiness(
@@ -174,11 +171,9 @@ def owner_in(response: Response, connection: Connection) -> Owner:
     from assets.account_session import business_of  # what it needs, a plan does without
 
     host, business = urllib.parse.urlsplit(connection.url).hostname, business_of(response)
-    return (
-        Owner(business.business_id, business.business_name, business.service_name, host)
-        if business
-        else Owner(host=host)
-    )
+    if not business:
+        return Owner(host=host)
+    return Owner(business.business_id, business.business_name, business.service_name, host)
 
 
 def known_owner(settings: Settings, account: str) -> Owner:
@@ -199,7 +194,7 @@ def note_owner(settings: Settings, account: str, owner: Owner) -> None:
     """Durably. A home gets its id and kind with its first account."""
     with exclusive(settings.home):  # sessions are opened together
         before = identity_of(settings.home)
-        kind = SANDBOX if settings.is_sandbox else LIVE
-        noted = Identity(before.home_id or secrets.token_hex(8), kind, before.accounts | {account: owner})
+        home_id = before.home_id or secrets.token_hex(8)
+        noted = Identity(home_id, _kind_of(settings), before.accounts | {account: owner})
         if noted != before:
             write_file(no_folder(settings.home / FILE), msgspec.json.encode(noted))

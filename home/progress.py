@@ -115,15 +115,12 @@ class Phases:
         return self._own + stages
 
     def _look_at_work(self, now: float, *, is_over: bool) -> None:
-        (phase, done, total, current), sent, last = (
-            self._work.progress(),
-            self._work.requests_sent(),
-            self._own[-1],
-        )
+        phase, done, total, current = self._work.progress()
+        sent, last = self._work.requests_sent(), self._own[-1]
         if last.name != "loading":  # the figures are those of reading, also when an asset is read again
             last.done, last.total, last.requests = done, total, sent - self._sent_before
         last.current = current
-        if phase not in [each.name for each in self._own]:
+        if all(phase != each.name for each in self._own):
             last.ended, self._sent_before = now, sent
             self._own.append(Phase(phase, now, current=current))
         self._own[-1].ended = now if is_over else None
@@ -149,17 +146,15 @@ class Progress:
         self._thread.join(5)
 
     def _show(self) -> None:
+        is_watched = self._console.is_terminal
         columns = (BarColumn(), TextColumn("{task.description}"))
-        with Bar(
-            *columns, console=self._console, transient=True, disable=not self._console.is_terminal
-        ) as bar:
+        with Bar(*columns, console=self._console, transient=True, disable=not is_watched) as bar:
             task = bar.add_task("", total=None)
             while not self._stop.wait(_LOOK_SECONDS):
                 last, now = self._print_ended(), time.monotonic()
-                if self._console.is_terminal:
-                    bar.update(
-                        task, completed=last.done, total=last.total or None, description=last.words(now)
-                    )
+                if is_watched:
+                    total, words = last.total or None, last.words(now)
+                    bar.update(task, completed=last.done, total=total, description=words)
                 elif now - max(self._printed_at, last.began) >= _LINE_SECONDS:
                     self._print(last.words(now))
             last = self._print_ended()

@@ -129,10 +129,9 @@ def prune_runs(before: dt.datetime) -> int:
             checks = AssetCheckExecutionsTable
             with events.index_connection() as connection:
                 connection.execute(checks.delete().where(checks.c.run_id.in_([run.run_id for run in runs])))
-    for path in (
-        (own := Path(os.environ["DAGSTER_HOME"]), own / "history", own / "history" / "runs") if runs else ()
-    ):
-        for file in path.glob("*.db"):
+    own = Path(os.environ["DAGSTER_HOME"])
+    for pattern in ("*.db", "history/*.db", "history/runs/*.db") if runs else ():
+        for file in own.glob(pattern):
             _shrink(file)
     return len(runs)
 
@@ -198,12 +197,12 @@ class KeptOpenEventLog(SqliteEventLogStorage):
 
     def _engine(self, shard: str) -> Engine:
         if shard not in self._engines:
-            arguments, address = (
-                {"timeout": _BUSY_S, "check_same_thread": False},
-                self.conn_string_for_shard(shard),
-            )
             engine = create_engine(
-                address, poolclass=QueuePool, pool_size=2, max_overflow=0, connect_args=arguments
+                self.conn_string_for_shard(shard),
+                poolclass=QueuePool,
+                pool_size=2,
+                max_overflow=0,
+                connect_args={"timeout": _BUSY_S, "check_same_thread": False},
             )
             event.listen(
                 engine, "connect", lambda connection, _: connection.execute("pragma synchronous = normal")

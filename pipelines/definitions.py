@@ -22,6 +22,7 @@ from assets.published import (
     sync_tables,
 )
 from assets.sources import SOURCE_ASSETS, SourceAsset
+from home.door import report_of
 from home.interrupts import Stop
 from home.logs import start_logging
 from home.settings import Settings, load_settings
@@ -82,24 +83,18 @@ def build_definitions(
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
         reads = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
-        behind = (following or Following(settings)).assets(settings) if has_models else []
-    pushes = push_jobs() if has_models else []
+        assets: list[Any] = [*reads]
+        jobs: list[Any] = [NIGHTLY_SYNC, REFRESH_CONTACTS, rebuild, forget_job]
+        sensors = failure_alerts(settings)
+        if has_models:
+            assets += [*(following or Following(settings)).assets(settings), *sync_tables()]
+            jobs += [REFRESH_MODELS, PUBLISH, *push_jobs()]
+            sensors.append(models_after_failed_reads(settings))
     return dg.Definitions(
-        assets=list(
-            dg.map_asset_specs(
-                partial(_shown, settings), [*reads, *behind, *(sync_tables() if has_models else [])]
-            )
-        ),
-        jobs=[
-            NIGHTLY_SYNC,
-            REFRESH_CONTACTS,
-            *([REFRESH_MODELS, PUBLISH] if has_models else []),
-            rebuild,
-            forget_job,
-            *pushes,
-        ],
+        assets=list(dg.map_asset_specs(partial(_shown, settings), assets)),
+        jobs=jobs,
         schedules=[nightly(settings)],
-        sensors=[*failure_alerts(settings), *([models_after_failed_reads(settings)] if has_models else [])],
+        sensors=sensors,
         resources={"settings": settings_resource(settings), "reader": reader_resource(now)} | resources,
         executor=dg.in_process_executor,
     )
@@ -108,14 +103,12 @@ def build_definitions(
 def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
     """With the owner and, at the report, where it and the notebooks are: as paths, since browsers follow no
     link from a page to a file."""
-    folder = settings.home / ("SHARD" if settings.shards else "")
-    places = {"The page": folder / "report" / "index.html"} | (
-        {"Notebooks": _NOTEBOOKS} if _NOTEBOOKS.is_dir() else {}
-    )
-    lines = [f"{name}: `{path}`" for name, path in places.items()] if spec.key == REPORT else []
-    return spec.replace_attributes(
-        owners=[settings.owner], description="\n\n".join([spec.description or "", *lines])
-    )
+    description = spec.description or ""
+    if spec.key == REPORT:
+        page = report_of(settings.home / ("SHARD" if settings.shards else ""))
+        description += f"\n\nThe page: `{page}`"
+        description += f"\n\nNotebooks: `{_NOTEBOOKS}`" if _NOTEBOOKS.is_dir() else ""
+    return spec.replace_attributes(owners=[settings.owner], description=description)
 
 
 @dg.definitions

@@ -5,6 +5,7 @@ import dagster as dg
 from assets.materialize import asset_key
 from assets.published import OWN_MODELS
 from assets.sources import contacts, coupons, lists, timelines
+from home.door import waits
 from home.folder import in_use
 from home.progress import stage
 from home.settings import Settings
@@ -83,7 +84,7 @@ def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
     """Write the warehouse anew from the archive; no request is sent."""
     settings: Settings = context.resources.settings
     with in_use(settings.home), stage("rebuild"):
-        report = rebuild_warehouse(settings.home, deadline_s=settings.lock_seconds)
+        report = rebuild_warehouse(settings.home, **waits(settings))
         refill(settings)
     context.add_output_metadata(
         {"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows}

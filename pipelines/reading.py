@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from assets.account_session import AccountSession
@@ -130,28 +131,25 @@ def budget_of(
     return RequestBudget(most, until=moment, now=now)
 
 
+@dataclass(frozen=True)
 class Planners:
     """The planners of a run's accounts, which share a budget."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        warehouse: Warehouse,
-        chosen: Sequence[SourceAsset],
-        accounts: int,
-        requests_all: bool,
-        now: Clock = utc_now,
-    ) -> None:
-        self._warehouse, self._accounts, self._now = warehouse, accounts, now
-        self._rules = Rules(dt.timedelta(days=settings.max_age_days), requests_all=requests_all)
-        self._planned = {asset.name for asset in chosen} & {TIMELINES, COUPONS}
+    settings: Settings
+    warehouse: Warehouse
+    chosen: Sequence[SourceAsset]
+    accounts: int
+    requests_all: bool
+    now: Clock = utc_now
 
     def of(self, account: str, limiter: RateLimiter, budget: RequestBudget | None) -> Planner:
         def allowed() -> int | None:
             left, until = (budget.left, budget.until) if budget else (None, None)
-            return allowance(left, until, self._now(), limiter.rate, accounts=self._accounts)
+            return allowance(left, until, self.now(), limiter.rate, accounts=self.accounts)
 
-        return Planner(self._warehouse, account, self._rules, self._planned, allowed, self._now)
+        rules = Rules(dt.timedelta(days=self.settings.max_age_days), requests_all=self.requests_all)
+        planned = {asset.name for asset in self.chosen} & {TIMELINES, COUPONS}
+        return Planner(self.warehouse, account, rules, planned, allowed, self.now)
 
 
 def _open_all(sessions: Sequence[AccountSession]) -> None:

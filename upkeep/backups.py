@@ -3,13 +3,13 @@
 
 import logging
 from contextlib import suppress
-from typing import Any
 
 from home.alerts import try_to_post
+from home.door import waits
 from home.failures import explain
 from home.folder import in_use
 from home.identity import identity_of
-from home.progress import report_waiting, stage
+from home.progress import stage
 from home.settings import Settings, SettingsError
 from warehouse.backup import BackupReport, back_up, check_place
 from warehouse.errors import StorageUnavailable
@@ -29,14 +29,9 @@ def backup_storage(settings: Settings, url: str = "") -> Storage:
 def back_up_home(settings: Settings, *, verify: bool = False, is_only: bool = False) -> BackupReport:
     """Raises WarehouseError and SettingsError."""
     with in_use(settings.home), stage("backup"):
-        storage = backup_storage(settings)
-        home_id = identity_of(settings.home).home_id
-        how: dict[str, Any] = {
-            "home_id": home_id,
-            "deadline_s": settings.lock_seconds,
-            "on_wait": report_waiting,
-        }
-        return back_up(settings.home, storage, verify=verify, is_only=is_only, **how)
+        storage, home_id = backup_storage(settings), identity_of(settings.home).home_id
+        how = waits(settings)
+        return back_up(settings.home, storage, home_id=home_id, verify=verify, is_only=is_only, **how)
 
 
 def check_places(settings: Settings) -> None:

@@ -3,19 +3,17 @@ behind each run."""
 
 import os
 import sys
-from contextlib import closing
 
 from home import exits
+from home.door import scratch, waits
 from home.folder import prepare_home
 from home.freshness import ago
 from home.options import Option
-from home.progress import report_waiting
 from home.settings import Settings
 from home.versions import check_not_newer
 from marketing_api.clock import utc_now, wall
 from pipelines.commands import Arguments, command
 from upkeep.backups import back_up_home, backup_storage
-from warehouse.archive.disk import Workspace
 from warehouse.backup import finish_restore, kept_tables
 from warehouse.backup import restore as restore_files
 from warehouse.rebuild import rebuild
@@ -67,9 +65,9 @@ def restore(arguments: Arguments, settings: Settings) -> int:
     check_not_newer(home)
     hold(outbox, manifest.made_at, wall(), NOT_IDEMPOTENT)
     settings.warehouse_path.unlink(missing_ok=True)  # of an attempt that was killed
-    with closing(Workspace(home / "tmp" / "restore")) as workspace:
+    with scratch(home, "restore") as workspace:
         kept = kept_tables(home, workspace.file("kept.duckdb"))
-        result = rebuild(home, deadline_s=settings.lock_seconds, on_wait=report_waiting, kept=[kept])
+        result = rebuild(home, kept=[kept], **waits(settings))
     refill(settings)
     finish_restore(home)
     print(

@@ -70,10 +70,15 @@ def check(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE if is_well else exits.WRONG_USE
 
 
+def _named(accounts: Sequence[Connection], name: str | None) -> Connection:
+    """Raises SettingsError."""
+    by_name = {each.account: each for each in accounts}
+    return by_name[account_named(name, list(by_name))]
+
+
 def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequence[Connection]) -> int:
     """Exit code 1 when nobody agreed."""
-    by_name = {each.account: each for each in accounts}
-    connection = by_name[account_named(arguments.accept_business, list(by_name))]
+    connection = _named(accounts, arguments.accept_business)
     known = known_owner(settings, connection.account)
     with client_by_hand(connection) as (client, _):
         told = owner_in(client.fetch(account.ME.bind()), connection)
@@ -107,18 +112,18 @@ def greeting(
 ) -> tuple[Finding, dt.timedelta]:
     """One cheap request: whether address and key are right, and what to do where they are not; how far the
     service's clock is ahead."""
+    what, skew = "account", dt.timedelta()
     try:
         with client_by_hand(connection, accept) as (client, limiter):
             business = business_of(client.fetch(account.ME.bind()))
             name = business.business_name if business else "an account without a name"
-            text = f"{connection.account}: connected as {plain(name)}, limit {limiter.limit:,.15g}/s"
-            return Finding("account", True, text), client.clock.skew
+            text = f"connected as {name}, limit {limiter.limit:,.15g}/s"
+            return Finding(what, True, f"{connection.account}: {plain(text)}"), client.clock.skew
     except OtherBusiness as problem:
-        return Finding(IDENTITY, False, f"{connection.account}: {plain(str(problem))}"), dt.timedelta()
+        what, text = IDENTITY, str(problem)
     except MarketingApiError as problem:
-        return Finding(
-            "account", False, f"{connection.account}: not connected: {plain(explained(connection, problem))}"
-        ), dt.timedelta()
+        text = f"not connected: {explained(connection, problem)}"
+    return Finding(what, False, f"{connection.account}: {plain(text)}"), skew
 
 
 @command(
@@ -133,8 +138,7 @@ def call(arguments: Arguments, settings: Settings) -> int:
     """Prints the payload as JSON; exit code 1 when nothing was sent because nobody agreed to a write."""
     call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
-        by_name = {each.account: each for each in accounts}
-        connection = by_name[account_named(arguments.account, list(by_name))]
+        connection = _named(accounts, arguments.account)
         if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
             return print_error("nothing was sent", exits.INCOMPLETE)
         with client_by_hand(connection, Recognition(settings, connection)) as (client, _):
@@ -154,18 +158,15 @@ def _print(client: Client, call: Call) -> int:
     try:
         response = client.fetch(call) if call.operation.is_read else client.write(call)
     except OutcomeUnknown as problem:
-        print(
+        return print_error(
             f"marketing-sync: {problem}\nCheck whether it took effect before you send it again.",
-            file=sys.stderr,
+            exits.INCOMPLETE,
         )
-        return exits.INCOMPLETE
-    document = msgspec.json.decode(
-        response.body.read_bytes() if isinstance(response.body, Path) else response.body
-    )
-    payload = (
-        document.get("response", document).get("data", document) if isinstance(document, dict) else document
-    )
-    print(json.dumps(payload, indent=2, ensure_ascii=False))
+    body = response.body
+    document = msgspec.json.decode(body.read_bytes() if isinstance(body, Path) else body)
+    if isinstance(document, dict):
+        document = document.get("response", document).get("data", document)
+    print(json.dumps(document, indent=2, ensure_ascii=False))
     return exits.DONE
 
 

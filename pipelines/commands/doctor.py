@@ -6,11 +6,13 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 from home import exits
 from home.accounts import connections
+from home.door import open_warehouse
 from home.failures import HomeError
 from home.folder import prepare_home, unfinished_erasure
 from home.formatting import plural
@@ -28,7 +30,6 @@ from pipelines.publishing import what_is_published
 from upkeep.backups import backup_storage
 from warehouse.archive.disk import write_file
 from warehouse.backup import read_manifest
-from warehouse.connection import connect
 from warehouse.errors import WarehouseError, WarehouseLocked
 from warehouse.lake import LATE
 from warehouse.publish import published_path
@@ -37,6 +38,8 @@ from warehouse.sql import rows
 #: What a night needs beside the warehouse, of which publishing makes two copies for a moment.
 _LEAST_DISK = 1_000_000_000
 _COPIES = 3
+#: How long to wait for a warehouse that another program has open.
+_WAIT_S = 2
 #: Reading, loading and Dagster, beside what the models may take.
 _LEAST_MEMORY = 700_000_000
 #: Runs that have not ended within a day, and no later one made up for: the longest night ends before the next
@@ -105,24 +108,20 @@ def _probe(arguments: Arguments, settings: Settings) -> int:
 
 
 def _programs(settings: Settings) -> Iterator[Finding]:
-    packages = ", ".join(
-        f"{name} {version(name)}" for name in ("marketing-sync", "duckdb", "dagster", "dbt-core")
-    )
-    yield Finding(
-        "programs",
-        True,
-        f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {packages}",
-    )
+    names = ("marketing-sync", "duckdb", "dagster", "dbt-core")
+    packages = ", ".join(f"{name} {version(name)}" for name in names)
+    machine = f"{platform.system()} {platform.machine()}"
+    yield Finding("programs", True, f"Python {platform.python_version()} on {machine}, {packages}")
 
 
 def _secrets(settings: Settings) -> Iterator[Finding]:
     for wrong in settings.unknown:
         yield Finding("settings", False, wrong)
-    for file in (settings.folder / ".env", settings.folder / "accounts.toml"):
-        if file.exists() and file.stat().st_mode & 0o077 and file.name == ".env":
-            yield Finding("secrets", False, f"{file} can be read by others on this machine: chmod 600 {file}")
-        elif file.exists():
-            yield Finding("secrets", True, f"{file} is read")
+    for name in (".env", "accounts.toml"):
+        if (file := settings.folder / name).exists():
+            is_open = name == ".env" and file.stat().st_mode & 0o077
+            text = f"can be read by others on this machine: chmod 600 {file}" if is_open else "is read"
+            yield Finding("secrets", not is_open, f"{file} {text}")
 
 
 def _home(settings: Settings) -> Iterator[Finding]:
@@ -137,11 +136,8 @@ def _home(settings: Settings) -> Iterator[Finding]:
     size = settings.warehouse_path.stat().st_size if settings.warehouse_path.exists() else 0
     free, needed = shutil.disk_usage(settings.home).free, _LEAST_DISK + _COPIES * size
     room = f"{free / 1e9:,.1f} GB free, a night needs up to {needed / 1e9:,.1f} GB"
-    yield Finding(
-        "disk",
-        free >= needed,
-        room if free >= needed else f"{room}: free some, or move the home (MARKETING_HOME)",
-    )
+    advice = "" if free >= needed else ": free some, or move the home (MARKETING_HOME)"
+    yield Finding("disk", not advice, f"{room}{advice}")
 
 
 def _memory(settings: Settings) -> Iterator[Finding]:
@@ -150,13 +146,9 @@ def _memory(settings: Settings) -> Iterator[Finding]:
         free = int(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):  # another system; it is the least likely trouble
         return
-    text = (
-        f"{free / 1e9:,.1f} GB to be had, the models may take {settings.models_memory} "
-        "(MARKETING_MODELS_MEMORY)"
-    )
-    yield Finding(
-        "memory", free >= _LEAST_MEMORY, text if free >= _LEAST_MEMORY else f"{text}: end other programs"
-    )
+    advice = "" if free >= _LEAST_MEMORY else ": end other programs"
+    may_take = f"the models may take {settings.models_memory} (MARKETING_MODELS_MEMORY)"
+    yield Finding("memory", not advice, f"{free / 1e9:,.1f} GB to be had, {may_take}{advice}")
 
 
 def _warehouse(settings: Settings) -> Iterator[Finding]:
@@ -164,7 +156,7 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         yield Finding("warehouse", True, "nothing has been synced yet: `marketing-sync sync` makes it")
         return
     try:
-        with connect(settings.warehouse_path, deadline_s=2, read_only=True) as connection:
+        with open_warehouse(replace(settings, lock_seconds=_WAIT_S), read_only=True) as connection:
             rows(connection, "set timezone = 'UTC'")
             newest = rows(connection, "select max(as_of) from sync.coverage")[0][0]
             dead = rows(connection, _DEAD)
@@ -175,19 +167,13 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         yield Finding("warehouse", False, str(problem))
         return
     now = utc_now()
+    read = f"read {ago(newest, now)}" if newest else "nothing has been read yet"
     if late := standstill(newest, now):
-        yield Finding("warehouse", False, f"{late}: is the schedule on? `marketing-sync sync` reads now")
-    else:
-        yield Finding(
-            "warehouse", True, f"read {ago(newest, now)}" if newest else "nothing has been read yet"
-        )
+        read = f"{late}: is the schedule on? `marketing-sync sync` reads now"
+    yield Finding("warehouse", not late, read)
     for (started,) in dead:
-        text = (
-            f"the run of {started:%Y-%m-%d %H:%M} UTC ended without a word: `marketing-sync "
-            "sync` goes on "
-            "where it was"
-        )
-        yield Finding("runs", False, text)
+        when = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without a word"
+        yield Finding("runs", False, f"{when}: `marketing-sync sync` goes on where it was")
 
 
 def _published(settings: Settings) -> Iterator[Finding]:
@@ -225,12 +211,8 @@ def _accounts(settings: Settings) -> Iterator[Finding]:
             found, skew = greeting(connection, Recognition(settings, connection))
             yield found
             if skew:
-                text = (
-                    f"this machine's clock differs from the service's by {abs(skew)}: set it "
-                    "right, or let "
-                    "the system keep it"
-                )
-                yield Finding("clock", False, text)
+                differs = f"this machine's clock differs from the service's by {abs(skew)}"
+                yield Finding("clock", False, f"{differs}: set it right, or let the system keep it")
 
 
 def _user(settings: Settings) -> Iterator[Finding]:

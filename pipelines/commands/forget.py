@@ -11,8 +11,8 @@ from home.folder import prepare_home
 from home.formatting import plural
 from home.options import Option
 from home.settings import Settings, SettingsError
-from home.values import whole
 from pipelines.commands import Arguments, command
+from pipelines.commands.person import ACCOUNT, ADDRESS, CONTACT_ID, check_address
 from pipelines.publishing import derived
 from upkeep.erasing import delete_at_service, dry_run, is_over, people, unfinished
 from upkeep.erasing import forget as forget_people
@@ -22,10 +22,10 @@ from write_back.push_report import result_lines
 
 
 @command(
-    Option("address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True),
-    Option("contact_id", "their contact, where no address is known", int, whole, metavar="ID"),
+    ADDRESS,
+    CONTACT_ID,
     Option("from", "a file with an address a line", str, Path, metavar="FILE"),
-    Option("account", "look in this account only", str, metavar="NAME"),
+    ACCOUNT,
     Option("apply", "take them out (default: a dry run, which shows what would be)"),
     Option("also_at_service", "with --apply: delete their contacts at the service first, by a push"),
 )
@@ -89,6 +89,5 @@ def _wanted(arguments: Arguments) -> tuple[list[str], list[int]]:
                 f"{path} cannot be read ({problem}): it takes text with an address a line"
             ) from None
     for line in lines:
-        if not all(line.strip().partition("@")):
-            raise click.UsageError(f"{line!r} is not an e-mail address; it looks like ann@example.com")
+        check_address(line)
     return lines, [] if arguments.contact_id is None else [arguments.contact_id]

@@ -23,10 +23,16 @@ from write_back.order import account_of
 _FILES = ("person.html", "person.json")
 
 
+#: Who is meant, wherever somebody is looked for.
+ADDRESS = Option("address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True)
+CONTACT_ID = Option("contact_id", "their contact, where no address is known", int, whole, metavar="ID")
+ACCOUNT = Option("account", "look in this account only", str, metavar="NAME")
+
+
 @command(
-    Option("address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True),
-    Option("contact_id", "their contact, where no address is known", int, whole, metavar="ID"),
-    Option("account", "look in this account only", str, metavar="NAME"),
+    ADDRESS,
+    CONTACT_ID,
+    ACCOUNT,
     Option("to", "folder for person.html and person.json", str, Path, metavar="DIR"),
 )
 def person(arguments: Arguments, settings: Settings) -> int:
@@ -35,8 +41,8 @@ def person(arguments: Arguments, settings: Settings) -> int:
     address, contact_id, folder = arguments.address, arguments.contact_id, arguments.to
     if (address is None) == (contact_id is None):
         raise click.UsageError("say who: either an e-mail address or --contact-id")
-    if address is not None and not all(address.strip().partition("@")):
-        raise click.UsageError(f"{address!r} is not an e-mail address; it looks like ann@example.com")
+    if address is not None:
+        check_address(address)
     if folder is None:
         raise click.UsageError("say where the page is to be written: --to DIR")
     if taken := [folder / name for name in _FILES if (folder / name).exists()]:
@@ -57,14 +63,19 @@ def person(arguments: Arguments, settings: Settings) -> int:
         "tables": [vars(each) for each in sections],
     }
     make_folder(folder)
-    for name, text in zip(
-        _FILES, (readable(page), json.dumps(document, default=str, indent=2, ensure_ascii=False)), strict=True
-    ):
+    texts = (readable(page), json.dumps(document, default=str, indent=2, ensure_ascii=False))
+    for name, text in zip(_FILES, texts, strict=True):
         with os.fdopen(create(folder / name), "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
     print(_in_words(found, sections))
     print(f"{folder / _FILES[0]}: open it in a browser; {_FILES[1]} beside it has the same for programs")
     return exits.DONE
+
+
+def check_address(text: str) -> None:
+    """Raises click.UsageError."""
+    if not all(text.strip().partition("@")):
+        raise click.UsageError(f"{text!r} is not an e-mail address; it looks like ann@example.com")
 
 
 def _in_words(found: Person, sections: list[Section]) -> str:

@@ -6,9 +6,9 @@ import uuid
 from pathlib import Path
 
 from home import exits, output
+from home.door import waits
 from home.folder import in_use, prepare_home
 from home.options import JSON, Option
-from home.progress import report_waiting
 from home.settings import Settings
 from marketing_api.clock import utc_now, wall
 from pipelines.commands import Arguments, command
@@ -98,9 +98,7 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     home = prepare_home(settings.home, settings.lock_seconds, completes=False)
     is_restored = restore(outbox_path(home), wall(), NOT_IDEMPOTENT)
     with in_use(home):
-        result = rebuild_warehouse(
-            home, deadline_s=settings.lock_seconds, on_wait=report_waiting, accept_loss=arguments.accept_loss
-        )
+        result = rebuild_warehouse(home, accept_loss=arguments.accept_loss, **waits(settings))
     refill(settings)
     print(
         f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no "

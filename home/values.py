@@ -40,9 +40,9 @@ def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
     return read
 
 
-def _matching(pattern: re.Pattern[str], hint: str) -> Callable[[str], str]:
+def _matching(is_one: Callable[[str], object], hint: str) -> Callable[[str], str]:
     def convert(text: str) -> str:
-        if pattern.fullmatch(text) is None:
+        if not is_one(text):
             raise ValueError
         return text
 
@@ -61,16 +61,24 @@ def _within(least: float, number: float, most: float = math.inf) -> float:
     return number
 
 
-def _secret(pattern: re.Pattern[str], message: str) -> Callable[[str], Secret]:
+def _secret(is_one: Callable[[str], object], message: str) -> Callable[[str], Secret]:
     """Refuses in a message that does not quote what was written, which may hold a password."""
 
     def read(text: str) -> Secret:
-        if not pattern.fullmatch(text):
+        if not is_one(text):
             raise SettingsError(message)
         return Secret(text)
 
     return read
 
+
+_HOURS = re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*")
+_OWNER = re.compile(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+")
+_MEMORY = re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B")
+_STORAGE_URL = re.compile(r"[^\s:]+|(file|s3|gs|gcs|abfss?|az)://\S+")
+_MAILBOX = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
+_PERSONAL_KEY = re.compile(f".{{{LEAST_KEY},}}")
+_REDIS_URL = re.compile(r"(rediss?|unix)://\S+")
 
 whole = _reader(lambda text: int(_within(0, int(text))), "not a whole number")
 count = _reader(lambda text: int(_within(1, int(text))), "not a whole number above 0")
@@ -94,21 +102,19 @@ tags = _reader(
     lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}'
 )
 _hours = _matching(
-    re.compile(r"([^\s,=']+=)?\d{1,6}(,([^\s,=']+=)?\d{1,6})*"),
+    _HOURS.fullmatch,
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
 owner = _matching(
-    re.compile(r"team:[\w-]+|[\w.+-]+@[\w-]+(\.[\w-]+)+"),
+    _OWNER.fullmatch,
     "an e-mail address or a team is needed, like team:marketing-data",
 )
-memory = _matching(
-    re.compile(r"[1-9]\d*(\.\d+)? ?[MG]i?B"), "an amount of memory is needed, like 2GB or 800MB"
-)
+memory = _matching(_MEMORY.fullmatch, "an amount of memory is needed, like 2GB or 800MB")
 storage_url = _matching(
-    re.compile(r"[^\s:]+|(file|s3|gs|gcs|abfss?|az)://\S+"),
+    _STORAGE_URL.fullmatch,
     "a folder is needed, or an address like s3://BUCKET/FOLDER",
 )
-mailbox = _matching(re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+"), "a mail address is needed")
+mailbox = _matching(_MAILBOX.fullmatch, "a mail address is needed")
 mailboxes = _reader(
     lambda text: tuple(mailbox(part.strip()) for part in text.split(",")),
     "mail addresses are needed, like ann@example.com, separated by commas",
@@ -118,18 +124,18 @@ mail_on = _reader(_one_of("nightly", *WEEKDAYS), "nightly or a weekday is needed
 log_level = _one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 log_format = _one_of("text", "json")
 personal_key = _secret(
-    re.compile(f".{{{LEAST_KEY},}}"),
+    _PERSONAL_KEY.fullmatch,
     f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least",
 )
 redis_url = _secret(
-    re.compile(r"(rediss?|unix)://\S+"),
+    _REDIS_URL.fullmatch,
     "MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0",
 )
 
 
 def windows(text: str) -> str:
     """Hours by channel, without blanks around commas and equals signs."""
-    return _hours(re.sub(r"\s*([,=])\s*", r"\1", text))
+    return _hours(",".join("=".join(part.strip() for part in each.split("=")) for each in text.split(",")))
 
 
 def size(text: str) -> int:

@@ -4,7 +4,7 @@ how its entries are found (`records/AREA.py`), where the records land (`warehous
 import datetime as dt
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from marketing_api.envelope import collection, decode, first_letter, part, parts
 from marketing_api.exchange import Response
@@ -144,7 +143,7 @@ def _add(rows: Rows, raw: Any, context: dict[str, Any]) -> None:
             rows.records.append(rest)
 
 
-def _reason(error: ErrorDetails) -> str:
+def _reason(error: Mapping[str, Any]) -> str:
     """Field and fault, without the value: it stands in the raw entry, and reasons are shown and logged."""
     fault = "missing" if error["type"] == "missing" else error["msg"].removeprefix("Value error, ")
     return f"{'.'.join(map(str, error['loc']))}: {fault}" if error["loc"] else "not an object"

@@ -4,11 +4,13 @@ the raw bytes."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-from warehouse.archive.journal import SUFFIX, JournalView
+
+from warehouse.archive.ledger import NAME, Ledger
 
 
 def contents(home: Path) -> Iterator[tuple[str, bytes]]:
@@ -31,11 +33,12 @@ def _unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
         if "requests" in path.parts:
             bodies = duckdb.connect().execute("select body from read_parquet(?)", [str(path)]).fetchall()
             yield "bodies", b"\n".join(body for (body,) in bodies if body)
-    elif path.suffix == SUFFIX:
-        view = JournalView(path)
-        view.refresh()
-        yield "rows", "\n".join(str(entry.row) for entry in view.entries.values()).encode()
-        yield "bodies", b"\n".join(map(view.body, view.entries.values()))
+    elif path.name == NAME:
+        with closing(Ledger(path.parent)) as ledger:
+            recorded = ledger.recorded().values()
+            yield "rows", "\n".join(str(entry.row) for entry in recorded).encode()
+            yield "bodies", b"\n".join(entry.body() for entry in recorded)
+            yield "loads", repr(list(ledger.loads())).encode()
     elif path.suffix == ".zst":
         with pa.input_stream(str(path), compression="zstd") as stream:
             yield "content", stream.read()

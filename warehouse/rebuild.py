@@ -71,29 +71,24 @@ def rebuild(
         workspace = Workspace(home / "tmp" / "rebuild")
         stack.callback(workspace.close)
         old = Warehouse(home, archive, deadline_s=deadline_s, on_wait=on_wait)
+
+        def new(name: str) -> Warehouse:
+            return Warehouse(home, archive, file_name=str(workspace.file(name)))
+
         aside = []
         if old.path.exists():
             try:
-                return _rebuild(
-                    old,
-                    Warehouse(home, archive, file_name=str(workspace.file("warehouse.duckdb"))),
-                    accept_loss,
-                )
+                return _rebuild(old, new("warehouse.duckdb"), accept_loss)
             except WarehouseDamaged as problem:
-                aside = [set_aside(old.path)]
-                for suffix in (".wal", ".tmp"):  # for DuckDB to find
-                    if (beside := Path(f"{old.path}{suffix}")).exists():
-                        beside.rename(f"{aside[0]}{suffix}")
+                aside.append(set_aside(old.path, ".wal", ".tmp"))  # for DuckDB to find
                 log.warning("%s; it is %s now", problem, aside[0].name)
-        new = Warehouse(home, archive, file_name=str(workspace.file("anew.duckdb")))
-        report = _rebuild(old, new, accept_loss)
+        report = _rebuild(old, new("anew.duckdb"), accept_loss)
         copies = [published_path(home), *earlier(home)]  # those that have everything hold the history, too
         whole = [
             path for path in copies if (found := facts(path)) and found.personal_data is PersonalData.KEEP
         ]
-        return replace(
-            report, aside=aside[0].name if aside else None, lost=salvage(old, [*aside, *kept, *whole])
-        )
+        lost = salvage(old, [*aside, *kept, *whole])
+        return replace(report, aside=aside[0].name if aside else None, lost=lost)
 
 
 def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport:
@@ -117,9 +112,9 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
             )
         if (lost := applied - again) and not accept_loss:
             raise ArchiveError(
-                f"{len(lost):,} of the loads that {old.path} is made of cannot be made again, since files "
-                "of the archive are damaged or "
-                "gone. It stays as it is: put the files back, or run `marketing-sync rebuild --accept-loss`"
+                f"{len(lost):,} of the loads that {old.path} is made of cannot be made again, since files of "
+                "the archive are damaged or gone. It stays as it is: put the files back, or run "
+                "`marketing-sync rebuild --accept-loss`"
             )
         _take_over(connection, new.path)
         new.path.replace(old.path)
@@ -170,7 +165,7 @@ def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     rows(connection, "use rebuilt")
     for statement in commented:
         rows(connection, statement)
-    make_views(connection, [sql for (sql,) in views])
+    _make_views(connection, [sql for (sql,) in views])
     rows(connection, f"use {quoted(own)}")
     rows(connection, "detach rebuilt")
 
@@ -182,7 +177,7 @@ def _copying(schema: str, name: str, *, source: str = "", target: str = "") -> t
     return make, f"insert into {target}{table} by name from {source}{table} where {kept}"
 
 
-def make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
+def _make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> None:
     """Views may need one another, in any order. Those that fit the new tables no longer are left to their
     maker."""
     left = []
@@ -192,7 +187,7 @@ def make_views(connection: duckdb.DuckDBPyConnection, views: Sequence[str]) -> N
         except duckdb.Error:
             left.append(sql)
     if left and len(left) < len(views):
-        make_views(connection, left)
+        _make_views(connection, left)
     elif left:
         log.warning("%d views were not taken over: build the models again", len(left))
 
@@ -213,10 +208,8 @@ def salvage(warehouse: Warehouse, sources: Iterable[Path]) -> tuple[str, ...]:
         names = set(_read_from(warehouse, source, _NAMES) or ())
         wanted |= {(schema, name) for schema, name in names if schema == "history"}
         for schema, name in sorted(wanted & names - found):
-            if (
-                _read_from(warehouse, source, *_copying(schema, name, source="damaged."), _COMPLETE)
-                is not None
-            ):
+            copying = _copying(schema, name, source="damaged.")
+            if _read_from(warehouse, source, *copying, _COMPLETE) is not None:
                 found.add((schema, name))
     return tuple(sorted(".".join(name) for name in wanted - found))
 

@@ -116,11 +116,14 @@ def copy_locked(source: Path, target: Path) -> None:
                 raise OSError(code, f"{source} cannot be copied to {target}: {os.strerror(code)}")
 
 
-def set_aside(path: Path) -> Path:
-    """Give a file (or folder) that cannot be used another name beside its own, which is free then; nothing is
-    deleted."""
+def set_aside(path: Path, *suffixes: str) -> Path:
+    """Give a file (or folder) that cannot be used another name beside its own, which is free then, and the
+    same to the database's files beside it; nothing is deleted."""
     aside = path.with_name(f"{path.name}.damaged-{new_name()}")
     path.rename(aside)
+    for suffix in suffixes:
+        with contextlib.suppress(FileNotFoundError):
+            Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
     return aside
 
 

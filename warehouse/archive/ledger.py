@@ -360,10 +360,7 @@ class Ledger:
                     "try again"
                 ) from problem
             self._let_go()
-            aside = disk.set_aside(self._path)
-            for suffix in ("-wal", "-shm"):
-                if (beside := Path(f"{self._path}{suffix}")).exists():
-                    beside.rename(f"{aside}{suffix}")
+            aside = disk.set_aside(self._path, "-wal", "-shm")
             log.warning(
                 "the archive's ledger is not usable (%s): building it again from the files, and from what "
                 "can be read of %s",

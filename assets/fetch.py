@@ -30,6 +30,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call, Operation
 from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
+from warehouse.bookkeeping import load_requests
 from warehouse.loads.details import needs_detail
 from warehouse.tables import Table, Window
 
@@ -360,6 +361,19 @@ class Fetcher:
             yield replace(
                 batch, is_complete=is_last and entry.is_whole, due_at=entry.due_at if is_last else None
             )
+
+    def learn_refusals(self) -> None:
+        """Take refusals of addresses by which the service reports that there is nothing as what they are: by
+        the requests of all runs, this one's included."""
+        result, archive = self.result, self.warehouse.archive
+        if not result.failures:
+            return
+        result.nothing = self.plan.refused_as_nothing()
+        if result.unexplained and len(result.failures) < result.fetched:
+            archive.seal()
+            with self.warehouse.writing() as connection:
+                load_requests(connection, archive)
+            result.learn_refusals(self.plan.refused_as_nothing())
 
     def _left_behind(
         self, operation: Operation, params: Params, planned: set[Any]

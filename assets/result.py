@@ -103,7 +103,7 @@ class AccountResult:
     shortfalls: list[str] = field(default_factory=list)
     nothing: set[int] = field(default_factory=set)  # errorCodes of refusals that mean that there is nothing
     learnt: list[str] = field(default_factory=list)  # what this run found out and reports once
-    is_fetched: bool = False  # nothing more is requested, though not all of it may be loaded
+    is_finished: bool = False  # nothing more is requested, and what came is loaded
 
     def note(self, batch: Batch) -> None:
         self.failures += batch.failures

@@ -152,6 +152,7 @@ def timelines(fetch: Fetcher) -> Batches:
 def coupons(fetch: Fetcher) -> Batches:
     """Coupons by e-mail address; an address in several lists is fetched once."""
     yield from fetch.planned(operations.contacts.GETCOUPON, lambda email: {"email": email})
+    fetch.learn_refusals()
 
 
 # ---- webhooks and goals

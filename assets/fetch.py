@@ -395,8 +395,8 @@ class Fetcher:
 
     def all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batch:
         """One request for each of `many`, all in one batch: details beside the listing they belong to."""
-        batches = list(self.each(operation, many))
-        return sum(batches[1:], batches[0]) if batches else Batch()
+        first, *others = self.each(operation, many)
+        return sum(others, first)
 
     def with_details(self, listing: Batch, operation: Operation, params: Params) -> Batch:
         """A listing for the first table, and the details of its entries that are new, or differ from when
@@ -436,13 +436,11 @@ class Fetcher:
 
 def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Call], list[Failure]]:
     """Calls, and a failure for each value that the declaration does not allow (an address without @, say)."""
-    calls: list[Call] = []
-    bad: list[Failure] = []
+    calls, bad = list[Call](), list[Failure]()
     for params in many:
         try:
             calls.append(operation.bind(**params))
         except InvalidCall as problem:
-            bad.append(
-                Failure(Call(operation, {name: str(value) for name, value in params.items()}), problem)
-            )
+            given = {name: str(value) for name, value in params.items()}
+            bad.append(Failure(Call(operation, given), problem))
     return calls, bad

@@ -292,7 +292,7 @@ class Prefetcher:
             result.spent = session.spent(fetch.operations)
 
     def _load(self, asset: SourceAsset, session: AccountSession, batch: Batch) -> LoadReport:
-        shrink_limit = None if batch.may_shrink else self._shrink_limit
+        shrink_limit = self._shrink_limit
         if shrink_limit is not None:  # what we took away ourselves is not suspicious
             shrink_limit = 1 - (1 - shrink_limit) * (1 - batch.taken_away)
         load = Load(

@@ -43,7 +43,6 @@ class Batch:
     request_ids: tuple[int, ...] = ()
     scope: Scope = field(default_factory=dict)
     is_complete: bool = True
-    may_shrink: bool = False
     is_nothing_due: bool = False  # there was nothing to request: what is loaded is still current
     taken_away: float = (
         0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing

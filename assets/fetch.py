@@ -30,6 +30,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call, Operation
 from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
+from warehouse.bookkeeping import load_requests
 from warehouse.loads.details import needs_detail
 from warehouse.tables import Table, Window
 
@@ -361,6 +362,19 @@ class Fetcher:
                 batch, is_complete=is_last and entry.is_whole, due_at=entry.due_at if is_last else None
             )
 
+    def learn_refusals(self) -> None:
+        """Take refusals of addresses by which the service reports that there is nothing as what they are: by
+        the requests of all runs, this one's included."""
+        result, archive = self.result, self.warehouse.archive
+        if not result.failures:
+            return
+        result.nothing = self.plan.refused_as_nothing()
+        if result.unexplained and len(result.failures) < result.fetched:
+            archive.seal()
+            with self.warehouse.writing() as connection:
+                load_requests(connection, archive)
+            result.learn_refusals(self.plan.refused_as_nothing())
+
     def _left_behind(
         self, operation: Operation, params: Params, planned: set[Any]
     ) -> list[Mapping[str, Any]]:
@@ -381,8 +395,8 @@ class Fetcher:
 
     def all(self, operation: Operation, many: Iterable[Mapping[str, Any]]) -> Batch:
         """One request for each of `many`, all in one batch: details beside the listing they belong to."""
-        batches = list(self.each(operation, many))
-        return sum(batches[1:], batches[0]) if batches else Batch()
+        first, *others = self.each(operation, many)
+        return sum(others, first)
 
     def with_details(self, listing: Batch, operation: Operation, params: Params) -> Batch:
         """A listing for the first table, and the details of its entries that are new, or differ from when
@@ -422,13 +436,11 @@ class Fetcher:
 
 def _bind_all(operation: Operation, many: Iterable[Mapping[str, Any]]) -> tuple[list[Call], list[Failure]]:
     """Calls, and a failure for each value that the declaration does not allow (an address without @, say)."""
-    calls: list[Call] = []
-    bad: list[Failure] = []
+    calls, bad = list[Call](), list[Failure]()
     for params in many:
         try:
             calls.append(operation.bind(**params))
         except InvalidCall as problem:
-            bad.append(
-                Failure(Call(operation, {name: str(value) for name, value in params.items()}), problem)
-            )
+            given = {name: str(value) for name, value in params.items()}
+            bad.append(Failure(Call(operation, given), problem))
     return calls, bad

@@ -90,19 +90,16 @@ def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) 
             results = reader.result(asset)
         except Stopped as stopped:
             raise dg.Failure(str(stopped)) from None
+        failure = _failure(results)
+        if context.retry_number < _RETRIES and any(result.is_worth_a_retry for result in results):
+            # before any output: the steps behind begin when they have what they need
+            raise dg.RetryRequested(max_retries=_RETRIES, seconds_to_wait=_RETRY_AFTER_S) from failure
         with reader.warehouse.reading():
             materializations = [_materialization(reader, asset, table, results) for table in asset.tables]
-        for result in results:
-            spent = result.spent
-            each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
-            planned = (
-                result.plan.words
-                if result.plan
-                else f"{result.fetched:,} of {result.planned:,} requests with a response"
-            )
-            context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
+        _log(context, asset, results)
         yield from _selected(context, materializations)
-        _raise_on_failure(context, reader, asset, results)
+        if failure:
+            raise failure
 
     return step
 
@@ -244,26 +241,28 @@ def _check_results(
         )
 
 
-def _raise_on_failure(
-    context: dg.AssetExecutionContext, reader: Prefetcher, asset: SourceAsset, results: list[AccountResult]
-) -> None:
-    """Fail the step, naming account and reason, once the reader is through: Dagster skips the steps behind a
-    failed one, and what could be read of them is in the warehouse then."""
-    failed = {result.account: result.problems for result in results if result.is_failure}
+def _log(context: dg.AssetExecutionContext, asset: SourceAsset, results: list[AccountResult]) -> None:
     for result in results:
+        spent = result.spent
+        each = f", {spent.waited_s / spent.requests:.1f} s of waiting each" if spent.requests else ""
+        planned = (
+            result.plan.words
+            if result.plan
+            else f"{result.fetched:,} of {result.planned:,} requests with a response"
+        )
+        context.log.info(f"account {result.account}: {planned}; requests used: {spent.requests:,}{each}")
         for line in result.learnt:
             context.log.info(f"account {result.account}: {line}")
         if result.problems and not result.is_failure:
             context.log.warning(f"{asset.name}, account {result.account}: {'; '.join(result.problems)}")
+
+
+def _failure(results: list[AccountResult]) -> dg.Failure | None:
+    """Naming account and reason; None when no account failed."""
+    failed = {result.account: result.problems for result in results if result.is_failure}
     if not failed:
-        return
-    failure = dg.Failure(
-        description="; ".join(
-            f"account {account}: {', '.join(problems)}" for account, problems in failed.items()
-        ),
+        return None
+    return dg.Failure(
+        "; ".join(f"account {account}: {', '.join(problems)}" for account, problems in failed.items()),
         metadata={account: "\n".join(problems) for account, problems in failed.items()},
     )
-    if context.retry_number < _RETRIES and any(result.is_worth_a_retry for result in results):
-        raise dg.RetryRequested(max_retries=_RETRIES, seconds_to_wait=_RETRY_AFTER_S) from failure
-    reader.finish()
-    raise failure

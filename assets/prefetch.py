@@ -8,22 +8,16 @@ goes first, its requests and its loads. Not here: what is fetched (`sources`), h
 import datetime as dt
 import logging
 import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
 from assets.account_session import AccountSession
 from assets.checkpoint import Checkpoints
 from assets.days import ChosenDays, DateRange, days_of_run
 from assets.fetch import Fetcher, FetchSettings
-from assets.planning.crawl_plan import COUPONS
 from assets.result import AccountResult, Batch
 from assets.sources import SourceAsset
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, OtherBusiness, Stopped
-from marketing_api.operation import Operation
-from marketing_api.worker_pool import Lane, WorkerPool
 from warehouse.bookkeeping import PUBLISHING, Run, load_requests, write_plan, write_run
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import Load, LoadReport
@@ -31,17 +25,9 @@ from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
 
-#: Batches that wait for their load while the next is fetched; they are in the archive, so none is lost.
-_LOADS_AHEAD = 2
-#: Seconds of a run for which loads that nothing waits for give way: its start is short of the processor. What
-#: waits is in the archive.
-_GIVE_WAY_S = 30.0
-#: Threads that parse responses and have them loaded, for all accounts: one works while another waits for the
-#: file.
-_LOADERS = 4
-#: Readings under way that nothing waits for and that wait for nothing, of all accounts together, and of one
-#: at least.
-_ALONE, _ALONE_LEAST = 32, 4
+#: Readings under way of all accounts together, and of one at least, before another begins that nothing waits
+#: for and that waits for nothing: each has a thread.
+_AT_ONCE, _AT_ONCE_LEAST = 32, 4
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
 
@@ -49,22 +35,9 @@ _STOP_SECONDS = 30.0
 _JUMP = dt.timedelta(minutes=1)
 #: When a batch is read again that names no other time.
 _A_NIGHT = dt.timedelta(days=1)
+_STOPPED = "the run was stopped; the next one goes on from there"
 
 _Key = tuple[str, str]  # asset, account
-
-
-@dataclass(eq=False)
-class _Reading:
-    """One asset of one account on its way. `parts`: the fetching and the batches that are not loaded yet, in
-    the order of `lane`."""
-
-    asset: SourceAsset
-    session: AccountSession
-    result: AccountResult
-    lane: Lane
-    is_alone: bool
-    parts: int = 1
-    operations: Collection[Operation] = ()
 
 
 class Prefetcher:
@@ -84,39 +57,18 @@ class Prefetcher:
     ) -> None:
         self.sessions = tuple(sessions)
         self.warehouse = warehouse
-        self.results: dict[_Key, AccountResult] = {}
-        self._settings = settings
+        self.results: dict[_Key, AccountResult] = {}  # of what was begun
         self.chosen_days = chosen_days
         self.now = now
+        self._settings = settings
         self._shrink_limit = shrink_limit
-        self._changed = threading.Condition()
-        self._chosen = {asset.name: asset for asset in chosen}
         self._checkpoints = checkpoints
-        self._started: set[_Key] = set()
-        self._finished: set[_Key] = set()
-        self._through: list[tuple[str, str]] = []  # (account, asset) whose responses are all loaded
+        self._chosen = {asset.name: asset for asset in chosen}
         self._urgency = {name: self._waiting_for(asset) for name, asset in self._chosen.items()}
         self._in_order = sorted(self._chosen.values(), key=lambda asset: -self._urgency[asset.name])
-        self._urgent = {
-            (name, session.account)
-            for name, urgency in self._urgency.items()
-            if urgency
-            for session in self.sessions
-        }
-        self._is_way_clear = False
-        self._gives_way_until = time.monotonic() + _GIVE_WAY_S
+        self._at_once = max(_AT_ONCE_LEAST, _AT_ONCE // max(1, len(self.sessions)))
+        self._changed = threading.Condition()
         self._threads: list[threading.Thread] = []
-        self._loads = WorkerPool(
-            _LOADERS,
-            name="load",
-            is_served=lambda lane: (
-                bool(lane.urgency) or self._is_way_clear or time.monotonic() >= self._gives_way_until
-            ),
-        )
-        self._alone: Counter[str] = (
-            Counter()
-        )  # readings under way that nothing waits for and that wait for nothing, by account
-        self._alone_at_once = max(_ALONE_LEAST, _ALONE // max(1, len(self.sessions)))
         self._is_stopping = False
         self.began_at = self.ended_at = now()
 
@@ -131,16 +83,19 @@ class Prefetcher:
         )
 
     @property
+    def _moved(self) -> dt.timedelta:
+        """By how much this machine's clock was moved since the run began."""
+        return self.now.jump if isinstance(self.now, SteadyClock) else dt.timedelta()
+
+    @property
     def began_by_files(self) -> dt.datetime:
         """When it began as files are dated, which a clock that is set back during the run dates earlier."""
-        return self.began_at + min(
-            self.now.jump if isinstance(self.now, SteadyClock) else dt.timedelta(), dt.timedelta()
-        )
+        return self.began_at + min(self._moved, dt.timedelta())
 
     def begin(self) -> None:
         self._checkpoints.begin(self._chosen)
         with self._changed:
-            self._start_ready(*self.sessions)
+            self._start_ready()
 
     def again(self, asset: SourceAsset) -> None:
         """Read a failed asset once more for the accounts in which it failed: only what is missing is
@@ -148,19 +103,18 @@ class Prefetcher:
         with self._changed:
             for session in self.sessions:
                 key = (asset.name, session.account)
-                if key in self._finished and self.results[key].is_failure:
-                    self._finished.discard(key)
-                    self._started.discard(key)
-            self._start_ready(*self.sessions)
+                if self._is_finished(key) and self.results[key].is_failure:
+                    del self.results[key]
+            self._start_ready()
 
     def result(self, asset: SourceAsset) -> list[AccountResult]:
         """Wait until the asset is read and loaded for every account, whatever became of it. Raises
         Stopped."""
         keys = [(asset.name, session.account) for session in self.sessions]
         with self._changed:
-            while not self._finished.issuperset(keys):
+            while not all(map(self._is_finished, keys)):
                 if self._is_stopping:
-                    raise Stopped("the run was stopped; the next one goes on from there")
+                    raise Stopped(_STOPPED)
                 self._changed.wait(0.5)  # in slices, so that an interrupt gets through
         return [self.results[key] for key in keys]
 
@@ -173,73 +127,80 @@ class Prefetcher:
         """Send nothing more, and release all waiters. What has come is in the archive, and the next run
         begins with it."""
         self._is_stopping = True
-        self._is_way_clear = True
         for session in self.sessions:
             session.client.stop()
         with self._changed:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Send nothing more, and wait for the loads under way."""
+        """Send nothing more, and wait for the loads under way: ending one half-way would only repeat it."""
         self.stop_fetching()
         for thread in list(self._threads):
             thread.join(_STOP_SECONDS)
-        self._loads.close(
-            _STOP_SECONDS
-        )  # a load under way is finished: ending it half-way would only repeat it
 
     def note_run(self, run_id: str, job: str, *, is_publishing: bool = False) -> None:
         """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so that the copy
         has them, and in the end."""
-        problems = [
-            f"{asset}, account {account}: {reason}"
-            for (asset, account), lines in self.problems().items()
-            for reason in lines
-        ]
-        failed = all(result.error is not None for result in self.results.values())
-        is_tried = len(self._finished) == len(self._chosen) * len(self.sessions)
-        is_ended = any(isinstance(result.error, BudgetSpent | Stopped) for result in self.results.values())
-        if is_cut_short := self._is_stopping or not is_tried or is_ended:
-            problems.append("it ended before everything was read; the next run goes on from there")
-        statistics = [session.client.statistics for session in self.sessions]
-        run = Run(
-            run_id=run_id,
-            job=job,
-            started_at=self.began_at,
-            ended_at=None if is_publishing else self.ended_at,
-            outcome=PUBLISHING
-            if is_publishing
-            else ("failed" if failed else "partial")
-            if problems
-            else "done",
-            request_count=sum(each.requests for each in statistics),
-            waited_s=sum(each.waited_s for each in statistics),
-            message="\n".join(problems),
-        )
+        is_cut_short = self._is_cut_short()
+        run = self._run(run_id, job, is_publishing=is_publishing, is_cut_short=is_cut_short)
         self.warehouse.archive.seal()
         if not is_publishing:
-            self.warehouse.finish_assets(self._through)
+            through = [
+                key for key, result in self.results.items() if result.is_finished and result.is_through
+            ]
+            self.warehouse.finish_assets([(account, asset) for asset, account in through])
         with self.warehouse.writing() as connection:
             write_run(connection, run)
             for session in self.sessions:
                 if (planned := session.planner.planned()) is not None:
                     write_plan(connection, run_id, planned)
             load_requests(connection, self.warehouse.archive)
-        if not (is_publishing or is_cut_short):
+        if is_publishing:
+            return
+        if not is_cut_short:
             self._checkpoints.end(self._chosen)
-        if not is_publishing:
-            for notice in self.notices():
-                log.warning("%s", notice)
+        for notice in self.notices():
+            log.warning("%s", notice)
+
+    def _is_cut_short(self) -> bool:
+        """It ended before everything was tried."""
+        ends = [isinstance(result.error, BudgetSpent | Stopped) for result in self.results.values()]
+        tried = sum(map(self._is_finished, self.results))
+        return self._is_stopping or any(ends) or tried < len(self._chosen) * len(self.sessions)
+
+    def _run(self, run_id: str, job: str, *, is_publishing: bool, is_cut_short: bool) -> Run:
+        problems = [
+            f"{asset}, account {account}: {reason}"
+            for (asset, account), lines in self.problems().items()
+            for reason in lines
+        ]
+        if is_cut_short:
+            problems.append("it ended before everything was read; the next run goes on from there")
+        outcome = "partial" if problems else "done"
+        if problems and all(result.error is not None for result in self.results.values()):
+            outcome = "failed"
+        return Run(
+            run_id=run_id,
+            job=job,
+            started_at=self.began_at,
+            ended_at=None if is_publishing else self.ended_at,
+            outcome=PUBLISHING if is_publishing else outcome,
+            request_count=self.requests_sent(),
+            waited_s=sum(session.client.statistics.waited_s for session in self.sessions),
+            message="\n".join(problems),
+        )
 
     def progress(self) -> tuple[str, int, int, str]:
         """How far it is now: reading, in the end loading; requests with a response and known so far; the
         assets at work."""
         with self._changed:
-            at_work = {asset for asset, account in self._started if (asset, account) not in self._finished}
-            results = list(self.results.values())
-        is_fetching = sum(result.is_fetched for result in results) < len(self._chosen) * len(self.sessions)
-        done, total = (sum(getattr(result, name) for result in results) for name in ("fetched", "planned"))
-        return "reading" if is_fetching else "loading", done, total, ", ".join(sorted(at_work))
+            results = dict(self.results)
+        at_work = sorted({asset for (asset, _), result in results.items() if not result.is_finished})
+        done, total = (
+            sum(getattr(each, name) for each in results.values()) for name in ("fetched", "planned")
+        )
+        is_fetching = done < total or len(results) < len(self._chosen) * len(self.sessions)
+        return "reading" if is_fetching else "loading", done, total, ", ".join(at_work)
 
     def requests_sent(self) -> int:
         """Requests that left this process, retries included."""
@@ -253,9 +214,9 @@ class Prefetcher:
         """What a person should know although nothing is missing: clocks that are wrong, responses that came
         too late to be loaded."""
         found = [notice for session in self.sessions if (notice := session.clock_notice())]
-        if isinstance(self.now, SteadyClock) and abs(self.now.jump) > _JUMP:
-            moved = dt.timedelta(seconds=round(abs(self.now.jump).total_seconds()))
-            way = "ahead" if self.now.jump > dt.timedelta() else "back"
+        if abs(self._moved) > _JUMP:
+            moved = dt.timedelta(seconds=round(abs(self._moved).total_seconds()))
+            way = "ahead" if self._moved > dt.timedelta() else "back"
             found.append(
                 f"this machine's clock was moved by {moved} {way} during the run; times of the run "
                 "do not show it"
@@ -264,131 +225,74 @@ class Prefetcher:
             found += [f"{asset}, account {account}: {line}" for line in result.notices]
         return found
 
-    def _start_ready(self, *sessions: AccountSession) -> None:
-        """Start what waits for nothing, what others wait for first. Called with `_changed` held."""
-        if self._finished.issuperset(self._urgent):
-            self._is_way_clear = True
-        for session in sessions:
-            for asset in self._in_order:
-                key = (asset.name, session.account)
-                before = (*asset.after, *asset.informed_by)
-                waits_for = [(other.name, session.account) for other in before if other.name in self._chosen]
-                if self._is_stopping or key in self._started or not self._finished.issuperset(waits_for):
-                    continue
-                if is_alone := not before and not self._urgency[asset.name]:
-                    if self._alone[session.account] >= self._alone_at_once:
-                        continue
-                    self._alone[session.account] += 1
-                self._started.add(key)
-                reading = _Reading(
-                    asset,
-                    session,
-                    AccountResult(session.account),
-                    Lane(self._urgency[asset.name], width=1),
-                    is_alone,
-                )
-                self.results[key] = reading.result
-                thread = threading.Thread(
-                    target=self._read, args=(reading,), name=f"{session.account}/{asset.name}", daemon=True
-                )
-                self._threads.append(thread)
-                thread.start()
+    def _is_finished(self, key: _Key) -> bool:
+        return key in self.results and self.results[key].is_finished
 
-    def _read(self, reading: _Reading) -> None:
-        """Fetch everything; the loads go on behind."""
-        asset, session, result = reading.asset, reading.session, reading.result
+    def _start_ready(self) -> None:
+        """Start what waits for nothing, what others wait for first. Called with `_changed` held."""
+        for session in self.sessions if not self._is_stopping else ():
+            for asset in self._in_order:
+                if (asset.name, session.account) not in self.results and self._may_start(
+                    asset, session.account
+                ):
+                    self._start(asset, session)
+
+    def _may_start(self, asset: SourceAsset, account: str) -> bool:
+        before = [other for other in (*asset.after, *asset.informed_by) if other.name in self._chosen]
+        if before or self._urgency[asset.name]:
+            return all(self._is_finished((other.name, account)) for other in before)
+        mine = [result for (_, its), result in self.results.items() if its == account]
+        return sum(not result.is_finished for result in mine) < self._at_once
+
+    def _start(self, asset: SourceAsset, session: AccountSession) -> None:
+        result = self.results[asset.name, session.account] = AccountResult(session.account)
+        name = f"{session.account}/{asset.name}"
+        thread = threading.Thread(target=self._read, args=(asset, session, result), name=name, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _read(self, asset: SourceAsset, session: AccountSession, result: AccountResult) -> None:
         try:
-            while not session.opened.wait(0.5):
-                if self._is_stopping:
-                    raise Stopped("the run was stopped before the account had responded")
-            if session.problem is not None:
-                raise session.problem
-            fetch = Fetcher(
-                session,
-                asset.name,
-                asset.tables,
-                result,
-                self._settings,
-                self.chosen_days,
-                reading.lane.urgency,
-            )
-            reading.operations = fetch.operations
+            self._fetch_and_load(asset, session, result)
+        except Exception as problem:
+            if not isinstance(problem, MarketingApiError | WarehouseError | OSError):
+                # a mistake of ours in one asset must not stop the others
+                what = (asset.name, session.account, type(problem).__name__)
+                log.error("reading %s of account %s failed unexpectedly: %s", *what, exc_info=problem)
+            if isinstance(problem, OtherBusiness):
+                session.problem = problem  # nothing more of the account is worth a request, or believed
+            result.error = problem
+        with self._changed:
+            result.is_finished = True
+            self.ended_at = self.now()
+            self._threads.remove(threading.current_thread())
+            self._start_ready()
+            self._changed.notify_all()
+
+    def _fetch_and_load(self, asset: SourceAsset, session: AccountSession, result: AccountResult) -> None:
+        """Batch by batch: while one is loaded, the client goes on with the next requests. What came before an
+        error is loaded all the same."""
+        while not session.opened.wait(0.5):
+            if self._is_stopping:
+                raise Stopped("the run was stopped before the account had responded")
+        if session.problem is not None:
+            raise session.problem
+        urgency = self._urgency[asset.name]
+        fetch = Fetcher(session, asset.name, asset.tables, result, self._settings, self.chosen_days, urgency)
+        try:
             for batch in asset.function(fetch):
                 if isinstance(session.problem, OtherBusiness):
                     raise session.problem
                 result.note(batch)
                 if batch.request_ids or batch.scope or batch.is_nothing_due:
-                    self._load_behind(reading, batch)
-                if self._is_stopping or result.error is not None:
-                    break
-        except Exception as problem:
-            result.error = result.error or self._noted(reading, problem)
+                    result.reports.append(self._load(asset, session, batch))
+                if self._is_stopping:
+                    raise Stopped(_STOPPED)
         finally:
-            with self._changed:
-                result.is_fetched = True
-                self._threads.remove(threading.current_thread())
-                self._alone[session.account] -= reading.is_alone
-                self._start_ready(session)
-            self._end_part(reading)
-
-    @staticmethod
-    def _noted(reading: _Reading, problem: Exception) -> Exception:
-        """A mistake of ours in one asset must not stop the others: it is logged."""
-        if not isinstance(problem, MarketingApiError | WarehouseError | OSError):
-            name, account, kind = reading.asset.name, reading.session.account, type(problem).__name__
-            log.error(
-                "reading %s of account %s failed unexpectedly: %s", name, account, kind, exc_info=problem
-            )
-        if isinstance(problem, OtherBusiness):  # nothing more of the account is worth a request, or believed
-            reading.session.problem = problem
-        return problem
-
-    def _load_behind(self, reading: _Reading, batch: Batch) -> None:
-        """Load the batch while the next one is fetched. What came before an error is loaded all the same."""
-
-        def load(leave: Callable[[], None]) -> None:
-            leave()
-            try:
-                reading.result.reports.append(self._load(reading.asset, reading.session, batch))
-            except Exception as problem:
-                reading.result.error = reading.result.error or self._noted(reading, problem)
-            self._end_part(reading)
-
-        with self._changed:
-            reading.parts += 1
-            self._loads.put(reading.lane, load)
-            while reading.parts > 1 + _LOADS_AHEAD:
-                self._changed.wait()
-
-    def _end_part(self, reading: _Reading) -> None:
-        """Whoever comes last, the fetching or a load, ends the reading."""
-        with self._changed:
-            reading.parts -= 1
-            self._changed.notify_all()
-            if reading.parts:
-                return
-        asset, session, result = reading.asset, reading.session, reading.result
-        try:
-            if asset.name == COUPONS and result.failures and result.error is None:
-                result.nothing = session.planner.refused_as_nothing()
-                if result.unexplained and len(result.failures) < result.fetched:
-                    self.warehouse.archive.seal()
-                    with self.warehouse.writing() as connection:
-                        load_requests(connection, self.warehouse.archive)
-                    result.learn_refusals(session.planner.refused_as_nothing())
-        except Exception as problem:
-            result.error = self._noted(reading, problem)
-        result.spent = session.spent(reading.operations)
-        with self._changed:
-            if result.is_through and not self._is_stopping:
-                self._through.append((session.account, asset.name))
-            self._finished.add((asset.name, session.account))
-            self.ended_at = self.now()
-            self._start_ready(session)
-            self._changed.notify_all()
+            result.spent = session.spent(fetch.operations)
 
     def _load(self, asset: SourceAsset, session: AccountSession, batch: Batch) -> LoadReport:
-        shrink_limit = None if batch.may_shrink else self._shrink_limit
+        shrink_limit = self._shrink_limit
         if shrink_limit is not None:  # what we took away ourselves is not suspicious
             shrink_limit = 1 - (1 - shrink_limit) * (1 - batch.taken_away)
         load = Load(

@@ -43,7 +43,6 @@ class Batch:
     request_ids: tuple[int, ...] = ()
     scope: Scope = field(default_factory=dict)
     is_complete: bool = True
-    may_shrink: bool = False
     is_nothing_due: bool = False  # there was nothing to request: what is loaded is still current
     taken_away: float = (
         0.0  # share of its rows that we know to be gone, since we took them away: no sign of a broken listing
@@ -103,7 +102,7 @@ class AccountResult:
     shortfalls: list[str] = field(default_factory=list)
     nothing: set[int] = field(default_factory=set)  # errorCodes of refusals that mean that there is nothing
     learnt: list[str] = field(default_factory=list)  # what this run found out and reports once
-    is_fetched: bool = False  # nothing more is requested, though not all of it may be loaded
+    is_finished: bool = False  # nothing more is requested, and what came is loaded
 
     def note(self, batch: Batch) -> None:
         self.failures += batch.failures

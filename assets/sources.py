@@ -130,7 +130,7 @@ def contacts(fetch: Fetcher) -> Batches:
         replace(batch, taken_away=taken_away.get(list_id, 0.0)) for list_id, batch in of_lists
     )
     for list_id in fetch.warehouse.vanished_list_ids(fetch.account):
-        yield Batch(scope={"list_id": [list_id]}, may_shrink=True)
+        yield Batch(scope={"list_id": [list_id]}, taken_away=1.0)
 
 
 @source_asset(
@@ -152,6 +152,7 @@ def timelines(fetch: Fetcher) -> Batches:
 def coupons(fetch: Fetcher) -> Batches:
     """Coupons by e-mail address; an address in several lists is fetched once."""
     yield from fetch.planned(operations.contacts.GETCOUPON, lambda email: {"email": email})
+    fetch.learn_refusals()
 
 
 # ---- webhooks and goals

@@ -33,8 +33,6 @@ from marketing_api.operation import Call
 FAILURES_IN_A_ROW = 5
 #: Requests under way or waiting, for each worker.
 AHEAD = 2
-#: How often a thread looks again for jobs that may not be done yet.
-_LOOK_S = 0.2
 
 #: Is given what to call once the job no longer waits for its turn: then the next one is taken up.
 Job = Callable[[Callable[[], None]], None]
@@ -42,29 +40,19 @@ Job = Callable[[Callable[[], None]], None]
 
 @dataclass(eq=False)
 class Lane:
-    """One caller's jobs, of which at most `width` are done at once. `stop` is set when the caller has
-    gone."""
+    """One caller's jobs. `stop` is set when the caller has gone."""
 
     urgency: int = 0
-    width: int | None = None
     jobs: deque[Job] = field(default_factory=deque)
     stop: threading.Event = field(default_factory=threading.Event)
-    under_way: int = 0
 
 
 class WorkerPool:
     """Starts threads as they are needed, up to `size`: the most urgent lane first, equal ones in turn. Jobs
-    must not raise.
+    must not raise."""
 
-    `is_served` says of a lane that has jobs whether they may be done already.
-    """
-
-    def __init__(
-        self, size: int, *, name: str = "requests", is_served: Callable[[Lane], bool] = lambda lane: True
-    ) -> None:
+    def __init__(self, size: int) -> None:
         self.size = size
-        self._name = name
-        self._is_served = is_served
         self._changed = threading.Condition()
         self._lanes: list[Lane] = []  # those with jobs waiting, the next to be served first
         self._threads: list[threading.Thread] = []
@@ -107,9 +95,8 @@ class WorkerPool:
         elif self._idle:
             self._changed.notify()
         elif self._lanes and not self._is_entering and len(self._threads) < self.size:
-            thread = threading.Thread(
-                target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True
-            )
+            name = f"requests-{len(self._threads)}"
+            thread = threading.Thread(target=self._work, name=name, daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # no room for one more: those that are there do the work
@@ -119,39 +106,30 @@ class WorkerPool:
                 self._threads.append(thread)
 
     def _work(self) -> None:
-        while (taken := self._next()) is not None:
-            lane, job = taken
+        while (job := self._next()) is not None:
             with contextlib.ExitStack() as turn:
                 turn.callback(self._entered)
                 job(turn.close)
-            if lane.width is not None:
-                with self._changed:
-                    lane.under_way -= 1
-                    self._call()
 
     def _entered(self) -> None:
         with self._changed:
             self._is_entering = False
             self._call()
 
-    def _next(self) -> tuple[Lane, Job] | None:
+    def _next(self) -> Job | None:
         with self._changed:
-            while self._is_entering or (lane := next(filter(self._may_serve, self._lanes), None)) is None:
+            while self._is_entering or not self._lanes:
                 if self._is_closed and not self._lanes:
                     return None
                 self._idle += 1
-                self._changed.wait(_LOOK_S if self._lanes and not self._is_entering else None)
+                self._changed.wait()
                 self._idle -= 1
             self._is_entering = True
-            self._lanes.remove(lane)
+            lane = self._lanes.pop(0)
             job = lane.jobs.popleft()
-            lane.under_way += 1
             if lane.jobs:
                 bisect.insort(self._lanes, lane, key=lambda lane: -lane.urgency)
-            return lane, job
-
-    def _may_serve(self, lane: Lane) -> bool:
-        return (lane.width is None or lane.under_way < lane.width) and self._is_served(lane)
+            return job
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,14 @@ import logging
 import os
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 import dagster as dg
+from dagster._core.definitions.job_base import InMemoryJob
+from dagster._core.execution.execute_in_process import core_execute_in_process
 from dagster._core.remote_origin import RemoteRepositoryOrigin
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 from dagster._core.storage.event_log import SqlEventLogStorage, SqliteEventLogStorage
@@ -111,6 +113,31 @@ def instance_of_the_ui(home: Path) -> Iterator[dg.DagsterInstance]:
 
         setattr(instance, "create_run_for_job", filed)  # noqa: B010 (a plain assignment to a method is no type)
         yield instance
+
+
+def execute_here(
+    job: dg.JobDefinition,
+    instance: dg.DagsterInstance,
+    selection: Sequence[dg.AssetKey],
+    *,
+    tags: Mapping[str, str],
+    config: Mapping[str, Any],
+) -> str:
+    """Run the selected assets of a job (all when there are none) in this process; the run's id.
+
+    `JobDefinition.execute_in_process` does the same, but for the job's own executor: that one alone runs what
+    is behind a step that failed after it had brought its outputs."""
+    chosen = frozenset(selection)
+    result = core_execute_in_process(
+        run_config=config,
+        job=InMemoryJob(job.get_subset(asset_selection=chosen) if chosen else job),
+        instance=instance,
+        output_capturing_enabled=False,
+        raise_on_error=False,
+        run_tags=tags,
+        asset_selection=chosen,
+    )
+    return str(result.run_id)
 
 
 def prune_runs(before: dt.datetime) -> int:

@@ -23,11 +23,10 @@ from assets.published import (
 )
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from home.door import report_of
-from home.interrupts import Stop
 from home.logs import start_logging
 from home.settings import Settings, load_settings
 from marketing_api.clock import Clock, utc_now
-from pipelines.dagster_internals import BY_THE_COMMAND, instance_of_the_ui
+from pipelines.dagster_internals import BY_THE_COMMAND, execute_here, instance_of_the_ui
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, forget_job, rebuild
 from pipelines.publishing import (
     MODELS_STEP,
@@ -41,11 +40,16 @@ from pipelines.publishing import (
 from pipelines.push_jobs import AudienceSyncs, push_jobs, standing_order
 from pipelines.report.mail import Reports
 from pipelines.resources import RunReader, reader_resource, settings_resource
-from pipelines.schedules import ALL_DUE, COMMAND_TAG, DAYS_TAG, nightly, partition_tags, shard_tags
-from pipelines.sensors import failure_alerts, models_after_failed_reads
+from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly, partition_tags, shard_tags
+from pipelines.sensors import failure_alerts
 
 #: Of a clone; a wheel has none.
 _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+#: A step begins when what it needs is made, also by a step that failed in the end: a table that could not be
+#: read whole costs the night no models, and the run ends as failed all the same.
+_EXECUTOR = dg.in_process_executor.configured(
+    {"step_dependency_config": {"require_upstream_step_success": False}}, name="in_process"
+)
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -85,18 +89,16 @@ def build_definitions(
         reads = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
         assets: list[Any] = [*reads]
         jobs: list[Any] = [NIGHTLY_SYNC, REFRESH_CONTACTS, rebuild, forget_job]
-        sensors = failure_alerts(settings)
         if has_models:
             assets += [*(following or Following(settings)).assets(settings), *sync_tables()]
             jobs += [REFRESH_MODELS, PUBLISH, *push_jobs()]
-            sensors.append(models_after_failed_reads(settings))
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), assets)),
         jobs=jobs,
         schedules=[nightly(settings)],
-        sensors=sensors,
+        sensors=failure_alerts(settings),
         resources={"settings": settings_resource(settings), "reader": reader_resource(now)} | resources,
-        executor=dg.in_process_executor,
+        executor=_EXECUTOR,
     )
 
 
@@ -125,10 +127,8 @@ def run_in_dagster(
     chosen: Sequence[SourceAsset],
     following: Following,
     has_models: bool,
-    stop: Stop,
 ) -> str:
-    """Returns the run's id. Dagster skips what is behind a failed step: models of what could be read are
-    built in another run."""
+    """Returns the run's id."""
     days = reader.days_of_run()
     tags = partition_tags(days, reader.began_at, settings.history_start, settings.lookback_days)
     tags |= {DAYS_TAG: str(days) if reader.chosen_days else ALL_DUE} | shard_tags(settings, settings.shard)
@@ -138,29 +138,10 @@ def run_in_dagster(
             settings, following, has_models=has_models, reader=RunReader(settings, reader=reader)
         )
         with instance_of_the_ui(settings.home) as instance:
-            config = _QUIET | (standing_order(settings) if has_models else {})
-
-            def execute(
-                job: str, tags: dict[str, str], selection: Sequence[dg.AssetKey] | None = None
-            ) -> dg.ExecuteInProcessResult:
-                return definitions.resolve_job_def(job).execute_in_process(
-                    instance=instance,
-                    asset_selection=selection,
-                    tags=tags | BY_THE_COMMAND | {COMMAND_TAG: "sync"},
-                    run_config=config,
-                    raise_on_error=False,
-                )
-
-            result = execute(
-                "nightly_sync",
-                tags,
-                None if has_models else [asset_key(table) for asset in chosen for table in asset.tables],
+            return execute_here(
+                definitions.resolve_job_def("nightly_sync"),
+                instance,
+                [] if has_models else [asset_key(table) for asset in chosen for table in asset.tables],
+                tags=tags | BY_THE_COMMAND,
+                config=_QUIET | (standing_order(settings) if has_models else {}),
             )
-            tried = {
-                event.step_key
-                for event in result.all_events
-                if event.is_step_success or event.is_step_failure
-            }
-            if has_models and not stop.is_set and MODELS_STEP not in tried:
-                execute("refresh_models", {})
-    return str(result.run_id)

@@ -34,13 +34,11 @@ class RunReader:
     stack: ExitStack = field(default_factory=ExitStack)
     config: Mapping[str, Any] = field(default_factory=dict)
     now: Clock = utc_now
-    _run: tuple[str, str] | None = None  # that has read
     _failure: str | None = None
 
     def of(self, context: dg.AssetExecutionContext) -> Prefetcher:
         """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened, for
         every step with one try."""
-        self._run = self._run or (context.run.run_id, context.run.job_name)
         if self._failure is not None:
             raise dg.Failure(self._failure)
         if self.reader is None:
@@ -52,9 +50,8 @@ class RunReader:
         return self.reader
 
     def note(self, context: dg.AssetExecutionContext) -> None:
-        """Note the run in `sync`, for the copy that it publishes. Models in a run of their own, after a
-        failed read, belong to that run."""
-        run = self._run or (context.run.run_id, context.run.job_name)
+        """Note the run in `sync`, for the copy that it publishes."""
+        run = context.run.run_id, context.run.job_name
         if self.reader is not None:
             self.reader.note_run(*run, is_publishing=True)
         else:

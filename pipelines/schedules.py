@@ -11,8 +11,6 @@ from assets.days import FIRST_ZONE, LAST_ZONE, ChosenDays, DateRange, days_of_ru
 from home.settings import SHARD_TAG, Settings, SettingsError
 from pipelines.push_jobs import standing_order
 
-#: Marks the runs of the command line.
-COMMAND_TAG = "marketing-sync/command"
 #: Marks the runs that belong to one night: one for each shard.
 NIGHT_TAG = "marketing-sync/night"
 #: Which days a run reads: all that are due, or `2026-03-05 to 2026-03-20`. Without it, the partitions that a

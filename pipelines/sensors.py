@@ -1,5 +1,4 @@
-"""What reacts to runs: an alert to a webhook address when one fails, and the models although a read
-failed."""
+"""What reacts to runs: an alert to a webhook address when one fails."""
 
 from typing import Any
 
@@ -7,10 +6,8 @@ import dagster as dg
 
 from home import alerts
 from home.settings import SHARD_TAG, Settings
-from pipelines.jobs import REFRESH_MODELS
-from pipelines.publishing import MODELS_STEP
-from pipelines.push_jobs import report_push, standing_order
-from pipelines.schedules import COMMAND_TAG, NIGHT_TAG, shard_tags
+from pipelines.push_jobs import report_push
+from pipelines.schedules import NIGHT_TAG
 
 _NO_ADDRESS = dg.SkipReason("MARKETING_ALERT_URL is not set")
 #: Of a run that failed: another attempt is to come; the attempt, once there is one.
@@ -90,33 +87,6 @@ def _nights(instance: dg.DagsterInstance, shards: int) -> dict[str, list[dg.Dags
         if NIGHT_TAG in run.tags and _RETRY not in run.tags:
             nights.setdefault(run.tags[NIGHT_TAG], []).append(run)
     return nights
-
-
-def models_after_failed_reads(settings: Settings) -> dg.SensorDefinition:
-    """Dagster skips what comes behind a failed step; the models of what could be read are built all the
-    same."""
-
-    @dg.run_status_sensor(
-        name="models_after_failed_reads",
-        description="Runs the models after a nightly sync in which some table could not be read.",
-        run_status=dg.DagsterRunStatus.FAILURE,
-        request_job=REFRESH_MODELS,
-        default_status=dg.DefaultSensorStatus.RUNNING,
-    )
-    def sensor(context: dg.RunStatusSensorContext) -> dg.RunRequest | dg.SkipReason:
-        run = context.dagster_run
-        if run.job_name != "nightly_sync" or (COMMAND_TAG in run.tags and not run.parent_run_id):
-            return dg.SkipReason("another job, or the command line's, which sees to it itself")
-        if context.instance.get_run_step_stats(run.run_id, [MODELS_STEP]):
-            return dg.SkipReason("the models themselves failed: running them again would not help")
-        shard = run.tags.get(SHARD_TAG, "")
-        return dg.RunRequest(
-            run_key=run.run_id,
-            run_config=standing_order(settings),
-            tags=shard_tags(settings, shard) if shard else {},
-        )
-
-    return sensor
 
 
 def _failures(instance: dg.DagsterInstance, run: dg.DagsterRun) -> tuple[dict[str, str], list[str]]:

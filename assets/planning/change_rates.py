@@ -91,13 +91,18 @@ def gamma(
     is its mean. The shape follows from how much more the counts vary than the same rate for all would let
     them."""
     size = int(group.max(initial=-1)) + 1
-    whole = (count.sum() + PRIOR_RATE * PRIOR_DAYS) / (history.sum() + PRIOR_DAYS)
+    whole = _mean_rate(count, history)
     totals, spans = (np.bincount(group, weights, size) for weights in (count, history))
     mean = np.maximum(((totals + whole * group_days) / (spans + group_days))[group], 1e-9)
     expected = mean * history
     surplus = float(np.sum((count - expected) ** 2 - expected))
     shape = float(np.clip(np.sum(expected**2) / surplus, *_SHAPES)) if surplus > 0 else _SHAPES[1]
     return shape, shape / mean + history, mean
+
+
+def _mean_rate(count: Floats | Ints, history: Floats | Ints) -> float:
+    """Changes a day of all together, with the guess of what nothing is known about."""
+    return float((count.sum() + PRIOR_RATE * PRIOR_DAYS) / (history.sum() + PRIOR_DAYS))
 
 
 def chances(
@@ -127,8 +132,6 @@ _LEARNT_DAYS, _SAMPLE = 28, 10_000
 #: Active days that the guess "it makes no difference" is worth to each factor, and how often all are fitted
 #: again.
 _PRIOR, _ROUNDS = 3.0, 3
-#: The same for the mean rate: days of history, and the active days in them.
-_MEAN_DAYS, _MEAN_ACTIVE = 50.0, 1.0
 #: Days that are looked at one by one; of those before only the rate is expected.
 _LAST_DAYS = 14
 #: Where cells begin, in days since the last active one, and since registration: each day alone for five
@@ -186,8 +189,7 @@ def _rate_before(active: Flags, registered: Ints, shape: float) -> Floats:
     """The mean of what is known of each rate (`gamma`) from the days before those that are learnt from."""
     found = active[:, _LEARNT_DAYS + 1 :].sum(axis=1)
     history = np.clip(registered, _LEARNT_DAYS, active.shape[1] - 1) - _LEARNT_DAYS
-    mean = (found.sum() + _MEAN_ACTIVE) / (history.sum() + _MEAN_DAYS)
-    rate: Floats = (shape + found) / (shape / mean + history)
+    rate: Floats = (shape + found) / (shape / _mean_rate(found, history) + history)
     return rate
 
 

@@ -51,7 +51,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
 
             following = Following(settings)
             stop.check()
-            run_id = run_in_dagster(settings, reader, chosen, following, has_models, stop)
+            run_id = run_in_dagster(settings, reader, chosen, following, has_models)
             if not stop.is_set:
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")

@@ -316,7 +316,7 @@ def started_for_fifty() -> int:
     return len(started)
 
 
-def served(pool: WorkerPool, lanes: dict[str, Lane], count: int, *, seconds: float = 0.0) -> list[str]:
+def served(pool: WorkerPool, lanes: dict[str, Lane], count: int) -> list[str]:
     """The names of the lanes in the order in which their jobs were begun, all having been put before the
     first of them was."""
     begun, is_blocked, may_begin, done = [], threading.Event(), threading.Event(), threading.Semaphore(0)
@@ -328,7 +328,6 @@ def served(pool: WorkerPool, lanes: dict[str, Lane], count: int, *, seconds: flo
     def job(name: str, leave: Callable[[], None]) -> None:
         begun.append(name)
         leave()
-        time.sleep(seconds)
         done.release()
 
     pool.put(Lane(9), block)
@@ -346,15 +345,3 @@ def served(pool: WorkerPool, lanes: dict[str, Lane], count: int, *, seconds: flo
 def test_the_most_urgent_lane_goes_first_and_equal_ones_in_turn() -> None:
     lanes = {"low": Lane(), "high": Lane(2), "other": Lane(2)}
     assert served(WorkerPool(1), lanes, 3) == ["high", "other"] * 3 + ["low"] * 3
-
-
-def test_no_more_jobs_of_a_lane_are_done_at_once_than_it_is_wide() -> None:
-    lanes = {"narrow": Lane(1, width=1), "wide": Lane()}
-    order = served(WorkerPool(4), lanes, 3, seconds=0.2)
-    assert order[:4] == ["narrow", "wide", "wide", "wide"]
-
-
-def test_jobs_wait_until_their_lane_is_served() -> None:
-    began = time.monotonic()
-    pool = WorkerPool(2, is_served=lambda lane: bool(lane.urgency) or time.monotonic() > began + 0.5)
-    assert served(pool, {"held": Lane(), "urgent": Lane(1)}, 2) == ["urgent", "urgent", "held", "held"]

@@ -30,6 +30,13 @@ USED: list[tuple[str, str, set[str]]] = [
         {"module_name", "working_directory", "attribute"},
     ),
     ("dagster", "DagsterInstance.create_run_for_job", {"job_def", "remote_job_origin"}),
+    ("dagster", "JobDefinition.get_subset", {"asset_selection"}),
+    ("dagster._core.definitions.job_base", "InMemoryJob", {"job_def"}),
+    (
+        "dagster._core.execution.execute_in_process",
+        "core_execute_in_process",
+        {"run_config", "job", "instance", "output_capturing_enabled", "raise_on_error", "run_tags"},
+    ),
     ("dagster._core.storage.event_log", "SqliteEventLogStorage", {"base_dir", "inst_data"}),
     ("dagster._core.storage.event_log", "SqliteEventLogStorage._connect", {"shard"}),
     ("dagster._core.storage.event_log", "SqliteEventLogStorage.delete_events", {"run_id"}),

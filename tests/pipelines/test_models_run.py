@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,26 +10,20 @@ import duckdb
 import pytest
 
 from assets.published import REPORT
-from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from pipelines.definitions import build_definitions
 from pipelines.publishing import MODELS_STEP
-from pipelines.schedules import COMMAND_TAG
 from tests.pipelines.conftest import Command, no_report
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
+from tests.pipelines.test_nightly import live, nightly_job
 from warehouse.models import ModelSettings
 from warehouse.publish import published_path
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-
-@pytest.fixture
-def instance(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
-    monkeypatch.setenv("DAGSTER_HOME", str(prepare_home(home) / "dagster"))
-    with dg.DagsterInstance.get() as instance:
-        yield instance
+_SUCCESS = dg.DagsterEventType.STEP_SUCCESS.value
 
 
 @pytest.mark.slow
@@ -42,8 +34,8 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Dagster skips what comes behind a failed step; one model, chosen in the UI, is built alone, and all
-    again where nothing changed."""
+    """The same run builds and publishes, and ends as failed; from there the UI repeats the step, and what is
+    behind it. One model, chosen in the UI, is built alone, and all again where nothing changed."""
     monkeypatch.setattr("marketing_api.retry.TRIES", 1)
     monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
     sandbox.control("faults", **{"500-before": "1@user/lists"})
@@ -54,18 +46,42 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
     assert "users, account main: user/lists: HTTP 500" in ran.out
     assert "models: " in ran.out
     assert query(home, "select count(*) from marts.contact_engagement") != [(0,)]
-    with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
+    monkeypatch.setenv("DAGSTER_HOME", str(home / "dagster"))
+    with dg.DagsterInstance.get() as instance:
         of_the_ui = dg.RunsFilter(tags={".dagster/repository": "__repository__@pipelines.definitions"})
         runs = {
             run.job_name: run for run in instance.get_runs(of_the_ui)
         }  # as the UI looks for the runs of a job
-        assert runs["nightly_sync"].status is dg.DagsterRunStatus.FAILURE
-        assert runs["refresh_models"].status is dg.DagsterRunStatus.SUCCESS
+        assert runs.keys() == {"nightly_sync"}
+        failed = runs["nightly_sync"]
+        assert failed.status is dg.DagsterRunStatus.FAILURE
+        assert _ended(instance, failed.run_id)["users"] == dg.DagsterEventType.STEP_FAILURE.value
+        behind = dict.fromkeys(("models", "published", "own_models", "report"), _SUCCESS)
+        assert behind.items() < _ended(instance, failed.run_id).items()
+        order = list(_ended(instance, failed.run_id))
+        assert order.index("users") < order.index("models"), "what is behind waits for the second try"
+        since = sandbox.count
+        live(monkeypatch, Settings(home, (Connection("main", sandbox.url, Secret(KEY)),)))
+        options = dg.ReexecutionOptions.from_failure(failed.run_id, instance)
+        with (
+            no_report(),
+            dg.execute_job(dg.reconstructable(nightly_job), instance, reexecution_options=options) as again,
+        ):
+            assert again.success
+        assert _ended(instance, again.run_id) == behind | {"users": _SUCCESS}
+        assert {entry["operation"] for entry in sandbox.asked(since)} == {"app/me", "user/lists"}
         _one_model_alone(Settings(home), instance)
         caplog.clear()
         with no_report():
             _all_unchanged(Settings(home), instance)
         assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == []
+
+
+def _ended(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
+    """How each step of a run ended."""
+    kinds = {dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.STEP_SUCCESS}
+    events = [entry.get_dagster_event() for entry in instance.all_logs(run_id, of_type=kinds)]
+    return {str(event.step_key): event.event_type_value for event in events}
 
 
 @pytest.mark.slow
@@ -207,33 +223,3 @@ def test_columns_of_models_lead_to_columns_that_are_there(home: Path) -> None:
     ) in lines
     described = {column.name: column.description for column in specs[mart]["dagster/column_schema"].columns}
     assert described["unsubscribed_count"].endswith("From staging.stg_campaign_stats.unsubscribed_count.")
-
-
-@pytest.mark.parametrize(
-    ("tags", "models_ran", "wanted"),
-    [({}, False, True), ({}, True, False), ({COMMAND_TAG: "sync"}, False, False)],
-    ids=str,
-)
-def test_a_run_of_the_schedule_that_failed_before_its_models_has_them_run_on_their_own(
-    home: Path, instance: dg.DagsterInstance, tags: dict[str, str], models_ran: bool, wanted: bool
-) -> None:
-    @dg.op(name=MODELS_STEP if models_ran else "managers")
-    def step() -> None:
-        raise dg.Failure("for the test")
-
-    @dg.job(name="nightly_sync", tags=tags)
-    def job() -> None:
-        step()
-
-    settings = Settings(home, (Connection("main", "http://127.0.0.1:9/1", Secret(KEY)),))
-    definitions = build_definitions(settings)
-    result = job.execute_in_process(instance=instance, raise_on_error=False)
-    sensor = definitions.get_sensor_def("models_after_failed_reads")
-    assert isinstance(sensor, dg.RunStatusSensorDefinition)
-    context = dg.build_run_status_sensor_context(
-        "models_after_failed_reads", result.get_run_failure_event(), instance, result.dagster_run
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = sensor(context)
-    assert isinstance(found, dg.RunRequest) is wanted, found

@@ -235,7 +235,7 @@ def test_a_failed_step_says_why_and_its_rerun_asks_only_what_is_missing(
 
     service.control("faults", off=1)
     since = service.count
-    _live(monkeypatch, settings)
+    live(monkeypatch, settings)
     options = dg.ReexecutionOptions.from_failure(result.run_id, instance)
     with dg.execute_job(dg.reconstructable(nightly_job), instance, reexecution_options=options) as again:
         assert again.success
@@ -247,7 +247,7 @@ def nightly_job() -> dg.JobDefinition:
     return build_definitions().resolve_job_def("nightly_sync")
 
 
-def _live(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+def live(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     (connection,) = settings.accounts
     for name, value in {"URL": connection.url, "KEY": connection.key.reveal()}.items():
         monkeypatch.setenv(f"MARKETING_API_{name}", value)
@@ -425,7 +425,7 @@ def test_the_schedule_may_send_without_a_person_once_activations_are_switched_on
     )
     (request,) = definitions.get_schedule_def("nightly").evaluate_tick(context).run_requests or []
     assert request.run_config == ({"ops": {"activations": {"config": {"confirm": "send"}}}} if is_on else {})
-    for job in ("nightly_sync", "refresh_models"):  # the latter by the sensor, with the same
+    for job in ("nightly_sync", "refresh_models"):
         assert dg.validate_run_config(definitions.resolve_job_def(job), request.run_config)
 
 
@@ -480,6 +480,6 @@ def test_definitions_can_be_loaded_with_and_without_an_account(
         dg.Definitions.validate_loadable(build_definitions(settings))
     dg.Definitions.validate_loadable(build_definitions(Settings(settings.home)))
     settings.home.mkdir()
-    _live(monkeypatch, settings)
+    live(monkeypatch, settings)
     dg.Definitions.validate_loadable(defs())
     assert load_settings(Path.cwd()).accounts == settings.accounts

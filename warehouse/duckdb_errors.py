@@ -123,11 +123,11 @@ def _holder(text: str) -> Holder:
     if (found := _HELD.match(text.partition("lock is held in ")[2])) is None:
         return Holder(None, "another program")
     pid, program = int(found["pid"]), Path(found["program"]).name
-    with suppress(OSError):
+    with suppress(OSError, IndexError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-        if Path(words[0]).name.startswith("python"):  # what it runs is behind it
-            words = [word for word in words[1:] if word != "-m"]
-        if not words[0].startswith("-"):
-            command = [word for word in words[1:2] if re.fullmatch(r"[a-z][a-z-]*", word)]
-            program = " ".join([Path(words[0]).name or program, *command])
+        script = words[1:] if words[1] != "-m" else words[2:]
+        if Path(words[0]).name.startswith("python") and not script[0].startswith("-"):
+            words = script  # what it runs
+        command = [word for word in words[1:2] if re.fullmatch(r"[a-z][a-z-]*", word)]
+        program = " ".join([Path(words[0]).name or program, *command])
     return Holder(pid, program)

@@ -15,11 +15,12 @@ from warehouse.archive.ledger import NAME, Ledger
 
 def contents(home: Path) -> Iterator[tuple[str, bytes]]:
     """(where, what) of every file below `home`, and of everything that is packed in it."""
-    for path in sorted(path for path in home.rglob("*") if path.is_file()):
+    paths = sorted(path for path in home.rglob("*") if path.is_file())
+    for path, content in [(path, path.read_bytes()) for path in paths]:  # to look into some changes others
         where = str(path.relative_to(home))
-        yield where, path.read_bytes()
-        for inner, content in _unpacked(path):
-            yield f"{where}: {inner}", content
+        yield where, content
+        for inner, unpacked in _unpacked(path):
+            yield f"{where}: {inner}", unpacked
 
 
 def _unpacked(path: Path) -> Iterator[tuple[str, bytes]]:

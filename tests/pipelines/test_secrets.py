@@ -33,7 +33,6 @@ def test_the_key_is_in_nothing_that_a_night_leaves_behind(rough_night: Night) ->
         ".db",
         ".sqlite",
         ".yaml",
-        ".jsonl",
         ".log",
     }
     assert b"@example" in b"".join(
@@ -42,7 +41,7 @@ def test_the_key_is_in_nothing_that_a_night_leaves_behind(rough_night: Night) ->
     assert [where for where, content in found.items() if UNMISTAKABLE.encode() in content] == []
 
 
-def test_the_key_is_in_no_journal_of_a_killed_run(start_sandbox: StartSandbox, home: Path) -> None:
+def test_the_key_is_in_no_ledger_of_a_killed_run(start_sandbox: StartSandbox, home: Path) -> None:
     service = start_sandbox("--key", UNMISTAKABLE, "--fault-502-html", "0.1")
     process = start(home, service, "sync", "--only", "lists", "contacts", MARKETING_API_KEY=UNMISTAKABLE)
     while service.count < 12 and process.poll() is None:
@@ -50,7 +49,7 @@ def test_the_key_is_in_no_journal_of_a_killed_run(start_sandbox: StartSandbox, h
     process.send_signal(signal.SIGKILL)
     process.communicate()
     found = dict(contents(home))
-    assert any(where.endswith(".journal: bodies") and content for where, content in found.items())
+    assert any(where.endswith("ledger.sqlite: bodies") and content for where, content in found.items())
     assert [where for where, content in found.items() if UNMISTAKABLE.encode() in content] == []
 
 

@@ -309,7 +309,7 @@ def reviews_waiting(source: Source) -> Found:
     pushed = [
         row
         for row in source.rows("sync.writebacks")
-        if row["kind"] == "activities" and row["state"] in ("applied", "verified")
+        if row["effect"] == "notes" and row["state"] in ("applied", "verified")
     ]
     found = []
     for review in source.rows("direct_reviews"):

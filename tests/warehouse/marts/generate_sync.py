@@ -42,6 +42,7 @@ def _pushed(made: Made) -> Iterator[Row]:
                 "outbox_begun_at": NOW,
                 "item_id": number,
                 "kind": "tags" if number % 7 == 0 else "activities",
+                "effect": "tags" if number % 7 == 0 else "notes",
             },
             **{
                 "state": state,

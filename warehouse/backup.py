@@ -26,13 +26,15 @@ from marketing_api.clock import utc_now
 from warehouse.archive import Archive
 from warehouse.archive.compaction import retired
 from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
+from warehouse.archive.ledger import LOADS, UNFINISHED
 from warehouse.connection import Waits, connect
 from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.sql import literal, query, quoted, rows
 from warehouse.storage import Storage, sha256, shown
 from warehouse.tables import KEPT, WRITEBACKS
 
-_MANIFEST, _LOG, _OUTBOX, _KEPT = "manifest.json", "archive/loads.jsonl", "outbox.sqlite", "kept/"
+_MANIFEST, _OUTBOX, _KEPT = "manifest.json", "outbox.sqlite", "kept/"
+_LOG, _UNFINISHED = f"archive/{LOADS}", f"archive/{UNFINISHED}"
 #: Files that only ever appear, whole; the others are small.
 _SEALED = (
     "archive/requests/*/*.parquet",
@@ -188,7 +190,7 @@ def _any_of(*patterns: str) -> str:
     return f"(?:{'|'.join(texts)})"
 
 
-_SEALED_NAME, _NAME = _any_of(*_SEALED), _any_of(*_CHANGING, _LOG, _OUTBOX, f"{_KEPT}*")
+_SEALED_NAME, _NAME = _any_of(*_SEALED), _any_of(*_CHANGING, _LOG, _UNFINISHED, _OUTBOX, f"{_KEPT}*")
 #: Names that files have in a backup; `.part`: left by a kill.
 _WRITTEN = re.compile(rf"(?:{_SEALED_NAME}|{_NAME}\.[0-9a-f]{{16}})(?:\.[0-9a-f]{{8}}\.part)?")
 
@@ -242,13 +244,18 @@ class _Sending:
         return [path.relative_to(self.home).as_posix() for path in paths]
 
     def _log(self) -> Iterator[File]:
-        """The load log: pieces that are there already, and what was added since. What it refers to is sealed
-        then, and sent with the other files."""
+        """What the ledger alone knows: what is being read, and the load log, of which pieces are there
+        already. What it refers to is sealed then, and sent with the other files."""
         if not (root := self.home / "archive").exists():
             return
         with Archive(root) as archive:
             log, start = b"".join(msgspec.json.encode(load) + b"\n" for load in archive.ledger.loads()), 0
+            notes = [(holder, *note) for holder, note in archive.ledger.unfinished().items()]
             archive.seal()
+        if notes:
+            unfinished = self.workspace.file("unfinished")
+            unfinished.write_bytes(msgspec.json.encode(notes))
+            yield self._send(unfinished, _UNFINISHED)
         for piece in (file for file in self.before if file.path == _LOG):
             end = start + piece.bytes
             if hashlib.sha256(log[start:end]).hexdigest() != piece.sha256 or not piece.is_in(self.there):

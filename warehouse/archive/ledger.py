@@ -36,6 +36,8 @@ Event = dict[str, Any]
 NAME = "ledger.sqlite"
 #: The log of loads as it stands in a backup, a line for each; of a home that is restored it is taken in.
 LOADS = "loads.jsonl"
+#: The same of what runs left unfinished: a list of holder, request and assets.
+UNFINISHED = "unfinished.json"
 _VERSION = 1
 _SQL = statements(Path(__file__).with_suffix(".sql"))
 _TABLES = ("requests", "loads", "unfinished", "files", "answers")
@@ -100,9 +102,10 @@ class Ledger:
         self._claim = os.open(root / "ledger.lock", os.O_CREAT | os.O_RDWR, 0o600)
         self.is_recording = False
         self.run(self.catch_up)
-        if (loads := root / LOADS).is_file():
-            self.run(lambda db: _take_in_loads(db, loads))
-            loads.unlink()
+        for name, take_in in ((LOADS, _take_in_loads), (UNFINISHED, _take_in_unfinished)):
+            if (path := root / name).is_file():
+                self.run(partial(take_in, path))
+                path.unlink()
 
     def close(self) -> None:
         with self._lock:
@@ -418,7 +421,14 @@ def _add_loads(db: sqlite3.Connection, lines: Iterable[bytes]) -> None:
     db.executemany("insert into loads values (?, ?, ?)", values)
 
 
-def _take_in_loads(db: sqlite3.Connection, path: Path) -> None:
+def _take_in_unfinished(path: Path, db: sqlite3.Connection) -> None:
+    with contextlib.suppress(ValueError):  # then it is all requested again
+        notes = msgspec.json.decode(path.read_bytes(), type=list[tuple[str, int, list[str]]])
+        values = [_checked(holder, since, json.dumps(sorted(assets))) for holder, since, assets in notes]
+        db.executemany("insert or replace into unfinished values (?, ?, ?, ?)", values)
+
+
+def _take_in_loads(path: Path, db: sqlite3.Connection) -> None:
     """Once: a log that has loads was made of the file by a process that did not live to remove it."""
     if db.execute("select 1 from loads").fetchone():
         return

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.warehouse.exchanges import envelope, exchange, files, question, record, rows
 from warehouse.archive import Archive
-from warehouse.archive.ledger import LOADS, NAME, Ledger
+from warehouse.archive.ledger import LOADS, NAME, UNFINISHED, Ledger
 from warehouse.errors import ArchiveDamaged, WarehouseTooNew
 from warehouse.loads.load import Load
 
@@ -159,6 +159,18 @@ def test_the_log_of_a_backup_is_taken_in_once(root: Path) -> None:
     with Archive(root) as archive:
         assert list(archive.ledger.loads()) == [load]
     assert not (root / LOADS).exists()
+
+
+def test_what_a_backup_says_is_unfinished_is_taken_in(root: Path) -> None:
+    root.mkdir()
+    (root / UNFINISHED).write_bytes(msgspec.json.encode([("gone", 7, ["lists", "contacts"])]))
+    with Archive(root) as archive:
+        assert archive.ledger.unfinished() == {"gone": (7, frozenset({"lists", "contacts"}))}
+    for damaged in (b"", b"[", b'[["gone", "7", []]]'):
+        (root / UNFINISHED).write_bytes(damaged)
+        with Archive(root) as archive:
+            assert archive.ledger.unfinished().keys() == {"gone"}
+        assert not (root / UNFINISHED).exists()
 
 
 def test_who_rewrites_files_is_alone(root: Path) -> None:

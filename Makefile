@@ -45,6 +45,8 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@git ls-files '*.sql' '*.toml' '*.yml' '*.jinja' '*.html' | grep -v '^docs\|^tests' | \
+		xargs awk 'length > 160 { print FILENAME ":" FNR ": over 160 columns"; wide = 1 } END { exit wide }'
 
 check: lint test test-slow ## what CI runs: lint, types, import rules, all tests
 

@@ -61,9 +61,9 @@ def _keep_noted(mine: str) -> None:
         time.sleep(_NOTED_EVERY_S)
         for note in [home / ".machine" for home in _claimed]:
             with suppress(OSError):
-                if _read_note(note) == mine:
+                if (theirs := _read_note(note)) == mine:
                     note.touch()
-                elif note.exists():
+                elif theirs:  # an empty note is nobody's
                     log.error("another machine has begun to use the home %s: this program ends", note.parent)
                     os.kill(os.getpid(), signal.SIGINT)
                     return

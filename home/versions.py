@@ -51,8 +51,8 @@ def check_not_newer(home: Path) -> None:
     if newer:
         raise HomeError(
             f"the home {home} is of a newer version of marketing-sync than this one ({_in_words(newer)}; "
-            f"known here: {_in_words(VERSIONS)}): upgrade this installation. If it never was, move "
-            f"{version_file(home)} away"
+            f"known here: {_in_words(VERSIONS)}): upgrade this installation. If it never was, "
+            f"{version_file(home)} is damaged: move it away"
         )
 
 

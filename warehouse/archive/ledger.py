@@ -150,6 +150,8 @@ class Ledger:
             if self._db and self._path.stat().st_ino == self._inode:
                 return self._db
         self._let_go()
+        for suffix in ("-wal", "-shm"):
+            disk.no_folder(Path(f"{self._path}{suffix}"))
         with contextlib.suppress(FileExistsError):  # to open and close it would give up locks of SQLite's
             os.close(disk.create(disk.no_folder(self._path)))
         self._db = db = sqlite3.connect(

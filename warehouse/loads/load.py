@@ -172,7 +172,9 @@ def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
         order = dict.fromkeys([*noted, *logged])
         archive.ledger.rewrite_loads(known[load_id] for load_id in order if load_id in known)
         log.warning(
-            "%d loads of the log were damaged: %d were written anew from the warehouse", damaged, len(missing)
+            "the log of loads lacked %d that the warehouse has (%d were damaged): they were written anew",
+            len(missing),
+            damaged,
         )
     return damaged
 

@@ -2,7 +2,7 @@
 
 Row groups are small (a body is read by reading its group) and rows stand in the order of their ids, so that
 the statistics of `request_id` lead to the group. Not here: which rows go into which file (`archive`), finding
-the file (`index`)."""
+the file (`ledger`)."""
 
 import bisect
 import contextlib

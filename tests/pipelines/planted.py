@@ -41,9 +41,6 @@ class Planter:
     places: dict[str, str] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=count)
 
-    def place(self, token: str) -> str:
-        return self.places.get(token, "a token of nobody")
-
     def token(self, place: str, form: str = "zq{:04d}") -> str:
         token = form.format(next(self._numbers))
         self.places[token] = place

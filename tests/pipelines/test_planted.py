@@ -87,10 +87,12 @@ def parquet(home: Path) -> list[Path]:
 
 
 def hits(plant: Planter, where: str, text: str) -> list[tuple[str, str]]:
-    """(place, where) of each token of which any part is in the text, in any case, encoded or not."""
+    """(place, where) of each token of which any part is in the text, in any case, encoded or not.
+
+    What only looks like one was not planted: ten digits in a row of a hash do, once in some nights."""
     once = unquote(text)
     found = {match for one in (text, once, unquote(once)) for match in TOKEN.findall(one.lower())}
-    return [(plant.place(token), where) for token in sorted(found)]
+    return [(plant.places[token], where) for token in sorted(found & plant.places.keys())]
 
 
 def test_every_token_is_found_where_all_is_kept(homes: Homes, plant: Planter) -> None:

@@ -20,7 +20,15 @@ settings.register_profile("here", max_examples=examples(100), deadline=None, sup
 settings.load_profile("here")
 
 #: The long ones first: files are handed out in this order, so that both workers end at the same time.
-_FIRST = ("tests/independent", "tests/attack", "tests/pipelines", "tests/warehouse")
+_FIRST = (
+    "tests/independent",
+    "tests/attack",
+    "tests/pipelines",
+    "tests/upkeep",
+    "tests/home",
+    "tests/write_back",
+    "tests/warehouse",
+)
 
 
 #: When the tests began, unix seconds: the same in all workers.

@@ -14,7 +14,7 @@ from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.reading import open_reader
 from tests.attack.hostile import served
-from tests.pipelines.conftest import STANDING
+from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY
 
 PATIENCE_S = 90.0  # half of what the silent account takes to fail

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from home.settings import Settings
-from tests.pipelines.write_back.planner import LISTS, READ_AT, make_warehouse
+from tests.write_back.planner import LISTS, READ_AT, make_warehouse
 from write_back.account_state import load_known
 from write_back.input.files import read_file
 from write_back.item import Options, Plan

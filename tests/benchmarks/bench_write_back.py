@@ -34,7 +34,7 @@ from tests.pipelines.running import Ran
 from tests.pipelines.running import finish as finish_command
 from tests.pipelines.running import start_cold as start
 from tests.pipelines.sandboxes import Sandbox
-from tests.pipelines.write_back.plans import a_plan, activity, contact, tag
+from tests.write_back.plans import a_plan, activity, contact, tag
 from write_back.item import Item, State
 from write_back.kinds import ACTIVITIES, CONTACTS, TAGS, Kind
 from write_back.outbox.outbox import Outbox

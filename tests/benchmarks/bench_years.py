@@ -39,7 +39,7 @@ from marketing_api.exchange import Exchange, Outcome, Response, id_at
 from marketing_api.operation import Operation
 from marketing_api.operations import campaigns, contacts, lists
 from pipelines.dagster_internals import prune_runs
-from tests.pipelines.write_back.plans import a_plan, tag
+from tests.write_back.plans import a_plan, tag
 from warehouse import tables
 from warehouse.archive import Archive
 from warehouse.bookkeeping import load_requests

@@ -26,7 +26,7 @@ import yaml
 from dotenv import dotenv_values
 
 from marketing_api.sandbox.server import serve
-from tests.pipelines.conftest import STANDING, Night
+from tests.fixtures import STANDING, Night
 from tests.pipelines.running import run
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query

@@ -22,7 +22,7 @@ from marketing_api.sandbox.mailing import Campaign
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
 from marketing_api.sandbox.server import serve
 from pipelines.reading import open_reader
-from tests.pipelines.conftest import STANDING
+from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Dated, Sandbox
 from tests.pipelines.tables import query
 from tests.warehouse.selected import selected

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.cli import COMMANDS
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.running import environment, parsed
 
 

@@ -22,7 +22,7 @@ import pytest
 
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
-from tests.pipelines.conftest import Command, StartSandbox
+from tests.fixtures import Command, StartSandbox
 from tests.pipelines.running import Ran, finish, start, start_cold
 from tests.pipelines.sandboxes import Sandbox
 

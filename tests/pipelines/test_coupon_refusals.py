@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.conftest import Command, StartSandbox
+from tests.fixtures import Command, StartSandbox
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import source
 

@@ -15,7 +15,7 @@ from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from pipelines.schedules import ALL_DUE, DAYS_TAG
-from tests.pipelines.conftest import no_report
+from tests.fixtures import no_report
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

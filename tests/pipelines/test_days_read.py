@@ -22,7 +22,7 @@ from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from pipelines.schedules import ALL_DUE, DAYS_TAG, chosen_days, partition_tags
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 

@@ -15,7 +15,7 @@ from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.reading import open_reader
-from tests.pipelines.conftest import STANDING
+from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_probe import dialects

@@ -17,7 +17,7 @@ from marketing_api.operation import Operation
 from marketing_api.sandbox.app import App
 from marketing_api.sandbox.responses import Response
 from marketing_api.sandbox.server import serve
-from tests.pipelines.conftest import STANDING, Command, Night
+from tests.fixtures import STANDING, Command, Night
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import WHEN, Tables, query, rows
 

@@ -17,7 +17,7 @@ from marketing_api.client import Connection, Secret
 from marketing_api.errors import Refused, Transient
 from marketing_api.sandbox.server import serve
 from pipelines.reading import open_reader
-from tests.pipelines.conftest import FAULTS, STANDING, Command, Night, StartSandbox
+from tests.fixtures import FAULTS, STANDING, Command, Night, StartSandbox
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import differing, source
 from warehouse.archive import Archive

@@ -14,7 +14,7 @@ import pytest
 
 from home.settings import SettingsError, load_settings
 from marketing_api.redaction import Secret
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.running import start_cold
 from tests.pipelines.sandboxes import KEY, Sandbox
 from warehouse.connection import connect

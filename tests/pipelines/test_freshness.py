@@ -14,7 +14,7 @@ import pytest
 from home.freshness import due
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.warehouse.selected import selected
 from warehouse.connection import connect

@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from marketing_api.sandbox.server import serve
-from tests.pipelines.conftest import STANDING, Command
+from tests.fixtures import STANDING, Command
 from tests.pipelines.sandboxes import Sandbox
 
 TABLES = ("direct_reviews", "review_stats", "social_media_stats", "campaign_clickers", "goals")

@@ -13,7 +13,7 @@ import pytest
 
 from docs.generate import json_schema
 from home import output
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.running import Ran, start_cold
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query

@@ -13,7 +13,7 @@ import pytest
 
 from home import exits
 from tests.depth import DEEP
-from tests.pipelines.conftest import NOW, Night
+from tests.fixtures import NOW, Night
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import differing, rows, source

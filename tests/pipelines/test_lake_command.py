@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.test_publish_command import empty_warehouse, say_of_models, warehouse
 from warehouse.publish import published_path
 

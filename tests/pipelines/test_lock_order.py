@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from warehouse.archive.ledger import Ledger
 from warehouse.connection import _Mode, _Place

@@ -23,7 +23,7 @@ from marketing_api.redaction import Secret
 from pipelines.report import mail
 from pipelines.report.mail import Reports
 from pipelines.report.queries import ReportData
-from tests.pipelines.conftest import Alerts, Command, Night
+from tests.fixtures import Alerts, Command, Night
 from tests.pipelines.mail_server import MailServer, serve_mail
 from tests.pipelines.test_published_run import run_job
 from tests.pipelines.test_report import account, campaign, review

@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from marketing_api.redaction import Secret
 from pipelines.commands.mcp import PublishedCopy
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.running import environment
 from warehouse.connection import connect
 from warehouse.masking import Masking

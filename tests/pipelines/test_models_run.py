@@ -14,7 +14,7 @@ from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from pipelines.definitions import build_definitions
 from pipelines.publishing import MODELS_STEP
-from tests.pipelines.conftest import Command, no_report
+from tests.fixtures import Command, no_report
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_nightly import live, nightly_job

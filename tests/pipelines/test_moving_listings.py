@@ -23,7 +23,7 @@ from marketing_api.sandbox.server import serve
 from marketing_api.sandbox.subscribers import ACTIVE, Contact, Listing
 from marketing_api.sandbox.world import World
 from pipelines.reading import open_reader
-from tests.pipelines.conftest import STANDING
+from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from warehouse.rebuild import rebuild

@@ -28,7 +28,7 @@ from home.settings import Settings, load_settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions, defs
-from tests.pipelines.conftest import STANDING, Alerts, Command, StartSandbox
+from tests.fixtures import STANDING, Alerts, Command, StartSandbox
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 

@@ -17,7 +17,7 @@ from marketing_api.client import Connection, Secret
 from marketing_api.errors import OtherBusiness
 from marketing_api.sandbox.rules import RULES
 from pipelines.reading import open_reader
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query, source
 

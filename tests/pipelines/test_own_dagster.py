@@ -7,7 +7,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 
 OWN = "telemetry: {enabled: false}\n"

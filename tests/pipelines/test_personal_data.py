@@ -11,7 +11,7 @@ import duckdb
 import pytest
 
 from pipelines.report.render import write_report
-from tests.pipelines.conftest import Night
+from tests.fixtures import Night
 from tests.pipelines.people import people_of, values_of
 from tests.warehouse.test_masking import hashed
 from warehouse.lake import export_parquet

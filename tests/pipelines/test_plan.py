@@ -13,7 +13,7 @@ import pytest
 
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
 from warehouse.archive import Archive

@@ -21,11 +21,11 @@ from marketing_api.sandbox.options import DEFAULT_KEY, Options
 from marketing_api.sandbox.server import serve
 from marketing_api.sandbox.switches import AS_OBSERVED, SWITCHES
 from pipelines.commands.probe import MOST_REQUESTS, Probe
+from tests.fixtures import Command
 from tests.independent.account import Account
 from tests.independent.generate import Sizes, account
 from tests.independent.server import Service
 from tests.independent.server import serve as serve_independent
-from tests.pipelines.conftest import Command
 
 #: Without a limit, a sandbox says that it has a very high one, which is a deviation.
 _UNLIMITED = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from warehouse.connection import connect
 from warehouse.publish import published_path
 from warehouse.schema import ensure_schema

@@ -17,7 +17,7 @@ from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from tests.depth import DEEP
-from tests.pipelines.conftest import STANDING, Command, Night
+from tests.fixtures import STANDING, Command, Night
 from tests.pipelines.sandboxes import KEY, Sandbox
 from warehouse.publish import published_path
 

@@ -20,7 +20,7 @@ import pytest
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.server import serve
-from tests.pipelines.conftest import STANDING, UNMISTAKABLE, Command
+from tests.fixtures import STANDING, UNMISTAKABLE, Command
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import Ran, finish, run, start
 from tests.pipelines.sandboxes import KEY, Sandbox

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
 from write_back import push_service

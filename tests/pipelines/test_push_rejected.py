@@ -15,7 +15,7 @@ import requests
 from home import output
 from home.alerts import try_to_post
 from home.settings import Settings
-from tests.pipelines.conftest import Alerts, Command
+from tests.fixtures import Alerts, Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_cli_errors import says

@@ -21,7 +21,7 @@ from pipelines.report.charts import sparkline
 from pipelines.report.figures import headline, key_figures
 from pipelines.report.queries import QUERIES, AccountData, ReportData, read_report
 from pipelines.report.render import environment, preview, readable, render
-from tests.pipelines.conftest import Command
+from tests.fixtures import Command
 from warehouse.policies import PersonalData
 from warehouse.publish import Published
 from warehouse.sql import records

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipelines.conftest import UNMISTAKABLE, Command, Night, StartSandbox
+from tests.fixtures import UNMISTAKABLE, Command, Night, StartSandbox
 from tests.pipelines.leftovers import contents
 from tests.pipelines.people import people_of
 from tests.pipelines.running import finish, start

@@ -17,7 +17,7 @@ from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
 from pipelines.schedules import NIGHT_TAG, nightly
 from pipelines.sensors import failure_alerts
-from tests.pipelines.conftest import STANDING, Alerts, Command
+from tests.fixtures import STANDING, Alerts, Command
 from tests.pipelines.sandboxes import KEY
 from tests.pipelines.tables import query
 

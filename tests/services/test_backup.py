@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from home.settings import Settings
-from tests.pipelines.conftest import NOW
+from tests.fixtures import NOW
 from tests.pipelines.running import finish, start
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import differing, rows, source

@@ -21,7 +21,7 @@ import psycopg2
 import pytest
 import requests
 
-from tests.pipelines.conftest import NOW
+from tests.fixtures import NOW
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import WHEN, query, rows
 

@@ -1,0 +1,306 @@
+"""`marketing-sync forget` leaves nothing of a person in any byte of a home, and everybody else as they
+were."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from home.folder import in_use
+from tests.fixtures import Command, Night, StartSandbox
+from tests.pipelines.running import start
+from tests.pipelines.searching import found_in, rows_of_others
+from tests.pipelines.tables import differing, source
+from tests.upkeep.test_person import ask, somebody
+from upkeep.erasing import unfinished
+from warehouse.archive.suppression import load
+from warehouse.publish import earlier, published_path
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def filled(home: Path, nights: tuple[Night, Night]) -> Path:
+    """A home of a whole night, which tests may change."""
+    shutil.copytree(nights[1].home, home)
+    return home
+
+
+def values_of(home: Path, contacts: list[int]) -> set[str]:
+    """What nobody else has: values of custom fields, texts of timelines and reviews."""
+    theirs = f"list_contains({contacts}, contact_id)"
+    found = ask(
+        home, f"select unnest(json_extract_string(custom_fields, '$.*')), {theirs} from source.contacts"
+    )
+    found += ask(home, f"select snippet, {theirs} from source.timeline_events")
+    others = {text for text, is_theirs in found if not is_theirs}
+    return {text for text, is_theirs in found if is_theirs and text and len(text) > 3 and text not in others}
+
+
+def test_a_dry_run_says_what_would_go_and_changes_nothing(command: Command, filled: Path) -> None:
+    address, contacts = somebody(filled)
+    before = {path: path.stat().st_mtime_ns for path in filled.rglob("*.parquet")} | {
+        filled: (filled / "warehouse.duckdb").stat().st_mtime_ns
+    }
+    ran = command("forget", address)
+    assert ran.code == 0, ran.text
+    lines = dict(line.rsplit(": ", 1) for line in ran.out.splitlines()[:-1])
+    assert lines["source.contacts"] == str(len(contacts))
+    assert "a dry run" in ran.out
+    assert before == {path: path.stat().st_mtime_ns for path in filled.rglob("*.parquet")} | {
+        filled: (filled / "warehouse.duckdb").stat().st_mtime_ns
+    }
+    assert found_in(filled, [address])
+
+
+def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_was_killed(
+    command: Command, filled: Path
+) -> None:
+    address, contacts = somebody(filled)
+    tokens = [address, *values_of(filled, contacts)]
+    assert len(tokens) >= 3
+    before = rows_of_others(filled, [address], contacts)
+    killed = start(filled, None, "forget", address, "--apply")
+    while not ((work := unfinished(filled)) and work.done):  # something is done, and more is left
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.kill()
+    killed.communicate()
+    assert address not in (filled / "forgetting.json").read_text()
+    assert "that has not ended" in command("status").out
+    ran = command("forget", "--apply")
+    assert ran.code == 0, ran.text
+    assert found_in(filled, tokens) == []
+    after = rows_of_others(filled, [address], contacts)
+    assert {name for name in before if before[name] != after.get(name)} == set()
+    receipt = dict(ask(filled, "select place, rows from sync.erasures"))
+    assert receipt["source.contacts"] == len(contacts)
+    assert command("forget", address).out.startswith("0 rows")
+    forgotten = source(filled)
+    assert command("rebuild").code == 0
+    rebuilt = source(filled)
+    hashed = {"timeline_events", "timeline_visits"}  # by texts and links that are gone
+    assert differing(forgotten, rebuilt) <= hashed
+    assert {name: len(forgotten[name]) for name in hashed} == {name: len(rebuilt[name]) for name in hashed}
+
+
+def test_they_are_deleted_at_the_service_first_when_that_is_asked_for(
+    command: Command, filled: Path, start_sandbox: StartSandbox
+) -> None:
+    address, contacts = somebody(filled)
+    service = start_sandbox()
+    ran = command("forget", address, "--apply", "--also-at-service", sandbox=service)
+    assert ran.code == 0, ran.text
+    assert {
+        int(each["params"]["id"])
+        for each in service.asked()
+        if each["operation"] == "emailmarketing/deletecontact"
+    } == set(contacts)
+    assert found_in(filled, [address, *values_of(filled, contacts)]) == []
+    refused = command("forget", "somebody@example.com", "--also-at-service")
+    assert (refused.code, "--apply" in refused.err) == (2, True)
+
+
+def test_what_is_published_is_made_anew_and_nothing_before_it_stays_to_go_back_to(
+    command: Command, filled: Path
+) -> None:
+    address, contacts = somebody(filled)
+    hashed = {"MARKETING_PERSONAL_DATA": "hash"}
+    assert [command("publish", **hashed).code for _ in range(2)] == [0, 0]
+    path = published_path(filled)
+    assert len(earlier(filled)) == 1
+    counted = "select count(*), count(*) filter (list_contains(?, contact_id)) from source.contacts"
+    before = duckdb.connect(str(path), read_only=True).execute(counted, [contacts]).fetchone()
+    ran = command("forget", address, "--apply", **hashed)
+    assert ran.code == 0, ran.text
+    after = duckdb.connect(str(path), read_only=True).execute(counted, [contacts]).fetchone()
+    assert (before, after) == ((before[0], len(contacts)), (before[0], 0))
+    assert earlier(filled) == []
+
+
+def test_tables_on_the_way_to_the_marts_lose_them_too(command: Command, filled: Path) -> None:
+    address, contacts = somebody(filled)
+    with duckdb.connect(str(filled / "warehouse.duckdb")) as connection:
+        row = "select 'main' as account, ? as contact_id, ? as email, 'kept' as goal_key"
+        connection.execute(f"insert into staging.int_goals_reached by name {row}", [contacts[0], address])
+    ran = command("forget", address, "--apply")
+    assert ran.code == 0, ran.text
+    assert found_in(filled, [address]) == []
+    assert ask(
+        filled, "select contact_id < 0, goal_key from staging.int_goals_reached where goal_key = 'kept'"
+    ) == [(True, "kept")]
+
+
+def test_a_copy_that_cannot_be_reached_is_told_and_tried_again(
+    command: Command, filled: Path, tmp_path: Path
+) -> None:
+    address, _ = somebody(filled)
+    backup = tmp_path / "backup"
+    backup.write_text("a file, where a folder belongs")
+    ran = command("forget", address, "--apply", MARKETING_BACKUP_URL=str(backup))
+    assert ran.code == 1, ran.text
+    assert "not reached" in ran.out
+    assert "`marketing-sync forget --apply` tries again" in ran.err
+    assert (filled / "forgetting.json").exists()
+    backup.unlink()
+    ran = command("forget", "--apply", MARKETING_BACKUP_URL=str(backup))
+    assert ran.code == 0, ran.text
+    assert not (filled / "forgetting.json").exists()
+    assert any(backup.rglob("*.parquet"))
+    assert found_in(backup, [address]) == []
+
+
+def test_nobody_is_forgotten_when_their_deletion_at_the_service_cannot_be_planned(
+    command: Command, filled: Path, start_sandbox: StartSandbox
+) -> None:
+    address, contacts = somebody(filled)
+    with duckdb.connect(str(filled / "warehouse.duckdb")) as connection:
+        connection.execute("update source.contacts set list_id = -1 where contact_id = ?", [contacts[0]])
+    service = start_sandbox()
+    ran = command("forget", address, "--apply", "--also-at-service", sandbox=service)
+    assert ran.code in (1, 2), ran.text
+    assert "--reject-limit" in ran.text
+    assert not [each for each in service.asked() if each["operation"] == "emailmarketing/deletecontact"]
+    assert not (filled / "forgetting.json").exists()
+    assert found_in(filled, [address])
+
+
+def test_who_is_not_known_is_kept_away_all_the_same(command: Command, filled: Path) -> None:
+    assert command("forget", "--contact-id", "987654321", "--apply").code == 0
+    assert command("forget", "nobody@example.com", "--apply").code == 0
+    forgotten = load(filled / "archive")
+    assert forgotten.is_contact("main", 987654321)
+    assert forgotten.is_address("Nobody@example.com")
+
+
+def test_nobody_is_forgotten_while_somebody_works_in_the_home(command: Command, filled: Path) -> None:
+    address, _ = somebody(filled)
+    with in_use(filled):
+        ran = command("forget", address, "--apply", MARKETING_LOCK_SECONDS="0")
+    assert ran.code in (1, 2)
+    assert str(os.getpid()) in ran.text
+    assert not (filled / "forgetting.json").exists()
+
+
+def test_files_of_the_program_stay_as_they_are_whatever_words_people_have(
+    command: Command, filled: Path, tmp_path: Path
+) -> None:
+    """A hobby called like a key of `version`, like a setting of Dagster's, like the folder of an export."""
+    address, contacts = somebody(filled)
+    words = '{"1": "Archive", "2": "Concurrency", "3": "Lighthouse"}'
+    with duckdb.connect(str(filled / "warehouse.duckdb")) as connection:
+        connection.execute(
+            "update source.contacts set custom_fields = ? where list_contains(?, contact_id)",
+            [words, contacts],
+        )
+    export = tmp_path / "Lighthouse"
+    assert command("publish", "--parquet", str(export)).code == 0
+    ours = [
+        filled / name
+        for name in ("version", "dagster/dagster.yaml", "exports.txt", ".machine")
+        if (filled / name).exists()
+    ]
+    before = {path: path.read_bytes() for path in ours}
+    assert command("forget", address, "--apply").code == 0
+    assert {path: path.read_bytes() for path in ours} == before
+    assert len(before) >= 3
+    assert found_in(tmp_path, [address]) == []
+    assert ask(
+        filled, "select count(*) from source.contacts where custom_fields::varchar like '%Lighthouse%'"
+    ) == [(0,)]
+    assert [command(line).code for line in ("status", "publish", "rebuild")] == [0, 0, 0]
+
+
+def called(home: Path, contact: int, address: str) -> None:
+    """Give a contact another address wherever the warehouse has it."""
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        for table in ("source.contacts", "history.contacts", "sync.contact_coverage"):
+            connection.execute(f"update {table} set email = ? where contact_id = ?", [address, contact])
+
+
+def test_whose_address_only_contains_theirs_is_somebody_else(command: Command, filled: Path) -> None:
+    address, contacts = somebody(filled)
+    others = ask(
+        filled,
+        "select distinct contact_id from source.contacts where not list_contains(?, contact_id) order "
+        "by 1 limit 3",
+        contacts,
+    )
+    for (contact,), form in zip(others, ("jo{}", "{}.example", "{}-x"), strict=True):
+        called(filled, contact, form.format(address))
+    rows = "select * from source.contacts where list_contains(?, contact_id) order by all"
+    before = ask(filled, rows, [contact for (contact,) in others])
+    ran = command("forget", address, "--apply")
+    assert (ran.code, "source.contacts: 1 " in ran.out or len(contacts) != 1) == (0, True), ran.text
+    assert ask(filled, rows, [contact for (contact,) in others]) == before
+    assert not (filled / "forgetting.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("there", "typed"),
+    [
+        ("ΝΙΚΟΣ@παράδειγμα.example", "νικος@ΠΑΡΆΔΕΙΓΜΑ.example"),
+        ("Ann.Tab@corner.example\t", "ann.tab@corner.example"),
+    ],
+)
+def test_whatever_the_spelling_it_is_them(command: Command, filled: Path, there: str, typed: str) -> None:
+    _, contacts = somebody(filled)
+    called(filled, contacts[0], there)
+    assert command("publish").code == 0
+    ran = command("forget", typed, "--apply")
+    assert ran.code == 0, ran.text
+    assert "source.contacts: " in ran.out
+    assert found_in(filled, [there.strip(), typed]) == []
+    assert ask(filled, "select count(*) from source.timeline_events where contact_id = ?", contacts[0]) == [
+        (0,)
+    ]
+
+
+def test_a_signal_ends_it_with_130_and_it_goes_on(command: Command, filled: Path) -> None:
+    address, _ = somebody(filled)
+    stopped = start(filled, None, "forget", address, "--apply")
+    while not (filled / "forgetting.json").exists():
+        time.sleep(0.01)
+    stopped.send_signal(signal.SIGTERM)
+    _, said = stopped.communicate()
+    assert (stopped.returncode, "unexpected" in said) == (130, False), said
+    assert command("forget", "--apply").code == 0
+    assert found_in(filled, [address]) == []
+
+
+def test_half_forgotten_nobody_works_in_the_home(command: Command, filled: Path) -> None:
+    """What is loaded between would be there twice: with names and with pseudonyms."""
+    (filled / "forgetting.json").write_text('{"erasure_id": "a number"}')
+    refused = command("publish")
+    assert (refused.code, "`marketing-sync forget --apply` goes on" in refused.err) == (2, True)
+    assert command("forget", "--apply").code == 0
+    assert command("publish").code == 0
+
+
+def test_what_is_found_in_a_file_of_somebody_else_is_told_and_it_ends(command: Command, filled: Path) -> None:
+    address, _ = somebody(filled)
+    (filled / "notes.txt").write_text(f"call {address}, not jo{address}")
+    ran = command("forget", address, "--apply")
+    assert ran.code == 1
+    assert "notes.txt: 1 still found" in ran.out
+    assert address in (filled / "notes.txt").read_text()
+    assert not (filled / "forgetting.json").exists()
+    assert ask(filled, "select outcome like 'still found%' from sync.erasures where place = 'notes.txt'") == [
+        (True,)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [((), "say who"), (("ann",), "not an e-mail address"), (("--from", "none.txt"), "cannot be read")],
+)
+def test_wrong_use_is_said(command: Command, home: Path, words: tuple[str, ...], text: str) -> None:
+    ran = command("forget", *words)
+    assert ran.code == 2
+    assert text in ran.text

@@ -1,0 +1,147 @@
+"""The input of a push that is a query on the warehouse: what it may be, and where it ends."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from home import interrupts
+from home.settings import INPUT_LIMIT, Settings
+from tests.home.test_keeper import wait_until_gone
+from tests.pipelines.running import finish, start
+from tests.pipelines.sandboxes import Sandbox
+from tests.write_back.input.test_files import records
+from warehouse.connection import connect
+from warehouse.errors import NoWarehouse
+from warehouse.schema import stamp_version
+from write_back.input.query import read_query, write_rows
+from write_back.input.rows import InputError, Rows
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("query") / "warehouse.duckdb"
+    with connect(path) as connection:
+        stamp_version(connection)
+        connection.execute(
+            "create schema source; create table source.people as select 'ann@example.com' as email, "
+            "12::double as id"
+        )
+    return path
+
+
+def asked(path: Path, sql: str, **limits: int) -> Rows:
+    return read_query(Settings(path.parent, **limits), sql)
+
+
+def refusal(path: Path, sql: str) -> str:
+    """As the process has it, without the second that it takes to start."""
+    return write_rows(path, INPUT_LIMIT, sql, path.with_name("rows.arrow"))
+
+
+def test_a_query_gives_rows(path: Path) -> None:
+    rows = asked(
+        path,
+        "with p as (from source.people) select email, id, timestamptz '2026-01-01 00:00:00+01' as at from p;",
+    )
+    assert records(rows) == [
+        {"email": "ann@example.com", "id": "12", "at": dt.datetime(2025, 12, 31, 23, tzinfo=dt.UTC)}
+    ]
+    assert (rows.numbers, rows.source.name) == ([2], "query")
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("select * from read_csv('/etc/hostname')", "no files, extensions or settings"),
+        ("from '/etc/hosts.csv'", "no files, extensions or settings"),
+        ("from glob('/etc/*')", "no files, extensions or settings"),
+        ("from read_text('/etc/hostname')", "no files, extensions or settings"),
+        ("copy source.people to '/tmp/people.csv'", "this is COPY"),
+        ("attach '/tmp/other.duckdb'", "this is ATTACH"),
+        ("install httpfs", "this is LOAD"),
+        ("load httpfs", "this is LOAD"),
+        ("pragma database_list", "this is PRAGMA"),
+        ("set enable_external_access = true", "this is SET"),
+        ("insert into source.people values ('x', 1)", "this is INSERT"),
+        ("with gone as (delete from source.people returning *) from gone", "Invalid Input Error"),
+        ("select getenv('HOME')", "getenv does not exist"),
+        ("from sql", "sql does not exist"),
+        ("select 1; select 2", "2 statements"),
+        ("-- nothing", "no statements"),
+        ("select ?", "has parameters"),
+        ("selec 1", "syntax error"),
+        ("from source.peopel", "Did you mean"),
+    ],
+)
+def test_a_query_that_is_not_one_select_on_the_warehouse_is_refused(path: Path, sql: str, said: str) -> None:
+    reason = refusal(path, sql)
+    assert said in reason
+    assert "\n" not in reason
+
+
+def test_an_error_of_a_query_shows_no_values_of_the_tables(path: Path) -> None:
+    reason = refusal(path, "select email::int as id from source.people")
+    assert "ann@" not in reason
+    assert "Conversion Error" in reason
+
+
+@pytest.mark.parametrize(
+    ("sql", "limits", "said"),
+    [
+        (
+            "select count(*) as n from range(1000000) a, range(1000000) b where a.range * b.range < -1",
+            {"query_seconds": 1},
+            "longer than 1 s",
+        ),
+        ("select range as n from range(100000)", {"input_limit": 100_000}, "bytes; give it in parts"),
+        ("select true as n from range(100000)", {"input_limit": 1_000_000}, "more than 40,000 cells"),
+        (
+            "select sum(n) as n from (select unnest(range(1000000000)) as n)",
+            {"input_limit": 1_000_000},
+            "MB of memory",
+        ),  # not counted by DuckDB
+        (
+            "select length(repeat('x', 2000000000)) as n",
+            {},
+            "takes more than 501MB of memory",
+        ),  # nor interrupted: it took 47 s
+        ("select id as email, id as email from source.people", {}, "two columns are called"),
+    ],
+)
+def test_a_query_ends_at_its_limits(path: Path, sql: str, limits: dict[str, int], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        asked(path, sql, **limits)
+    assert not list(path.parent.glob("tmp/*/*"))
+
+
+@pytest.mark.slow
+def test_an_endless_query_ends_with_the_command(home: Path, service: Sandbox) -> None:
+    endless = (
+        "select count(*) as contact_id, 'x' as tag from range(1000000000) a, "
+        "range(1000000000) b where "
+        "a.range * b.range < -1"
+    )
+    command = start(home, service, "push", "tags", "--sql", endless)
+    while not (
+        children := subprocess.run(
+            ["pgrep", "-P", str(command.pid)], capture_output=True, text=True
+        ).stdout.split()
+    ):
+        assert command.poll() is None
+        time.sleep(0.05)
+    os.kill(command.pid, signal.SIGINT)
+    ended = finish(command)
+    assert (ended.code, ended.err.strip()) == (130, interrupts.MESSAGE)
+    wait_until_gone([int(child) for child in children])
+
+
+def test_without_a_warehouse_there_is_nothing_to_query(tmp_path: Path) -> None:
+    with pytest.raises(NoWarehouse, match="nothing has been synced"):
+        asked(tmp_path / "warehouse.duckdb", "select 1")

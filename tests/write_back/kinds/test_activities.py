@@ -1,0 +1,263 @@
+"""An activity is written exactly once, at the moment it says, to one contact."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
+from write_back.account_state import Known
+from write_back.input.values import BadValue, moment
+from write_back.item import Effect, State
+from write_back.kinds import ACTIVITIES
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.fixture
+def plan(known: Known) -> Planner:
+    return Planner(known, ACTIVITIES)
+
+
+def row(
+    email: str | None, description: str | None = "Met", when: Any = "2026-02-03 14:05", contact_id: Any = None
+) -> dict[str, Any]:
+    return {"email": email, "contact_id": contact_id, "description": description, "datetime": when}
+
+
+def test_an_activity_goes_to_one_contact_active_ones_first_then_the_oldest(plan: Planner) -> None:
+    planned = plan(
+        row("ann@example.com"),
+        row("fay@example.com"),
+        row(None, contact_id=201),
+        row("nobody@example.com"),
+        row("BO@example.com", "Call\r\nback"),
+    )
+    check_every_row_has_one_fate(planned)
+    assert list(requests(planned)) == [
+        {"id": "101", "description": "Met", "datetime": "2026-02-03 14:05:00"},
+        {"id": "302", "description": "Met", "datetime": "2026-02-03 14:05:00"},
+        {"id": "201", "description": "Met", "datetime": "2026-02-03 14:05:00"},
+        {"description": "Met", "datetime": "2026-02-03 14:05:00"},
+        {"id": "102", "description": "Call\r\nback", "datetime": "2026-02-03 14:05:00"},
+    ]
+    assert [item.must_look_up for item in planned.items] == [False, False, False, True, False]
+    assert planned.warnings == (
+        "2 rows: the address has several contacts; the activity goes to one of them, active ones first, "
+        "then the oldest",
+    )
+    assert planned.items[0].expected == {
+        "description": "Met",
+        "at": int(dt.datetime(2026, 2, 3, 14, 5, tzinfo=BERLIN).timestamp()),
+    }
+    assert planned.items[0].effects == (
+        Effect("101|2026-02-03 14:05:00|Met", "101"),
+        Effect("ann@example.com|2026-02-03 14:05:00|Met", "101"),
+    )
+    assert planned.items[2].effects == (Effect("201|2026-02-03 14:05:00|Met", "201"),)
+
+
+# -- when
+
+
+@pytest.mark.parametrize(
+    ("cell", "wall"),
+    [
+        ("2026-02-03 14:05", "2026-02-03 14:05:00"),
+        ("02/03/2026 02:05 PM", "2026-02-03 14:05:00"),
+        ("13/02/2026 14:05", "2026-02-13 14:05:00"),
+        ("02/13/2026 14:05", "2026-02-13 14:05:00"),
+        ("2022-05-26 05:40PM", "2022-05-26 17:40:00"),
+        ("23-03-2022 05:13 PM", "2022-03-23 17:13:00"),
+        ("2026-02-03", "2026-02-03 00:00:00"),
+        ("2026-02-03T13:05:00Z", "2026-02-03 14:05:00"),
+        ("2026-07-03T13:05:00+00:00", "2026-07-03 15:05:00"),
+        ("1770123900", "2026-02-03 14:05:00"),
+        (dt.datetime(2026, 2, 3, 14, 5, 9, 999), "2026-02-03 14:05:09"),
+        (dt.datetime(2026, 2, 3, 8, 5, tzinfo=ZoneInfo("America/New_York")), "2026-02-03 14:05:00"),
+    ],
+)
+def test_every_form_becomes_the_accounts_local_time(cell: Any, wall: str) -> None:
+    read = moment(cell, BERLIN)
+    assert str(read.wall) == wall
+    assert read.at == int(dt.datetime.fromisoformat(wall).replace(tzinfo=BERLIN).timestamp())
+    assert not read.is_twice
+
+
+def test_addresses_that_have_to_be_looked_up_are_counted_once(plan: Planner) -> None:
+    assert (
+        plan(
+            row("x@example.com"), row("X@example.com", "Called"), row("ann@example.com")
+        ).unknown_address_count
+        == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("2026-03-29 02:30", "there is no such time in Europe/Berlin: the clocks were put forward"),
+        (dt.datetime(2026, 3, 29, 2, 30), "there is no such time"),
+        ("soon", "not a date or time"),
+        ("31/13/2026", "does not exist"),
+        ("11/12/2026", "the day or the month first"),
+        ("2026-02-30", "does not exist"),
+        ("0001-01-01 00:00", "year 1"),
+        ("2126-01-01", "year 2126"),
+        (dt.datetime(1, 1, 1), "year 1"),
+        ("-", "missing"),
+        (None, "missing"),
+        ("120", "not a date or time"),
+    ],
+)
+def test_a_moment_that_cannot_be_is_said(cell: Any, said: str) -> None:
+    with pytest.raises(BadValue, match=said):
+        moment(cell, BERLIN)
+
+
+def test_of_a_time_that_the_clocks_show_twice_the_first_is_taken_and_said(plan: Planner) -> None:
+    planned = plan(
+        row("bo@example.com", when="2026-10-25 02:30"),
+        row("ed@example.com", when="2026-10-25T02:30:00+01:00"),
+    )
+    assert [params["datetime"] for params in requests(planned)] == ["2026-10-25 02:30:00"] * 2
+    assert {item.expected["at"] for item in planned.items} == {
+        int(dt.datetime(2026, 10, 25, 0, 30, tzinfo=dt.UTC).timestamp())
+    }
+    assert planned.warnings == (
+        "2 rows: the local time is one that the clocks show twice; the first of the two is taken",
+    )
+
+
+@given(
+    st.datetimes(dt.datetime(1990, 1, 1), dt.datetime(2090, 1, 1)),
+    st.sampled_from(["Europe/Berlin", "America/New_York", "Asia/Kolkata"]),
+)
+def test_moments_with_an_offset_and_local_ones_agree(wall: dt.datetime, name: str) -> None:
+    zone = ZoneInfo(name)
+    wall = wall.replace(microsecond=0)
+    try:
+        read = moment(wall.isoformat(" "), zone)
+    except BadValue:
+        assert wall.replace(tzinfo=zone).utcoffset() != wall.replace(tzinfo=zone, fold=1).utcoffset()
+        return
+    assert moment(dt.datetime.fromtimestamp(read.at, dt.UTC).isoformat(), zone) == read
+    assert read.wall == wall
+
+
+# -- once
+
+
+def test_what_was_sent_is_never_sent_again_not_even_when_all_is_to_be_sent(plan: Planner) -> None:
+    rows = (row("ann@example.com"), row("nobody@example.com"), row(None, contact_id=201))
+    plan.sent(*rows)
+    plan.read_again()
+    for options in ({}, {"send_all": True}):
+        assert set(fates(plan(*rows, **options)).values()) == {"idle: sent before"}
+    assert fates(plan(row("ANN@example.com", when="2026-02-03T14:05:00+01:00"))) == {2: "idle: sent before"}
+    assert fates(plan(row("ann@example.com", "Met again"))) == {2: "sent"}
+    assert fates(plan(row(None, contact_id=101))) == {2: "idle: sent before"}
+    assert fates(plan(row(None, contact_id=301))) == {2: "sent"}  # another contact, named by its id
+
+
+def test_what_went_to_an_address_that_was_looked_up_is_not_sent_to_its_contact_either(known: Known) -> None:
+    plan = Planner(known, ACTIVITIES)
+    sent = plan.sent(row("nobody@example.com"))
+    assert sent.items[0].effects == (Effect("nobody@example.com|2026-02-03 14:05:00|Met"),)
+    effect = Effect("ed@example.com|2026-02-03 14:05:00|Met")  # as if it had not been known then
+    plan.memory.note(replace(sent, items=(replace(sent.items[0], effects=(effect,)),)))
+    assert fates(plan(row(None, contact_id=202))) == {2: "idle: sent before"}
+
+
+@pytest.mark.parametrize("state", [State.PLANNED, State.SENDING, State.UNKNOWN])
+def test_what_is_queued_or_unknown_is_not_sent_again(plan: Planner, state: State) -> None:
+    plan.sent(row("ann@example.com"), state=state)
+    assert fates(plan(row("ann@example.com"), send_all=True)) == {2: "idle: already queued"}
+
+
+def test_what_the_service_refused_is_refused(plan: Planner) -> None:
+    plan.sent(row("ann@example.com"), state=State.REJECTED)
+    planned = plan(row("ann@example.com"), send_all=True)
+    assert [(bad.rows[0], bad.by_service) for bad in planned.bad] == [(2, True)]
+
+
+def test_what_is_in_the_timeline_is_not_sent(plan: Planner) -> None:
+    planned = plan(
+        row("ann@example.com", "Called  about the offer", "2026-02-01 10:30"),
+        row("bo@example.com", "Met & talked", "2026-02-01 10:30:20"),
+        row("ann@example.com", "Called about the offer", "2026-02-01 09:30"),
+        row("ed@example.com", "Called about the offer", "2026-02-01 10:30"),
+        row("ann@example.com", "Called", "2026-02-01 10:30"),
+    )
+    assert fates(planned) == {
+        2: "idle: already in the timeline",
+        3: "idle: already in the timeline",
+        4: "sent",
+        5: "sent",
+        6: "sent",
+    }
+
+
+def test_a_row_that_says_the_same_again_names_the_first(plan: Planner) -> None:
+    planned = plan(
+        row("ed@example.com"), row(None, contact_id=202), row("x@example.com"), row("X@example.com")
+    )
+    assert fates(planned) == {
+        2: "sent",
+        3: "bad: it says the same as row 2",
+        4: "sent",
+        5: "bad: it says the same as row 4",
+    }
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (row("ann@example.com", None), "the description is missing"),
+        (
+            row("ann@example.com", "x" * 10_001),
+            "the description is too long: 10,001 characters, at most 10,000",
+        ),
+        (row("ann@example.com", when="soon"), "write it like 2026-01-31 14:05"),
+        (row(None), "neither an e-mail address nor a contact id"),
+        (row(None, contact_id=5), "there is no contact 5"),
+    ],
+)
+def test_a_bad_row_is_said_and_the_others_go_on(plan: Planner, bad: dict[str, Any], said: str) -> None:
+    planned = plan(bad, row("ann@example.com"))
+    assert said in fates(planned)[2]
+    assert fates(planned)[3] == "sent"
+
+
+_ROWS = st.lists(
+    st.builds(
+        row,
+        st.sampled_from(["ann@example.com", "ED@example.com", "nobody@example.com", None]),
+        st.sampled_from(["Met", "Called about the offer", ""]),
+        st.sampled_from(
+            ["2026-02-01 10:30", "2026-02-01T09:30:00Z", "2026-10-25 02:30", "2026-03-29 02:30", 1769938200]
+        ),
+        st.sampled_from([None, None, 101, 201, 202, 5]),
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+@settings(max_examples=40)
+@given(_ROWS, st.sampled_from([State.APPLIED, State.UNKNOWN, State.PLANNED]))
+def test_every_row_has_one_fate_and_nothing_is_ever_sent_twice(
+    known: Known, rows: list[dict[str, Any]], state: State
+) -> None:
+    plan = Planner(known, ACTIVITIES)
+    check_every_row_has_one_fate(plan.sent(*rows, state=state, at=LATER))
+    plan.read_again()
+    again = plan(*rows, send_all=True)
+    check_every_row_has_one_fate(again)
+    assert not again.items

@@ -1,0 +1,478 @@
+"""A contact is sent when it is new or differs from what is known, once for all lists that need the same, and
+never by guessing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from marketing_api.clock import wall
+from marketing_api.records.contacts import STATUSES
+from tests.write_back.planner import LATER, Planner, check_every_row_has_one_fate, fates, requests
+from write_back.account_state import Known
+from write_back.consent import LEFT, decide, is_raised
+from write_back.input.rows import InputError
+from write_back.item import State
+from write_back.kinds import CONTACTS, DELETIONS
+from write_back.kinds.contacts import RESUBSCRIBED
+from write_back.planning import REACHES_PEOPLE
+
+
+@pytest.fixture
+def plan(known: Known) -> Planner:
+    return Planner(known, CONTACTS)
+
+
+def row(email: str, lists: Any = "News", **more: Any) -> dict[str, Any]:
+    return {"email": email, "list": lists, **more}
+
+
+# -- what changes
+
+
+def test_what_is_known_to_be_so_is_not_sent(plan: Planner) -> None:
+    planned = plan(
+        row(" ANN@example.com", status="Active", city="London"),
+        row("bo@example.com", city="Köln", status="2", HOME_phone="0221"),
+        row("bo@example.com", "Shop"),
+        row("cy@example.com", status="bounced"),
+        row("cy@example.com", 3, city=None),
+        row("ed@example.com", "friends, family", city="Oslo"),
+    )
+    check_every_row_has_one_fate(planned)
+    assert fates(planned) == {
+        2: "idle: unchanged",
+        3: "idle: unchanged",
+        4: "sent",
+        5: "idle: unchanged",
+        6: "sent",
+        7: "idle: unchanged",
+    }
+    assert (planned.new_count, planned.changed_count) == (2, 0)
+    assert "unchanged: as of 2026-03-02 09:00, when the contacts were last read" in planned.warnings
+
+
+def test_that_somebody_new_to_a_list_may_be_sent_mail_is_said(plan: Planner) -> None:
+    """By an automation that starts there (api-observed row 52)."""
+    assert REACHES_PEOPLE in plan(row("ann@example.com", "Shop"), row("new@example.com")).warnings
+    assert REACHES_PEOPLE not in plan(row("bo@example.com", city="Bonn")).warnings
+
+
+def test_whoever_is_known_keeps_the_status_that_the_service_has_by_now(plan: Planner) -> None:
+    """The warehouse may not know yet that somebody has unsubscribed: no status is sent but the row's own."""
+    planned = plan(
+        row("bo@example.com", city="Bonn"),
+        row("cy@example.com", city="Bern"),
+        row("di@example.com", city="Ulm"),
+        row("new@example.com"),
+    )
+    assert list(requests(planned)) == [
+        {"email": "bo@example.com", "listid": "1", "fields[11]": "Bonn"},
+        {"email": "cy@example.com", "listid": "1", "fields[11]": "Bern"},
+        {"email": "di@example.com", "listid": "1", "fields[11]": "Ulm"},
+        {"email": "new@example.com", "listid": "1", "status": "Active"},
+    ]
+    assert [(each.row, each.column, each.old, each.new) for each in planned.changes] == [
+        (2, "city", "Köln", "Bonn"),
+        (3, "city", "", "Bern"),
+        (4, "city", "Rome", "Ulm"),
+    ]
+    assert planned.items[0].expected == {
+        "fields": {"11": "Bonn"},
+        "lists": [1],
+        "look_up": [1],
+        "held": {"1": "unsubscribed"},
+    }
+
+
+def test_subscribing_somebody_again_takes_a_switch_and_is_said(plan: Planner) -> None:
+    rows = (
+        row("bo@example.com", status="active"),
+        row("cy@example.com", status="1", city="Bern"),
+        row("di@example.com", status="active"),
+        row("ed@example.com", status=1),
+        row("bo@example.com", "Shop"),
+    )
+    planned = plan(*rows)
+    assert fates(planned) == {2: f"idle: {LEFT}", 3: "sent", 4: f"idle: {LEFT}", 5: "sent", 6: "sent"}
+    assert next(requests(planned)) == {"email": "cy@example.com", "listid": "1", "fields[11]": "Bern"}
+    assert f"1 row: {LEFT}" in planned.warnings
+    assert [each for each in planned.changes if each.column == "status"] == []
+    planned = plan(*rows, resubscribe=True)
+    assert [params.get("status") for params in requests(planned)] == ["Active"] * 5
+    assert [warning for warning in planned.warnings if "is made active" in warning] == [
+        f"3 rows: {RESUBSCRIBED}"
+    ]
+    assert any(warning.startswith("1 row: added to a list, though") for warning in planned.warnings)
+    assert [(each.old, each.new) for each in planned.changes if each.column == "status"] == [
+        ("unsubscribed", "active"),
+        ("bounced", "active"),
+        ("unconfirmed", "active"),
+    ]
+    assert [item.expected.get("may_raise", False) for item in planned.items] == [
+        True,
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_whoever_was_unsubscribed_when_they_were_taken_off_a_list_is_not_new_there(
+    plan: Planner, known: Known
+) -> None:
+    """Taken off by us since the reading; or gone from a later one."""
+    deletions = Planner(known, DELETIONS, plan.memory)
+    deletions.sent({"email": "bo@example.com", "list": "News"}, {"email": "ann@example.com", "list": "News"})
+    for person in ("bo@example.com", "left@example.com"):
+        assert fates(plan(row(person), row(person, "Shop"))) == {2: f"idle: {LEFT}", 3: "sent"}
+        assert fates(plan(row(person), resubscribe=True)) == {2: f"idle: {LEFT}"}, "no status was asked for"
+        assert fates(plan(row(person, status="active"), resubscribe=True)) == {2: "sent"}
+    assert fates(plan(row("ann@example.com"))) == {2: "sent"}
+
+
+def test_whoever_could_be_subscribed_is_looked_up_and_that_is_counted(plan: Planner) -> None:
+    """New people, those that are not active, and everybody whose list was not read in this night."""
+    rows = (
+        row("new@example.com", "1,3"),
+        row("bo@example.com", city="Bonn"),
+        row("ann@example.com", city="Rom"),
+    )
+    planned = plan(*rows)
+    assert [item.expected["look_up"] for item in planned.items] == [[1, 3], [1], [1]]
+    assert (planned.look_up_count, planned.request_count) == (4, 1 + 3 + 4)
+    plan.known = replace(plan.known, read_at=dict.fromkeys(plan.known.read_at, wall()))
+    assert [item.expected.get("look_up") for item in plan(*rows).items] == [[1, 3], [1], None]
+    assert plan(row("ann@example.com", status="unsubscribed")).look_up_count == 0, (
+        "nobody is subscribed by that"
+    )
+
+
+@given(
+    st.lists(st.sampled_from([*STATUSES.values(), None, "9"]), max_size=3),
+    st.sampled_from([*STATUSES.values(), None]),
+)
+def test_no_status_that_is_sent_makes_mails_reach_more_than_before(
+    present: list[str | None], wanted: str | None
+) -> None:
+    decision = decide(present, wanted)
+    assert decision.status in (None, wanted, *(["active"] if not present else []))
+    assert not any(is_raised(now, decision.status) for now in present)
+    assert decision.is_left == any(is_raised(now, wanted) for now in present)
+    assert decide(present, wanted, may_raise=True).status in (
+        (wanted or "active",) if not present else (wanted, None)
+    )
+
+
+def test_several_lists_take_one_request_where_they_need_the_same_and_only_those_that_change(
+    plan: Planner,
+) -> None:
+    planned = plan(
+        row("new@example.com", "1;3"),
+        row("two@example.com", "1,2,3", city="Rom"),
+        row("ann@example.com", "News, Shop, 2", city=None, status="active"),
+        resubscribe=True,
+    )
+    assert list(requests(planned)) == [
+        {"email": "new@example.com", "listid": "1,3", "status": "Active"},
+        {"email": "ann@example.com", "listid": "2", "status": "Active"},
+    ]
+    assert fates(planned)[3] == "bad: list “Shop” has no field “city”"
+    planned = plan(
+        row("two@example.com", "1,2,3", status="active"), row("tri@example.com", "1,2", city="Rom")
+    )
+    assert list(requests(planned)) == [
+        {"email": "two@example.com", "listid": "1,2,3", "status": "Active"},
+        {"email": "tri@example.com", "listid": "1", "status": "Active", "fields[11]": "Rom"},
+        {"email": "tri@example.com", "listid": "2", "status": "Active", "fields[21]": "Rom"},
+    ]
+    assert (planned.new_count, planned.request_count) == (2, 1 + 3 + 5)
+
+
+def test_an_empty_cell_leaves_its_field_as_it_is_unless_it_is_to_be_emptied(plan: Planner) -> None:
+    people = (
+        row("ann@example.com", city=None),
+        row("cy@example.com", city=None),
+        row("new@example.com", city=None),
+    )
+    assert [item.email for item in plan(*people).items] == ["new@example.com"]
+    planned = plan(*people, clear_empty=True)
+    assert list(requests(planned)) == [
+        {"email": "ann@example.com", "listid": "1", "fields[11]": ""},
+        {"email": "new@example.com", "listid": "1", "status": "Active", "fields[11]": ""},
+    ]
+
+
+def test_an_ip_address_is_sent_along_and_never_compared(plan: Planner) -> None:
+    planned = plan(
+        row("ann@example.com", ip_address="203.0.113.7"),
+        row("new@example.com", ip_address="2001:DB8::7"),
+        row("no@example.com", ip_address="1.2.3"),
+    )
+    assert fates(planned)[2] == "idle: unchanged"
+    assert next(requests(planned))["ipaddress"] == "2001:db8::7"
+    assert "IP address" in fates(planned)[4]
+
+
+def test_a_field_that_the_service_does_not_show_counts_as_changed_until_we_have_sent_it(
+    plan: Planner,
+) -> None:
+    rows = (row("ed@example.com", 2, VIP_since="2020"),)
+    assert fates(plan.sent(*rows)) == {2: "sent"}
+    assert fates(plan(*rows)) == {2: "idle: sent before"}
+    plan.read_again()
+    assert fates(plan(*rows)) == {2: "idle: unchanged"}
+    assert fates(plan(row("ed@example.com", 2, VIP_since="2021"))) == {2: "sent"}
+
+
+def test_contacts_of_one_address_with_different_statuses_keep_them_unless_the_row_says_one(
+    plan: Planner,
+) -> None:
+    assert list(requests(plan(row("fay@example.com", "Shop"), send_all=True))) == [
+        {"email": "fay@example.com", "listid": "3"}
+    ]
+    assert fates(plan(row("fay@example.com", "Shop"))) == {2: "idle: unchanged"}
+    assert fates(plan(row("fay@example.com", "Shop", status="active"))) == {2: f"idle: {LEFT}"}
+    assert fates(plan(row("fay@example.com", "Shop", status="active"), resubscribe=True)) == {2: "sent"}
+    assert fates(plan(row("fay@example.com", "Shop", status="unsubscribed"))) == {2: "sent"}
+
+
+# -- what was done before
+
+
+def test_what_was_sent_counts_until_it_was_read_again(plan: Planner) -> None:
+    rows = (row("ann@example.com", city="Rom"), row("new@example.com", "1,3"))
+    plan.sent(*rows)
+    assert set(fates(plan(*rows)).values()) == {"idle: sent before"}
+    assert fates(plan(row("ann@example.com", city="London"))) == {
+        2: "sent"
+    }  # as it was before: the warehouse does not know better
+    assert fates(plan(row("ann@example.com", status="active"))) == {2: "idle: sent before"}
+    plan.read_again(LATER + 60)  # the service's queue may not have been through when that was read
+    assert set(fates(plan(*rows)).values()) == {"idle: sent before"}
+    plan.read_again()
+    assert set(fates(plan(*rows)).values()) == {"sent"}  # read since, and not there
+
+
+def test_what_was_read_back_as_sent_needs_no_time_for_the_queue(plan: Planner) -> None:
+    rows = row("ann@example.com", city="Rom")
+    plan.sent(rows, state=State.VERIFIED)
+    assert fates(plan(rows)) == {2: "idle: sent before"}
+    plan.read_again(LATER + 10)
+    assert fates(plan(rows)) == {2: "sent"}  # somebody has changed it back since
+
+
+def test_what_was_read_back_otherwise_is_not_done_until_a_later_reading_tells(plan: Planner) -> None:
+    rows = (
+        row("ann@example.com", city="Rom"),
+        row("new@example.com", "1,3"),
+        row("di@example.com", status="2"),
+    )
+    plan.drifted(*rows)
+    planned = plan(*rows)
+    assert [(bad.rows[0], bad.by_service) for bad in planned.bad] == [(2, True), (3, True), (4, True)]
+    assert "sent before, with a mismatch on read-back (`marketing-sync push retry`" in planned.bad[0].reason
+    assert not planned.items
+    assert fates(plan(row("ann@example.com", city="London"), row("di@example.com", status="0"))) == {
+        2: "sent",
+        3: "sent",
+    }
+    plan.read_again()
+    assert set(fates(plan(*rows)).values()) == {"sent"}
+
+
+@pytest.mark.parametrize("state", [State.PLANNED, State.SENDING, State.UNKNOWN])
+def test_what_is_queued_is_not_queued_twice(plan: Planner, state: State) -> None:
+    plan.sent(row("ann@example.com", city="Rom"), state=state)
+    assert fates(plan(row("ann@example.com", city="Rom"), send_all=True)) == {2: "idle: already queued"}
+    assert fates(plan(row("ann@example.com", city="London"))) == {
+        2: "sent"
+    }  # or the queue would have the last word
+
+
+def test_what_the_service_refused_is_refused_until_it_says_something_else(plan: Planner) -> None:
+    plan.sent(row("ann@example.com", city="Rom"), row("x@example.com", "1,3"), state=State.REJECTED)
+    for options in ({}, {"send_all": True}):
+        planned = plan(row("ann@example.com", city="Rom"), row("x@example.com", "News"), **options)
+        assert [(bad.rows[0], bad.by_service) for bad in planned.bad] == [(2, True), (3, True)]
+        assert "the service rejected this before: Not allowed" in planned.bad[0].reason
+        assert planned.bad_share == 0
+    assert fates(plan(row("ann@example.com", city="Ulm"), row("x@example.com", "2"))) == {
+        2: "sent",
+        3: "sent",
+    }
+
+
+def test_all_may_be_sent_whatever_is_known(plan: Planner) -> None:
+    rows = (row("ann@example.com", city="London"), row("new@example.com"))
+    plan.sent(*rows)
+    planned = plan(*rows, send_all=True)
+    assert [params["email"] for params in requests(planned)] == ["ann@example.com", "new@example.com"]
+    check_every_row_has_one_fate(planned)
+
+
+# -- bad rows
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (row("nobody"), "this is not an e-mail address"),
+        (row(""), "the e-mail address is missing"),
+        (row("a b@example.com"), "a blank or an invisible character"),
+        (row("a@example.com,b@example.com"), "more than one @"),
+        (row("x" * 250 + "@example.com"), "too long"),
+        (row("a@example.com", "Nwes"), "there is no list “Nwes” (did you mean “News”?)"),
+        (row("a@example.com", "1,7"), "there is no list “7”"),
+        (row("a@example.com", None), "the list is missing"),
+        (row("a@example.com", ";"), "the list is missing"),
+        (row("a@example.com", status="pending"), "“pending” is no status"),
+        (row("a@example.com", city="x" * 5001), "column “city” is too long: 5,001 characters, at most 5,000"),
+        (row("a@example.com", city="\x1b[0m"), "control character"),
+        (row("a@example.com", city="Rom", VIP_since="2020"), "list “News” has no field “VIP_since”"),
+    ],
+)
+def test_a_bad_row_is_said_and_the_others_go_on(plan: Planner, bad: dict[str, Any], said: str) -> None:
+    planned = plan(bad, row("good@example.com"))
+    assert said in fates(planned)[2]
+    assert "@example" not in fates(planned)[2].replace("name@example.com", "")
+    assert fates(planned)[3] == "sent"
+    assert planned.bad_share == 0.5
+
+
+def test_rows_that_say_the_same_again_or_otherwise_name_the_first(plan: Planner) -> None:
+    planned = plan(
+        row("a@example.com", "1,3", status="active"),
+        row("A@Example.com", "3", status="1"),
+        row("a@example.com", "1", status="unsubscribed"),
+        row("a@example.com", "2,3", status="active"),
+    )
+    assert fates(planned) == {
+        2: "sent",
+        3: "bad: it says the same as row 2",
+        4: "bad: row 2 says something else about the same address and list “News”: keep one of them",
+        5: "sent",
+    }
+    assert [params["listid"] for params in requests(planned)] == ["1,3", "2"]
+
+
+def test_unknown_and_missing_columns_are_one_error_that_says_what_to_do(plan: Planner) -> None:
+    with pytest.raises(InputError) as refusal:
+        plan({"who": "a@example.com", "lst": "News", "citty": "Rom"})
+    said = str(refusal.value)
+    assert "the input has no column email and list_id" in said
+    assert "“citty” (did you mean “City”?)" in said
+    assert "--map ours=theirs" in said
+    assert "--ignore" in said
+    assert "\n" not in said
+    with pytest.raises(InputError, match="looks like data"):
+        plan({"ann@example.com": "bo@example.com", "News": "News"})
+
+
+def test_columns_are_renamed_and_left_out(plan: Planner) -> None:
+    rows = {"Mail": "new@example.com", "email": "old", "to": "News", "x": "Rom", "note": "hm"}
+    planned = plan(rows, mapping={"email": "mail", "list": "TO", "home phone": "x"}, ignore=("Note",))
+    assert list(requests(planned)) == [
+        {"email": "new@example.com", "listid": "1", "status": "Active", "fields[12]": "Rom"}
+    ]
+    assert planned.warnings == (
+        "column “email” is left out, since --map takes “Mail” in its place",
+        REACHES_PEOPLE,
+    )
+    for mapping, said in (
+        ({"emial": "Mail"}, "did you mean “email”"),
+        ({"email": "Mial"}, "did you mean “Mail”"),
+    ):
+        with pytest.raises(InputError, match=said):
+            plan(rows, mapping=mapping)
+    with pytest.raises(InputError, match="may both be “email”"):
+        plan({"email": "a@example.com", "E_mail": "b@example.com", "list": 1})
+    assert [
+        item.email
+        for item in plan(
+            {"email": "a@example.com", "E_mail": "b@example.com", "list": 1}, ignore=("E_mail",)
+        ).items
+    ] == ["a@example.com"]
+
+
+def test_usual_spellings_are_recognized_and_the_plan_names_them(plan: Planner) -> None:
+    rows = {"E-Mail": "new@example.com", "Liste": "News", "Ort": "Rom", "status": "active"}
+    planned = plan(rows)
+    assert list(requests(planned)) == [
+        {"email": "new@example.com", "listid": "1", "status": "Active", "fields[11]": "Rom"}
+    ]
+    assert planned.columns == (("email", "E-Mail"), ("list", "Liste"), ("City", "Ort"))
+    assert plan({"email": "new@example.com", "list": "News"}).columns == ()
+
+
+def test_new_contacts_have_a_sample_of_their_own_and_unknown_addresses_are_counted(plan: Planner) -> None:
+    new = [
+        row(f"new{number}@example.com", "News, Shop" if number else "News", city=None if number else "Rom")
+        for number in range(9)
+    ]
+    planned = plan(
+        *new, row("ann@example.com", city="Rom"), row("bo@example.com", "Shop"), row("NEW0@example.com")
+    )
+    assert [(each.row, each.column, each.new) for each in planned.additions][:3] == [
+        (2, "list", "News; city: Rom"),
+        (3, "list", "News"),
+        (3, "list", "Shop"),
+    ]
+    assert [(each.row, each.column, each.new) for each in planned.changes] == [(11, "city", "Rom")]
+    assert planned.unknown_address_count == 9  # of bo@example.com, another list is known
+    plan.sent(*new)
+    assert plan(row("new0@example.com", city="Ulm")).unknown_address_count == 0  # we have added it since
+
+
+def test_too_many_rows_are_refused(plan: Planner) -> None:
+    with pytest.raises(InputError, match="has 2 rows, more than the 1 that are allowed"):
+        plan(row("a@example.com"), row("b@example.com"), max_rows=1)
+
+
+# -- whatever comes
+
+_ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "email": st.sampled_from(
+                [
+                    "ann@example.com",
+                    "BO@example.com",
+                    "cy@example.com",
+                    "new@example.com",
+                    "bad",
+                    "fay@example.com",
+                ]
+            ),
+            "list": st.sampled_from(["1", "News", "2", "3", "1;3", "1,2", "2,3,1", "9", ""]),
+        },
+        optional={
+            "city": st.sampled_from(["London", "Rom", "", "Köln"]),
+            "status": st.sampled_from(["active", "2", "", "bounced", "hm"]),
+            "vip since": st.sampled_from(["", "2020"]),
+        },
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=60)
+@given(_ROWS, st.booleans())
+@pytest.mark.slow
+def test_every_row_has_one_fate_and_nothing_is_left_once_it_was_sent(
+    known: Known, rows: list[dict[str, str]], clear: bool
+) -> None:
+    plan = Planner(known, CONTACTS)
+    first = plan.sent(*rows, clear_empty=clear)
+    check_every_row_has_one_fate(first)
+    subjects = [effect.subject for item in first.items for effect in item.effects]
+    assert len(subjects) == len(set(subjects))
+    again = plan(*rows, clear_empty=clear)
+    check_every_row_has_one_fate(again)
+    assert not again.items
+    assert again.bad == first.bad

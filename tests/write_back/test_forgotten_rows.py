@@ -1,0 +1,97 @@
+"""Nothing is pushed about people who asked to be forgotten, and nothing is kept of rows about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.fixtures import Command
+from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.tables import query
+from tests.pipelines.test_push_command import sent, write
+from tests.write_back.planner import rows_of
+from warehouse.archive.suppression import add
+from warehouse.forgetting import Forgotten
+from write_back.planning import FORGOTTEN, without_forgotten
+
+ANN, BOB = "ann@example.com", "bob@example.com"
+WHO = Forgotten(b"k").including([ANN], [("main", 7)])
+
+
+@pytest.mark.parametrize(
+    ("row", "mapping"),
+    [
+        ({"email": " Ann@Example.com", "tag": "vip"}, {}),
+        ({"contact_id": 7, "tag": "vip"}, {}),
+        ({"Contact-ID": "7", "tag": "vip"}, {}),
+        ({"number": "7", "tag": "vip"}, {"contact_id": "number"}),
+        ({"email": BOB, "tag": "vip", "referred by": ANN}, {}),
+    ],
+)
+def test_a_row_about_them_is_rejected_and_empty(row: dict[str, object], mapping: dict[str, str]) -> None:
+    rows = without_forgotten(rows_of(dict.fromkeys(row, "other"), row), "main", WHO, mapping)
+    assert rows.faults == {3: FORGOTTEN}
+    assert [cells[1] for cells in rows.cells.values()] == [None] * len(row)
+    assert [cells[0] for cells in rows.cells.values()] == ["other"] * len(row)
+    assert without_forgotten(rows, "main", WHO, mapping) == rows
+
+
+def test_rows_about_others_stay() -> None:
+    rows = rows_of({"email": BOB, "age": "7"}, {"email": "joann@example.com", "age": "8"})
+    assert without_forgotten(rows, "main", WHO, {}) == rows
+    ids = rows_of({"contact_id": "7"})
+    assert without_forgotten(ids, "another", WHO, {}) == ids
+
+
+def test_rows_about_pseudonyms_are_left_out() -> None:
+    pseudonyms = [
+        {"email": WHO.address(ANN), "contact_id": ""},
+        {"email": "", "contact_id": str(WHO.contact("main", 7))},
+    ]
+    rows = without_forgotten(
+        rows_of({"email": BOB, "contact_id": ""}, *pseudonyms, {"email": BOB, "contact_id": "-"}),
+        "main",
+        WHO,
+        {},
+    )
+    assert rows.numbers == [2, 5]
+    assert not rows.faults
+
+
+def test_a_push_keeps_nothing_of_them(command: Command, service: Sandbox, home: Path, folder: Path) -> None:
+    sql = (
+        "select min(email) as email, contact_id from source.contacts where status = 'active' group by all "
+        "order by 1 limit 2"
+    )
+    (ann, number), (bob, _) = query(home, sql)
+    add(home / "archive", [ann], [("main", number)])
+    file = write(folder, "rows.csv", "email,tag", f"{ann.upper()},vip", f"{bob},vip")
+    ran = command("push", "tags", "--from", file, "--reject-limit", "1", "--apply", sandbox=service)
+    assert ran.code == 1, ran.text
+    assert "asked to be forgotten" in ran.text
+    assert [each for each in sent(service) if each == "addtag"] == ["addtag"]
+    rejected = (home / "pushes" / "1" / "rejected.csv").read_text(encoding="utf-8-sig")
+    assert FORGOTTEN in rejected
+    for path in (
+        path
+        for path in home.rglob("*")
+        if path.is_file() and path.name not in ("warehouse.duckdb", "warehouse.duckdb.wal")
+    ):
+        if "requests" not in path.parts:  # known before, and not pushed
+            assert ann.lower() not in path.read_bytes().decode("latin-1").lower(), path
+
+
+def test_an_audience_that_counts_them_pushes_nothing_about_them(
+    command: Command, service: Sandbox, home: Path, folder: Path
+) -> None:
+    (folder / "activations.toml").write_text(
+        '[activations.vip]\nquery = "select email from source.segment"\ntag = "vip"\n'
+    )
+    with duckdb.connect(str(home / "warehouse.duckdb")) as connection:
+        connection.execute("create table source.segment as select ? as email", [WHO.address(ANN)])
+    for _ in range(2):
+        ran = command("push", "activations", "vip", "--apply", sandbox=service)
+        assert ran.code == 0, ran.text
+    assert not sent(service)

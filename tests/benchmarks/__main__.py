@@ -3,7 +3,7 @@ some of them.
 
 python -m tests.benchmarks [pacing client …]
 
-`bench_NAME` measure, `check_NAME` compare: what takes too long for a test.
+They measure. What compares with a truth is `tests/attack`, whom both ask is `tests/simulators`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,8 @@ from pathlib import Path
 
 def main() -> int:
     """The number of benchmarks that failed."""
-    stems = [
-        path.stem
-        for kind in ("bench", "check")
-        for path in sorted(Path(__file__).parent.glob(f"{kind}_*.py"))
-    ]
-    every = {stem.partition("_")[2]: stem for stem in stems}
+    files = sorted(Path(__file__).parent.glob("bench_*.py"))
+    every = {path.stem.removeprefix("bench_"): path.stem for path in files}
     chosen = sys.argv[1:] or list(every)
     if unknown := set(chosen) - set(every):
         print(

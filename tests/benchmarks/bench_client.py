@@ -15,7 +15,7 @@ from pathlib import Path
 from marketing_api.client import Client, Connection, Secret
 from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter
-from tests.benchmarks.limited_server import serving
+from tests.simulators.limited_server import serving
 
 
 def main() -> None:

@@ -26,14 +26,14 @@ from pathlib import Path
 import numpy as np
 
 from home.folder import prepare_home
-from tests.benchmarks.simulated_account import (
+from tests.simulators.simulated_account import (
     SimulatedAccount,
     mass_mailings,
     segment_mailings,
     without_signals,
 )
-from tests.benchmarks.simulated_habits import bursting_habits
-from tests.benchmarks.simulated_nights import (
+from tests.simulators.simulated_habits import bursting_habits
+from tests.simulators.simulated_nights import (
     Night,
     Policy,
     Run,
@@ -43,7 +43,7 @@ from tests.benchmarks.simulated_nights import (
     oracle,
     planner,
 )
-from tests.benchmarks.simulated_shop import calibration, shop_year
+from tests.simulators.simulated_shop import calibration, shop_year
 from warehouse.archive import Archive
 from warehouse.warehouse import Warehouse
 

@@ -29,8 +29,8 @@ from marketing_api.exchange import Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call
 from marketing_api.operations import contacts
 from marketing_api.parsing import parse_rows
-from tests.benchmarks import model_data
 from tests.benchmarks.bench_archive import anonymous_mb, timed
+from tests.simulators import model_data
 from warehouse.archive import Archive, sealed
 from warehouse.archive.rewriting import forget_in_archive
 from warehouse.archive.row import Digests, row_of

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.model_data import a_night_later, make
+from tests.simulators.model_data import a_night_later, make
 from warehouse.models import build
 
 SECONDS, MEMORY_GIB, KEPT_SHARE = 60.0, 4.0, 0.75

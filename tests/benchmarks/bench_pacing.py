@@ -24,7 +24,7 @@ from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter, shared_path
-from tests.benchmarks.limited_server import WINDOWS, counted, serving
+from tests.simulators.limited_server import WINDOWS, counted, serving
 
 
 def ask_for(seconds: float, url: str, workers: int) -> dict[str, float]:

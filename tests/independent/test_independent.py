@@ -2,7 +2,7 @@
 and request by request.
 
 Six runs, each of which costs tens of seconds on a loaded machine; the wide sweep of random combinations is
-`tests/benchmarks/sweep_independent.py`.
+`tests/attack/second_service.py`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The real `push` against the second service: files with everything in them, faults, kills; judged by what
 the account became.
 
-A handful of telling combinations; the wide sweep of random ones is `tests/benchmarks/sweep_write_back.py`.
+A handful of telling combinations; the wide sweep of random ones is `tests/attack/second_service_pushes.py`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.benchmarks.model_data import make
+from tests.simulators.model_data import make
 from tests.warehouse.answering import Home
 from tests.warehouse.in_memory import Tables
 from warehouse.models import build

@@ -19,8 +19,8 @@ import duckdb
 import pytest
 
 from tests import warm
-from tests.benchmarks.model_data import a_night_later
 from tests.depth import DEEP
+from tests.simulators.model_data import a_night_later
 from tests.warehouse.selected import selected
 from warehouse import models
 from warehouse.dbt_project import PROJECT, QUIET

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from marketing_api.sandbox.seed import DAY
-from tests.benchmarks.simulated_account import START, SimulatedAccount
-from tests.benchmarks.simulated_nights import Run, everybody, informed, oldest_first, oracle
-from tests.benchmarks.simulated_shop import calibration, shop_year
+from tests.simulators.simulated_account import START, SimulatedAccount
+from tests.simulators.simulated_nights import Run, everybody, informed, oldest_first, oracle
+from tests.simulators.simulated_shop import calibration, shop_year
 
 _NIGHTS = 30
 

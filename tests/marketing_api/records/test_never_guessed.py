@@ -1,7 +1,7 @@
 """The rule of the readers: a text that is neither recognized nor nothing is refused, never taken for what it
 may not be.
 
-`spellings` is the oracle; `python -m tests.benchmarks.check_readers` runs the same over hundreds of thousands
+`spellings` is the oracle; `python -m tests.attack.readers` runs the same over hundreds of thousands
 of texts."""
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.check_growth import lived
+from tests.attack.growth import lived
 from tests.depth import DEEP
 
 #: Each is one building of models more: 3 s of the processor.

@@ -1,7 +1,7 @@
 """A bare HTTP server that does nothing but count requests against a limit: what pacing and the client are
 measured against.
 
-    python -m tests.benchmarks.limited_server --limit 15 --windows fixed
+    python -m tests.simulators.limited_server --limit 15 --windows fixed
 
 Prints its address, serves until its standard input ends, then prints what it counted as JSON.
 """
@@ -117,7 +117,7 @@ async def _serve(counter: Counter) -> None:
 @contextlib.contextmanager
 def serving(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The server as a child process: its address, and the process to pass to `counted` when done."""
-    command = [sys.executable, "-m", "tests.benchmarks.limited_server", *arguments]
+    command = [sys.executable, "-m", "tests.simulators.limited_server", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -38,8 +38,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from marketing_api.sandbox.seed import DAY
-from tests.benchmarks.shop_mail import CLICK, HOUR, LEAVE, LONGEST, Batch, Bools, Chances, Readers
-from tests.benchmarks.shop_people import (
+from tests.simulators.shop_mail import CLICK, HOUR, LEAVE, LONGEST, Batch, Bools, Chances, Readers
+from tests.simulators.shop_people import (
     BUSINESS,
     CLUB,
     CUSTOMERS,
@@ -49,7 +49,7 @@ from tests.benchmarks.shop_people import (
     People,
     people_of,
 )
-from tests.benchmarks.simulated_account import START, Floats, Ints, Mailing, Moments, SimulatedAccount
+from tests.simulators.simulated_account import START, Floats, Ints, Mailing, Moments, SimulatedAccount
 from warehouse.warehouse import HISTORY_DAYS
 
 _HONEYMOON_DAYS, _HONEYMOON = 30, 1.8

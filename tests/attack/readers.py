@@ -1,7 +1,7 @@
 """What the readers of single values make of generated texts, against the oracle of
 `tests.marketing_api.records.spellings`.
 
-    python -m tests.benchmarks.check_readers [--texts 200000] [--seed 1] [--reader NAME …]
+    python -m tests.attack.readers [--texts 200000] [--seed 1] [--reader NAME …]
 
 Goals: of every reader's texts (spellings of a meaning, near misses, changed and random ones) none is read as
 what it does not say, no spelling is refused, and nothing but a ValueError is raised."""
@@ -15,6 +15,15 @@ import time
 from tests.marketing_api.records.spellings import READERS, check
 
 _SHOWN = 5
+
+
+def attack(minutes: float, seed: int) -> str:
+    """Ten thousand texts a minute for each reader; AssertionError with the first faults of each."""
+    texts = int(10_000 * minutes)
+    found = {name: list(check(reader, texts, seed)) for name, reader in READERS.items()}
+    faults = [f"{name}: {line}" for name, lines in found.items() for line in lines[:_SHOWN]]
+    assert not faults, f"seed {seed}, {texts} texts:\n" + "\n".join(faults)
+    return f"{texts:,} texts for each of {len(READERS)} readers, 0 faults"
 
 
 def main() -> int:

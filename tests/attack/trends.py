@@ -1,6 +1,6 @@
 """Thirty nights of a sandbox that lives on: the marts tell each day as the sandbox says it was.
 
-    python -m tests.benchmarks.check_trends [--contacts 600] [--nights 31]
+    python -m tests.attack.trends [--contacts 600] [--nights 31]
 
 Goals: no day on which messages sent, opened, bounced, clicks, unsubscriptions, and contacts that came and
 went differ from what happened in the sandbox; no mart that differs from one made anew after all these nights.
@@ -26,8 +26,8 @@ from marketing_api.sandbox.app import App
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import spawn
 from marketing_api.sandbox.tenant import Tenant
-from tests.benchmarks.dated_nights import DatedNights
 from tests.marketing_api.sandbox.truth import days_of, mails_of
+from tests.simulators.dated_nights import DatedNights
 from warehouse.models import build
 
 ZONE = ZoneInfo("America/New_York")
@@ -226,6 +226,15 @@ def _lists(connection: duckdb.DuckDBPyConnection, found: Lived) -> Iterator[str]
                 yield f"{day}: {growth[day][number]} {name}, not {truth}"
     if growth[found.asked[-1]][2] != found.state["contacts"]:
         yield f"lists have {growth[found.asked[-1]][2]} members, not {found.state['contacts']}"
+
+
+def attack(minutes: float, seed: int) -> str:
+    """The same thirty-one nights always (there is no chance in them), whatever time that takes."""
+    with tempfile.TemporaryDirectory() as folder:
+        night = lived(Path(folder), contacts=600, nights=31)
+        found = [*differences(night), *kept(night.path)]
+    assert not found, "\n".join(found)
+    return f"{len(night.asked)} nights of {len(night.days)} days: no difference"
 
 
 def main() -> int:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from marketing_api.sandbox.seed import DAY
-from tests.benchmarks.shop_mail import Bools
-from tests.benchmarks.simulated_account import START, Floats, Ints
+from tests.simulators.shop_mail import Bools
+from tests.simulators.simulated_account import START, Floats, Ints
 
 LEAD_DAYS = 300
 #: Growth a month, gross, with the list's decay of 22.5 % a year.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from marketing_api.sandbox.seed import DAY
-from tests.benchmarks.simulated_account import START, Floats, Ints, Mailing, Moments, SimulatedAccount
+from tests.simulators.simulated_account import START, Floats, Ints, Mailing, Moments, SimulatedAccount
 from warehouse.warehouse import HISTORY_DAYS
 
 _LISTS = 12

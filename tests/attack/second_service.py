@@ -1,7 +1,7 @@
 """A seeded sweep: random accounts under random combinations of variants, each synced once by the real command
 line.
 
-    python -m tests.benchmarks.sweep_independent --runs 20 [--seed 1] [--seconds 1200] [--nights 2] [--bold]
+    python -m tests.attack.second_service --runs 20 [--seed 1] [--seconds 1200] [--nights 2] [--bold]
     [--keep FOLDER]
 
 Every run is judged as in `tests/independent`; a run with discrepancies leaves its home and its `case.pickle`
@@ -16,6 +16,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -91,6 +92,24 @@ def _second_night(service: Service, home: Path, seed: int) -> list[str]:
         return found + [
             f"second night: {difference}" for difference in nights.differences(connection, first, second)
         ]
+
+
+def attack(minutes: float, seed: int) -> str:
+    """Accounts of one seed after another while there is time, every second one two nights long."""
+    return sweep(minutes, seed, lambda each, folder: judge(each, folder, is_second=each % 2 == 0))
+
+
+def sweep(minutes: float, seed: int, judged: Callable[[int, Path], list[str]]) -> str:
+    """Judge one seed after another while there is time, at least one; AssertionError with what is wrong of
+    each."""
+    end, done, wrong = time.monotonic() + 60 * minutes, 0, []
+    with tempfile.TemporaryDirectory(prefix="sweep-") as folder:
+        while not done or time.monotonic() < end:
+            wrong += [f"seed {seed + done}: {line}" for line in judged(seed + done, Path(folder))]
+            shutil.rmtree(Path(folder) / f"seed-{seed + done}")
+            done += 1
+    assert not wrong, "\n".join(wrong)
+    return f"{done} runs from seed {seed} on, none with discrepancies"
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """A seeded sweep of pushes: random accounts, forms of writes, faults, kills and files, judged by the second
 service's own truth.
 
-    python -m tests.benchmarks.sweep_write_back --runs 10 [--seed 1] [--seconds 1200] [--rows 150] [--kinds
+    python -m tests.attack.second_service_pushes --runs 10 [--seed 1] [--seconds 1200] [--rows 150] [--kinds
     activities …] [--keep FOLDER]
 
 Each run syncs a home and pushes one file of every kind: plan, kills in the middle, on to the end, and once
@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from tests.attack.second_service import sweep
 from tests.independent import generate, push_files
 from tests.independent.account import Account
 from tests.independent.push_files import File
@@ -120,6 +121,11 @@ def _sent(command: list[str]) -> list[str]:
 
 def _told(runs: list[Pushed]) -> str:
     return ", ".join(f"{run.requests} requests in {run.seconds:.0f} s" for run in runs[1:])
+
+
+def attack(minutes: float, seed: int) -> str:
+    """One file of every kind for one seed after another, while there is time."""
+    return sweep(minutes, seed, lambda each, folder: judge(each, 150, list(DRAWS), folder))
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from assets.planning.candidates import ACTIVE
 from assets.planning.crawl_plan import TIMELINES, Inputs, Rules, plan_contacts
 from assets.planning.order import REASONS
 from marketing_api.sandbox.seed import DAY
-from tests.benchmarks.simulated_account import START, Floats, Ints, Moments, SimulatedAccount
+from tests.simulators.simulated_account import START, Floats, Ints, Moments, SimulatedAccount
 from warehouse.warehouse import HISTORY_DAYS
 
 _AT = pa.timestamp("us", "UTC")

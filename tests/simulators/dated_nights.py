@@ -2,7 +2,7 @@
 
 The client stamps requests with the real time, and daily totals go by that day. So this asks the sandbox
 directly and archives and loads the answers under the sandbox's own time. Not here: what is done with the
-tables (`check_trends`)."""
+tables (`tests.attack.trends`)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from marketing_api.sandbox.seed import DAY
-from tests.benchmarks.simulated_account import Floats, Ints
+from tests.simulators.simulated_account import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 HOUR = 3600.0

@@ -15,9 +15,16 @@ from marketing_api.redaction import Secret
 
 #: What tables of a file take: a type of TOML, and what it is for whoever writes it.
 TEXT, NUMBER, SWITCH = (str, "a text in quotation marks"), ((int, float), "a number"), (bool, "true or false")
-_ACCOUNT = dict.fromkeys(("url", "key_env", "key_file", "max_rate", "timezone", "shard"), TEXT) | {
-    "max_rate": NUMBER
+_ACCOUNT = {
+    "url": TEXT,
+    "key_env": TEXT,
+    "key_file": TEXT,
+    "max_rate": NUMBER,
+    "timezone": TEXT,
+    "shard": TEXT,
 }
+#: Settings that hold for every account.
+_FOR_ALL = ("max_rate", "body_limit", "budget_url")
 #: Folders of the home that shards have theirs beside.
 _TAKEN = ("dagster", "logs", "tmp")
 
@@ -120,25 +127,30 @@ def check_keys(keys: Iterable[tuple[str, str, str]]) -> None:
 
 
 def connections_of(
-    tables: Mapping[str, Table], values: Mapping[str, str], **for_all: Any
+    declared: Mapping[str, Table], shard: str, texts: Mapping[str, str], given: Mapping[str, Any]
 ) -> tuple[Connection, ...]:
-    """The accounts of `accounts.toml` when there is one, else the one from the environment. `for_all`: what
-    all have in common; of `max_rate` the lower one counts. Raises SettingsError."""
-    if not tables:
-        return _from_environment(values, **for_all)
-    found = []
-    for name, table in tables.items():
-        where = f"accounts.toml, [accounts.{name}]"
-        rates = [rate for rate in (table.get("max_rate"), for_all.get("max_rate")) if rate]
-        timezone = table.get("timezone")
-        own = {
-            "max_rate": min(rates, default=None),
-            "timezone": timezone and read_value(f"{where}: timezone", zone, timezone),
-        }
-        key, url = _key_of(where, table, values), address(f"{where}: url", table["url"])
-        found.append(Connection(name, url, Secret(key), **(for_all | own)))
+    """The accounts of `accounts.toml` that belong to the shard when there is that file, else the one from the
+    environment. `given`: settings; of `max_rate` the lower one counts. Raises SettingsError."""
+    for_all = {name: given[name] for name in _FOR_ALL if name in given}
+    if not declared:
+        return _from_environment(texts, **for_all)
+    tables = {name: table for name, table in declared.items() if table.get("shard", "") == shard}
+    found = [_connection(name, table, texts, for_all) for name, table in tables.items()]
     check_keys((each.account, each.url, each.key.reveal()) for each in found)
     return tuple(found)
+
+
+def _connection(
+    name: str, table: Table, texts: Mapping[str, str], for_all: Mapping[str, Any]
+) -> Connection:
+    where, timezone = f"accounts.toml, [accounts.{name}]", table.get("timezone")
+    rates = filter(None, [table.get("max_rate"), for_all.get("max_rate")])
+    own = {
+        "max_rate": min(rates, default=None),
+        "timezone": timezone and read_value(f"{where}: timezone", zone, timezone),
+    }
+    key, url = _key_of(where, table, texts), address(f"{where}: url", table["url"])
+    return Connection(name, url, Secret(key), **{**for_all, **own})
 
 
 def _from_environment(values: Mapping[str, str], **for_all: Any) -> tuple[Connection, ...]:

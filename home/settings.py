@@ -235,16 +235,8 @@ def load_settings(
     }
     declared = declared_accounts(folder / "accounts.toml")
     shard = given.get("shard", "")
-    shards = tuple(dict.fromkeys(table["shard"] for table in declared.values() if "shard" in table))
-    if shard and shard not in shards:
-        raise SettingsError(
-            f"MARKETING_SHARD={shard!r}: no account of accounts.toml has this shard; there are "
-            f"{', '.join(shards) or 'none'}"
-        )
-    to_pick = () if shard else shards
-    tables = {name: table for name, table in declared.items() if table.get("shard", "") == shard}
-    for_all = {name: given[name] for name in ("max_rate", "body_limit", "budget_url") if name in given}
-    accounts = () if to_pick else connections_of(tables, texts, **for_all)
+    to_pick = _shards_to_pick(declared, shard)
+    accounts = () if to_pick else connections_of(declared, shard, texts, given)
     place = texts.get("MARKETING_HOME") or f"data/{'live' if accounts or to_pick else 'sandbox'}"
     settings = Settings(
         home=(folder / Path(place).expanduser() / shard).resolve(),
@@ -255,14 +247,21 @@ def load_settings(
         **given,
     )
     _check_home(settings, mounts)
-    _check_mail(settings)
-    _check_apart(settings)
-    is_hashed = settings.personal_data is PersonalData.HASH
-    if shard and settings.lake_url and is_hashed and not settings.personal_key:
-        raise SettingsError(
-            "MARKETING_PERSONAL_KEY is missing: hashes of all shards in a lake need the same key"
-        )
+    for check in (_check_mail, _check_apart, _check_lake):
+        check(settings)
     return settings
+
+
+def _shards_to_pick(declared: Mapping[str, Mapping[str, Any]], picked: str) -> tuple[str, ...]:
+    """The shards that accounts.toml declares; none once one is picked. Raises SettingsError when it is not
+    one of them."""
+    shards = tuple(dict.fromkeys(table["shard"] for table in declared.values() if "shard" in table))
+    if picked and picked not in shards:
+        raise SettingsError(
+            f"MARKETING_SHARD={picked!r}: no account of accounts.toml has this shard; there are "
+            f"{', '.join(shards) or 'none'}"
+        )
+    return () if picked else shards
 
 
 def _unknown(texts: Mapping[str, str], declared: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -327,6 +326,14 @@ def _check_apart(settings: Settings) -> None:
                     f"MARKETING_{name.upper()}: {place} and the home {home} are one in the other; set a "
                     "folder beside the home"
                 )
+
+
+def _check_lake(settings: Settings) -> None:
+    is_hashed = settings.personal_data is PersonalData.HASH and not settings.personal_key
+    if settings.shard and settings.lake_url and is_hashed:
+        raise SettingsError(
+            "MARKETING_PERSONAL_KEY is missing: hashes of all shards in a lake need the same key"
+        )
 
 
 def _check_mail(settings: Settings) -> None:

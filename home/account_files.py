@@ -140,9 +140,7 @@ def connections_of(
     return tuple(found)
 
 
-def _connection(
-    name: str, table: Table, texts: Mapping[str, str], for_all: Mapping[str, Any]
-) -> Connection:
+def _connection(name: str, table: Table, texts: Mapping[str, str], for_all: Mapping[str, Any]) -> Connection:
     where, timezone = f"accounts.toml, [accounts.{name}]", table.get("timezone")
     rates = filter(None, [table.get("max_rate"), for_all.get("max_rate")])
     own = {

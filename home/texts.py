@@ -1,15 +1,32 @@
-"""Templates of plain texts: what commands print that is longer than a sentence."""
+"""What commands print that is longer than a sentence: templates of plain text, and tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
+from rich.table import Table
 
 
-def text_environment(
-    finalize: Callable[[Any], Any] | None = None, **filters: Callable[..., Any]
-) -> Environment:
-    """What a template names has to be there."""
+@cache
+def text_template(
+    module: str, finalize: Callable[[Any], Any] | None = None, **filters: Callable[..., Any]
+) -> Template:
+    """The template beside this file. What it names has to be there."""
     made = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=finalize)  # noqa: S701 (plain text)
     made.filters |= {"number": "{:,}".format, **filters}
+    return made.from_string(Path(module).with_suffix(".jinja").read_text(encoding="utf-8"))
+
+
+def grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Table:
+    """A table with these columns, like `table, >rows`: those with `>` are flush right."""
+    made = Table(
+        title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False
+    )
+    for column in columns.split(", "):
+        name = column.removeprefix(">")
+        made.add_column(name, justify="left" if name == column else "right", overflow="fold")
+    for row in rows:
+        made.add_row(*row)
     return made

@@ -1,13 +1,13 @@
-"""The command line, whose texts are in `cli.toml`, and exit codes of wrong usage. Each command is in
-`commands/`.
+"""The command line: which commands there are, and exit codes of wrong usage. Each command is a file of its
+name in `commands/`, which opens with what it does.
 
 Imports here are few: everything else is imported when Ctrl-C is taken care of, and only what the command
 needs."""
 
+import ast
 import gc
 import sys
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -15,20 +15,48 @@ import click
 
 from home import exits, interrupts
 
-_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-#: Command → its module in `pipelines.commands`, and what it does.
-COMMANDS: Mapping[str, tuple[str, str]] = _TEXTS["commands"]
-_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+#: In the order of use.
+COMMANDS = (
+    *("init", "doctor", "check", "sync", "push", "plan", "status", "models", "publish", "lake", "report"),
+    *("mcp", "person", "forget", "rebuild", "backup", "restore", "ui", "call", "sandbox"),
+)
+_FOLDER = Path(__file__).with_name("commands")
+_PURPOSE = "Everything of a marketing-automation account in DuckDB, every night."
+#: What most people come for; shown when nothing is typed behind the name.
+_FIRST_STEPS = f"""
+{_PURPOSE}
+
+  marketing-sync init                        connect an account; without one, a sandbox stands in
+  marketing-sync sync                        read everything, build the marts, publish, report
+  marketing-sync status                      how fresh and complete it is
+  marketing-sync ui                          runs, tables and the schedule in the browser
+  marketing-sync push contacts --from FILE   what would be sent back; with --apply it is sent
+
+marketing-sync --help lists all commands, marketing-sync COMMAND --help their options."""
+_EPILOG = """
+\b
+Exit codes: 0 done, 1 something could not be read or sent (the output says what),
+2 wrong usage or configuration, 130 stopped by Ctrl-C.
+Completion: eval "$(_MARKETING_SYNC_COMPLETE=bash_source marketing-sync)"; zsh_source and fish_source
+alike."""
 
 
-def _first_steps() -> None:
-    if click.get_current_context().invoked_subcommand is None:
-        print(_TEXTS["first_steps"])
+def _purpose(name: str) -> str:
+    """The sentence that the command's file begins with, which is not imported for it."""
+    source = (_FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
+
+
+class _Listed(click.Command):
+    """A command for the list, suggestions and completion."""
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        words = _purpose(str(self.name))
+        return f"{words[0].lower()}{words[1:].removesuffix('.')}"
 
 
 class _LazyCommands(click.Group):
-    """Imports a command's module when it is typed; for the list, suggestions and completion its line above is
-    enough."""
+    """Imports a command's module when it is typed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)  # in the order of use
@@ -42,31 +70,34 @@ class _LazyCommands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
         if name is not None:
-            module, doc = COMMANDS[name]
-            command = getattr(import_module(f"pipelines.commands.{module}"), name)
+            command = getattr(import_module(f"pipelines.commands.{name}"), name)
             assert isinstance(command, click.Command)
-            begins, rest_of = f"{doc[0].upper()}{doc[1:]}.\n\n", command.help or ""
-            command.help = begins + rest_of.removeprefix(begins)
+            begins = f"{_purpose(name)}\n\n"
+            command.help = begins + (command.help or "").removeprefix(begins)
         return name, command, rest
+
+
+def _first_steps() -> None:
+    if click.get_current_context().invoked_subcommand is None:
+        print(_FIRST_STEPS)
 
 
 PROGRAM = _LazyCommands(
     "marketing-sync",
-    commands={name: click.Command(name, short_help=doc) for name, (_, doc) in COMMANDS.items()},
-    help="Everything of a marketing-automation account in DuckDB, every night.",
-    epilog=_TEXTS["epilog"],
+    commands={name: _Listed(name) for name in COMMANDS},
+    help=_PURPOSE,
+    epilog=_EPILOG,
     invoke_without_command=True,
     callback=_first_steps,
-    context_settings=_CONTEXT,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 click.version_option(package_name="marketing-sync", message="%(prog)s %(version)s")(PROGRAM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    gc.set_threshold(
-        50_000
-    )  # records in millions and no circles among them: looking for some takes a sixth of a large listing
+    # records in millions and no circles among them: looking for some takes a sixth of a large listing
+    gc.set_threshold(50_000)
     with interrupts.end_at_once():
         try:
             return int(PROGRAM.main(argv, "marketing-sync", standalone_mode=False) or exits.DONE)

@@ -8,7 +8,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +21,9 @@ from home.door import report_of
 from home.output import Built, SyncAccount, SyncResult, SyncTable
 from home.progress import clock
 from home.settings import Settings
-from home.texts import text_environment
+from home.texts import grid, text_template
 from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
-from pipelines.commands.status import grid
 from pipelines.publishing import breaking_changes, is_published_since, what_is_published
 from warehouse.models import BuildReport, Status
 from warehouse.publish import published_path
@@ -80,14 +78,13 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
         "status": f"{program} status",
         "query": first_query(file),
     }
-    console.print(_template().render(result=result, places=places), end="", emoji=False)
+    template = text_template(__file__, _as_it_is, clock=clock)
+    console.print(template.render(result=result, places=places), end="", emoji=False)
 
 
-@cache
-def _template() -> Any:
-    """What it is filled with is displayed as it is, whatever is in it."""
-    made = text_environment(finalize=lambda value: escape(plain(value)), clock=clock)
-    return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8"))
+def _as_it_is(value: Any) -> str:
+    """What the template is filled with is displayed, whatever is in it."""
+    return escape(plain(value))
 
 
 def _built(report: BuildReport, problems: list[str]) -> Built:

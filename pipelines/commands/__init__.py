@@ -119,3 +119,10 @@ def print_error(text: str, code: int = exits.DONE) -> int:
     """On standard error; returns the code."""
     print(plain(text), file=sys.stderr)
     return code
+
+
+def says_yes(question: str) -> bool:
+    try:
+        return input(question).strip().lower() in ("y", "yes")
+    except (EOFError, RuntimeError):  # no terminal, or standard input is closed
+        return False

@@ -1,27 +1,16 @@
-"""`marketing-sync backup` and `restore`: a home's backup by hand, and a home made of it. Not here: the backup
-behind each run."""
+"""Back up what a home cannot make anew, and show what is there.
 
-import os
+Not here: the backup behind each run (`upkeep.backups`)."""
+
 import sys
 
 from home import exits
-from home.door import scratch, waits
 from home.folder import prepare_home
-from home.freshness import ago
 from home.options import Option
 from home.settings import Settings
-from home.versions import check_not_newer
-from marketing_api.clock import utc_now, wall
 from pipelines.commands import Arguments, command
 from upkeep.backups import back_up_home, backup_storage
-from warehouse.backup import finish_restore, kept_tables
-from warehouse.backup import restore as restore_files
-from warehouse.rebuild import rebuild
 from warehouse.storage import shown
-from write_back.kinds import NOT_IDEMPOTENT
-from write_back.outbox.outbox import outbox_path
-from write_back.outbox.store import held_note, hold
-from write_back.writebacks_export import refill
 
 
 @command(Option("verify", "read everything that is there, and send anew what is damaged"))
@@ -44,43 +33,3 @@ def backup(arguments: Arguments, settings: Settings) -> int:
             file=sys.stderr,
         )
     return exits.INCOMPLETE if report.mended or report.lost else exits.DONE
-
-
-@command(
-    Option(
-        "url", "the backup's address (default: MARKETING_BACKUP_URL)", str, metavar="URL", is_positional=True
-    ),
-    Option("release", "let pushes go on: you know what was sent since the backup"),
-)
-def restore(arguments: Arguments, settings: Settings) -> int:
-    """Every hash is checked, then the warehouse is made anew from the archive. Resumes when it was
-    interrupted."""
-    home, outbox = settings.home, outbox_path(settings.home)
-    if arguments.release:
-        held_note(outbox).unlink(missing_ok=True)
-        print("pushes go on: what the backup had open is looked for before it is sent")
-        return exits.DONE
-    os.umask(0o077)
-    manifest = restore_files(home, backup_storage(settings, url=arguments.url or ""))
-    check_not_newer(home)
-    hold(outbox, manifest.made_at, wall(), NOT_IDEMPOTENT)
-    settings.warehouse_path.unlink(missing_ok=True)  # of an attempt that was killed
-    with scratch(home, "restore") as workspace:
-        kept = kept_tables(home, workspace.file("kept.duckdb"))
-        result = rebuild(home, kept=[kept], **waits(settings))
-    refill(settings)
-    finish_restore(home)
-    print(
-        f"{home}: {len(manifest.files):,} files as of {ago(manifest.made_at, utc_now())}, every hash is right"
-    )
-    print(
-        f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows; the next "
-        "sync builds the models"
-    )
-    print(
-        "pushes are held, since what was sent after the backup is not known: `marketing-sync restore "
-        "--release` lets them go on"
-    )
-    if result.failed:
-        print(f"{result.failed:,} loads could not be applied; sync.loads has the reasons", file=sys.stderr)
-    return exits.INCOMPLETE if result.failed else exits.DONE

@@ -1,5 +1,6 @@
-"""`marketing-sync doctor`: what keeps a sync from working, or soon will. It makes the home where there is
-none, and changes nothing."""
+"""Look at everything that keeps a sync from working, each with what to do about it.
+
+It makes the home where there is none, and changes nothing else."""
 
 import os
 import platform
@@ -23,8 +24,8 @@ from home.output import Finding, Findings, emit
 from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
-from pipelines.commands import Arguments, command, print_error
-from pipelines.commands.call import IDENTITY, greeting, says_yes
+from pipelines.commands import Arguments, command, print_error, says_yes
+from pipelines.commands.check import IDENTITY, greeting
 from pipelines.commands.probe import MOST_REQUESTS, Probe
 from pipelines.publishing import what_is_published
 from upkeep.backups import backup_storage

@@ -1,7 +1,8 @@
-"""`marketing-sync forget`: people who asked for it are taken out of everything. Without --apply it is a dry
-run; nothing is requested."""
+"""Take people out of everything that is kept of them; a dry run without --apply.
 
-import sys
+Nothing is requested of the service, except with --also-at-service."""
+
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from home.folder import prepare_home
 from home.formatting import plural
 from home.options import Option
 from home.settings import Settings, SettingsError
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, command, print_error
 from pipelines.commands.person import ACCOUNT, ADDRESS, CONTACT_ID, check_address
 from pipelines.publishing import derived
 from upkeep.erasing import delete_at_service, dry_run, is_over, people, unfinished
@@ -35,59 +36,59 @@ def forget(arguments: Arguments, settings: Settings) -> int:
     prepare_home(settings.home, settings.lock_seconds)
     if arguments.also_at_service and not arguments.apply:
         raise click.UsageError("--also-at-service deletes at the service: give it with --apply")
-    addresses, contacts = _wanted(arguments)
-    left = unfinished(settings.home)
-    if addresses or contacts:
-        account = account_of(settings, arguments.account) if arguments.account or contacts else None
-        person = people(settings, account, addresses, contacts)
-    elif left is not None:
-        person = Person(())
-    else:
-        raise click.UsageError("say who: an e-mail address, --contact-id or --from FILE")
+    person = _meant(arguments, settings)
     if not arguments.apply:
         places = dry_run(settings, person)
         for each in places:
             print(f"{each.place}: {each.rows:,}")
-        print(
-            f"{plural(sum(each.rows for each in places), 'row')} in {plural(len(places), 'place')}; a dry "
-            "run: --apply takes them out"
-        )
+        found = plural(sum(each.rows for each in places), "row")
+        print(f"{found} in {plural(len(places), 'place')}; a dry run: --apply takes them out")
         return exits.DONE
-    results = delete_at_service(settings, person) if arguments.also_at_service else []
-    for result in results:
-        print("\n".join(result_lines(result)))
-    if any(result.shortfall for result in results):
-        print(
+    if arguments.also_at_service and not _is_deleted_at_service(settings, person):
+        return print_error(
             "not all contacts are deleted at the service, so nobody is forgotten yet: run this again",
-            file=sys.stderr,
+            exits.INCOMPLETE,
         )
-        return exits.INCOMPLETE
-    # whatever is killed goes on; an exception would come out of a library's callback as another
+    # whatever is killed resumes; an exception would come out of a library's callback as another
     with interrupts.end_at_once():
         places = forget_people(settings, person, derived(settings))
     for each in places:
         print(f"{each.place}: {each.rows:,} {each.outcome}")
-    if not is_over(places):
-        again = (
-            "`marketing-sync forget --apply` tries again"
-            if unfinished(settings.home)
-            else "what they are in is listed above"
-        )
-        print(f"not all could be taken out: {again}", file=sys.stderr)
-        return exits.INCOMPLETE
-    print("forgotten; sync.erasures has the receipt")
-    return exits.DONE
+    if is_over(places):
+        print("forgotten; sync.erasures has the receipt")
+        return exits.DONE
+    is_left = unfinished(settings.home) is not None
+    again = "`marketing-sync forget --apply` tries again" if is_left else "the places are listed above"
+    return print_error(f"not all could be taken out: {again}", exits.INCOMPLETE)
 
 
-def _wanted(arguments: Arguments) -> tuple[list[str], list[int]]:
-    lines = [arguments.address] if arguments.address else []
-    if (path := vars(arguments)["from"]) is not None:
-        try:
-            lines += filter(None, map(str.strip, path.read_text(encoding="utf-8-sig").splitlines()))
-        except (OSError, UnicodeDecodeError) as problem:
-            raise SettingsError(
-                f"{path} cannot be read ({problem}): it takes text with an address a line"
-            ) from None
-    for line in lines:
+def _is_deleted_at_service(settings: Settings, person: Person) -> bool:
+    results = delete_at_service(settings, person)
+    for result in results:
+        print("\n".join(result_lines(result)))
+    return not any(result.shortfall for result in results)
+
+
+def _meant(arguments: Arguments, settings: Settings) -> Person:
+    """Who is to be forgotten; nobody further where an interrupted erasure is to be finished."""
+    addresses = list(_addresses(arguments.address, vars(arguments)["from"]))
+    contacts = [] if arguments.contact_id is None else [arguments.contact_id]
+    if addresses or contacts:
+        account = account_of(settings, arguments.account) if arguments.account or contacts else None
+        return people(settings, account, addresses, contacts)
+    if unfinished(settings.home) is None:
+        raise click.UsageError("say who: an e-mail address, --contact-id or --from FILE")
+    return Person(())
+
+
+def _addresses(typed: str | None, path: Path | None) -> Iterator[str]:
+    """Raises SettingsError, or click.UsageError."""
+    try:
+        text = path.read_text(encoding="utf-8-sig") if path else ""
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SettingsError(
+            f"{path} cannot be read ({problem}): it takes text with an address a line"
+        ) from None
+    for line in filter(None, [typed, *map(str.strip, text.splitlines())]):
         check_address(line)
-    return lines, [] if arguments.contact_id is None else [arguments.contact_id]
+        yield line

@@ -1,5 +1,4 @@
-"""`marketing-sync init`: connects an account: address and key, checked with one request, into `.env` of this
-folder."""
+"""Connect an account: asks for address and key, checks them, writes .env, offers a schedule."""
 
 import shlex
 import sys
@@ -15,7 +14,7 @@ from home.settings import Settings, SettingsError, load_settings
 from marketing_api.exchange import Connection
 from marketing_api.redaction import Secret
 from pipelines.commands import Arguments, command, print_error
-from pipelines.commands.call import greeting
+from pipelines.commands.check import greeting
 
 _NEXT_STEPS = """
 now           marketing-sync sync       the first one reads the whole history

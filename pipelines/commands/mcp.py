@@ -1,9 +1,8 @@
-"""`marketing-sync mcp`: the published copy for an AI assistant, over the Model Context Protocol on standard
-input and output.
+"""Let an AI assistant ask the published copy, read-only.
 
-Questions and answers are plain values, short enough for a conversation. Each opens the published file afresh,
-and no other, so that a long conversation sees the copy of the next night. Standard output belongs to the
-protocol: nothing else may be printed there."""
+It speaks the Model Context Protocol on standard input and output: nothing else may be printed there.
+Questions and responses are plain values, short enough for a conversation. Each opens the published file
+afresh, and no other, so that a long conversation sees the copy of the next night."""
 
 import inspect
 import logging

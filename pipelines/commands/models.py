@@ -1,5 +1,6 @@
-"""`marketing-sync models`: marts of your own, in SQL, beside ours: begin one, and build them without waiting
-for the night."""
+"""Marts of your own in SQL: begin one, build them.
+
+They are built without waiting for the night."""
 
 import click
 

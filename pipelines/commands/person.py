@@ -1,5 +1,6 @@
-"""`marketing-sync person`: all that is known of one person, as a page and as JSON. Nothing is requested of
-the service."""
+"""Write all that is known of one person as a page and as JSON.
+
+Nothing is requested of the service."""
 
 import json
 import os
@@ -38,18 +39,10 @@ ACCOUNT = Option("account", "look in this account only", str, metavar="NAME")
 def person(arguments: Arguments, settings: Settings) -> int:
     """Rows of every table with where they come from and when, also what was computed and what was sent; other
     people's rows that name them are quoted around the address only."""
-    address, contact_id, folder = arguments.address, arguments.contact_id, arguments.to
-    if (address is None) == (contact_id is None):
-        raise click.UsageError("say who: either an e-mail address or --contact-id")
-    if address is not None:
-        check_address(address)
-    if folder is None:
-        raise click.UsageError("say where the page is to be written: --to DIR")
-    if taken := [folder / name for name in _FILES if (folder / name).exists()]:
-        raise SettingsError(f"{taken[0]} is there already: name another folder")
-    account = arguments.account and account_of(settings, arguments.account)
+    _check(arguments)
+    folder, account = arguments.to, arguments.account and account_of(settings, arguments.account)
     with reading(settings) as connection:
-        found = find_person(connection, account, address, contact_id)
+        found = find_person(connection, account, arguments.address, arguments.contact_id)
         sections = list(known_of(connection, found)) if found.addresses or found.contacts else []
     if not sections:
         print("nothing is known of this person")
@@ -70,6 +63,18 @@ def person(arguments: Arguments, settings: Settings) -> int:
     print(_in_words(found, sections))
     print(f"{folder / _FILES[0]}: open it in a browser; {_FILES[1]} beside it has the same for programs")
     return exits.DONE
+
+
+def _check(arguments: Arguments) -> None:
+    if (arguments.address is None) == (arguments.contact_id is None):
+        raise click.UsageError("say who: either an e-mail address or --contact-id")
+    if arguments.address is not None:
+        check_address(arguments.address)
+    if arguments.to is None:
+        raise click.UsageError("say where the page is to be written: --to DIR")
+    for path in (arguments.to / name for name in _FILES):
+        if path.exists():
+            raise SettingsError(f"{path} is there already: name another folder")
 
 
 def check_address(text: str) -> None:

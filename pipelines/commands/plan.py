@@ -1,12 +1,11 @@
-"""`marketing-sync plan`: what the next sync would request, by what the last one left: what only the listings
-will show is not in it."""
+"""Show what the next sync would request, how long that takes, and whether the maximum age is kept.
+
+It goes by what the last sync left: what only the listings will show is not in it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from jinja2 import Template
 from rich.console import Console
 
 from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner
@@ -20,10 +19,9 @@ from home.options import JSON, LIMITS
 from home.output import AccountPlan, Plan, Planned, emit
 from home.progress import clock
 from home.settings import Settings
-from home.texts import text_environment
+from home.texts import grid, text_template
 from marketing_api.rate_limit import RateLimiter
 from pipelines.commands import Arguments, command
-from pipelines.commands.status import grid
 from pipelines.reading import Planners, budget_of
 
 _OTHERS = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
@@ -49,14 +47,10 @@ class Night:
         }
 
     def sentences(self, rate: float, max_age_days: int) -> list[str]:
-        return _text().render(night=self, plan=self.plan, rate=rate, max_age_days=max_age_days).splitlines()
-
-
-@cache
-def _text() -> Template:
-    made = text_environment(clock=clock)
-    made.globals["LISTINGS"] = LISTINGS
-    return made.from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8"))
+        words = text_template(__file__, clock=clock).render(
+            night=self, plan=self.plan, rate=rate, max_age_days=max_age_days, LISTINGS=LISTINGS
+        )
+        return words.splitlines()
 
 
 def night(

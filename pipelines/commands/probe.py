@@ -8,16 +8,12 @@ import datetime as dt
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from jinja2 import Template
-
 from assets.account_session import business_of
-from home.texts import text_environment
+from home.texts import text_template
 from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import utc_now
 from marketing_api.errors import BudgetSpent, InvalidCall, MarketingApiError, ServiceError
@@ -190,7 +186,8 @@ class Probe:
     def report(self) -> str:
         """Without the account's name and any value of a response."""
         at = utc_now()
-        return _text().render(probe=self, at=at, version=version("marketing-sync"), forms=self._forms())
+        versions = {"at": at, "version": version("marketing-sync")}
+        return text_template(__file__).render(probe=self, forms=self._forms(), **versions)
 
     def _forms(self) -> Mapping[str, Mapping[str, str]]:
         """By operation and place: how often it had which form."""
@@ -202,11 +199,6 @@ class Probe:
             name: {place: ", ".join(forms) for place, forms in places.items()}
             for name, places in found.items()
         }
-
-
-@cache
-def _text() -> Template:
-    return text_environment().from_string(Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8"))
 
 
 def _call(operation: Operation, seen: Mapping[str, Any], place: Mapping[str, Any]) -> Call:

@@ -1,5 +1,6 @@
-"""`marketing-sync push`: what can be typed to send rows back to the service. Not here: what is then done
-(`push_terminal`)."""
+"""Send rows of a file or query back to the service; a dry run without --apply.
+
+Not here: what is then done (`push_terminal`)."""
 
 import tomllib
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""`marketing-sync sandbox`: the stand-in as a server of its own, with options of its own."""
+"""Run a stand-in for the service on this machine."""
 
 import click
 

@@ -1,8 +1,9 @@
-"""`marketing-sync status`: how fresh and complete every table is, the last runs, and what could not be read;
-of all shards: `lake`."""
+"""Show how fresh and complete everything is, the last runs, rejected records.
+
+Not here: what the lake of all shards holds (`lake`)."""
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import duckdb
 import msgspec
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table as Grid
 
 from home import exits, output
 from home.folder import reading, unfinished_erasure
@@ -19,15 +19,15 @@ from home.identity import identity_of
 from home.options import JSON, Option
 from home.output import Status, emit
 from home.settings import Settings
+from home.texts import grid
 from home.versions import check_not_newer
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from pipelines.commands import Arguments, command
 from pipelines.publishing import lake_storage, published_document, what_is_published
-from warehouse.lake import Manifest, fleet, manifests, problems, views, write_views
+from warehouse.lake import fleet, manifests, problems
 from warehouse.retention import sizes
 from warehouse.sql import literal, records, statements
-from warehouse.storage import shown
 from warehouse.tables import TABLES
 
 #: By the fields of `Status` that they fill.
@@ -129,20 +129,6 @@ def _print(found: Status, settings: Settings, now: dt.datetime) -> None:
     say(f"holds: {found.holds}")
 
 
-def grid(title: str, columns: str, rows: Iterable[Sequence[str]]) -> Grid:
-    """A table with these columns, like `table, >rows`: those with `>` are flush right."""
-    made = Grid(
-        title=title, title_justify="left", title_style="bold", box=None, header_style="dim", pad_edge=False
-    )
-    for column in columns.split(", "):
-        made.add_column(
-            column.removeprefix(">"), justify="right" if column.startswith(">") else "left", overflow="fold"
-        )
-    for row in rows:
-        made.add_row(*row)
-    return made
-
-
 def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
     known = [part.growth for part in parts if part.growth is not None]
     whole = output.Part("all", sum(part.bytes for part in parts), sum(known) if known else None)
@@ -236,55 +222,4 @@ def _fleet_cells(each: output.FleetAccount, now: dt.datetime) -> tuple[str, ...]
         f"{each.events:,}",
         f"{each.requests_last_night:,}/{each.requests_30_days:,}",
         ", ".join(f"{count:,} {what}" for what, count in found.items() if count) or "none",
-    )
-
-
-@command(
-    Option(
-        "to",
-        "write a DuckDB file of views over all shards, in place of an earlier one",
-        str,
-        Path,
-        metavar="FILE",
-    ),
-    Option("sql", "print the statements that make these views, and nothing else"),
-    is_for_all_shards=True,
-)
-def lake(arguments: Arguments, settings: Settings) -> int:
-    """What it holds, by shard. Exit code 1 when something is the matter with it."""
-    storage, now = lake_storage(settings), utc_now()
-    by_shard = dict.fromkeys(settings.shards) | manifests(storage)
-    found = [each for each in by_shard.values() if each]
-    if not by_shard:
-        print(
-            f"{shown(storage.url)} is empty: `marketing-sync publish` exports to it, and so does every sync"
-        )
-        return exits.DONE
-    if arguments.sql:
-        print(*views(storage, found), sep=";\n", end=";\n")
-        return exits.DONE
-    columns = "shard, version, published, personal data, >tables, >rows, >MB"
-    cells = (_lake_cells(each, now) for each in found)
-    Console(highlight=False).print(grid(shown(storage.url), columns, cells))
-    wrong = list(problems(by_shard, now, storage.names("shards")))
-    for line in wrong:
-        print(line)
-    if arguments.to:
-        write_views(arguments.to, storage, found)
-        is_remote = "://" in storage.address("")
-        extension = "; where it is opened, `install httpfs` has to be run once" if is_remote else ""
-        print(f"{arguments.to}: views over {len(found)} shards as of now{extension}")
-    return exits.INCOMPLETE if wrong else exits.DONE
-
-
-def _lake_cells(each: Manifest, now: dt.datetime) -> tuple[str, ...]:
-    published = each.published
-    return (
-        each.shard,
-        each.version,
-        ago(published.published_at, now),
-        str(published.personal_data),
-        f"{len(each.tables)}",
-        f"{sum(one.rows for one in each.tables):,}",
-        f"{sum(each.files.values()) / 1e6:,.1f}",
     )

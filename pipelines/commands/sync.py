@@ -1,14 +1,17 @@
-"""`marketing-sync sync`: the nightly sync as one command. Reading begins before Dagster, which takes seconds,
-is there to record it."""
+"""Run the nightly sync, or parts of it.
+
+Reading begins before Dagster, which takes seconds to import, is there to record it."""
 
 import datetime as dt
+from collections.abc import Iterator
 
 from assets.days import FIRST_ZONE, ChosenDays, today_in
+from assets.prefetch import Prefetcher
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from home import exits, interrupts
 from home.folder import dagster_home, prepare_home
 from home.options import JSON, SYNC
-from home.output import emit
+from home.output import SyncResult, emit
 from home.progress import Progress, stop_stages
 from home.settings import Settings, SettingsError
 from home.values import did_you_mean
@@ -33,15 +36,11 @@ def sync(arguments: Arguments, settings: Settings) -> int:
 def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
     chosen, options = _chosen(arguments.only), vars(arguments)
     days = _days(options["from"], options["to"])
-    prepare_home(settings.home, settings.lock_seconds)
-    is_embedded = settings.is_sandbox and not settings.sandbox_url
-    if not arguments.quiet:
-        for wrong in settings.unknown:
-            print_error(f"marketing-sync: {wrong}")
     has_models = not (arguments.only or arguments.reads_only)
+    prepare_home(settings.home, settings.lock_seconds)
+    for note in () if arguments.quiet else _notes(settings):
+        print_error(note)
     with dagster_home(settings.home), open_reader(settings, chosen, options, chosen_days=days) as reader:
-        if is_embedded and not arguments.quiet:
-            print_error(_IN_SANDBOX)
         stop.then(reader.stop_fetching)
         stop.then(stop_stages)
         with Progress(reader, is_quiet=arguments.quiet):
@@ -57,15 +56,27 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
             reader.note_run(run_id, "nightly_sync")
             try_to_export(reader.warehouse, settings.home)
         result = result_of(reader, settings, following)
-        is_done = not (result.not_read or result.problems) and (result.is_published or not has_models)
-        code = exits.DONE if is_done else exits.INCOMPLETE
-        if any(isinstance(session.problem, OtherBusiness) for session in reader.sessions):
-            code = exits.WRONG_USE
+        code = _exit_code(reader, result, has_models=has_models)
         if not stop.is_set and (code or not arguments.quiet):
             emit(result) if arguments.json else print_summary(result, settings)
             if following.lake.problem:
                 print_error(following.lake.problem)
     return code
+
+
+def _notes(settings: Settings) -> Iterator[str]:
+    """What a person should know ahead of the summary."""
+    for wrong in settings.unknown:
+        yield f"marketing-sync: {wrong}"
+    if settings.is_sandbox and not settings.sandbox_url:
+        yield _IN_SANDBOX
+
+
+def _exit_code(reader: Prefetcher, result: SyncResult, *, has_models: bool) -> int:
+    if any(isinstance(session.problem, OtherBusiness) for session in reader.sessions):
+        return exits.WRONG_USE
+    is_done = not (result.not_read or result.problems) and (result.is_published or not has_models)
+    return exits.DONE if is_done else exits.INCOMPLETE
 
 
 def _chosen(names: list[str]) -> list[SourceAsset]:

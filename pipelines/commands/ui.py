@@ -1,5 +1,7 @@
-"""`marketing-sync ui`: Dagster's web server behind the guard, and its daemon, on loopback, with the home's
-run history."""
+"""Open the Dagster UI on this machine.
+
+Dagster's web server runs behind the guard, and its daemon beside it, on loopback, with the home's run
+history."""
 
 import os
 import socket

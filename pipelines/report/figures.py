@@ -95,22 +95,23 @@ def _contacts(account: AccountData) -> Figure:
 
 
 def _openings(account: AccountData) -> Figure:
-    first, zone = account.today - _CAMPAIGN_DAYS, ZoneInfo(account.zone)
     known = [
-        row
-        for row in account.rows["campaigns"]
-        if row["opened_count"] is not None and row["delivered_count"] is not None
+        row for row in account.rows["campaigns"] if None not in (row["opened_count"], row["delivered_count"])
     ]
-    dated = [(row, row["sent_at"] or row["created_at"]) for row in known]
-    recent = [row for row, moment in dated if moment and moment.astimezone(zone).date() > first]
+    recent = [row for row in known if _is_recent(row, account)]
     opened, delivered = total(recent, "opened_count"), total(recent, "delivered_count")
     below = plural(len(recent), "campaign") if recent else "no campaign"
-    rates = [row["open_rate"] for row, _ in dated if row["open_rate"] is not None]
+    rates = [row["open_rate"] for row in known if row["open_rate"] is not None]
     trend = tuple(reversed(rates[:_TREND]))
     rate = opened / delivered if delivered else None
     return Figure(
         "Messages opened", share(rate), f"{below} in 90 days", trend, f"the last {len(trend)} campaigns"
     )
+
+
+def _is_recent(campaign: Row, account: AccountData) -> bool:
+    moment = campaign["sent_at"] or campaign["created_at"]
+    return bool(moment) and moment.astimezone(ZoneInfo(account.zone)).date() > account.today - _CAMPAIGN_DAYS
 
 
 def _rating(account: AccountData) -> Figure:

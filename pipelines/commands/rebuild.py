@@ -1,0 +1,60 @@
+"""Write the warehouse anew from the archive, without a request."""
+
+import sys
+
+from home import exits
+from home.door import waits
+from home.folder import in_use, prepare_home
+from home.options import Option
+from home.settings import Settings
+from marketing_api.clock import wall
+from pipelines.commands import Arguments, command
+from warehouse.rebuild import rebuild as rebuild_warehouse
+from write_back.kinds import NOT_IDEMPOTENT
+from write_back.outbox.outbox import outbox_path
+from write_back.outbox.store import restore
+from write_back.writebacks_export import refill
+
+
+@command(Option("accept_loss", "replace the warehouse although the archive no longer holds all of it"))
+def rebuild(arguments: Arguments, settings: Settings) -> int:
+    """Every load is replayed; the old file is replaced only when the new one is complete."""
+    home = prepare_home(settings.home, settings.lock_seconds, completes=False)
+    is_restored = restore(outbox_path(home), wall(), NOT_IDEMPOTENT)
+    with in_use(home):
+        result = rebuild_warehouse(home, accept_loss=arguments.accept_loss, **waits(settings))
+    refill(settings)
+    print(
+        f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows, no "
+        "request sent"
+    )
+    if result.since:
+        print(
+            f"responses from before {result.since} are kept no longer (MARKETING_KEEP): a checkpoint of the "
+            "tables stands in for them, and "
+            "fields that this version reads for the first time are empty in what was received before then "
+            "and never again"
+        )
+    if result.damaged:
+        print(
+            f"{result.damaged:,} damaged lines of the load log are set aside; what the old warehouse holds "
+            "of them is kept"
+        )
+    if is_restored:
+        print(
+            "the outbox was damaged: its copy is in its place, and the next push finds out what "
+            "was sent since"
+        )
+    if result.aside:
+        print(
+            f"the damaged one is {result.aside} now, which can be deleted; the models are built by the next "
+            "`marketing-sync sync`"
+        )
+    if result.lost:
+        print(
+            f"started anew, since no copy of the rows could be read: {', '.join(result.lost)}",
+            file=sys.stderr,
+        )
+    if result.failed:
+        print(f"{result.failed:,} loads could not be applied; sync.loads has the reasons", file=sys.stderr)
+    return exits.INCOMPLETE if result.failed else exits.DONE

@@ -1,12 +1,14 @@
 """The generated pages (`make docs`): templates of `docs/templates` with values as declared. A test fails when
 one is stale."""
 
+import ast
+import inspect
 import json
 import re
 import textwrap
 import tomllib
 from collections.abc import Callable
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +43,23 @@ def operations() -> str:
 def _schema() -> dict[str, Any]:
     """The documents of `--json` and what they are made of, as JSON Schema with their texts, by name."""
     defined = msgspec.json.schema_components(output.DOCUMENTS)[1]
-    for name, texts in tomllib.loads(
-        Path(output.__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    ).items():
-        defined[name] = {"title": name, "description": texts["text"]} | defined[name]
-        for field, text in texts.get("fields", {}).items():
-            defined[name]["properties"][field] = {"description": text} | defined[name]["properties"][field]
+    for name, structure in defined.items():
+        defined[name] = {"title": name, "description": structure["description"]} | structure
+        for field, text in _field_texts(getattr(output, name)).items():
+            structure["properties"][field] = {"description": text} | structure["properties"][field]
     return defined
+
+
+def _field_texts(structure: type[msgspec.Struct]) -> dict[str, str]:
+    """Field → the text that stands below it, where one does."""
+    [declared] = ast.parse(inspect.getsource(structure)).body
+    assert isinstance(declared, ast.ClassDef)
+    return {
+        ast.unparse(field.target): " ".join(str(text.value.value).split())
+        for field, text in pairwise(declared.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
+        if isinstance(text.value, ast.Constant)
+    }
 
 
 def json_schema() -> str:

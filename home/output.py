@@ -1,5 +1,5 @@
 """What commands print with `--json`: one document each, of which docs/json-output.md and its schema are made,
-with texts of `output.toml`.
+with the texts below each structure and field.
 
 A field is never renamed or removed, nor does it change its type; new ones may be added. Times are ISO 8601 in
 UTC."""
@@ -13,26 +13,38 @@ Moment = dt.datetime | None
 
 
 class Table(Struct):
+    """One table of one account."""
+
     account: str
     table: str
     rows: int
     oldest: Moment
+    """when the part that was read longest ago was read"""
     newest: Moment
+    """when it was read last"""
     due: Moment
+    """when it is to be read again"""
     parts: int
+    """lists, days or contacts that are read one by one"""
     incomplete: int
+    """of them, not whole"""
 
 
 class Contacts(Struct):
+    """How many of an account's contacts have been read one by one."""
+
     account: str
     contacts: int
     timelines: int
     coupons: int
     oldest: Moment
     cut: int
+    """timelines that the service cut"""
 
 
 class LastPlan(Struct):
+    """What the last sync requested contact by contact, and how much of it brought something new."""
+
     account: str
     question: str
     planned_at: dt.datetime
@@ -43,16 +55,21 @@ class LastPlan(Struct):
 
 
 class Run(Struct):
+    """One of the last runs."""
+
     started_at: dt.datetime
     ended_at: Moment
     job: str
     outcome: str | None
+    """null: it runs, or died"""
     request_count: int
     waited_s: float | None
     message: str | None
 
 
 class Rejected(Struct):
+    """Records that could not be read."""
+
     account: str
     table: str
     reason: str
@@ -60,7 +77,10 @@ class Rejected(Struct):
 
 
 class SchemaChange(Struct):
+    """How the service's responses, or the published file, differed from what they were before."""
+
     account: str | None
+    """null: the published file, which holds all of them"""
     noticed_at: dt.datetime
     table: str
     field: str | None
@@ -68,9 +88,12 @@ class SchemaChange(Struct):
     before: str | None
     after: str | None
     sample: str | None
+    """what the value is like, never the value"""
 
 
 class Published(Struct):
+    """The copy for analysts."""
+
     file: str
     published_at: dt.datetime
     data_as_of: Moment
@@ -80,96 +103,138 @@ class Published(Struct):
 
 
 class Part(Struct):
+    """A file or folder of the home, by its name up to a dot."""
+
     part: str
     bytes: int
     growth: int | None = None
+    """bytes in 30 days, as in the last 30; null: it was not measured a day before"""
 
 
 class Status(Struct):
+    """`marketing-sync status --json`."""
+
     tables: list[Table] = []
     contacts: list[Contacts] = []
     plans: list[LastPlan] = []
     runs: list[Run] = []
     rejected: list[Rejected] = []
     schema_changes: list[SchemaChange] = []
+    """the last ones, the newest first"""
     published: Published | None = None
     home: list[Part] = []
+    """what takes room, the largest first"""
     holds: str = ""
+    """live or sandbox, and the business behind each account name"""
     notices: list[str] = []
+    """what a person should know first; empty while all is well"""
 
 
 class FleetAccount(Struct):
+    """One account of the lake. Growth and requests count back from its publishing."""
+
     account: str
     shard: str
     contacts: int
     contacts_7_days: int
+    """of them, registered in the last 7 days"""
     contacts_30_days: int
     events: int
     campaigns: int
     data_as_of: Moment
     published_at: dt.datetime
     age_hours: float | None
+    """of the newest data, now"""
     failed_runs_7_days: int
+    """of its shard: one run reads all its accounts"""
     rejected_records: int
     incomplete_parts: int
+    """lists, days or contacts that were not read whole"""
     requests_last_night: int
+    """in the last 24 hours"""
     requests_30_days: int
 
 
 class Fleet(Struct):
+    """`marketing-sync status --fleet --json`."""
+
     accounts: list[FleetAccount]
     notices: list[str]
+    """what is the matter with shards; empty while all is well"""
 
 
 class Finding(Struct):
+    """One look: `text` says what to do where it is not well."""
+
     what: str
     is_well: bool
     text: str
 
 
 class Findings(Struct):
+    """`marketing-sync doctor --json` and `check --json`."""
+
     is_well: bool
     findings: list[Finding]
 
 
 class Planned(Struct):
+    """Requests of one kind."""
+
     what: str
     requests: int
     left_out: int
     of: int | None
+    """contacts or campaigns that there are"""
     why: dict[str, int]
 
 
 class AccountPlan(Struct):
+    """What the next sync would request of an account."""
+
     account: str
     requests: int
     seconds: float
     rate: float
+    """requests a second"""
     planned: list[Planned]
     sentences: list[str]
+    """the same as on a terminal"""
 
 
 class Plan(Struct):
+    """`marketing-sync plan --json`; no account before the first sync."""
+
     accounts: list[AccountPlan]
 
 
 class Reason(Struct):
+    """Why rows of the input were not sent or not taken; rows are counted as in the file."""
+
     rows: list[int]
     reason: str
     by_service: bool
+    """false: our own checks rejected them"""
     is_permanent: bool | None = None
+    """the same request is refused again; null: not known"""
     remedy: str | None = None
+    """what to do; null: not known"""
 
 
 class Change(Struct):
+    """One value that would change."""
+
     row: int
     contact: str
+    """address or id"""
     column: str
     old: str | None
     new: str | None
 
 
 class PushPlan(Struct):
+    """What a push would do."""
+
     account: str
     kind: str
     source: str
@@ -177,45 +242,69 @@ class PushPlan(Struct):
     new: int
     changed: int
     idle: dict[str, int]
+    """rows with nothing to send, by reason"""
     invalid: list[Reason]
     changes: list[Change]
+    """a sample"""
     additions: list[Change]
+    """a sample of new rows, where `changes` has none of them"""
     columns: dict[str, str]
+    """ours, and the input's that was mapped to it or guessed to mean it"""
     unknown_addresses: int
+    """that the warehouse does not know"""
     notes: list[str]
     requests: int
     seconds: float
     refusal: str | None
+    """why nothing is sent however it is asked for"""
 
 
 class PushResult(Struct):
+    """What became of a push."""
+
     push: int
     account: str
     kind: str
     source: str
     rows: dict[str, int]
+    """of the input, by state"""
     requests: dict[str, int]
+    """by state"""
     reasons: list[Reason]
+    """what was not taken, equal reasons together, the most frequent first"""
     waiting: list[Reason]
     mismatches: dict[str, int]
+    """requests that read back otherwise than they were sent, by field"""
     open: int
+    """requests that are left"""
     shortfall: int
+    """0: everything is done"""
     requests_sent: int | None
     stopped: str | None
     rejected_csv: str | None
     left_unsubscribed: list[Reason] = []
+    """rows that would have subscribed somebody again, by reason"""
     row_count: int = 0
+    """rows of the input"""
     drifted: int = 0
+    """requests that read back otherwise than they were sent"""
     writebacks_follow: str | None = None
+    """why sync.writebacks could not be brought up to date yet; null: it is"""
 
 
 class Push(Struct):
+    """`marketing-sync push KIND --json`, `push retry --json` and `push status N --json`."""
+
     plan: PushPlan | None
     results: list[PushResult]
+    """empty without --apply"""
     left: list[Reason] = []
+    """what `push retry` did not send without --permanent"""
 
 
 class RejectedRow(Struct):
+    """A row that was not sent or not taken; `cells` as they were given, by column."""
+
     push: int
     kind: str
     why: Reason
@@ -223,10 +312,14 @@ class RejectedRow(Struct):
 
 
 class RejectedRows(Struct):
+    """`marketing-sync push rejected --json`."""
+
     rows: list[RejectedRow]
 
 
 class PushLine(Struct):
+    """One of the last pushes."""
+
     push: int
     begun_at: dt.datetime
     kind: str
@@ -239,11 +332,15 @@ class PushLine(Struct):
 
 
 class Pushes(Struct):
+    """`marketing-sync push status --json`."""
+
     pushes: list[PushLine]
     open: int
 
 
 class Export(Struct):
+    """The Parquet files that were asked for."""
+
     folder: str
     tables: int
     files: int
@@ -251,53 +348,79 @@ class Export(Struct):
 
 
 class Publication(Struct):
+    """`marketing-sync publish --json`."""
+
     published: Published
     report: str
     parquet: Export | None
     breaking: list[str] = []
+    """what readers of the copy before can no longer count on"""
 
 
 class SyncTable(Struct):
+    """What a sync did to one table. Counts are of rows, all accounts together."""
+
     table: str
     rows: int
     new: int
     changed: int
     deleted: int
     rejected: int
+    """records that could not be read"""
     share_read: float | None
+    """how much came of what was requested, 0 to 1; null: nothing was requested"""
 
 
 class SyncAccount(Struct):
+    """What reading one account cost."""
+
     account: str
     requests: int
     waited_s: float
+    """seconds that requests waited for the limit, together"""
     limit: float
+    """requests a second, as the service tells"""
     failures: dict[str, int]
+    """requests without a usable response, by what came instead"""
 
 
 class Built(Struct):
+    """Models that were built, and tests that passed."""
+
     models: int
     tests: int
     unchanged: int
+    """not run again, since nothing they read changed"""
     warnings: list[str]
     problems: list[str]
 
 
 class SyncResult(Struct):
+    """`marketing-sync sync --json`: all that a sync came to."""
+
     seconds: float
     accounts: list[SyncAccount]
     tables: list[SyncTable]
     read: list[str]
+    """which days were read, and what the crawl plan left out"""
     not_read: list[str]
+    """what is missing, and why; empty when everything requested was read"""
     schema_changes: list[str]
     notices: list[str]
     models: Built | None
+    """null: none were built"""
     own_models: Built | None
+    """null: there are none"""
     is_published: bool
+    """whether this run published a copy"""
     published: str
+    """the copy that analysts have"""
     mail: str
+    """what became of the report's mail; empty: none was due"""
     activations: list[str]
+    """what went back to the service"""
     problems: list[str]
+    """what went wrong behind the reads, in activations, models of your own or the lake"""
 
 
 #: What stands in docs/json-output.md, in this order.

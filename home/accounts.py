@@ -47,7 +47,7 @@ def known_accounts(settings: Settings) -> tuple[Connection, ...]:
 def explained(connection: Connection, problem: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenResponse):
-        return f"{problem}; is {connection.url} the right address, and up?"
+        return f"{problem}; is {connection.url} the right address, and is the service up?"
     is_refused = isinstance(problem, AuthenticationFailed) and not isinstance(problem, OtherBusiness)
     if is_refused and not connection.url.endswith("/1"):  # the same error code means both
         return (

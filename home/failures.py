@@ -53,7 +53,7 @@ def explain(problem: Exception) -> tuple[str, int]:
     text, log = displayed(problem)
     where = f"{log} of the home" if log else "MARKETING_LOG=DEBUG"
     return (
-        f"something unexpected happened: {text}; {where} shows where. Nothing that came is lost",
+        f"something unexpected happened: {text}; {where} shows where. Nothing that was received is lost",
         exits.INCOMPLETE,
     )
 
@@ -62,7 +62,7 @@ def _refusal(problem: Exception) -> str | None:
     """What the system refused, and what to do; None for what was not foreseen."""
     causes = list(_chain(problem))
     if any(map(_is_full, causes)):
-        return "the disk is full; free some room and run the command again, nothing that came is lost"
+        return "the disk is full; free some room and run the command again, nothing that was received is lost"
     if isinstance(problem, IsADirectoryError | NotADirectoryError | FileExistsError) and problem.filename:
         return (
             f"{problem.filename} is in the way ({problem.strerror}): move it away and run the command again"
@@ -70,9 +70,7 @@ def _refusal(problem: Exception) -> str | None:
     if isinstance(problem, OSError):
         return str(problem)
     refused = next((cause for cause in causes if isinstance(cause, sqlite3.OperationalError)), None)
-    advice = (
-        "see that its files can be read and written, and run the command again; nothing that came is lost"
-    )
+    advice = "make sure that its files can be read and written, and run the command again; nothing is lost"
     return None if refused is None else f"a database of the home cannot be used ({refused}): {advice}"
 
 

@@ -151,7 +151,11 @@ class Recognition:
         known, account = self._known, self._connection.account
         self._told = owner_in(response, self._connection)
         if not is_same(known, self._told):
-            whose = f"belongs to {self._told}" if self._told.is_told else "is nobody's that the service names"
+            whose = (
+                f"belongs to {self._told}"
+                if self._told.is_told
+                else "belongs to no business that the service names"
+            )
             raise OtherBusiness(
                 f"the key {whose}, and under the name {account} this home holds the data of {known}: "
                 "nothing of it was loaded, nothing was "

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 from home import exits
 
-MESSAGE = "stopped; what has come is kept, and the next run resumes from there"
-STOPPING = "stopping: what is under way is finished first; a second Ctrl-C ends at once"
+MESSAGE = "stopped; everything received so far is kept, and the next run resumes from there"
+STOPPING = "stopping: work in progress is finished first; a second Ctrl-C ends at once"
 
 #: How long stopped work may take to end: a load under way is finished. What is not done then is done by the
 #: next run.

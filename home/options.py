@@ -1,7 +1,6 @@
 """The options of sync and push, declared once for the command line (`parameters`) and the run config of
 Dagster's UI (`launchpad`)."""
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,8 +222,36 @@ PUSH = (
     ),
     Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
-_OF_ONE_KIND: Mapping[str, tuple[Option, ...]] = {
-    "contacts": (
+
+
+class PushOptions(NamedTuple):
+    """What can be typed of one kind of push, apart from what else is known about it (`write_back.kinds`), so
+    that `--help` imports nothing of what a push needs.
+
+    `help`: what it does, a colon, its columns. `example`: the query that the launchpad begins with, about
+    nobody until it is changed. Its comment is SQL's, as Dagster's defaults have none of YAML; without `: `
+    and ` #` it is shown without quotes."""
+
+    help: str
+    example: str
+    options: tuple[Option, ...]
+
+
+def _of_kind(text: str, example: str, *options: Option) -> PushOptions:
+    return PushOptions(text, example, (*SOURCE, *PUSH, *options, ACCOUNT))
+
+
+#: By kind, in the order in which they are listed.
+PUSH_OPTIONS: Mapping[str, PushOptions] = {
+    "contacts": _of_kind(
+        (
+            "add contacts to lists, or change their status and custom fields: columns email, list_id "
+            "(or list), status, ip_address, and any custom field by its label or id"
+        ),
+        (
+            "/* change the address and the list */ select 'ada@example.com' as email, list_id, "
+            "'active' as status from source.lists where name = 'Newsletter'"
+        ),
         Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),
         Option(
             "resubscribe",
@@ -232,7 +259,36 @@ _OF_ONE_KIND: Mapping[str, tuple[Option, ...]] = {
             "leaves them)",
         ),
     ),
-    "deletions": (
+    "tags": _of_kind(
+        ("tag contacts: columns email or contact_id, tag (several with commas), action (add or remove)"),
+        (
+            "/* change the address and the tag */ select distinct email, 'vip' as tag from "
+            "source.contacts where email = 'ada@example.com'"
+        ),
+    ),
+    "activities": _of_kind(
+        "write into contacts' timelines: columns email or contact_id, description, datetime",
+        (
+            "/* change the address and the text */ select distinct email, 'In the shop' as "
+            "description, '2026-01-31 10:00' as datetime from source.contacts where email = "
+            "'ada@example.com'"
+        ),
+    ),
+    "moves": _of_kind(
+        "move contacts from one list to another: columns email or contact_id, from, to",
+        (
+            '/* change the address and the lists */ select email, name as "from", \'Events\' as "to" '
+            "from source.contacts join source.lists using (account, list_id) where email = "
+            "'ada@example.com' and name = 'Newsletter'"
+        ),
+    ),
+    "deletions": _of_kind(
+        ("delete contacts from lists: columns email or contact_id, list_id; asks for the number of requests"),
+        (
+            "/* change the address and the list */ select email, list_id from source.contacts join "
+            "source.lists using (account, list_id) where email = 'ada@example.com' and name = "
+            "'Newsletter'"
+        ),
         Option(
             "yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"
         ),
@@ -245,22 +301,6 @@ _OF_ONE_KIND: Mapping[str, tuple[Option, ...]] = {
             in_command="--yes, or the number typed when it is asked for",
         ),
     ),
-}
-
-
-class PushOptions(NamedTuple):
-    """What can be typed of one kind of push, apart from what else is known about it (`write_back.kinds`), so
-    that `--help` imports nothing of what a push needs. `options.toml` says what the texts are for."""
-
-    help: str
-    example: str
-    options: tuple[Option, ...]
-
-
-#: By kind, in the order in which they are listed.
-PUSH_OPTIONS: Mapping[str, PushOptions] = {
-    kind: PushOptions(**texts, options=(*SOURCE, *PUSH, *_OF_ONE_KIND.get(kind, ()), ACCOUNT))
-    for kind, texts in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
 
 ACTIVATIONS = (

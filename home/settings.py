@@ -82,7 +82,7 @@ class Settings:
     kept: Kept = setting(
         read.kept,
         Kept(),
-        "days for which a home keeps what; name what to change, like bodies=ever,logs=30",
+        "days for which each kind of data is kept; name those to change, like bodies=ever,logs=30",
         "MARKETING_KEEP",
     )
     models_memory: str = setting(read.memory, "2GB", "most memory that building the models takes")
@@ -96,32 +96,34 @@ class Settings:
         read.personal_data, PersonalData.KEEP, "personal data in what is published: keep, hash or drop"
     )
     personal_key: Secret | None = setting(
-        read.personal_key, None, "key of the hashes; without one, `personal.key` of the home is made and used"
+        read.personal_key,
+        None,
+        "key of the hashes; without one, `personal.key` of the home is created and used",
     )
     personal_group_min: int = setting(
-        read.count, GROUP_MIN, "unless it is kept: groups of fewer people, such as mail domains, are one row"
+        read.count,
+        GROUP_MIN,
+        "with hash or drop: groups of fewer people, such as mail domains, are merged into one row",
     )
     alert_url: str = setting(
-        str, "", "webhook address that is told of failed runs, pushes that need a person, and unusual days"
+        str, "", "webhook address that failed runs, pushes that need a person, and unusual days are posted to"
     )
     owner: str = setting(
         read.owner,
         "team:marketing-data",
-        "whom the UI names as owner of all assets: an e-mail address or a team",
+        "owner of all assets in the UI: an e-mail address or a team",
     )
     mail_host: str = setting(str, "", "mail server (SMTP) that new reports are mailed by")
-    mail_port: int | None = setting(
-        read.count, None, "its port; by default 587, with TLS from the start 465, without 25"
-    )
+    mail_port: int | None = setting(read.count, None, "its port; by default 587, with tls 465, with off 25")
     mail_tls: str = setting(
-        read.mail_tls, "starttls", "how it is spoken to: starttls, tls (from the start) or off"
+        read.mail_tls, "starttls", "its encryption: starttls, tls (from the start) or off"
     )
-    mail_user: str = setting(str, "", "who logs in there")
+    mail_user: str = setting(str, "", "user name to log in with")
     mail_password: Secret | None = setting(
-        Secret, None, "their password; or `MARKETING_MAIL_PASSWORD_FILE`, a file that holds it"
+        Secret, None, "password of that user; or `MARKETING_MAIL_PASSWORD_FILE`, a file that holds it"
     )
-    mail_from: str = setting(read.mailbox, "", "address that reports come from")
-    mail_to: tuple[str, ...] = setting(read.mailboxes, (), "addresses that they go to, comma-separated")
+    mail_from: str = setting(read.mailbox, "", "sender address of reports")
+    mail_to: tuple[str, ...] = setting(read.mailboxes, (), "recipients of reports, comma-separated")
     mail_on: str = setting(
         read.mail_on, "nightly", "nightly, or a weekday: the first new report from that day on"
     )
@@ -134,7 +136,7 @@ class Settings:
     run_tags: str = setting(
         read.tags,
         "",
-        "tags of the scheduled runs as JSON, for their launcher; {shard} in them is the shard's name",
+        "tags of the scheduled runs as JSON, for their launcher; {shard} in them stands for the shard's name",
     )
     network_home: bool = setting(
         read.switch, False, "on: the home may be on a network file system that only this machine uses"
@@ -154,11 +156,15 @@ class Settings:
     log_level: str = setting(
         read.log_level,
         "WARNING",
-        "what the commands log to standard error, from DEBUG to CRITICAL",
+        "lowest level that commands log to standard error, from DEBUG to CRITICAL",
         "MARKETING_LOG",
     )
-    log_format: str = setting(read.log_format, "text", "how they log it: text, or json with an object a line")
-    sandbox_url: str = setting(str, "", "a sandbox that runs already, instead of the embedded one")
+    log_format: str = setting(
+        read.log_format, "text", "format of that log: text, or json with one object per line"
+    )
+    sandbox_url: str = setting(
+        str, "", "address of a sandbox that is already running, instead of the embedded one"
+    )
     sandbox_contacts: int = setting(read.whole, 600, "contacts of the embedded sandbox")
 
     @property
@@ -290,12 +296,12 @@ def network_file_system(folder: Path, mounts: Path = _MOUNTS) -> str:
 
 
 def _check_home(settings: Settings, mounts: Path) -> None:
-    """Names that are no text in UTF-8 (or read as none, under a locale without it) cannot be opened by every
+    """Names that are not valid UTF-8 (or read as none, under a locale without it) cannot be opened by every
     part of this."""
     home = str(settings.home)
     if any("\ud800" <= letter <= "\udfff" for letter in home):
         raise SettingsError(
-            "the home's name is no text in UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder"
+            "the home's name is not valid UTF-8: set LC_ALL=C.UTF-8, or MARKETING_HOME to another folder"
         )
     # DuckDB puts its log elsewhere; Dagster's addresses of files are decoded
     if re.search("[?]|%[0-9A-Fa-f]{2}", home):
@@ -323,7 +329,7 @@ def _check_apart(settings: Settings) -> None:
         for home in map(Path.resolve, homes):
             if place.is_relative_to(home) or home.is_relative_to(place):
                 raise SettingsError(
-                    f"MARKETING_{name.upper()}: {place} and the home {home} are one in the other; set a "
+                    f"MARKETING_{name.upper()}: {place} and the home {home} contain one another; set a "
                     "folder beside the home"
                 )
 
@@ -350,6 +356,4 @@ def _check_mail(settings: Settings) -> None:
         )
     is_local = settings.mail_host in ("localhost", "127.0.0.1", "::1")
     if settings.mail_password and settings.mail_tls == "off" and not is_local:
-        raise SettingsError(
-            "MARKETING_MAIL_TLS=off would send the password readable for everybody: use starttls or tls"
-        )
+        raise SettingsError("MARKETING_MAIL_TLS=off would send the password unencrypted: use starttls or tls")

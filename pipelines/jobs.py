@@ -53,7 +53,7 @@ PUBLISH = dg.define_asset_job(
     },
 )
 def forget_people(context: dg.OpExecutionContext) -> None:
-    """Take people out of everything that is kept of them. Nothing is requested of the service."""
+    """Erase people from everything that is stored about them. Nothing is requested of the service."""
     # with what a report needs: other jobs do without
     from pipelines.publishing import derived
     from upkeep.erasing import dry_run, forget, is_over, people

@@ -34,7 +34,7 @@ _NO_KEY = (
 @command(
     Option(
         "accept_business",
-        "the home's data is to go on under this name with the business that its key belongs to now",
+        "confirm that the key of this account now belongs to another business, and keep its name",
         str,
         metavar="NAME",
     ),

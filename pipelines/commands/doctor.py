@@ -1,4 +1,4 @@
-"""Look at everything that keeps a sync from working, each with what to do about it.
+"""Look at everything that could keep a sync from working, with what to do about it.
 
 It makes the home where there is none, and changes nothing else."""
 
@@ -58,14 +58,13 @@ _DEAD = """
     JSON,
     Option(
         "probe",
-        "instead: ask each read operation once, and write down in what the service differs from what is "
-        "expected of it",
+        "instead: call each read operation once, and report where the service differs from what is expected",
     ),
     Option("yes", "with --probe: do not ask"),
 )
 def doctor(arguments: Arguments, settings: Settings) -> int:
-    """Exit code 1 when a line is not `ok`, 2 when the home holds the data of others than the settings
-    name."""
+    """Exit code 1 when a line is not `ok`, 2 when the home holds data of another business than
+    the settings name."""
     if arguments.probe:
         return _probe(arguments, settings)
     findings = []
@@ -173,8 +172,8 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         read = f"{late}: is the schedule on? `marketing-sync sync` reads now"
     yield Finding("warehouse", not late, read)
     for (started,) in dead:
-        when = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without a word"
-        yield Finding("runs", False, f"{when}: `marketing-sync sync` goes on where it was")
+        when = f"the run of {started:%Y-%m-%d %H:%M} UTC ended without being recorded"
+        yield Finding("runs", False, f"{when}: `marketing-sync sync` resumes it")
 
 
 def _published(settings: Settings) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Take people out of everything that is kept of them; a dry run without --apply.
+"""Erase people from everything that is stored about them; a dry run without --apply.
 
 Nothing is requested of the service, except with --also-at-service."""
 

@@ -26,12 +26,12 @@ every night   one of these three:
 
 @command(
     Option(
-        "url", "address of the service, up to and including /1 (default: it is asked for)", str, metavar="URL"
+        "url", "address of the service, up to and including /1 (default: you are asked)", str, metavar="URL"
     )
 )
 def init(arguments: Arguments, settings: Settings) -> int:
     """The key is asked for without being shown; where there is no terminal, it is read from standard input.
-    One cheap request checks both, and nothing is written before it has an answer."""
+    One cheap request checks both, and nothing is written before it has succeeded."""
     if (settings.folder / "accounts.toml").exists():
         raise SettingsError(
             "accounts.toml names the accounts of this folder: add one there, as README.md shows"

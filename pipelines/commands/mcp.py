@@ -1,4 +1,4 @@
-"""Let an AI assistant ask the published copy, read-only.
+"""Let an AI assistant query the published copy, read-only.
 
 It speaks the Model Context Protocol on standard input and output: nothing else may be printed there.
 Questions and responses are plain values, short enough for a conversation. Each opens the published file

@@ -1,4 +1,4 @@
-"""Write all that is known of one person as a page and as JSON.
+"""Write all that is known about one person as a page and as JSON.
 
 Nothing is requested of the service."""
 

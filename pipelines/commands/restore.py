@@ -25,7 +25,7 @@ from write_back.writebacks_export import refill
     Option(
         "url", "the backup's address (default: MARKETING_BACKUP_URL)", str, metavar="URL", is_positional=True
     ),
-    Option("release", "let pushes go on: you know what was sent since the backup"),
+    Option("release", "allow pushes again: you know what was sent since the backup"),
 )
 def restore(arguments: Arguments, settings: Settings) -> int:
     """Every hash is checked, then the warehouse is made anew from the archive. Resumes when it was
@@ -33,7 +33,9 @@ def restore(arguments: Arguments, settings: Settings) -> int:
     home, outbox = settings.home, outbox_path(settings.home)
     if arguments.release:
         held_note(outbox).unlink(missing_ok=True)
-        print("pushes go on: what the backup had open is looked for before it is sent")
+        print(
+            "pushes are allowed again: requests that the backup had open are looked up before they are sent"
+        )
         return exits.DONE
     os.umask(0o077)
     manifest = restore_files(home, backup_storage(settings, url=arguments.url or ""))
@@ -46,7 +48,7 @@ def restore(arguments: Arguments, settings: Settings) -> int:
     refill(settings)
     finish_restore(home)
     print(
-        f"{home}: {len(manifest.files):,} files as of {ago(manifest.made_at, utc_now())}, every hash is right"
+        f"{home}: {len(manifest.files):,} files as of {ago(manifest.made_at, utc_now())}, all hashes verified"
     )
     print(
         f"{settings.warehouse_path} rebuilt from {result.loads:,} loads: {result.rows:,} rows; the next "
@@ -54,7 +56,7 @@ def restore(arguments: Arguments, settings: Settings) -> int:
     )
     print(
         "pushes are held, since what was sent after the backup is not known: `marketing-sync restore "
-        "--release` lets them go on"
+        "--release` allows them again"
     )
     if result.failed:
         print(f"{result.failed:,} loads could not be applied; sync.loads has the reasons", file=sys.stderr)

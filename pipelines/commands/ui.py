@@ -63,7 +63,7 @@ def ui(arguments: Arguments, settings: Settings) -> int:
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
             _serve(listener, programs, Path(folder), has_own_dagster=not dagster.is_relative_to(home))
     return print_error(
-        "marketing-sync: a part of Dagster ended by itself, so the UI has ended; start it again",
+        "marketing-sync: one of Dagster's programs has ended, so the UI has ended too; start it again",
         exits.INCOMPLETE,
     )
 

@@ -237,7 +237,7 @@ def test_what_is_kept_elsewhere_and_the_home_are_not_one_in_the_other(
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "data" / "live").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "data" / "live")
-    with pytest.raises(SettingsError, match=f"{variable}.* one in the other"):
+    with pytest.raises(SettingsError, match=f"{variable}.* contain one another"):
         load_settings(tmp_path, LIVE | {variable: url.format(tmp_path)})
     for beside in ("data/backup", "s3://bucket/data/live", "data/livelier"):
         load_settings(tmp_path, LIVE | {variable: beside})
@@ -250,7 +250,7 @@ def test_a_backup_beside_the_homes_of_shards_is_none_of_theirs(
     text = "[accounts.{0}]\nurl = 'https://n.example/1'\nkey_env = '{0}'\nshard = '{0}'\n"
     (tmp_path / "accounts.toml").write_text(text.format("NORTH") + text.format("SOUTH"))
     load_settings(tmp_path, {"MARKETING_BACKUP_URL": "data/live/backup"})
-    with pytest.raises(SettingsError, match="one in the other"):
+    with pytest.raises(SettingsError, match="contain one another"):
         load_settings(tmp_path, {"MARKETING_BACKUP_URL": "data/live/SOUTH"})
 
 

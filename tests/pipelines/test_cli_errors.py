@@ -407,7 +407,7 @@ def test_an_interrupt_ends_the_sync_within_seconds_and_loses_nothing(
     service = start_sandbox("--rate-limit", "60")
     words = ("sync", "--only", "lists", "contacts", "timelines")
     ran = interrupted(home, service, words, signal.SIGINT, 70)
-    says(ran, 130, "stopped; what has come is kept")
+    says(ran, 130, "stopped; everything received so far is kept")
     assert "FATAL" not in ran.text
     stopped_at = service.count
     assert command(*words, sandbox=service).code == 0
@@ -427,7 +427,7 @@ def test_a_service_manager_ends_the_sync_as_ctrl_c_does(start_sandbox: StartSand
         signal.SIGTERM,
         30,
     )
-    says(ran, 130, "stopped; what has come is kept")
+    says(ran, 130, "stopped; everything received so far is kept")
     assert "FATAL" not in ran.text
 
 
@@ -443,4 +443,4 @@ def test_an_interrupt_at_the_start_ends_it_at_once(
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     ran = finish(process, 12 * slowness())
-    says(ran, 130, "stopped; what has come is kept")
+    says(ran, 130, "stopped; everything received so far is kept")

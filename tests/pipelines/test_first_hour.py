@@ -141,7 +141,7 @@ def test_a_closed_port_is_said_at_once(command: Command, words: list[str], code:
     began = time.monotonic()
     ran = command(*words, **NOWHERE)
     assert ran.code == code
-    assert "is http://127.0.0.1:9/1 the right address, and up?" in ran.text
+    assert "is http://127.0.0.1:9/1 the right address, and is the service up?" in ran.text
     assert "k-123456" not in ran.text
     assert time.monotonic() - began < 10  # two seconds on a machine with nothing else to do
 
@@ -175,7 +175,7 @@ def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path
     for said in (
         f"chmod 600 {folder / '.env'}",
         "nothing was read since",
-        "ended without a word",
+        "ended without being recorded",
         "nothing yet; run `marketing-sync publish`",
         "there is none: `marketing-sync backup` says why",
     ):
@@ -189,7 +189,7 @@ def test_doctor_names_moments_in_utc(home: Path, service: Sandbox) -> None:
             "update sync.runs set started_at = timestamptz '2026-01-02 03:04:00+00', ended_at = null"
         )
     began = start_cold(home, service, "doctor", TZ="America/New_York")
-    assert "the run of 2026-01-02 03:04 UTC ended without a word" in began.communicate(timeout=60)[0]
+    assert "the run of 2026-01-02 03:04 UTC ended without being recorded" in began.communicate(timeout=60)[0]
 
 
 def test_doctor_of_a_new_folder_is_content(command: Command, sandbox: Sandbox) -> None:

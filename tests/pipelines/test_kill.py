@@ -102,5 +102,5 @@ def test_an_interrupt_while_models_are_built_publishes_nothing(killed: tuple[Nig
     ran = finish(process, 30)
     assert (ran.code, ran.out) == (exits.INTERRUPTED, ""), ran.text
     assert "Traceback" not in "".join(said) + ran.err
-    assert "stopped; what has come is kept" in ran.err
+    assert "stopped; everything received so far is kept" in ran.err
     assert not published_path(home).exists()

@@ -264,7 +264,7 @@ def test_settings_are_read(tmp_path: Path) -> None:
                 "MARKETING_MAIL_PASSWORD": PASSWORD,
                 "MARKETING_MAIL_TLS": "off",
             },
-            "readable for everybody",
+            "password unencrypted",
         ),
     ],
 )

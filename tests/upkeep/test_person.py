@@ -1,4 +1,4 @@
-"""`marketing-sync person` shows all that is known of one person, where it comes from, and nothing of anybody
+"""`marketing-sync person` shows all that is known about one person, where it comes from, and nothing of anybody
 else."""
 
 from __future__ import annotations

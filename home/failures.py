@@ -70,7 +70,7 @@ def _refusal(problem: Exception) -> str | None:
     if isinstance(problem, OSError):
         return str(problem)
     refused = next((cause for cause in causes if isinstance(cause, sqlite3.OperationalError)), None)
-    advice = "make sure that its files can be read and written, and run the command again; nothing is lost"
+    advice = "make its files readable and writable, and run the command again; nothing received is lost"
     return None if refused is None else f"a database of the home cannot be used ({refused}): {advice}"
 
 

@@ -15,6 +15,7 @@ from marketing_api.redaction import Secret
 from warehouse.policies import LEAST_KEY, Kept, PersonalData
 
 T = TypeVar("T")
+Word = TypeVar("Word", bound=str)
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
@@ -40,16 +41,16 @@ def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
     return read
 
 
-def _matching(is_one: Callable[[str], object], hint: str) -> Callable[[str], str]:
+def _matching(pattern: re.Pattern[str], hint: str) -> Callable[[str], str]:
     def convert(text: str) -> str:
-        if not is_one(text):
+        if not pattern.fullmatch(text):
             raise ValueError
         return text
 
     return _reader(convert, hint)
 
 
-def _one_of(*words: str) -> Callable[[str], str]:
+def _one_of(*words: Word) -> Callable[[str], Word]:
     """In capitals or not."""
     by_lower = {word.lower(): word for word in words}
     return _reader(lambda text: by_lower[text.lower()], f"{', '.join(words[:-1])} or {words[-1]} is needed")
@@ -61,11 +62,11 @@ def _within(least: float, number: float, most: float = math.inf) -> float:
     return number
 
 
-def _secret(is_one: Callable[[str], object], message: str) -> Callable[[str], Secret]:
+def _secret(pattern: re.Pattern[str], message: str) -> Callable[[str], Secret]:
     """Refuses in a message that does not quote what was written, which may hold a password."""
 
     def read(text: str) -> Secret:
-        if not is_one(text):
+        if not pattern.fullmatch(text):
             raise SettingsError(message)
         return Secret(text)
 
@@ -97,38 +98,38 @@ rate = _reader(lambda text: _within(1e-9, float(text)), "a number above 0 is nee
 zone = _reader(lambda text: str(ZoneInfo(text)), "a time zone name is needed, like Europe/Berlin")
 switch = _reader(lambda text: {"on": True, "off": False}[text.lower()], "on or off is needed")
 kept = _reader(Kept.of, f"days are needed, or ever, of what to change of {Kept()}")
-personal_data = _reader(lambda text: PersonalData(text.lower()), f"{', '.join(PersonalData)} are the ways")
+personal_data = _one_of(*PersonalData)
 tags = _reader(
     lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}'
 )
 _hours = _matching(
-    _HOURS.fullmatch,
+    _HOURS,
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
 owner = _matching(
-    _OWNER.fullmatch,
+    _OWNER,
     "an e-mail address or a team is needed, like team:marketing-data",
 )
-memory = _matching(_MEMORY.fullmatch, "an amount of memory is needed, like 2GB or 800MB")
+memory = _matching(_MEMORY, "an amount of memory is needed, like 2GB or 800MB")
 storage_url = _matching(
-    _STORAGE_URL.fullmatch,
+    _STORAGE_URL,
     "a folder is needed, or an address like s3://BUCKET/FOLDER",
 )
-mailbox = _matching(_MAILBOX.fullmatch, "a mail address is needed")
+mailbox = _matching(_MAILBOX, "a mail address is needed")
 mailboxes = _reader(
     lambda text: tuple(mailbox(part.strip()) for part in text.split(",")),
     "mail addresses are needed, like ann@example.com, separated by commas",
 )
 mail_tls = _one_of("starttls", "tls", "off")
-mail_on = _reader(_one_of("nightly", *WEEKDAYS), "nightly or a weekday is needed")
+mail_on = _one_of("nightly", *WEEKDAYS)
 log_level = _one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 log_format = _one_of("text", "json")
 personal_key = _secret(
-    _PERSONAL_KEY.fullmatch,
+    _PERSONAL_KEY,
     f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least",
 )
 redis_url = _secret(
-    _REDIS_URL.fullmatch,
+    _REDIS_URL,
     "MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0",
 )
 

@@ -1,6 +1,7 @@
 """What is the same for all commands: settings, log, errors as one sentence. Not here: which there are
 (`cli`), options (`options`)."""
 
+import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -67,7 +68,9 @@ def command(
             return work(arguments, settings.of_one_shard())
 
         callback = partial(_run, work if is_for_all_shards else of_one_shard)
-        return Command(name or work.__name__, callback=callback, params=taken, **{"help": work.__doc__} | how)
+        return Command(
+            name or work.__name__, callback=callback, params=taken, **{"help": inspect.getdoc(work)} | how
+        )
 
     return decorator
 

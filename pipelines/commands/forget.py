@@ -25,13 +25,13 @@ from write_back.push_report import result_lines
 @command(
     ADDRESS,
     CONTACT_ID,
-    Option("from", "a file with an address a line", str, Path, metavar="FILE"),
+    Option("from", "a file with one address per line", str, Path, metavar="FILE"),
     ACCOUNT,
-    Option("apply", "take them out (default: a dry run, which shows what would be)"),
+    Option("apply", "erase them (default: a dry run, which shows what would be erased)"),
     Option("also_at_service", "with --apply: delete their contacts at the service first, by a push"),
 )
 def forget(arguments: Arguments, settings: Settings) -> int:
-    """Rows that totals hang on stay, with pseudonyms; keyed fingerprints keep the person from coming back.
+    """Rows that totals depend on stay, with pseudonyms; keyed fingerprints keep the person from coming back.
     What an interrupted erasure left is done first. Exit code 1 when something could not be taken out."""
     prepare_home(settings.home, settings.lock_seconds)
     if arguments.also_at_service and not arguments.apply:
@@ -87,7 +87,7 @@ def _addresses(typed: str | None, path: Path | None) -> Iterator[str]:
         text = path.read_text(encoding="utf-8-sig") if path else ""
     except (OSError, UnicodeDecodeError) as problem:
         raise SettingsError(
-            f"{path} cannot be read ({problem}): it takes text with an address a line"
+            f"{path} cannot be read ({problem}): it takes text with one address per line"
         ) from None
     for line in filter(None, [typed, *map(str.strip, text.splitlines())]):
         check_address(line)

@@ -41,7 +41,7 @@ def _new(arguments: Arguments, settings: Settings) -> int:
 
 @command(
     Option("names", "these alone (default: all)", list, metavar="NAME", is_positional=True),
-    Option("full_refresh", "incremental models and seeds begin anew, as in dbt: what they hold goes"),
+    Option("full_refresh", "rebuild incremental models and seeds from scratch, as in dbt"),
     name="build",
     short_help="build and test them",
 )

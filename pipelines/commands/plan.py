@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from assets.planning.crawl_plan import CAMPAIGN_STATS, ContactPlan, Planner
+from assets.planning.crawl_plan import CAMPAIGN_STATS, CampaignPlan, ContactPlan, PlanEntry, Planner
 from assets.planning.order import Reason, in_words
 from assets.sources import SOURCE_ASSETS
 from home import exits
@@ -121,18 +121,12 @@ def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) 
         allowed,
         requests_all=planner.rules.requests_all,
     )
-    reasons = {CAMPAIGN_STATS: campaigns.counts} | {
-        name: entry.counts for name, entry in plan.entries.items()
-    }
-    why = {
-        name: {str(reason): number for reason, number in counts.items()} for name, counts in reasons.items()
-    }
-    totals = {CAMPAIGN_STATS: campaigns.total} | {name: entry.total for name, entry in plan.entries.items()}
     out, sent = planned.left_out, sum(planned.sent.values())
-    lines = [
-        Planned(name, count, out.get(name, 0), totals.get(name), why.get(name, {}))
-        for name, count in planned.sent.items()
-    ]
+    entries: dict[str, CampaignPlan | PlanEntry] = {CAMPAIGN_STATS: campaigns, **plan.entries}
+    lines = [Planned(LISTINGS, planned.sent[LISTINGS], out.get(LISTINGS, 0), None, {})]
+    for name, entry in entries.items():
+        why = {str(reason): number for reason, number in entry.counts.items()}
+        lines.append(Planned(name, planned.sent[name], out.get(name, 0), entry.total, why))
     return AccountPlan(
         planner.account, sent, sent / rate, rate, lines, planned.sentences(rate, settings.max_age_days)
     )

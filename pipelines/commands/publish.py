@@ -1,4 +1,4 @@
-"""Write the copy that analysts open and its report, or go back to the one before.
+"""Write the copy that analysts open and its report, or go back to the previous one.
 
 The report follows each publication, so that it shows nothing that was rolled back."""
 
@@ -27,7 +27,7 @@ from warehouse.publish import published_path, roll_back
 
 
 @command(
-    Option("rollback", "back to the copy before this one; three are kept"),
+    Option("rollback", "go back to the previous copy; three are kept"),
     Option(
         "parquet",
         "export its tables to this folder as Parquet, too, in place of an earlier export",

@@ -1,6 +1,4 @@
-"""Write the warehouse anew from the archive, without a request."""
-
-import sys
+"""Rebuild the warehouse from the archive, without sending a request."""
 
 from home import exits
 from home.door import waits
@@ -8,7 +6,8 @@ from home.folder import in_use, prepare_home
 from home.options import Option
 from home.settings import Settings
 from marketing_api.clock import wall
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, command, print_error
+from warehouse.rebuild import RebuildReport
 from warehouse.rebuild import rebuild as rebuild_warehouse
 from write_back.kinds import NOT_IDEMPOTENT
 from write_back.outbox.outbox import outbox_path
@@ -51,10 +50,14 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
             "`marketing-sync sync`"
         )
     if result.lost:
-        print(
-            f"started anew, since no copy of the rows could be read: {', '.join(result.lost)}",
-            file=sys.stderr,
-        )
-    if result.failed:
-        print(f"{result.failed:,} loads could not be applied; sync.loads has the reasons", file=sys.stderr)
-    return exits.INCOMPLETE if result.failed else exits.DONE
+        print_error(f"emptied, since no copy of the rows could be read: {', '.join(result.lost)}")
+    return exit_code(result)
+
+
+def exit_code(result: RebuildReport) -> int:
+    """Says what could not be applied."""
+    if not result.failed:
+        return exits.DONE
+    return print_error(
+        f"{result.failed:,} loads could not be applied; sync.loads has the reasons", exits.INCOMPLETE
+    )

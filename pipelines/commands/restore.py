@@ -1,7 +1,6 @@
-"""Make a home of its backup, on an empty machine."""
+"""Restore a home from its backup, on an empty machine."""
 
 import os
-import sys
 
 from home import exits
 from home.door import scratch, waits
@@ -11,6 +10,7 @@ from home.settings import Settings
 from home.versions import check_not_newer
 from marketing_api.clock import utc_now, wall
 from pipelines.commands import Arguments, command
+from pipelines.commands.rebuild import exit_code
 from upkeep.backups import backup_storage
 from warehouse.backup import finish_restore, kept_tables
 from warehouse.backup import restore as restore_files
@@ -28,7 +28,7 @@ from write_back.writebacks_export import refill
     Option("release", "allow pushes again: you know what was sent since the backup"),
 )
 def restore(arguments: Arguments, settings: Settings) -> int:
-    """Every hash is checked, then the warehouse is made anew from the archive. Resumes when it was
+    """Every hash is checked, then the warehouse is rebuilt from the archive. Resumes when it was
     interrupted."""
     home, outbox = settings.home, outbox_path(settings.home)
     if arguments.release:
@@ -58,6 +58,4 @@ def restore(arguments: Arguments, settings: Settings) -> int:
         "pushes are held, since what was sent after the backup is not known: `marketing-sync restore "
         "--release` allows them again"
     )
-    if result.failed:
-        print(f"{result.failed:,} loads could not be applied; sync.loads has the reasons", file=sys.stderr)
-    return exits.INCOMPLETE if result.failed else exits.DONE
+    return exit_code(result)

@@ -49,6 +49,15 @@ def test_help_is_a_command_too(command: Command, words: list[str], same: list[st
     assert command(*words).out == command(*same).out
 
 
+@pytest.mark.parametrize("name", ["init", "doctor", "mcp", "push"])
+def test_the_help_of_a_command_begins_with_what_the_list_says(command: Command, name: str) -> None:
+    listed = re.search(rf"^  {name} +(.+)$", command("--help").out, re.MULTILINE)
+    assert listed
+    text = command(name, "--help").out.partition("\n\n")[2].partition("Options:")[0]
+    assert " ".join(text.lower().split()).startswith(listed[1].lower())
+    assert not re.search(r"\S {2,}\S", text), "an indentation of the source"
+
+
 def test_it_knows_its_version(command: Command) -> None:
     ran = command("--version")
     assert (ran.code, ran.out.split()[0]) == (0, "marketing-sync")

@@ -102,7 +102,7 @@ def test_the_key_of_the_hashes_may_come_from_the_environment(command: Command, w
     [
         (
             {"MARKETING_PERSONAL_DATA": "secret"},
-            "MARKETING_PERSONAL_DATA='secret' cannot be used: keep, hash, drop are the ways",
+            "MARKETING_PERSONAL_DATA='secret' cannot be used: keep, hash or drop is needed",
         ),
         (
             {"MARKETING_PERSONAL_KEY": "short"},

@@ -41,7 +41,7 @@ def test_a_backup_by_hand_says_what_is_there_and_mends_it(
     ran = command("backup", "--verify")
     assert ran.code == 1
     assert (
-        ran.err == f"{request.relative_to(place / 'main')} was missing or damaged there: it was sent anew\n"
+        ran.err == f"{request.relative_to(place / 'main')} was missing or damaged there: it was sent again\n"
     )
     assert command("backup", "--verify").code == 0
 

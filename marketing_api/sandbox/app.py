@@ -5,36 +5,33 @@ The arrival time is passed in, so that the same request at the same time gets th
 
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import asdict
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from marketing_api.operation import Call, Effect, Operation
-from marketing_api.operations import ALL
-from marketing_api.sandbox import (
-    account,
-    campaigns,
-    contacts,
-    goals,
-    lists,
-    reputation,
-    responses,
-    social,
-    timelines,
-    users,
-    webhooks,
-)
+from marketing_api.operations import ALL, AREAS
+from marketing_api.sandbox import responses
 from marketing_api.sandbox.faults import Faults
 from marketing_api.sandbox.intake import check, merge
 from marketing_api.sandbox.options import AccountOptions, Options
-from marketing_api.sandbox.responses import Request, Response
-from marketing_api.sandbox.rules import RULES, CheckedCall, Params, Refusal
+from marketing_api.sandbox.responses import ERRORS, Request, Response
+from marketing_api.sandbox.rules import CheckedCall, Params, Refusal
 from marketing_api.sandbox.seeded_account import Origin
 from marketing_api.sandbox.switches import Switches
 from marketing_api.sandbox.tenant import Journal, RateReport, Tenant, Window
 from marketing_api.sandbox.world import World
 
-#: Importing them declares their rules.
-AREAS = (account, campaigns, contacts, goals, lists, reputation, social, timelines, users, webhooks)
+#: What a rule returns: for a read what stands at the declared member of `data`, or all of it where none is
+#: declared; for a write the members of `data`.
+Rule = Callable[[CheckedCall], Any]
+#: The rule of an operation is what has its name in the module of its area.
+RULES: dict[str, Rule] = {
+    one.name: getattr(import_module(f"marketing_api.sandbox.{area}"), one.name.rpartition("/")[2])
+    for area, operations in AREAS.items()
+    for one in operations
+}
 #: So many of the latest requests can be looked at.
 LOGGED = 50_000
 
@@ -71,14 +68,13 @@ class App:
         origin = (
             Origin(**begun["origin"]) if begun else Origin(one.seed, one.contacts, base, options.timezone)
         )
-        tenant = Tenant(
-            one.name,
+        faults = Faults(options.fault_seed, options.stall_seconds, options.faults)
+        world, window, switches = (
             World(origin, options.now),
             Window(options.rate_limit),
             Switches(options.switches),
-            Faults(options.fault_seed, options.stall_seconds, options.faults),
-            options.revoke_after,
         )
+        tenant = Tenant(one.name, world, window, switches, faults, options.revoke_after)
         for line in lines:
             self._replay(tenant, line)
         tenant.settle(float("inf"))
@@ -106,16 +102,13 @@ class App:
             query, body = merge(request.query, request.content_type, request.body)
         except Refusal as refusal:
             return responses.error(self.first, refusal, self._strangers.count(arrived))
-        tenant = self.tenants.get(self._key(query, body))
-        given = {**body, **query}
-        known, window = tenant or self.first, tenant.window if tenant else self._strangers
+        tenant, given = self.tenants.get(self._key(query, body)), {**body, **query}
+        known, window = (tenant, tenant.window) if tenant else (self.first, self._strangers)
         rate = window.count(arrived, known.switches.number("rate-limit-after"))
         response, outcome, fault = Response(200, b""), "ok", None
         try:
             tenant, operation = self._admit(tenant, name, rate, arrived)
-            fault = tenant.faults.draw(
-                operation.name, repr(sorted(given.items())), is_write=not operation.is_read
-            )
+            fault = tenant.faults.draw(name, repr(sorted(given.items())), is_write=not operation.is_read)
             if fault is None or fault.has_effect:
                 response = self._apply(tenant, operation, request.verb, given, arrived, rate)
         except Refusal as refusal:
@@ -125,9 +118,8 @@ class App:
         self.requests += 1
         known.outcomes[name][outcome] += 1
         shown = Call(ALL[name], given).shown if name in ALL else given
-        self.log.append(
-            Logged(self.requests, known.name, name, request.verb, shown, arrived, response.status, outcome)
-        )
+        entry = (known.name, name, request.verb, shown, arrived, response.status, outcome)
+        self.log.append(Logged(self.requests, *entry))
         return response
 
     def _key(self, query: Params, body: Params) -> str:
@@ -142,29 +134,26 @@ class App:
         """Whose request it is, and for what; a Refusal where it comes too early, without a key, or for
         nothing that there is."""
         if rate["reached"]:
-            raise Refusal(*responses.RATE_LIMITED)
+            raise Refusal(*ERRORS["rate-limited"])
         if tenant is None or not tenant.admits(arrived):
             is_specified = (tenant or self.first).switches["bad-key"] == "1002"
-            raise Refusal(*(responses.UNKNOWN if is_specified else responses.UNKNOWN_KEY), outcome="key")
-        operation = ALL.get(name)
-        if operation is None:
-            raise Refusal(*responses.UNKNOWN)
-        words = responses.OF_REPUTATION.get(tenant.switches["reputation"])
-        if operation.area == "reputation" and words:
-            raise Refusal(*words)
+            raise Refusal(*ERRORS["unknown" if is_specified else "unknown-key"], outcome="key")
+        if name not in ALL:
+            raise Refusal(*ERRORS["unknown"])
+        operation, form = ALL[name], tenant.switches["reputation"]
+        if operation.area == "reputation" and form != "present":  # api-observed rows 30 and 41
+            raise Refusal(*ERRORS["unknown" if form == "gone" else "unknown-key"])
         return tenant, operation
 
     def _apply(
         self, tenant: Tenant, operation: Operation, verb: str, given: Params, arrived: float, rate: RateReport
     ) -> Response:
-        switches = tenant.switches
-        is_declared = switches["deletions"] == "any" or verb in (operation.method, "HEAD")
+        is_declared = tenant.switches["deletions"] == "any" or verb in (operation.method, "HEAD")
         if operation.effect is Effect.DELETE and not is_declared:
             raise Refusal(405, f"Method {verb} is not allowed")
-        params, fields = check(operation, given, switches)
-        now, email = tenant.world.now(), given.get("email", "")
-        data = self._carry_out(CheckedCall(tenant, operation, params, fields, now, arrived))
-        response = responses.success(tenant, operation, data, rate)
+        now, checked = tenant.world.now(), check(operation, given, tenant.switches)
+        data = self._carry_out(CheckedCall(tenant, operation, *checked, now, arrived))
+        response, email = responses.success(tenant, operation, data, rate), given.get("email", "")
         if status := tenant.leaving.pop((operation.name, email.lower()), None):
             tenant.leave(email, status, now)
         return response

@@ -6,7 +6,7 @@ from typing import Any
 
 from marketing_api.sandbox.lists import AUDIENCE_IDS
 from marketing_api.sandbox.mailing import Campaign, Links
-from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal, invalid, missing, rule
+from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal, invalid, missing
 from marketing_api.sandbox.seed import WORDS, Thing
 
 GROUPS = ("Sent", "Scheduled", "Draft", "Automation")
@@ -23,7 +23,7 @@ def _shown(call: CheckedCall, campaign: Campaign) -> Thing:
         "creation_date": call.moments.text(campaign.created_at),
     }
     if call.switches["campaign-groups"] == "observed":
-        totals = call.world.activity.totals(campaign, call.now)
+        totals = call.activity.totals(campaign, call.now)
         # Of what is not sent to everybody at once, or not yet, there is no date (assumed).
         is_sent = campaign.group(call.now) == "Sent"
         shown["sent_date"] = call.moments.text(campaign.sent_at) if is_sent else ""
@@ -34,11 +34,10 @@ def _shown(call: CheckedCall, campaign: Campaign) -> Thing:
     return shown
 
 
-@rule("emailmarketing/campaigns")
 def campaigns(call: CheckedCall) -> Thing:
     """Grouped by status, or all at the top (api-observed rows 39, 40); a page is cut from all groups together
     (assumed)."""
-    wanted, form, (first, end) = call.get("filter", "all"), call.switches["campaign-groups"], call.between()
+    wanted, form, (first, end) = (call["filter"] or "all"), call.switches["campaign-groups"], call.between()
     found = [
         one
         for one in call.world.campaigns.all(call.now).values()
@@ -59,22 +58,20 @@ def campaigns(call: CheckedCall) -> Thing:
 def existing(call: CheckedCall) -> Campaign:
     """The campaign that the parameters name; of the other type it doesn't exist."""
     campaign = call.world.campaigns.all(call.now).get(call.id())
-    if campaign is None or call.get("type") not in ("", "automated" if campaign.is_automated else "standard"):
+    if campaign is None or call["type"] not in ("", "automated" if campaign.is_automated else "standard"):
         raise missing("campaign")
     return campaign
 
 
-@rule("emailmarketing/getcampaign")
 def getcampaign(call: CheckedCall) -> Thing:
     campaign = existing(call)
     is_observed = call.switches["campaign-groups"] == "observed"
     return _shown(call, campaign) | ({"name": campaign.name} if is_observed else {})
 
 
-@rule("emailmarketing/stats")
 def stats(call: CheckedCall) -> Thing:
     campaign = existing(call)
-    sent, bounced, opened, unsubscribed = call.world.activity.totals(campaign, call.now)
+    sent, bounced, opened, unsubscribed = call.activity.totals(campaign, call.now)
     whole = max(1, sent // 10) if call.switches.is_on("over-100-percent") else sent
     unopened = sent - bounced - opened
     values = {"open": opened, "unopened": unopened, "bounced": bounced, "unsubscribed": unsubscribed}
@@ -90,8 +87,8 @@ def _clicks(call: CheckedCall, campaign: Campaign) -> list[Thing]:
         return []
     form = call.switches["clickers"]
     by_link: list[list[str]] = [[] for _ in campaign.links]
-    for wanted, clicked in call.world.activity.clickers(campaign, call.now) if form != "never" else ():
-        email = call.world.subscribers.email(wanted)
+    for wanted, clicked in call.activity.clickers(campaign, call.now) if form != "never" else ():
+        email = call.subscribers.email(wanted)
         for position, times in clicked:
             by_link[position].append(f"{email}({times} clicks)")
     return [
@@ -107,16 +104,16 @@ def _schedule(call: CheckedCall) -> dict[str, Any]:
     """
     is_scheduled = call.is_true("isscheduled")
     may_send = is_scheduled or call.switches["sending"] == "added"
-    if call.is_true("isdraft") or call.get("type") == "automated" or not may_send:
+    if call.is_true("isdraft") or call["type"] == "automated" or not may_send:
         return {"scheduled_at": 0, "sent_at": 0}
-    if is_scheduled and not call.has("scheduled_datetime"):
+    if is_scheduled and not call["scheduled_datetime"]:
         raise invalid("scheduled_datetime", "is required")
     at = call.moment("scheduled_datetime") if is_scheduled else call.now
     return {"scheduled_at": call.now, "sent_at": max(call.now, at)}
 
 
 def _texts(call: CheckedCall) -> Thing:
-    domain = call.get("fromemail").rpartition("@")[2].lower()
+    domain = call["fromemail"].rpartition("@")[2].lower()
     if call.switches["sender-domain"] == "verified" and domain and domain not in WORDS["sender_domains"]:
         raise Refusal(NOT_VALID, "The sender domain is not verified", ("fromemail",))
     return call.given("name", "subject", "body", "from_name", "reply_to", fromemail="from_email")
@@ -128,14 +125,13 @@ def _links(body: str) -> Links:
 
 def _targets(call: CheckedCall) -> tuple[int, ...]:
     """Lists; some clients name them among the audiences (api-observed row 42)."""
-    known, lists, audiences = call.world.lists.all(call.now), call.ids("lists"), call.ids("audiences")
+    known, lists, audiences = call.things("list"), call.ids("lists"), call.ids("audiences")
     if not known.keys() >= set(lists):
         raise missing("list")
     call.must_exist("audience", audiences, {*AUDIENCE_IDS, *known})
     return tuple(dict.fromkeys([*lists, *(wanted for wanted in audiences if wanted in known)]))
 
 
-@rule("emailmarketing/addcampaign")
 def addcampaign(call: CheckedCall) -> Thing:
     schedule, world = _schedule(call), call.world
     new = next(world.campaigns.ids)
@@ -144,15 +140,14 @@ def addcampaign(call: CheckedCall) -> Thing:
         lists=_targets(call),
         created_at=call.now,
         **schedule,
-        links=_links(call.get("body")),
-        is_automated=call.get("type") == "automated",
+        links=_links(call["body"]),
+        is_automated=call["type"] == "automated",
         **_texts(call),
     )
     world.put_campaign(campaign, call.now)
     return call.done("campaign", "added", new)
 
 
-@rule("emailmarketing/editcampaign")
 def editcampaign(call: CheckedCall) -> Thing:
     """Of a campaign that is out, or of an automation, only the texts change."""
     campaign = existing(call)
@@ -164,7 +159,6 @@ def editcampaign(call: CheckedCall) -> Thing:
     return call.done("campaign", "updated")
 
 
-@rule("emailmarketing/deletecampaign")
 def deletecampaign(call: CheckedCall) -> Thing:
     call.world.delete_campaign(existing(call), call.now)
     return call.done("campaign", "deleted")

@@ -11,7 +11,6 @@ from marketing_api.sandbox.rules import (
     Refusal,
     Streamed,
     missing,
-    rule,
 )
 from marketing_api.sandbox.seed import DAY, Thing, spread
 from marketing_api.sandbox.subscribers import (
@@ -22,6 +21,7 @@ from marketing_api.sandbox.subscribers import (
     Contact,
     Listing,
 )
+from marketing_api.sandbox.timelines import timeline
 
 _WORDS = ("Unconfirmed", "Active", "Unsubscribed", "Bounced")
 
@@ -51,16 +51,15 @@ def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = 
     elif form == "nested":
         shown["fields"] = call.map(values)
     if switches["tags"] == "contact" and listed is None:
-        card = call.world.subscribers.cards.get(contact.contact_id)
+        card = call.subscribers.cards.get(contact.contact_id)
         shown["tags"] = list(card.tags) if card else []
     return shown
 
 
-@rule("emailmarketing/getcontacts")
 def getcontacts(call: CheckedCall) -> Streamed:
     """One response however many there are, unless paging is switched on (api-observed row 14)."""
     list_id, world = call.id("listid"), call.world
-    if list_id not in world.lists.all(call.now):
+    if list_id not in call.things("list"):
         raise missing("list")
     names, listing = labels(call, list_id), Listing(world.subscribers, list_id, call.now)
     count, offset, limit = listing.count, 0, listing.count
@@ -73,64 +72,42 @@ def getcontacts(call: CheckedCall) -> Streamed:
 
 def _with_lists(call: CheckedCall, contacts: list[Contact]) -> list[Thing]:
     """As look-ups show them: with their lists, and only those on `listid` where it is given."""
-    lists = call.world.lists.all(call.now)
+    lists = call.things("list")
     return [
         {**_shown(call, one), "listid": call.an_id(one.list_id), "list_name": lists[one.list_id]["name"]}
         for one in contacts
-        if not call.has("listid") or one.list_id == call.id("listid")
+        if not call["listid"] or one.list_id == call.id("listid")
     ]
 
 
-@rule("emailmarketing/getcontactbyemail")
 def getcontactbyemail(call: CheckedCall) -> Thing | list[Thing]:
     """api-observed rows 3 and 4."""
-    found = _with_lists(call, call.world.subscribers.by_email(call.get("email"), call.now))
+    found = _with_lists(call, call.subscribers.by_email(call["email"], call.now))
     if not found and call.switches["email-missing"] == "nested":
         return {"errorCode": NOT_FOUND, "errorMessage": missing("contact").message}
     if not found:
         raise missing("contact")
     form = call.switches["email-found"]
-    if form == "array" or (form == "by-list" and not call.has("listid")):
+    if form == "array" or (form == "by-list" and not call["listid"]):
         return found
     return {key: value for key, value in found[0].items() if key not in ("listid", "list_name")}
 
 
-@rule("emailmarketing/getcontactsbyphonenumber")
 def getcontactsbyphonenumber(call: CheckedCall) -> Thing:
-    found = call.world.subscribers.by_phone(call.get("phone"), call.now)
+    found = call.subscribers.by_phone(call["phone"], call.now)
     return call.listing(_with_lists(call, found))
 
 
-@rule("emailmarketing/getcontact")
 def getcontact(call: CheckedCall) -> Thing:
-    return _shown(call, existing(call))
+    return _shown(call, call.contact())
 
 
-def existing(call: CheckedCall) -> Contact:
-    """The contact that the call names: by address the first one."""
-    return named(call)[0]
-
-
-def named(call: CheckedCall) -> list[Contact]:
-    """The contacts that the call names by id, or by address."""
-    subscribers = call.world.subscribers
-    if not call.has("id"):
-        found = subscribers.by_email(call.get("email"), call.now)
-    else:
-        contact = subscribers.get(call.id(), call.now)
-        found = [contact] if contact else []
-    if not found:
-        raise missing("contact")
-    return found
-
-
-@rule("emailmarketing/getcoupon")
 def getcoupon(call: CheckedCall) -> Any:
     """Whoever opened a campaign with a coupon was given one."""
     found, form = [], call.switches["coupon-missing"]
-    for contact in call.world.subscribers.by_email(call.get("email"), call.now):
-        for campaign, outcome in call.world.activity.received(contact.contact_id, call.now):
-            is_wanted = not call.has("campaignid") or call.id("campaignid") == campaign.campaign_id
+    for contact in call.subscribers.by_email(call["email"], call.now):
+        for campaign, outcome in call.activity.received(contact.contact_id, call.now):
+            is_wanted = not call["campaignid"] or call.id("campaignid") == campaign.campaign_id
             if is_wanted and campaign.has_coupon and 0 < outcome.opened_at <= call.now:
                 found.append(_coupon(call, contact, campaign, outcome.opened_at))
     if form == "all" or (form == "error" and not found):
@@ -145,7 +122,7 @@ def _coupon(call: CheckedCall, contact: Contact, campaign: Campaign, opened: int
     is_redeemed = draw % 10 < 4 and redeemed <= call.now
     return {
         "id": call.an_id(contact.contact_id * 10_000 + campaign.campaign_id % 10_000),
-        "email": call.get("email"),
+        "email": call["email"],
         "couponcode": f"{campaign.campaign_id % 1000:03d}-{draw:08X}",
         "couponredeemed": "1" if is_redeemed else "0",
         "couponredeemedon": call.moments.day(redeemed) if is_redeemed else "N/A",
@@ -164,12 +141,12 @@ _STATUS = {
 
 
 def _status(call: CheckedCall) -> int | None:
-    return _STATUS.get(call.get("status").lower())
+    return _STATUS.get(call["status"].lower())
 
 
 def _lists(call: CheckedCall) -> list[int]:
     wanted = call.ids("listid")
-    if not wanted or not call.world.lists.all(call.now).keys() >= set(wanted):
+    if not wanted or not call.things("list").keys() >= set(wanted):
         raise missing("list")
     return wanted
 
@@ -189,15 +166,17 @@ def _values(call: CheckedCall, lists: list[int]) -> dict[str, str]:
 def _address(call: CheckedCall, lists: list[int]) -> str:
     """The address; where lists have a field for it, that one does as well (api-observed row 38)."""
     given = (call.fields.get(email_field(call, wanted), "").strip() for wanted in lists)
-    return call.get("email") or next(filter(None, given), "")
+    return call["email"] or next(filter(None, given), "")
 
 
 def _in_list(call: CheckedCall, email: str, where: int) -> list[Contact]:
-    found = call.world.subscribers.by_email(email, call.now)
+    found = call.subscribers.by_email(email, call.now)
     return [contact for contact in found if contact.list_id == where]
 
 
-@rule("emailmarketing/addcontact")
+getcontacttimeline = getcontacttimelinebyemailaddress = timeline
+
+
 def addcontact(call: CheckedCall) -> Thing:
     """One contact per list; the response names the first."""
     lists, status = _lists(call), _status(call)
@@ -209,19 +188,18 @@ def addcontact(call: CheckedCall) -> Thing:
             raise Refusal(NOT_VALID, "The contact already exists", ("email",))
         return {"id": call.an_id(0), member: "The contact already exists"}  # api-observed row 45
     status = ACTIVE if status is None else status
-    ids = [call.world.subscribers.add(where, email, status, call.now, values) for where in lists]
+    ids = [call.subscribers.add(where, email, status, call.now, values) for where in lists]
     return call.done("contact", "added", ids[0])
 
 
-@rule("emailmarketing/synccontact")
 def synccontact(call: CheckedCall) -> Thing:
     """Queued: the effect shows `sync-delay` seconds later (api-observed row 6)."""
-    email, lists = call.get("email"), _lists(call)
+    email, lists = call["email"], _lists(call)
     if call.switches["sync-lists"] == "refuse" and len(lists) > 1:
         raise Refusal(NOT_VALID, "listid must be a number", ("listid",))
     if call.switches["sync-lists"] == "first":
         lists = lists[:1]
-    values, status, subscribers = _values(call, lists), _status(call), call.world.subscribers
+    values, status, subscribers = _values(call, lists), _status(call), call.subscribers
     added = ACTIVE if status is None else status
     ids = {
         where: there[0].contact_id if (there := _in_list(call, email, where)) else next(subscribers.ids)
@@ -241,63 +219,61 @@ def synccontact(call: CheckedCall) -> Thing:
     return call.done("contact", "synced", ids[lists[0]])
 
 
-@rule("emailmarketing/editcontact")
 def editcontact(call: CheckedCall) -> Thing:
-    contact = existing(call)
+    contact = call.contact()
     lists = [contact.list_id]
     values = _values(call, lists)
-    call.world.subscribers.edit(contact, call.now, _address(call, lists), _status(call), values)
+    call.subscribers.edit(contact, call.now, _address(call, lists), _status(call), values)
     return call.done("contact", "updated")
 
 
-@rule("emailmarketing/movecontact")
 def movecontact(call: CheckedCall) -> Thing:
     """The contact keeps its id (assumed)."""
-    contact, target = existing(call), _lists(call)[0]
-    if call.has("sourceid") and contact.list_id != call.id("sourceid"):
+    contact, target = call.contact(), _lists(call)[0]
+    if call["sourceid"] and contact.list_id != call.id("sourceid"):
         raise missing("contact in the source list")
-    call.world.subscribers.move(contact, target, call.now)
+    call.subscribers.move(contact, target, call.now)
     return call.done("contact", "moved")
 
 
-@rule("emailmarketing/deletecontact")
 def deletecontact(call: CheckedCall) -> Thing:
     """Without `listid`, where a switch makes it optional, from every list (api-observed row 35)."""
-    contact, subscribers = existing(call), call.world.subscribers
-    if call.has("listid") and contact.list_id != call.id("listid"):
+    contact, subscribers = call.contact(), call.subscribers
+    if call["listid"] and contact.list_id != call.id("listid"):
         raise missing("contact in the list")
-    is_everywhere = contact.email and not call.has("listid")
+    is_everywhere = contact.email and not call["listid"]
     for one in subscribers.by_email(contact.email, call.now) if is_everywhere else [contact]:
         subscribers.delete(one, call.now)
     return call.done("contact", "deleted")
 
 
-@rule("emailmarketing/addactivity")
 def addactivity(call: CheckedCall) -> Thing:
     """The entry shows `activity-delay` seconds later."""
-    contact, entry = existing(call), (call.moment("datetime"), call.get("description"))
-    activities = call.world.subscribers.card(contact).activities
+    contact, entry = call.contact(), (call.moment("datetime"), call["description"])
+    activities = call.subscribers.card(contact).activities
     call.later("activity-delay", lambda: activities.append(entry))
     return call.done("activity", "added")
 
 
-@rule("emailmarketing/addtag", "emailmarketing/removetag")
 def addtag(call: CheckedCall) -> Thing:
     """By id, or by address in every list; api-observed row 5."""
-    if not call.has("id") and not call.has("email"):
+    if not call["id"] and not call["email"]:
         raise Refusal(NOT_VALID, "id or email is required", ("id", "email"))
     is_added = call.operation.name.endswith("addtag")
     try:
-        contacts = named(call)
+        contacts = call.contacts()
     except Refusal as refusal:
         if is_added and call.switches["addtag-missing"] == "soft":
             return {"item": refusal.message}
         raise
     for contact in contacts:
-        tags = call.world.subscribers.card(contact).tags
+        tags = call.subscribers.card(contact).tags
         for tag in call.words("tagname"):
             if is_added:
                 tags.setdefault(tag, call.now)
             else:
                 tags.pop(tag, None)
     return call.done("tag", "added" if is_added else "removed")
+
+
+removetag = addtag

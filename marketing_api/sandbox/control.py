@@ -20,28 +20,34 @@ from marketing_api.sandbox.tenant import Tenant
 
 @dataclass
 class Asked:
-    """A control request, to the accounts that it names, or to all; `real` is its time in unix seconds."""
+    """A control request to one account; `real` is its time in unix seconds."""
 
     app: App
-    tenants: list[Tenant]
+    tenant: Tenant
     params: Params
     real: float
+
+    def number(self, name: str, default: int) -> int:
+        return int(self.params.get(name, default))
 
 
 def respond_to_control(app: App, request: Request, real: float) -> Response:
     """400 with `error` when the request makes no sense, 404 for an unknown path."""
     params = dict(urllib.parse.parse_qsl(f"{request.query}&{request.body.decode()}"))
-    handle = PATHS.get(request.path.removeprefix("/sandbox").strip("/"))
-    if handle is None:
+    path = request.path.removeprefix("/sandbox").strip("/")
+    if path not in PATHS:
         return Response(404, encode({"error": "unknown", "paths": [f"/sandbox/{path}" for path in PATHS]}))
     try:
         name = params.pop("account", "")
-        tenants = [tenant for tenant in app.tenants.values() if name in ("", tenant.name)]
-        if not tenants:
+        asked = [Asked(app, one, params, real) for one in app.tenants.values() if name in ("", one.name)]
+        if not asked:
             raise ValueError(f"there is no account {name}")
-        for tenant in tenants:
-            tenant.settle(real)
-        return Response(200, encode(handle(Asked(app, tenants, params, real))))
+        for each in asked:
+            each.tenant.settle(real)
+        handle = PATHS[path]
+        is_one = handle in _OF_ONE
+        found = handle(asked[0]) if is_one else {each.tenant.name: handle(each) for each in asked}
+        return Response(200, encode(found))
     except (ValueError, KeyError) as problem:
         return Response(400, encode({"error": str(problem)}))
 
@@ -51,70 +57,65 @@ def advance(asked: Asked) -> Any:
     days = float(asked.params.get("days", "1"))
     if days < 0:
         raise ValueError("time does not run backwards")
-    for tenant in asked.tenants:
-        tenant.advance(days, asked.real)
-    return {tenant.name: {"now": tenant.world.now()} for tenant in asked.tenants}
+    asked.tenant.advance(days, asked.real)
+    return {"now": asked.tenant.world.now()}
 
 
 def switches(asked: Asked) -> Any:
     """`name=value…`: set switches; shows all of them."""
-    for tenant in asked.tenants:
-        for name, value in asked.params.items():
-            tenant.switches.set(name, value)
-    return {tenant.name: tenant.switches for tenant in asked.tenants}
+    for name, value in asked.params.items():
+        asked.tenant.switches.set(name, value)
+    return asked.tenant.switches
 
 
 def faults(asked: Asked) -> Any:
     """`name=probability[@operations]…`, `stall-seconds=5`, `revoke-after=10`, `rate-limit=10`, `off=1` for
     none; shows all that are on."""
-    for tenant in asked.tenants:
-        for name, value in asked.params.items():
-            match name:
-                case "off":
-                    tenant.faults.chances.clear()
-                    tenant.revoke_after = 0
-                case "stall-seconds":
-                    tenant.faults.stall_seconds = float(value)
-                case "revoke-after":
-                    tenant.revoke_after = tenant.requests + int(value)
-                case "rate-limit":
-                    tenant.window.limit = int(value)
-                case _:
-                    tenant.faults.set(name, value)
-    return {
-        tenant.name: {name: str(chance) for name, chance in tenant.faults.chances.items()}
-        for tenant in asked.tenants
-    }
+    tenant = asked.tenant
+    for name, value in asked.params.items():
+        match name:
+            case "off":
+                tenant.faults.chances.clear()
+                tenant.revoke_after = 0
+            case "stall-seconds":
+                tenant.faults.stall_seconds = float(value)
+            case "revoke-after":
+                tenant.revoke_after = tenant.requests + int(value)
+            case "rate-limit":
+                tenant.window.limit = int(value)
+            case _:
+                tenant.faults.set(name, value)
+    return {name: str(chance) for name, chance in tenant.faults.chances.items()}
 
 
 def leave(asked: Asked) -> Any:
     """`email=…`, `status=unsubscribed` (or `bounced`): somebody leaves all lists, at once or right behind the
     next response of `after=emailmarketing/getcontactbyemail` (or another operation) about the address; shows
     who is still to leave."""
-    statuses = {"unsubscribed": UNSUBSCRIBED, "bounced": BOUNCED}
-    email, status = asked.params["email"], statuses[asked.params.get("status", "unsubscribed")]
-    for tenant in asked.tenants:
-        if after := asked.params.get("after"):
-            tenant.leaving[after, email.lower()] = status
-        else:
-            tenant.leave(email, status, tenant.world.now())
-    return {tenant.name: [email for _, email in tenant.leaving] for tenant in asked.tenants}
+    tenant, email = asked.tenant, asked.params["email"]
+    status = {"unsubscribed": UNSUBSCRIBED, "bounced": BOUNCED}[asked.params.get("status", "unsubscribed")]
+    if after := asked.params.get("after"):
+        tenant.leaving[after, email.lower()] = status
+    else:
+        tenant.leave(email, status, tenant.world.now())
+    return [email for _, email in tenant.leaving]
 
 
 def statuses(asked: Asked) -> Any:
     """What writes have made of statuses, oldest first, those after number `since=0`: whose on which list,
     `before` of those with the address there and of those `gone`, and `after`."""
-    changes = asked.tenants[0].world.subscribers.changes
-    since = int(asked.params.get("since", "0"))
-    return {"changes": len(changes), "items": [change._asdict() for change in changes[since:]]}
+    changes = asked.tenant.world.subscribers.changes
+    shown = [change._asdict() for change in changes[asked.number("since", 0) :]]
+    return {"changes": len(changes), "items": shown}
 
 
 def state(asked: Asked) -> Any:
     """The truth of one account: how many contacts there are, its sub-accounts, requests by operation and
     outcome."""
-    tenant = asked.tenants[0]
-    world, now = tenant.world, tenant.world.now()
-    counted = {wanted: Listing(world.subscribers, wanted, now).count for wanted in world.lists.all(now)}
+    tenant, world = asked.tenant, asked.tenant.world
+    now = world.now()
+    lists, businesses = (world.shelves[kind].all(now) for kind in ("list", "sub-account"))
+    counted = {wanted: Listing(world.subscribers, wanted, now).count for wanted in lists}
     return {
         "now": now,
         "start": world.start,
@@ -122,7 +123,7 @@ def state(asked: Asked) -> Any:
         "seed": world.origin.seed,
         "contacts": sum(counted.values()),
         "contacts_by_list": counted,
-        "sub_accounts": {wanted: each["name"] for wanted, each in world.businesses.all(now).items()},
+        "sub_accounts": {wanted: each["name"] for wanted, each in businesses.items()},
         "account": tenant.name,
         "requests": sum(one.total() for one in tenant.outcomes.values()),
         "outcomes": tenant.outcomes,
@@ -132,9 +133,8 @@ def state(asked: Asked) -> Any:
 def written(asked: Asked) -> Any:
     """What writes have made of contacts, by contact id: the truth, whatever the switches show; and how many
     writes are still queued."""
-    tenant = asked.tenants[0]
-    subscribers, now = tenant.world.subscribers, tenant.world.now()
-    contacts: dict[int, dict[str, Any] | None] = {}
+    tenant, subscribers = asked.tenant, asked.tenant.world.subscribers
+    now, contacts = tenant.world.now(), {}
     for contact_id, card in sorted(subscribers.cards.items()):
         contact = subscribers.get(contact_id, now)
         contacts[contact_id] = contact and {  # None in place of one that was deleted
@@ -151,10 +151,11 @@ def written(asked: Asked) -> Any:
 def log(asked: Asked) -> Any:
     """Requests received (the last 50,000), oldest first: those after number `since=0`, at most
     `limit=1000`."""
-    since, limit = int(asked.params.get("since", "0")), int(asked.params.get("limit", "1000"))
+    since, limit = asked.number("since", 0), asked.number("limit", 1000)
     found = [one._asdict() for one in asked.app.log if one.number > since]
     return {"requests": asked.app.requests, "items": found[:limit]}
 
 
-_HANDLERS: list[Callable[[Asked], Any]] = [advance, switches, faults, state, written, log, leave, statuses]
-PATHS = {handle.__name__: handle for handle in _HANDLERS}
+_OF_ONE: tuple[Callable[[Asked], Any], ...] = (state, written, log, statuses)
+#: The others are about every account, unless one is named.
+PATHS = {handle.__name__: handle for handle in (advance, switches, faults, *_OF_ONE[:3], leave, statuses)}

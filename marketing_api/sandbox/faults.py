@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from marketing_api.sandbox.seed import salt
@@ -22,14 +23,17 @@ class Fault:
     doc: str
     has_effect: bool = False
     writes_only: bool = False
+    error: str = ""
+    status: int = 0
+    body: str = ""
+    kind: str = "text/plain"
+    mishap: str = ""
+    ends_early: bool = False
+    stalls: bool = False
 
 
-FAULTS: Mapping[str, Fault] = {
-    name: Fault(name, **members)
-    for name, members in tomllib.loads(
-        Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    ).items()
-}
+_DECLARED = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+FAULTS: Mapping[str, Fault] = {name: Fault(name, **members) for name, members in _DECLARED.items()}
 
 
 class Chance(NamedTuple):
@@ -53,12 +57,12 @@ def read_chance(text: str) -> Chance:
 
 class Faults:
     def __init__(
-        self, seed: int = 1, stall_seconds: float = 60.0, chances: Mapping[str, str] | None = None
+        self, seed: int = 1, stall_seconds: float = 60.0, chances: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         self._seed, self.stall_seconds = seed, stall_seconds
         self.chances: dict[str, Chance] = {}
         self._requested: Counter[int] = Counter()
-        for name, chance in (chances or {}).items():
+        for name, chance in chances.items():
             self.set(name, chance)
 
     def set(self, name: str, chance: str) -> None:

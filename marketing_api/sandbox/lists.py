@@ -1,6 +1,6 @@
 """The rules of lists and audiences."""
 
-from marketing_api.sandbox.rules import CheckedCall, Resource, rule
+from marketing_api.sandbox.rules import CheckedCall, Resource
 from marketing_api.sandbox.seed import WORDS, Thing
 
 #: Every audience by id.
@@ -32,13 +32,13 @@ def _shown(call: CheckedCall, wanted: int, thing: Thing) -> Thing:
     }
     created = call.moments.text(thing["created_at"])
     fields = call.map(labels(call, wanted))
-    return {"id": call.an_id(wanted), **shown, "creation_date": created, "fields": fields}
+    return call.shown(wanted, shown, *shown, creation_date=created, fields=fields)
 
 
 def labels(call: CheckedCall, wanted: int) -> dict[str, str]:
     """Labels of the list's custom fields by id; one may stand for the address (api-observed row 38)."""
     added = {f"{wanted}0{position}": label for position, label in enumerate(WORDS["fields"][:2])}
-    own: dict[str, str] = call.world.lists.all(call.now)[wanted].get("fields", added)
+    own: dict[str, str] = call.things("list")[wanted].get("fields", added)
     return {**own, field: "Email Address"} if (field := email_field(call, wanted)) else own
 
 
@@ -47,9 +47,8 @@ def email_field(call: CheckedCall, wanted: int) -> str:
     return f"{wanted}9" if call.switches.is_on("email-field") else ""
 
 
-@rule("emailmarketing/getlists")
 def getlists(call: CheckedCall) -> Thing:
-    found = [_shown(call, *one) for one in call.world.lists.all(call.now).items()]
+    found = [_shown(call, *one) for one in call.things("list").items()]
     if not call.switches.is_on("listed-fields"):
         found = [{name: value for name, value in one.items() if name != "fields"} for one in found]
     if call.switches["contact-paging"] == "ignored":
@@ -58,22 +57,19 @@ def getlists(call: CheckedCall) -> Thing:
     return call.listing(page, count)
 
 
-@rule("emailmarketing/deletelist")
 def deletelist(call: CheckedCall) -> Thing:
-    payload: Thing = _RESOURCE(call)
-    call.world.subscribers.deleted_lists.add(call.id())
+    payload: Thing = editlist(call)
+    call.subscribers.deleted_lists.add(call.id())
     return payload
 
 
-@rule("emailmarketing/getaudiences")
 def getaudiences(call: CheckedCall) -> Thing:
-    return call.listing([{"id": call.an_id(wanted), "name": name} for wanted, name in AUDIENCE_IDS.items()])
+    return call.listing([call.shown(wanted, {}, name=name) for wanted, name in AUDIENCE_IDS.items()])
 
 
-_RESOURCE = Resource(
-    lambda call: call.world.lists,
+getlist = addlist = editlist = Resource(
+    "list",
     _shown,
     lambda call: call.given(*call.params, fromemail="from_email"),
-    lambda call: {"form_title": call.get("name"), "doubleOptin": "0", "created_at": call.now},
+    lambda call: {"form_title": call["name"], "doubleOptin": "0", "created_at": call.now},
 )
-rule("emailmarketing/getlist", "emailmarketing/addlist", "emailmarketing/editlist")(_RESOURCE)

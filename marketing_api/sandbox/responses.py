@@ -12,13 +12,15 @@ from marketing_api.sandbox.faults import Fault
 from marketing_api.sandbox.rules import UNAVAILABLE, WRONG_KEY, Refusal, Streamed
 from marketing_api.sandbox.tenant import RateReport, Tenant
 
-_JSON = "application/json"
-_HTML = (
-    b"<html><head><title>502 Bad Gateway</title></head><body><center><h1>502 Bad "
-    b"Gateway</h1></center></body></html>"
-)
 #: Statuses of errors for which the switch `error-status` does not decide.
 _STATUSES = {WRONG_KEY: 401, 405: 405, 429: 429}
+#: Code and message; `unknown` is for unknown operations, and for unknown keys by the specification
+#: (api-observed row 1).
+ERRORS = {
+    "rate-limited": (429, "Too Many Requests"),
+    "unknown": (UNAVAILABLE, "The system cannot find the requested action"),
+    "unknown-key": (WRONG_KEY, "Authentication failed: the key is missing or wrong"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Response:
 
     status: int
     body: bytes | Iterator[bytes]
-    kind: str = _JSON
+    kind: str = "application/json"
     headers: Sequence[tuple[str, str]] = ()
     mishap: str = ""
     wait: float = 0.0
@@ -66,15 +68,6 @@ def error(tenant: Tenant, refusal: Refusal, rate: RateReport) -> Response:
     return Response(status, head + encode(data) + tail, headers=_headers(rate))
 
 
-RATE_LIMITED = 429, "Too Many Requests"
-#: For unknown operations, and for unknown keys by the specification (api-observed row 1).
-UNKNOWN = UNAVAILABLE, "The system cannot find the requested action"
-UNKNOWN_KEY = WRONG_KEY, "Authentication failed: the key is missing or wrong"
-#: By position of the switch (api-observed rows 30 and 41).
-OF_REPUTATION = {"gone": UNKNOWN, "refused": UNKNOWN_KEY}
-_REFUSALS = {"429": RATE_LIMITED, "1000": UNKNOWN_KEY, "1002": UNKNOWN}
-
-
 def _stream(head: bytes, data: Streamed, tail: bytes) -> Iterator[bytes]:
     opening, closing = (b"{", b"}") if data.is_numbered else (b"[", b"]")
     yield b'%s{"count":%d,"items":%s' % (head, data.count, opening)
@@ -91,39 +84,35 @@ def _stream(head: bytes, data: Streamed, tail: bytes) -> Iterator[bytes]:
 def _envelope(tenant: Tenant, rate: RateReport, status: str) -> tuple[bytes, bytes]:
     """What stands before and behind `data`."""
     switches = tenant.switches
+    has_extras, is_text = switches.is_on("header-extras"), switches["rate-limit-values"] == "text"
+    texts = {name: str(value) for name, value in rate.items()}
     header: dict[str, Any] = {"status": status, "dataType": "array"}
-    has_extras = switches.is_on("header-extras")
     if status == "ok":
-        header["limit"] = str(rate["limit"]) if has_extras else rate["limit"]
+        header["limit"] = (texts if has_extras else rate)["limit"]
     if has_extras:
         header["cached"] = False
     whole: dict[str, Any] = {"response": {"header": header, "data": None}}
     if switches["rate-limit-place"] == "top":  # api-observed row 27
-        is_text = switches["rate-limit-values"] == "text"
-        whole["rate-limit"] = {name: str(value) if is_text else value for name, value in rate.items()}
+        whole["rate-limit"] = texts if is_text else rate
     head, _, tail = encode(whole).partition(b"null")
     return head, tail
 
 
 def broken(tenant: Tenant, fault: Fault, rate: RateReport, response: Response) -> Response:
     """The response as it arrives; what it was to be matters only where the fault has an effect."""
-    match fault.name:
-        case "429" | "1000" | "1002":
-            return error(tenant, Refusal(*_REFUSALS[fault.name]), rate)
-        case "reset" | "lost-answer":
-            return Response(200, b"", mishap="reset" if fault.name == "reset" else "close")
-        case "502-html" | "html-200":
-            return Response(502 if fault.name == "502-html" else 200, _HTML, "text/html", _headers(rate))
-        case "500-before" | "500-after":
-            return Response(500, b"Internal Server Error", "text/plain", _headers(rate))
-        case "stall":
-            response.wait = tenant.faults.stall_seconds
-        case "cut-json":
-            body = response.body
-            if isinstance(body, bytes):
-                response.body = body[: len(body) * 3 // 5]
-            else:
-                response.body = (piece[: len(piece) // 2 + 1] for piece in itertools.islice(body, 2))
-        case "cut-body":
-            response.mishap = "cut"
+    if fault.error:
+        return error(tenant, Refusal(*ERRORS[fault.error]), rate)
+    if fault.status:
+        return Response(fault.status, fault.body.encode(), fault.kind, _headers(rate))
+    response.mishap = fault.mishap
+    if fault.ends_early:
+        response.body = _ended(response.body)
+    response.wait = tenant.faults.stall_seconds if fault.stalls else 0.0
     return response
+
+
+def _ended(body: bytes | Iterator[bytes]) -> bytes | Iterator[bytes]:
+    """Only the beginning of it."""
+    if isinstance(body, bytes):
+        return body[: len(body) * 3 // 5]
+    return (piece[: len(piece) // 2 + 1] for piece in itertools.islice(body, 2))

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from marketing_api.operation import Effect, Operation
-from marketing_api.sandbox.seed import Thing
+from marketing_api.sandbox.seed import WORDS, Thing
 from marketing_api.sandbox.shelf import Shelf
+from marketing_api.sandbox.subscribers import Contact
 from marketing_api.sandbox.tenant import Tenant
 
 #: Error codes besides 1000 and 1002 are assumed: the specification shows none.
 WRONG_KEY, UNAVAILABLE, NOT_FOUND, NOT_VALID = 1000, 1002, 1003, 1004
 
 Params = dict[str, str]
+EMPTY: Thing = {}
 
 
 class Refusal(Exception):
@@ -56,6 +58,7 @@ class CheckedCall:
 
     def __post_init__(self) -> None:
         self.world, self.switches, self.moments = self.tenant.world, self.tenant.switches, self.tenant.moments
+        self.subscribers, self.activity = self.world.subscribers, self.world.activity
 
     def later(self, switch: str, action: Callable[[], None]) -> None:
         """Carry out as many seconds from now as the switch says."""
@@ -66,22 +69,18 @@ class CheckedCall:
 
     # parameters
 
-    def get(self, name: str, default: str = "") -> str:
-        return self.params.get(name) or default
-
-    def has(self, name: str) -> bool:
-        return bool(self.params.get(name))
+    def __getitem__(self, name: str) -> str:
+        """The parameter in wire form, empty where it was not sent."""
+        return self.params.get(name, "")
 
     def id(self, name: str = "id") -> int:
-        """A numeric id; anything else names nothing that exists."""
-        text = self.get(name).strip()
-        return int(text) if text.isdecimal() and len(text) < 19 else -1
+        return _as_id(self[name].strip())
 
     def ids(self, name: str) -> list[int]:
-        return [int(word) if word.isdecimal() else -1 for word in self.words(name)]
+        return list(map(_as_id, self.words(name)))
 
     def words(self, name: str) -> list[str]:
-        return [word for part in self.get(name).split(",") if (word := part.strip())]
+        return [word for part in self[name].split(",") if (word := part.strip())]
 
     def wants(self, name: str, word: str) -> bool:
         """Whether the list that is given names the word; without one, everything is wanted."""
@@ -90,14 +89,17 @@ class CheckedCall:
     def given(self, *names: str, **otherwise: str) -> Thing:
         """The parameters that were sent, some of which are known by other names."""
         members = dict(zip(names, names, strict=True)) | otherwise
-        return {member: self.get(name) for name, member in members.items() if self.has(name)}
+        return {member: self[name] for name, member in members.items() if self[name]}
+
+    def given_ids(self, *names: str) -> Thing:
+        return {name: self.id(name) for name in names if self[name]}
 
     def is_true(self, name: str) -> bool:
-        return self.get(name).lower() in ("true", "1", "yes")
+        return self[name].lower() in ("true", "1", "yes")
 
     def moment(self, name: str, days_later: int = 0) -> int:
         """The given local day or date-time, as unix seconds."""
-        text = self.get(name)
+        text = self[name]
         try:
             if "/" in text:
                 local = dt.datetime.strptime(text, "%m/%d/%Y %H:%M" if ":" in text else "%m/%d/%Y")
@@ -109,8 +111,38 @@ class CheckedCall:
 
     def between(self) -> tuple[int, int]:
         """The range of `from` … `to`, both days included, as unix seconds; open ends are far away."""
-        first = self.moment("from") if self.has("from") else 0
-        return first, self.moment("to", days_later=1) if self.has("to") else 1 << 40
+        first = self.moment("from") if self["from"] else 0
+        return first, self.moment("to", days_later=1) if self["to"] else 1 << 40
+
+    # what the account owns
+
+    def shelf(self, kind: str) -> Shelf[Thing]:
+        return self.world.shelves[kind]
+
+    def things(self, kind: str) -> dict[int, Thing]:
+        """Everything of that kind that stands, by id."""
+        return self.shelf(kind).all(self.now)
+
+    def existing(self, kind: str) -> Thing:
+        """What `id` names."""
+        if (thing := self.things(kind).get(self.id())) is None:
+            raise missing(kind)
+        return thing
+
+    def contacts(self) -> list[Contact]:
+        """The contacts that the call names by id, or by address."""
+        if not self["id"]:
+            found = self.subscribers.by_email(self["email"], self.now)
+        else:
+            contact = self.subscribers.get(self.id(), self.now)
+            found = [contact] if contact else []
+        if not found:
+            raise missing("contact")
+        return found
+
+    def contact(self) -> Contact:
+        """By address the first one."""
+        return self.contacts()[0]
 
     def must_exist(self, what: str, wanted: Iterable[Any], known: Container[Any]) -> None:
         """A Refusal when a write names something that is not there, unless the switch `unknown-ids` accepts
@@ -118,16 +150,14 @@ class CheckedCall:
         if self.switches["unknown-ids"] == "refuse" and any(one not in known for one in wanted):
             raise missing(what)
 
-    def existing(self, shelf: Shelf[Thing]) -> Thing:
-        """What `id` names."""
-        if (thing := shelf.all(self.now).get(self.id())) is None:
-            raise missing(shelf.name)
-        return thing
-
     # shapes
 
     def an_id(self, value: int) -> str | int:
         return value if self.switches["ids"] == "number" else str(value)
+
+    def shown(self, wanted: int, thing: Thing = EMPTY, /, *members: str, **others: Any) -> Thing:
+        """A thing as the service shows it: its id, these members of it, and others."""
+        return {"id": self.an_id(wanted)} | {name: thing[name] for name in members} | others
 
     def items(self, entries: Iterable[Any]) -> Any:
         found = list(entries)
@@ -145,9 +175,9 @@ class CheckedCall:
     def window(self, default_limit: int, there: int) -> tuple[int, int, int]:
         """(count to show, where the requested page begins, its length) of so many entries; a page past the
         end counts 0 (api-observed row 14)."""
-        wanted = "" if self.switches.is_on("limit-ignored") else self.get("limit")
+        wanted = "" if self.switches.is_on("limit-ignored") else self["limit"]
         limit = min(_positive(wanted, default_limit), self.switches.number("page-cap") or 1 << 40)
-        page = 1 if self.switches.is_on("page-ignored") else _positive(self.get("page"), 1)
+        page = 1 if self.switches.is_on("page-ignored") else _positive(self["page"], 1)
         offset = (page - 1) * limit
         shown = max(0, min(there - offset, limit))
         return there if shown and self.switches["count"] == "total" else shown, offset, limit
@@ -163,6 +193,11 @@ class CheckedCall:
         return {name: sentence if name == "item" else self.an_id(new) for name in self.operation.result}
 
 
+def _as_id(text: str) -> int:
+    """A numeric id; anything else names nothing that exists."""
+    return int(text) if text.isdecimal() and len(text) < 19 else -1
+
+
 def _positive(text: str, default: int) -> int:
     try:
         return max(1, int(float(text)))
@@ -170,42 +205,31 @@ def _positive(text: str, default: int) -> int:
         return default
 
 
-#: What a rule returns: for a read what stands at the declared member of `data`, or all of it where none is
-#: declared; for a write the members of `data`.
-Rule = Callable[[CheckedCall], Any]
-RULES: dict[str, Rule] = {}
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    def declare(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, function))
-        return function
-
-    return declare
+def worded(kind: str, thing: Thing) -> dict[str, str]:
+    """The members of a thing that the service shows in other words than it takes."""
+    return {member: texts[thing[member]] for member, texts in WORDS[f"{kind}_words"].items()}
 
 
 @dataclass
 class Resource:
-    """The rule of the operations that list, show, add, change and delete what stands on a shelf: which of
-    these one does follows from its declaration. `given` are the members that a call sends, `new` those of an
+    """The rule of the operations that list, show, add, change and delete things of one kind: which of these
+    one does follows from its declaration. `given` are the members that a call sends, `new` those of an
     added thing besides."""
 
-    shelf: Callable[[CheckedCall], Shelf[Thing]]
+    kind: str
     show: Callable[[CheckedCall, int, Thing], Thing] = lambda *_: {}
     given: Callable[[CheckedCall], Thing] = lambda _: {}
     new: Callable[[CheckedCall], Thing] = lambda _: {}
 
     def __call__(self, call: CheckedCall) -> Any:
-        shelf, operation = self.shelf(call), call.operation
+        kind, operation = self.kind, call.operation
         if operation.is_listing:
-            return call.listing([self.show(call, *one) for one in shelf.all(call.now).items()])
+            return call.listing([self.show(call, *one) for one in call.things(kind).items()])
         if operation.is_read:
-            return self.show(call, call.id(), call.existing(shelf))
-        if operation.effect is Effect.DELETE:
-            call.existing(shelf)
-            shelf.put(call.id(), None)
-            return call.done(shelf.name, "deleted")
-        if call.has("id"):
-            shelf.put(call.id(), call.existing(shelf) | self.given(call))
-            return call.done(shelf.name, "updated")
-        return call.done(shelf.name, "added", shelf.add(self.new(call) | self.given(call)))
+            return self.show(call, call.id(), call.existing(kind))
+        if operation.effect is not Effect.DELETE and not call["id"]:
+            thing = WORDS["defaults"].get(kind, {}) | self.new(call) | self.given(call)
+            return call.done(kind, "added", call.shelf(kind).add(thing))
+        thing, is_deleted = call.existing(kind), operation.effect is Effect.DELETE
+        call.shelf(kind).put(call.id(), None if is_deleted else thing | self.given(call))
+        return call.done(kind, "deleted" if is_deleted else "updated")

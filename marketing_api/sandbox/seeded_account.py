@@ -42,7 +42,7 @@ class Account:
         self.people = People(origin.seed, self.rolls)
         self.business_id = 4000 + origin.seed % 1000
         self.business, self.contact, self.service_name = pick("businesses", salt(origin.seed, "business"))
-        self.campaigns = Shelf("campaign", self._seeded_campaigns, 60_001)
+        self.campaigns = Shelf(self._seeded_campaigns, 60_001)
         self._deleted: list[Campaign] = []  # which were sent, or are automations
         self._sent = functools.cache(self._sent_campaign)
         self._unsent = [*self._drafts(), *self._automations()]

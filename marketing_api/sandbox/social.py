@@ -4,7 +4,7 @@ import datetime as dt
 import re
 from typing import Any
 
-from marketing_api.sandbox.rules import CheckedCall, Resource, invalid, missing, rule
+from marketing_api.sandbox.rules import CheckedCall, Resource, invalid, missing
 from marketing_api.sandbox.seed import WORDS, Thing, salt
 from marketing_api.sandbox.world import channel
 
@@ -13,9 +13,9 @@ _CHANNEL_NUMBERS = ("1", "2", "3", "4")
 #: Networks as specified, with the kind of their profiles.
 _SPECIFIED = {"facebook": "page", "twitter": "profile", "linkedin": "profile", "pinterest": "profile"}
 _PLURALS = {"company": "companies"}
+_URL = re.compile(r"https?://\S+")
 
 
-@rule("socialmedia/channels")
 def channels(call: CheckedCall) -> Any:
     """Keyed by network; api-observed row 23 adds companies, boards and networks."""
     is_observed, found = call.switches["channels"] != "specified", {}
@@ -35,7 +35,7 @@ def _target(call: CheckedCall, kind: str, known: int, name: str) -> Thing:
     form = call.switches["channels"]
     if kind == "company" and form == "company-id":  # api-observed row 46
         return {"companyId": call.an_id(known), "companyName": name}
-    shown = {"id": call.an_id(known)}
+    shown = call.shown(known)
     if kind != "profile" or form != "specified":  # api-observed row 36
         shown["name"] = name
     if kind == "profile":
@@ -43,7 +43,6 @@ def _target(call: CheckedCall, kind: str, known: int, name: str) -> Thing:
     return shown
 
 
-@rule("socialmedia/calendar")
 def calendar(call: CheckedCall) -> Thing:
     """One entry per post and network; a post that is out shows only with `includeposted`."""
     first, end = call.between()
@@ -51,70 +50,57 @@ def calendar(call: CheckedCall) -> Thing:
         first = max(first, call.now + 1)
     found = [
         (post["at"], post_id, post, one)
-        for post_id, post in call.world.posts.all(call.now).items()
+        for post_id, post in call.things("post").items()
         for one in post["channels"]
         if first <= post["at"] < end and call.wants("channels", one["network"])
     ]
-    found.sort(key=lambda entry: entry[:2], reverse=call.get("sort") == "desc")
+    found.sort(key=lambda entry: entry[:2], reverse=call["sort"] == "desc")
     count, page = call.page(found, 10)
     dates: dict[str, Thing] = {}
     for at, post_id, post, one in page:
-        shown = {"id": call.an_id(post_id), "message": post["message"]}
-        if post["photo"]:
-            shown["photo"] = {"thumb": f"{post['photo']}-thumb.jpg", "original": f"{post['photo']}.jpg"}
-        shown["channel"] = {**one, "id": call.an_id(one["id"]), "date": call.moments.text(at, "12h")}
+        shown = call.shown(post_id, post, "message")
+        if photo := post["photo"]:
+            shown["photo"] = {"thumb": f"{photo}-thumb.jpg", "original": f"{photo}.jpg"}
+        shown["channel"] = one | call.shown(one["id"], date=call.moments.text(at, "12h"))
         entries = dates.setdefault(call.moments.day(at, "%Y-%m-%d"), {})
         entries[str(len(entries) + 1)] = shown
     return {"count": count, "items": call.map(dates)}
 
 
-@rule("socialmedia/stats")
 def stats(call: CheckedCall) -> Thing:
-    found = []
-    links = sorted(
-        call.world.links.all(call.now).items(),
-        key=lambda one: one[1]["at"],
-        reverse=call.get("sort") == "desc",
-    )
-    for link_id, link in links:
+    found, links = [], call.things("link").items()
+    for wanted, link in sorted(links, key=lambda one: one[1]["at"], reverse=call["sort"] == "desc"):
         clicks = {name: count for name, count in link["clicks"].items() if call.wants("channels", name)}
         if clicks or call.wants("channels", "all"):
-            shown = {
-                "id": call.an_id(link_id),
-                "shortenurl": link["short_url"],
-                "realurl": link["real_url"],
-                "message": link["message"],
-                "date": str(link["at"]),
-                "tracks": sum(clicks.values()),
-                "clicks": call.map(clicks),
-            }
-            found.append(shown)
+            counted = {"tracks": sum(clicks.values()), "clicks": call.map(clicks)}
+            members = ("shortenurl", "realurl", "message")
+            found.append(call.shown(wanted, link, *members, date=str(link["at"]), **counted))
     return {"items": call.items(found)}
 
 
-@rule("socialmedia/getpost")
 def getpost(call: CheckedCall) -> Thing:
-    post, network = _existing(call), _network(call)
-    return {
-        "id": call.an_id(call.id()),
-        "title": post["title"],
-        "datetime": call.moments.text(post["at"], "12h"),
-        "item": {"uid": f"{network[:2]}_{call.id() * 7919}" if post["at"] <= call.now else ""},
-        "type": network,
-        "image": f"{post['photo']}.jpg" if post["photo"] else "",
-        "profile": next(one["name"] for one in post["channels"] if one["network"] == network),
-    }
+    post, network, wanted = _existing(call), _network(call), call.id()
+    return call.shown(
+        wanted,
+        post,
+        "title",
+        datetime=call.moments.text(post["at"], "12h"),
+        item={"uid": f"{network[:2]}_{wanted * 7919}" if post["at"] <= call.now else ""},
+        type=network,
+        image=f"{post['photo']}.jpg" if post["photo"] else "",
+        profile=next(one["name"] for one in post["channels"] if one["network"] == network),
+    )
 
 
 def _network(call: CheckedCall) -> str:
     """A company's page at LinkedIn has a word of its own (api-observed row 46)."""
-    return call.get("channel").removesuffix("_company")
+    return call["channel"].removesuffix("_company")
 
 
 def _existing(call: CheckedCall) -> Thing:
     """The post, on the network that is named if one is."""
-    post = call.existing(call.world.posts)
-    if call.has("channel") and all(one["network"] != _network(call) for one in post["channels"]):
+    post = call.existing("post")
+    if call["channel"] and all(one["network"] != _network(call) for one in post["channels"]):
         raise missing("post")
     return post
 
@@ -122,40 +108,33 @@ def _existing(call: CheckedCall) -> Thing:
 def _new(call: CheckedCall) -> Thing:
     """Published at once, or scheduled; `channelid` may name several pages or profiles. Trackable links become
     short ones."""
-    message, at, network, wanted = (
-        call.get("message"),
-        _scheduled(call),
-        _network(call),
-        call.words("channelid"),
-    )
-    links = call.world.links
-    shown = {str(known) for _, known, _ in WORDS["profiles"][network]}
-    call.must_exist("channel", wanted, shown.union(_CHANNEL_NUMBERS))
-
-    def short(match: re.Match[str]) -> str:
-        url, clicks = f"https://go.example.com/w{salt(at, match[0]):08x}", {network: 0}
-        links.add({"short_url": url, "real_url": match[0], "message": message, "at": at, "clicks": clicks})
-        return url
-
-    text = re.sub(r"https?://\S+", short, message) if call.is_true("trackableLinks") else message
+    text, at, network, wanted = call["message"], _scheduled(call), _network(call), call.words("channelid")
+    known = {str(target[1]) for target in WORDS["profiles"][network]}
+    call.must_exist("channel", wanted, known.union(_CHANNEL_NUMBERS))
+    for url in _URL.findall(text) if call.is_true("trackableLinks") else ():
+        short = f"https://go.example.com/w{salt(at, url):08x}"
+        link = {"shortenurl": short, "realurl": url, "message": call["message"], "at": at}
+        call.shelf("link").add(link | {"clicks": {network: 0}})
+        text = text.replace(url, short, 1)
     targets = [channel(network, one) for one in wanted or [""]]
-    photo = call.get("photo").removesuffix(".jpg")
+    photo = call["photo"].removesuffix(".jpg")
     return {"title": text[:30], "message": text, "at": at, "channels": targets, "photo": photo}
 
 
 def _scheduled(call: CheckedCall) -> int:
-    given = call.get("scheduleddate")
+    given = call["scheduleddate"]
     if not call.is_true("isscheduled"):
         return call.now
     if not given:
         raise invalid("scheduleddate", "is required")
     if given.isdecimal():  # unix seconds (api-observed row 46)
         return int(given)
-    hour, _, minute = call.get("scheduledhours", "12").partition(":")
-    if not hour.isdecimal() or (minute and not minute.isdecimal()):
+    hour, _, minute = (call["scheduledhours"] or "12").partition(":")
+    if not (hour + minute).isdecimal() or not hour:
         raise invalid("scheduledhours")
-    half = call.get("scheduledampm").lower()
-    hours = int(hour) % 12 + 12 * (half == "pm") if half else int(hour) % 24
+    hours, half = int(hour) % 24, call["scheduledampm"].lower()
+    if half:
+        hours = int(hour) % 12 + 12 * (half == "pm")
     day = call.moments.date(call.moment("scheduleddate"))
     return call.moments.unix(dt.datetime.combine(day, dt.time(hours, int(minute or 0) % 60)))
 
@@ -163,21 +142,19 @@ def _scheduled(call: CheckedCall) -> int:
 def _changes(call: CheckedCall) -> Thing:
     _existing(call)
     changes = call.given("message")
-    if call.has("scheduleddatetime"):
+    if call["scheduleddatetime"]:
         changes["at"] = call.moment("scheduleddatetime")
     elif call.is_true("isscheduled"):
         changes["at"] = _scheduled(call)
     return changes
 
 
-rule("socialmedia/addpost")(Resource(lambda call: call.world.posts, new=_new))
-rule("socialmedia/editpost")(Resource(lambda call: call.world.posts, given=_changes))
+addpost, editpost = Resource("post", new=_new), Resource("post", given=_changes)
 
 
-@rule("socialmedia/deletepost")
 def deletepost(call: CheckedCall) -> Thing:
     """From one network, or from all when none is named."""
     post = _existing(call)
-    rest = [one for one in post["channels"] if call.has("channel") and one["network"] != _network(call)]
-    call.world.posts.put(call.id(), post | {"channels": rest} if rest else None)
+    rest = [one for one in post["channels"] if call["channel"] and one["network"] != _network(call)]
+    call.shelf("post").put(call.id(), post | {"channels": rest} if rest else None)
     return call.done("post", "deleted")

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from marketing_api.sandbox.contacts import existing
 from marketing_api.sandbox.mailing import Campaign, Outcome
-from marketing_api.sandbox.rules import CheckedCall, rule
+from marketing_api.sandbox.rules import CheckedCall
 from marketing_api.sandbox.seed import Thing
 from marketing_api.sandbox.subscribers import Contact, Mail
 
@@ -17,11 +16,10 @@ _NOTHING = {"n/a": "N/A", "dash": "-", "empty": ""}
 Dated = list[tuple[int, Thing]]
 
 
-@rule("emailmarketing/getcontacttimeline", "emailmarketing/getcontacttimelinebyemailaddress")
 def timeline(call: CheckedCall) -> Thing:
     """By address: of the first contact with it."""
-    contact, include = existing(call), call.words("include")
-    mails = call.world.activity.received(contact.contact_id, call.now)
+    contact, include = call.contact(), call.words("include")
+    mails = call.activity.received(contact.contact_id, call.now)
     entries = _newest_first(call, _entries(call, contact, mails))
     shown = entries[: call.switches.number("timeline-cut") or None]
     payload: Thing = {
@@ -39,10 +37,10 @@ def timeline(call: CheckedCall) -> Thing:
 
 
 def _entries(call: CheckedCall, contact: Contact, mails: list[Mail]) -> Dated:
-    name = call.world.lists.all(call.now)[contact.list_id]["name"]
+    name = call.things("list")[contact.list_id]["name"]
     dated = [(contact.registered_at, _entry("list-subscription", f"Subscribed to the list {name}"))]
     dated += [(outcome.sent_at, _mailed(call, campaign, outcome)) for campaign, outcome in mails]
-    if card := call.world.subscribers.cards.get(contact.contact_id):
+    if card := call.subscribers.cards.get(contact.contact_id):
         dated += [(at, _activity(call, text)) for at, text in card.activities]
         if call.switches["tags"] == "timeline":
             dated += [(at, _entry("tag-added", f"Tag added: {tag}")) for tag, at in card.tags.items()]

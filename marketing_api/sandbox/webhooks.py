@@ -1,37 +1,34 @@
 """The rules of behavioural webhooks."""
 
 from marketing_api.sandbox.goals import DOMAINS
-from marketing_api.sandbox.rules import CheckedCall, Resource, rule
-from marketing_api.sandbox.seed import WORDS, Thing
+from marketing_api.sandbox.rules import CheckedCall, Resource, worded
+from marketing_api.sandbox.seed import Thing
 
 
 def _shown(call: CheckedCall, wanted: int, webhook: Thing) -> Thing:
-    link, words = webhook.get("action_url", ""), WORDS["webhook_words"]
-    units = ("hours", "minutes", "seconds")
-    return {
-        "id": call.an_id(wanted),
-        "name": webhook["name"],
-        "type": words["type"][webhook["type"]],
-        "domain_id": call.an_id(webhook["domainid"]),
-        "url": {"filter": "Matches Exactly" if link else "", "link": link},
-        "action_type": words["action_type"][webhook.get("action_type", "")],
-        "action_rules": {
-            "execute_for": webhook.get("action_targetusers", "all").title(),
-            "device_filter": webhook.get("action_devicefilter", "all").title(),
-            "interval": words["action_frequency"][webhook.get("action_frequency", "one_time")],
-            "delay": {unit: webhook.get(f"delay_{unit}", "0") for unit in units},
+    link, words = webhook["action_url"], worded("webhook", webhook)
+    return call.shown(
+        wanted,
+        webhook | words,
+        "name",
+        "type",
+        "action_type",
+        domain_id=call.an_id(webhook["domainid"]),
+        url={"filter": "Matches Exactly" if link else "", "link": link},
+        action_rules={
+            "execute_for": webhook["action_targetusers"].title(),
+            "device_filter": webhook["action_devicefilter"].title(),
+            "interval": words["action_frequency"],
+            "delay": {unit: webhook[f"delay_{unit}"] for unit in ("hours", "minutes", "seconds")},
         },
-        "action_stype": words["action_style"][webhook.get("action_style", "popup")],
-    }
+        action_stype=words["action_style"],
+    )
 
 
 def _given(call: CheckedCall) -> Thing:
     call.must_exist("domain", call.ids("domainid"), DOMAINS)
-    call.must_exist("list", call.ids("list_id"), call.world.lists.all(call.now))
-    domain = {"domainid": call.id("domainid")} if call.has("domainid") else {}
-    return call.given(*call.params) | domain
+    call.must_exist("list", call.ids("list_id"), call.things("list"))
+    return call.given(*call.params) | call.given_ids("domainid")
 
 
-rule("webhook/lists", "webhook/show", "webhook/add", "webhook/edit", "webhook/delete")(
-    Resource(lambda call: call.world.webhooks, _shown, _given, lambda _: {"domainid": 0})
-)
+lists = show = add = edit = delete = Resource("webhook", _shown, _given)

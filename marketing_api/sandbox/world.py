@@ -5,7 +5,7 @@ what stood there before anything was written. Not here: contacts (`subscribers`)
 import math
 import time
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import partial
 
 from marketing_api.sandbox.seed import DAY, WORDS, Thing, pick, salt, spread
 from marketing_api.sandbox.seeded_account import Account, Origin
@@ -30,13 +30,13 @@ def seeded_lists(account: Account, now: int) -> Things:
 
 def owned(kind: str, account: Account, now: int) -> Things:
     """Those of `words.toml`, each from its day on."""
-    for thing in WORDS[kind]:
+    for thing in WORDS[f"{kind}s"]:
         if account.start + thing["day"] * DAY <= now:
-            yield thing["id"], {name: value for name, value in thing.items() if name not in ("id", "day")}
+            yield thing["id"], WORDS["defaults"].get(kind, {}) | thing
 
 
 def seeded_businesses(account: Account, now: int) -> Things:
-    for offset, thing in owned("subaccounts", account, now):
+    for offset, thing in owned("subaccount", account, now):
         yield account.business_id + offset, thing | {"name": f"{account.business} – {thing['name']}"}
 
 
@@ -90,7 +90,7 @@ def seeded_posts(account: Account, now: int) -> Things:
                 "at": at,
                 "channels": [channel(network) for network in networks],
                 "photo": f"https://images.example.com/{place:04d}" if draw >> 14 & 1 else "",
-                "short_url": short_url,
+                "shortenurl": short_url,
             },
         )
 
@@ -99,7 +99,7 @@ def seeded_links(account: Account, now: int) -> Things:
     """Short links of published posts; clicks only ever grow."""
     series = salt(account.origin.seed, "feed") ^ 0x62
     for post_id, post in seeded_posts(account, now):
-        if not post["short_url"] or post["at"] > now:
+        if not post["shortenurl"] or post["at"] > now:
             continue
         place = (post_id - _FIRST_POST_ID) // 3
         draw, part = spread(series, place), 1 - math.exp(-(now - post["at"]) / (6 * DAY))
@@ -108,8 +108,7 @@ def seeded_links(account: Account, now: int) -> Things:
             for at, one in enumerate(post["channels"])
         }
         url = f"https://www.example.com/blog/{post_id}?from=social"
-        kept = {name: post[name] for name in ("short_url", "message", "at")}
-        yield _FIRST_LINK_ID + place, {**kept, "real_url": url, "clicks": clicks}
+        yield _FIRST_LINK_ID + place, post | {"realurl": url, "clicks": clicks}
 
 
 def events(account: Account, series: int, rate: float, now: int) -> Iterator[tuple[int, int]]:
@@ -146,6 +145,21 @@ def seeded_reviews(account: Account, now: int) -> Things:
             )
 
 
+#: By kind, in the words of the service's messages: the seeded things, and the first id of written ones.
+_KINDS: dict[str, tuple[Callable[[Account, int], Things], int]] = {
+    "list": (seeded_lists, 2501),
+    "sub-account": (seeded_businesses, 4901),
+    "user": (seeded_users, 6901),
+    "manager": (partial(owned, "manager"), 7901),
+    "group": (partial(owned, "group"), 8901),
+    "goal": (partial(owned, "goal"), 3901),
+    "webhook": (partial(owned, "webhook"), 5901),
+    "post": (seeded_posts, 990_001),
+    "review": (seeded_reviews, 799_001),
+    "link": (seeded_links, 995_001),
+}
+
+
 class World(Account):
     """What the rules read and write. Its time is the real one plus what it was advanced by, or stands still
     at `fixed`."""
@@ -155,22 +169,9 @@ class World(Account):
         self.fixed, self._advanced = fixed, 0
         self.subscribers = Subscribers(self)
         self.activity = Activity(self.subscribers)
-        self.lists = self._shelf("list", seeded_lists, 2501)
-        self.businesses = self._shelf("sub-account", seeded_businesses, 4901)
-        self.users = self._shelf("user", seeded_users, 6901)
-        self.managers = self._shelf("manager", partial(owned, "managers"), 7901)
-        self.groups = self._shelf("group", partial(owned, "groups"), 8901)
-        self.goals = self._shelf("goal", partial(owned, "goals"), 3901)
-        self.webhooks = self._shelf("webhook", partial(owned, "webhooks"), 5901)
-        self.posts = self._shelf("post", seeded_posts, 990_001)
-        self.reviews = self._shelf("review", seeded_reviews, 799_001)
-        self.links = self._shelf("link", seeded_links, 995_001)
-
-    def _shelf(self, name: str, seeded: Callable[[Account, int], Things], first_id: int) -> Shelf[Thing]:
-        at_once = lru_cache(maxsize=1)(
-            lambda now: list(seeded(self, now))
-        )  # is asked for often in one moment
-        return Shelf(name, at_once, first_id)
+        self.shelves: dict[str, Shelf[Thing]] = {
+            kind: Shelf(partial(seeded, self), first_id) for kind, (seeded, first_id) in _KINDS.items()
+        }
 
     def now(self) -> int:
         """The account's time, with all mailings by then known."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from email.utils import formatdate
+from functools import partial
 from typing import Any
 
+import pytest
 import requests
 
-from marketing_api.sandbox.app import App
+from marketing_api.sandbox.app import RULES, App, Rule
 from marketing_api.sandbox.responses import Request, Response
+from marketing_api.sandbox.rules import CheckedCall
 from tests import warm
 
 KEY = "sandbox-key"
@@ -54,6 +57,20 @@ class Dated:
             if Dated.is_on
             else reply
         )
+
+
+#: Is given a call and its rule, and returns the payload: what the rule would, or otherwise.
+Hook = Callable[[CheckedCall, Rule], Any]
+
+
+def put_in(monkeypatch: pytest.MonkeyPatch, hook: Hook, *operations: str) -> None:
+    """Let `hook` respond to these operations, or to all, in the sandboxes of this process."""
+    for name in operations or list(RULES):
+        monkeypatch.setitem(RULES, name, partial(_hooked, hook, RULES[name]))
+
+
+def _hooked(hook: Hook, rule: Rule, call: CheckedCall) -> Any:
+    return hook(call, rule)
 
 
 @contextmanager

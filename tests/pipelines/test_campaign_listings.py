@@ -17,13 +17,13 @@ from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox import seeded_account
-from marketing_api.sandbox.app import App
+from marketing_api.sandbox.app import App, Rule
 from marketing_api.sandbox.mailing import Campaign
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
 from marketing_api.sandbox.server import serve
 from pipelines.reading import open_reader
 from tests.fixtures import STANDING
-from tests.pipelines.sandboxes import KEY, Dated, Sandbox
+from tests.pipelines.sandboxes import KEY, Dated, Sandbox, put_in
 from tests.pipelines.tables import query
 from tests.warehouse.selected import selected
 from warehouse.models import build
@@ -45,9 +45,10 @@ class Service:
     learnt: list[str] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
-    def note(self, call: CheckedCall) -> None:
+    def respond(self, call: CheckedCall, rule: Rule) -> Any:
         self.calls.append(call)
         self.before(call)
+        return rule(call)
 
     def read(self, *assets: str) -> list[str]:
         """One sync of the campaigns and these; returns its problems."""
@@ -89,16 +90,10 @@ class Service:
 
 @pytest.fixture
 def service(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    carry_out = App._carry_out
     monkeypatch.setattr(App, "respond", Dated.dated)
     with serve(STANDING) as url:
         made = Service(Sandbox(url), prepare_home(home))
-
-        def noting(app: App, call: CheckedCall) -> Any:
-            made.note(call)
-            return carry_out(app, call)
-
-        monkeypatch.setattr(App, "_carry_out", noting)
+        put_in(monkeypatch, made.respond)
         yield made
 
 
@@ -172,7 +167,7 @@ def test_a_campaign_that_is_sent_between_two_listings_is_there_once(
     moving, count = service.in_group("Scheduled")[0], len(service.campaigns)
 
     def send(call: CheckedCall) -> None:
-        if call.get("filter") == filter_:
+        if call["filter"] == filter_:
             service.change(moving, sent_at=call.now - 60, scheduled_at=call.now - 120)
 
     service.before = send
@@ -191,9 +186,7 @@ def test_a_campaign_that_goes_back_between_two_listings_is_there_once(service: S
     service.sandbox.control("switches", **{"campaign-groups": "observed"})
     assert service.read() == []
     moving, count = service.in_group("Scheduled")[0], len(service.campaigns)
-    service.before = lambda call: (
-        service.change(moving, sent_at=0) if call.get("filter") == "scheduled" else None
-    )
+    service.before = lambda call: service.change(moving, sent_at=0) if call["filter"] == "scheduled" else None
     assert service.read() == []
     assert len(service.known("status")) == count
     assert moving.campaign_id in service.known("status")
@@ -206,7 +199,7 @@ def test_a_campaign_of_several_filters_is_told(service: Service) -> None:
     service.sandbox.control("switches", **{"campaign-groups": "list"})
 
     def ignore_the_filter(call: CheckedCall) -> None:
-        if call.get("filter") == "draft":
+        if call["filter"] == "draft":
             call.params["filter"] = "sent"
 
     service.before = ignore_the_filter
@@ -220,7 +213,7 @@ def test_a_filter_that_is_refused_costs_what_it_alone_tells(service: Service) ->
     service.sandbox.control("switches", **{"campaign-groups": "list"})
 
     def refuse(call: CheckedCall) -> None:
-        if call.get("filter") == "draft":
+        if call["filter"] == "draft":
             raise Refusal(NOT_VALID, "not known here")
 
     service.before = refuse

@@ -17,14 +17,14 @@ from assets.sources import SOURCE_ASSETS
 from home.folder import prepare_home
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
-from marketing_api.sandbox.app import App
+from marketing_api.sandbox.app import Rule
 from marketing_api.sandbox.rules import NOT_VALID, CheckedCall, Refusal
 from marketing_api.sandbox.server import serve
 from marketing_api.sandbox.subscribers import ACTIVE, Contact, Listing
 from marketing_api.sandbox.world import World
 from pipelines.reading import open_reader
 from tests.fixtures import STANDING
-from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.pipelines.sandboxes import KEY, Sandbox, put_in
 from tests.pipelines.tables import query
 from warehouse.rebuild import rebuild
 from warehouse.warehouse import Warehouse
@@ -44,13 +44,14 @@ class Moving:
     asked: list[int] = field(default_factory=list)  # pages, in order
     world: World | None = None
 
-    def note(self, call: CheckedCall) -> None:
+    def respond(self, call: CheckedCall, rule: Rule) -> Any:
         self.world = call.world
         if call.operation.name == "emailmarketing/getcontacts" and call.id("listid") == self.list_id:
-            page = int(call.get("page"))
+            page = int(call["page"])
             self.asked.append(page)
             if (change := self.changes.get((self.asked.count(1), page))) is not None:
                 change(self, call)
+        return rule(call)
 
     def members(self) -> list[Contact]:
         assert self.world is not None
@@ -79,15 +80,9 @@ def moving(home: Path, known_account: Path, monkeypatch: pytest.MonkeyPatch) -> 
     )
     assert count > 4 * CAP
     monkeypatch.setattr(Warehouse, "list_ids", lambda *_: [list_id])
-    carry_out = App._carry_out
     with serve(STANDING) as url:
         moved = Moving(Sandbox(url), list_id)
-
-        def noting(app: App, call: CheckedCall) -> Any:
-            moved.note(call)
-            return carry_out(app, call)
-
-        monkeypatch.setattr(App, "_carry_out", noting)
+        put_in(monkeypatch, moved.respond)
         requests.get(f"{url}/app/me.json", {"key": KEY}, timeout=30)
         moved.sandbox.control("switches", **{"contact-paging": "honoured", "page-cap": CAP})
         yield moved

@@ -15,7 +15,7 @@ from home.identity import FILE
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
 from marketing_api.errors import OtherBusiness
-from marketing_api.sandbox.rules import RULES
+from marketing_api.sandbox.app import RULES
 from pipelines.reading import open_reader
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import KEY, Sandbox

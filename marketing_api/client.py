@@ -35,7 +35,8 @@ from marketing_api.errors import (
 )
 from marketing_api.exchange import Connection, Exchange, Outcome, Response, new_request_id
 from marketing_api.operation import Call, Operation
-from marketing_api.rate_limit import RateLimiter, RequestBudget, Slot, rate_report
+from marketing_api.pacing import Slot
+from marketing_api.rate_limit import RateLimiter, RequestBudget, rate_report
 from marketing_api.records.account import ME
 from marketing_api.redaction import Secret
 from marketing_api.retry import FIRST_PAUSE, Retry, Silence

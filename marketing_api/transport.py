@@ -10,7 +10,9 @@ import contextlib
 import io
 import ipaddress
 import os
+import socket
 import ssl
+import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +30,6 @@ from marketing_api.errors import BrokenResponse, TooLarge, Transient, Unreachabl
 from marketing_api.operation import Call
 from marketing_api.redaction import Redactor, Secret
 from marketing_api.urllib3_internals import Request, open_pool, request_over, unpacked
-from marketing_api.watchdog import BEGUN, WHOLE, UnderWay, Watch
 
 CONNECT_SECONDS = 10.0
 SPOOL_BYTES = 4 * 1024 * 1024  # larger bodies go to a file while they arrive
@@ -37,7 +38,89 @@ _CHUNK = 256 * 1024
 #: times its size, and is not small, was made to fill a disk. (Deflate's most is a thousand.)
 MOST_RATIO, SMALL_BYTES = 200, 16 * 1024 * 1024
 _HEADERS = {"Accept": MEDIA_TYPE, "Accept-Encoding": "gzip, deflate", "User-Agent": "marketing-sync"}
+_PACKED = frozenset({"gzip", "x-gzip", "deflate"})
 _FORM = {**_HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
+
+
+# ---- requests that last too long
+
+
+#: Bytes per second that a response must come with on average, once it has begun.
+SLOWEST = 10_000
+#: Of an operation's time-out: until the first bytes of the body must have come, and until all of it must
+#: have.
+BEGUN, WHOLE = 2, 10
+_LOOK_S = 0.25
+
+
+@dataclass(slots=True, eq=False)
+class UnderWay:
+    """A request and how far its response is. `is_ended`: it was too slow; `is_sent`: it may have had an
+    effect."""
+
+    due: float  # on the steady clock, without a byte
+    end: float  # however much has come
+    received: int = 0
+    sock: socket.socket | None = None
+    connecting: socket.socket | None = None  # a second handle: setting up TLS takes the first away
+    is_ended: bool = False
+    is_sent: bool = False
+
+    def end_if_overdue(self, now: float) -> None:
+        if self.is_ended or now < min(self.due + self.received / SLOWEST, self.end):
+            return
+        if (sock := self.sock or self.connecting) is None:
+            return
+        self.is_ended = True
+        with contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RDWR)  # whoever reads from it now gets its end
+
+
+class Watch:
+    """Looks after requests of several threads, each of which has one under way at a time. `close` ends its
+    own thread.
+
+    `on_look` is called four times a second from the first request on.
+    """
+
+    def __init__(self, on_look: Callable[[], object] = lambda: None) -> None:
+        self._on_look = on_look
+        self._under_way: set[UnderWay] = set()
+        self._lock = threading.Lock()
+        #: `request`: the one of this thread, whose connection notes how far it has come.
+        self.mine = threading.local()
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+
+    @contextlib.contextmanager
+    def over(self, timeout: float) -> Iterator[UnderWay]:
+        now = time.monotonic()
+        self.mine.request = request = UnderWay(now + BEGUN * timeout, now + WHOLE * timeout)
+        with self._lock:
+            self._under_way.add(request)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._look, name="slow-responses", daemon=True)
+                self._thread.start()
+        try:
+            yield request
+        finally:
+            with self._lock:
+                self._under_way.discard(request)
+                if request.connecting is not None:
+                    request.connecting.close()
+
+    def close(self) -> None:
+        self._closing.set()
+
+    def _look(self) -> None:
+        while not self._closing.wait(_LOOK_S):
+            with self._lock:
+                for request in self._under_way:
+                    request.end_if_overdue(time.monotonic())
+            self._on_look()
+
+
+# ---- requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +186,9 @@ class Transport:
         self._redactor = Redactor(key)
         self._watch = Watch(on_look)
         self._connections = connections
-        is_here = _is_loopback(
-            urllib.parse.urlsplit(url).hostname or ""
-        )  # never a proxy to this very machine
-        self._open = partial(open_pool, url, key, self._watch, is_here=is_here)
+        # never a proxy to this very machine
+        is_here = _is_loopback(urllib.parse.urlsplit(url).hostname or "")
+        self._open = partial(open_pool, url, key, self._watch.mine, is_here=is_here)
         self._opened = contextlib.ExitStack()
 
     @cached_property
@@ -157,9 +239,8 @@ class Transport:
             ):
                 under_way.received += len(chunk)
                 body.write(chunk)
-            if (
-                response.status < 200
-            ):  # an announcement: the real response must not be taken for that to the next call
+            # an announcement: the real response must not be taken for that to the next call
+            if response.status < 200:
                 raise urllib3.exceptions.ProtocolError("an announcement instead of a response")
 
     def close(self) -> None:
@@ -183,11 +264,7 @@ def _unpacked(chunks: Iterable[bytes], encodings: str, most_bytes: int) -> Itera
     """The chunks unpacked, a limited piece at a time, however much one byte stands for. Raises TooLarge and
     DecodeError."""
     names = [name for each in encodings.lower().split(",") if (name := each.strip()) not in ("", "identity")]
-    is_known = names and set(names) <= {
-        "gzip",
-        "x-gzip",
-        "deflate",
-    }  # nothing else was requested: it is taken as it came
+    is_known = names and _PACKED.issuperset(names)  # nothing else was requested: it is taken as it came
     decoder = MultiDecoder(",".join(names)) if is_known else None
     came = size = 0
     for chunk in chunks:

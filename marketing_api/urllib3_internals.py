@@ -8,6 +8,7 @@ for each request is a third of its cost, so that it only finds out about proxies
 
 import os
 import socket
+import threading
 import urllib.parse
 import zlib
 from collections.abc import Iterator, Mapping
@@ -20,13 +21,13 @@ import urllib3.response
 from requests.adapters import HTTPAdapter
 
 from marketing_api.redaction import Secret
-from marketing_api.watchdog import Watch
 
 
 def open_pool(
-    url: str, key: Secret, watch: Watch, connections: int, *, is_here: bool
+    url: str, key: Secret, mine: threading.local, connections: int, *, is_here: bool
 ) -> urllib3.HTTPConnectionPool:
-    """Connections to one service that write the key into the request line themselves.
+    """Connections to one service that write the key into the request line themselves, and note how far the
+    request of their thread has come (`mine.request`).
 
     Certificate bundle and proxies as other tools take them from the environment; no proxy when the service
     `is_here`, on this machine."""
@@ -41,25 +42,25 @@ def open_pool(
     )
     pool: Any = adapter.get_connection_with_tls_context(request, verify, proxies)
     adapter.cert_verify(pool, url, verify, None)  # type: ignore[no-untyped-call]
-    pool.ConnectionCls = _keyed(pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), watch)
+    pool.ConnectionCls = _keyed(pool.ConnectionCls, "key=" + urllib.parse.quote(key.reveal(), safe=""), mine)
     return pool  # type: ignore[no-any-return]
 
 
-def _keyed(kind: Any, query: str, watch: Watch) -> Any:
+def _keyed(kind: Any, query: str, mine: threading.local) -> Any:
     class Keyed(kind):  # type: ignore[misc]
         debuglevel = 0  # http.client would print request lines
 
         def putrequest(self, method: str, url: str, *args: Any, **options: Any) -> None:
-            watch.mine.request.is_sent = True  # it may leave from now on
+            mine.request.is_sent = True  # it may leave from now on
             super().putrequest(method, f"{url}{'&' if '?' in url else '?'}{query}", *args, **options)
 
         def _new_conn(self) -> Any:
             sock = super()._new_conn()
-            watch.mine.request.connecting = sock.dup()  # TLS may still have to be agreed over it
+            mine.request.connecting = sock.dup()  # TLS may still have to be agreed over it
             return sock
 
         def getresponse(self) -> Any:
-            watch.mine.request.sock = (
+            mine.request.sock = (
                 self.sock if isinstance(self.sock, socket.socket) else self.sock.socket
             )  # TLS to a proxy wraps it
             return super().getresponse()

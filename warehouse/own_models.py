@@ -17,7 +17,7 @@ from typing import Unpack
 import duckdb
 import msgspec
 
-from marketing_api.rate_limit.shared_state import private_folder
+from marketing_api.rate_limit import private_folder
 from marketing_api.redaction import without_addresses
 from warehouse.archive.disk import Workspace, copy_locked, write_file
 from warehouse.child import Child, Ended, Silent

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from home.settings import Settings, SettingsError, account_named
-from marketing_api.rate_limit import SPECIFIED_RATE
+from marketing_api.pacing import SPECIFIED_RATE
 from write_back.input.rows import Rows
 from write_back.item import Options, Plan
 from write_back.kinds import Kind

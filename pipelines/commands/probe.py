@@ -21,8 +21,9 @@ from marketing_api.exchange import Exchange, Outcome, Response
 from marketing_api.expected import UNANNOUNCED, Comparison, Deviation, form_of, reads, shown
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import account, find
+from marketing_api.pacing import SPECIFIED_RATE
 from marketing_api.parsing import item_keys, service_count
-from marketing_api.rate_limit import SPECIFIED_RATE, limit_in_body, limit_in_headers
+from marketing_api.rate_limit import limit_in_body, limit_in_headers
 from marketing_api.records.values import read_decimal, read_or_none
 from pipelines.commands.call import client_by_hand
 

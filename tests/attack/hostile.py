@@ -52,7 +52,7 @@ _SECONDS = (
         "retry.FIRST_PAUSE",
         "retry.LONGEST_PAUSE",
         "transport.CONNECT_SECONDS",
-        "watchdog._LOOK_S",
+        "transport._LOOK_S",
     ),
     *(
         "retry.LONGEST_OUTAGE",
@@ -62,7 +62,7 @@ _SECONDS = (
         "retry.SAID_AGAIN_S",
         "retry._IDLE_S",
     ),
-    "rate_limit.pacing.LONGEST_HOLD",
+    "pacing.LONGEST_HOLD",
 )
 
 
@@ -74,7 +74,7 @@ def faster(factor: float) -> Iterator[None]:
             module, _, constant = name.rpartition(".")
             loaded = __import__(f"marketing_api.{module}", fromlist=[constant])
             stack.enter_context(mock.patch.object(loaded, constant, getattr(loaded, constant) / factor))
-        stack.enter_context(mock.patch("marketing_api.watchdog.SLOWEST", 10_000 * factor))
+        stack.enter_context(mock.patch("marketing_api.transport.SLOWEST", 10_000 * factor))
         yield
 
 

@@ -14,14 +14,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from marketing_api.rate_limit.pacing import Schedule
-from marketing_api.rate_limit.redis_state import RedisState
-from marketing_api.rate_limit.shared_state import StateFile
+from marketing_api.pacing import Schedule
+from marketing_api.rate_limit import FileStore, RedisStore
 
 
 def changes(path: Path, redis: str, seconds: float) -> tuple[int, float]:
     """How many, and the longest one in seconds."""
-    state = RedisState(redis, path) if redis else StateFile(path)
+    state = RedisStore(redis, path) if redis else FileStore(path)
 
     def take(schedule: Schedule) -> None:
         schedule.reserve(state.now())

@@ -10,8 +10,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from marketing_api.rate_limit.pacing import Schedule, Slot
-from marketing_api.rate_limit.report import RateReport
+from marketing_api.pacing import RateReport, Schedule, Slot
 
 START = 1000.0  # when the simulation begins, on the steady clock; the service's clock shows the same
 

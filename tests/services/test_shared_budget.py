@@ -19,17 +19,15 @@ import pytest
 import redis
 
 from marketing_api.errors import LimitNotShared
-from marketing_api.rate_limit import RateLimiter, RateReport
-from marketing_api.rate_limit.pacing import Schedule
-from marketing_api.rate_limit.redis_state import AGAIN, ALONE, HOLD, RedisState
-from marketing_api.rate_limit.shared_state import StateFile
+from marketing_api.pacing import RateReport, Schedule
+from marketing_api.rate_limit import AGAIN, ALONE, HOLD, FileStore, RateLimiter, RedisStore
 from marketing_api.sandbox.server import spawn
 from tests.services.conftest import Redis
 from tests.services.shared_budget import Asker, counted
 
 LIMIT = 15
 #: Opens the state of one account anew, as another process does.
-Opening = Callable[[], StateFile | RedisState]
+Opening = Callable[[], FileStore | RedisStore]
 
 
 @pytest.fixture
@@ -40,9 +38,9 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture(params=["file", "redis"])
 def opening(request: pytest.FixtureRequest, path: Path) -> Opening:
     if request.param == "file":
-        return lambda: StateFile(path)
+        return lambda: FileStore(path)
     url = request.getfixturevalue("redis_server").url
-    return lambda: RedisState(url, path)
+    return lambda: RedisStore(url, path)
 
 
 @pytest.fixture
@@ -58,7 +56,7 @@ def one_more(schedule: Schedule) -> float:
     return schedule.limit
 
 
-def limit_of(state: StateFile | RedisState) -> float:
+def limit_of(state: FileStore | RedisStore) -> float:
     return state.apply(lambda schedule: schedule.limit)
 
 
@@ -116,7 +114,7 @@ def test_slots_of_two_limiters_are_those_of_one_limit(opening: Opening) -> None:
 
 
 def test_what_is_stored_names_neither_key_nor_address_and_expires(redis_server: Redis, path: Path) -> None:
-    RedisState(redis_server.url, path).apply(one_more)
+    RedisStore(redis_server.url, path).apply(one_more)
     client = redis.Redis.from_url(redis_server.url)
     (key,) = client.keys()
     assert key == f"marketing-sync:rate-limit:{path.name}".encode()
@@ -125,21 +123,21 @@ def test_what_is_stored_names_neither_key_nor_address_and_expires(redis_server: 
 
 @pytest.mark.parametrize("foreign", [b"", b"garbage", b"\xff\x00" * 512, b" " * 5000, b'{"limit":7}'])
 def test_a_foreign_value_counts_as_empty(redis_server: Redis, path: Path, foreign: bytes) -> None:
-    state = RedisState(redis_server.url, path)
+    state = RedisStore(redis_server.url, path)
     redis.Redis.from_url(redis_server.url).set(f"marketing-sync:rate-limit:{path.name}", foreign)
-    assert (state.apply(one_more), RedisState(redis_server.url, path).apply(one_more)) == (1, 2)
+    assert (state.apply(one_more), RedisStore(redis_server.url, path).apply(one_more)) == (1, 2)
 
 
 def test_a_key_of_another_kind_counts_as_empty(redis_server: Redis, path: Path) -> None:
     redis.Redis.from_url(redis_server.url).rpush(f"marketing-sync:rate-limit:{path.name}", "a", "b")
-    state = RedisState(redis_server.url, path)
+    state = RedisStore(redis_server.url, path)
     assert (state.apply(one_more), state.apply(one_more)) == (1, 2)
 
 
 def test_a_value_that_is_lost_is_begun_anew_with_what_is_learnt_and_a_hold(
     redis_server: Redis, path: Path
 ) -> None:
-    state = RedisState(redis_server.url, path)
+    state = RedisStore(redis_server.url, path)
     limiter = RateLimiter(state)
     limiter.learn(limiter.wait(), RateReport(limit=40, requests=1, remaining=39), refused=False)
     redis.Redis.from_url(redis_server.url).flushall()
@@ -151,8 +149,8 @@ def test_a_value_that_is_lost_is_begun_anew_with_what_is_learnt_and_a_hold(
 _FORKING = """
 import os, sys
 from pathlib import Path
-from marketing_api.rate_limit.redis_state import RedisState
-state = RedisState(sys.argv[1], Path(sys.argv[2]))
+from marketing_api.rate_limit import RedisStore
+state = RedisStore(sys.argv[1], Path(sys.argv[2]))
 def one_more(schedule):
     schedule.limit += 1
 child = os.fork()
@@ -165,11 +163,11 @@ if child:
 
 def test_a_forked_child_has_a_connection_of_its_own(redis_server: Redis, path: Path) -> None:
     subprocess.run([sys.executable, "-c", _FORKING, redis_server.url, str(path)], check=True, timeout=60)
-    assert limit_of(RedisState(redis_server.url, path)) == 600
+    assert limit_of(RedisStore(redis_server.url, path)) == 600
 
 
 def test_states_of_all_accounts_share_one_connection(redis_server: Redis, tmp_path: Path) -> None:
-    states = [RedisState(redis_server.url, tmp_path / str(number)) for number in range(20)]
+    states = [RedisStore(redis_server.url, tmp_path / str(number)) for number in range(20)]
     threads = [threading.Thread(target=state.apply, args=(one_more,)) for state in states]
     for thread in threads:
         thread.start()
@@ -184,7 +182,7 @@ def test_states_of_all_accounts_share_one_connection(redis_server: Redis, tmp_pa
 def test_without_redis_the_processes_of_a_machine_share_a_quarter(
     redis_server: Redis, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    limiters = [RateLimiter(RedisState(redis_server.url, path)) for _ in range(2)]
+    limiters = [RateLimiter(RedisStore(redis_server.url, path)) for _ in range(2)]
     for limiter in limiters:
         limiter.learn(limiter.wait(), RateReport(limit=40, requests=1, remaining=39), refused=False)
     redis_server.kill()
@@ -204,7 +202,7 @@ def test_without_redis_the_processes_of_a_machine_share_a_quarter(
 
 
 def test_a_redis_that_does_not_respond_costs_one_time_out(redis_server: Redis, path: Path) -> None:
-    state = RedisState(redis_server.url, path)
+    state = RedisStore(redis_server.url, path)
     state.apply(one_more)
     redis_server.stop()
     began = time.monotonic()
@@ -225,7 +223,7 @@ def test_a_redis_that_takes_no_writes_counts_as_gone(
     redis_server: Redis, path: Path, caplog: pytest.LogCaptureFixture, name: str, value: str
 ) -> None:
     client = redis.Redis.from_url(redis_server.url)
-    limiter = RateLimiter(RedisState(redis_server.url, path))
+    limiter = RateLimiter(RedisStore(redis_server.url, path))
     limiter.learn(limiter.wait(), RateReport(limit=40, requests=1, remaining=39), refused=False)
     client.config_set(name, value)
     for _ in range(3):
@@ -235,7 +233,7 @@ def test_a_redis_that_takes_no_writes_counts_as_gone(
 
 
 def test_after_its_clock_was_set_nobody_waits_for_the_old_time(redis_server: Redis, path: Path) -> None:
-    state = RedisState(redis_server.url, path)
+    state = RedisStore(redis_server.url, path)
     limiter = RateLimiter(state)
     limiter.learn(limiter.wait(), RateReport(limit=40, requests=1, remaining=39), refused=False)
     clock = state._server.clock
@@ -455,7 +453,7 @@ def test_a_missing_package_is_named(service: str, tmp_path: Path, missing_packag
 
 
 def test_a_redis_that_is_gone_ends_what_begins_then(redis_server: Redis, path: Path) -> None:
-    RedisState(redis_server.url, path)
+    RedisStore(redis_server.url, path)
     redis_server.kill()
     with pytest.raises(LimitNotShared, match=f"127.0.0.1:{redis_server.port} cannot be used"):
-        RedisState(redis_server.url, path)
+        RedisStore(redis_server.url, path)

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from marketing_api.errors import Stopped
-from marketing_api.rate_limit import RateLimiter, RateReport, shared_path
+from marketing_api.pacing import RateReport
+from marketing_api.rate_limit import RateLimiter, shared_path
 from marketing_api.redaction import Secret
 
 UNLIMITED = RateReport(limit=1_000_000, requests=1, remaining=999_999)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from marketing_api.rate_limit.pacing import START_RATE, Schedule
+from marketing_api.pacing import START_RATE, Schedule
 from tests.marketing_api.simulated_service import START, Bucket, FromFirst, Grid, Run, Sliding, Told
 
 SEEDS = range(4)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from marketing_api.rate_limit.pacing import Schedule, Windows
-from marketing_api.rate_limit.redis_state import ALONE, HOLD, ServerClock
+from marketing_api.pacing import Schedule, Windows
+from marketing_api.rate_limit import ALONE, HOLD, ServerClock
 from tests.marketing_api.simulated_service import Grid, Run
 
 #: Of one reply: seconds since the one before, on the way there, and on the way back.

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from marketing_api.envelope import read_envelope
-from marketing_api.rate_limit import RateReport, rate_report
+from marketing_api.pacing import RateReport
+from marketing_api.rate_limit import rate_report
 
 STRINGS = {
     "limit": "15",

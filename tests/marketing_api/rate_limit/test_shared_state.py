@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from marketing_api.rate_limit.pacing import Schedule
-from marketing_api.rate_limit.shared_state import StateFile
+from marketing_api.pacing import Schedule
+from marketing_api.rate_limit import FileStore
 
 
 @pytest.fixture
@@ -19,11 +19,11 @@ def path(tmp_path: Path) -> Path:
 
 
 def set_limit(path: Path, limit: float) -> None:
-    StateFile(path).apply(lambda slots: setattr(slots, "limit", limit))
+    FileStore(path).apply(lambda slots: setattr(slots, "limit", limit))
 
 
 def limit_in(path: Path) -> float:
-    return StateFile(path).apply(lambda slots: slots.limit)
+    return FileStore(path).apply(lambda slots: slots.limit)
 
 
 def one_more(slots: Schedule) -> None:
@@ -43,21 +43,21 @@ def test_only_the_owner_can_read_it(path: Path) -> None:
 @pytest.mark.parametrize("damage", [b"", b"garbage", b"\0" * 300, b"pacing 1" + b"\xff" * 600, b" " * 5000])
 def test_a_damaged_file_is_replaced(path: Path, damage: bytes) -> None:
     path.write_bytes(damage)
-    assert StateFile(path).apply(lambda slots: slots == Schedule())
+    assert FileStore(path).apply(lambda slots: slots == Schedule())
     set_limit(path, 15.0)
     assert limit_in(path) == 15.0
     assert path.stat().st_size == 1024
 
 
 def test_damage_while_in_use_is_replaced(path: Path) -> None:
-    file = StateFile(path)
+    file = FileStore(path)
     file.apply(one_more)
     path.write_bytes(path.read_bytes()[:-9])
     assert file.apply(lambda slots: slots == Schedule())
 
 
 def test_a_change_that_fails_changes_nothing(path: Path) -> None:
-    file = StateFile(path)
+    file = FileStore(path)
     file.apply(one_more)
 
     def fail(slots: Schedule) -> None:
@@ -70,7 +70,7 @@ def test_a_change_that_fails_changes_nothing(path: Path) -> None:
 
 
 def test_a_removed_file_is_made_anew_and_shared_again(path: Path) -> None:
-    first = StateFile(path)
+    first = FileStore(path)
     first.apply(one_more)
     path.unlink()
     set_limit(path, 20.0)
@@ -79,7 +79,7 @@ def test_a_removed_file_is_made_anew_and_shared_again(path: Path) -> None:
 
 def test_changes_exclude_each_other(path: Path) -> None:
     def count() -> None:
-        file = StateFile(path)
+        file = FileStore(path)
         for _ in range(300):
             file.apply(one_more)
 
@@ -94,8 +94,8 @@ def test_changes_exclude_each_other(path: Path) -> None:
 _FORKING = """
 import os, sys
 from pathlib import Path
-from marketing_api.rate_limit.shared_state import StateFile
-file = StateFile(Path(sys.argv[1]))
+from marketing_api.rate_limit import FileStore
+file = FileStore(Path(sys.argv[1]))
 def one_more(slots):
     slots.limit += 1
 file.apply(lambda slots: None)

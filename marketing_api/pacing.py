@@ -16,20 +16,16 @@ margin then leaves it to them. Where a service counts in another way (windows th
 sliding windows, a bucket), no grid is found, and pacing stays even.
 
 Times are seconds on one steady clock; every field is a float, so that the state can be shared. Not here:
-waiting (`limiter`) and sharing between processes (`shared_state`)."""
+waiting, and sharing between processes (`rate_limit`)."""
 
 import dataclasses
 import math
 from dataclasses import dataclass, field
 
-from marketing_api.rate_limit.report import RateReport
-
-DRIFT_TO_TELL = (
-    0.45  # seconds: edges that follow the slots would have moved on by about so much before we decide
-)
-TOLERANCE = (
-    0.12  # seconds by which a sighting of an edge may differ from those before: one slot and the delays
-)
+# seconds: edges that follow the slots would have moved on by about so much before we decide
+DRIFT_TO_TELL = 0.45
+# seconds by which a sighting of an edge may differ from those before: one slot and the delays
+TOLERANCE = 0.12
 NEAR = 0.2  # seconds between two slots within which an edge is worth noting
 # per second: how soon a higher count is taken for the lowest, once another client is first in each window
 LOWEST_RISES = 1.0
@@ -40,6 +36,31 @@ DISTRUST = 60.0  # seconds
 LEAD = 0.15
 SPAN = 0.6  # seconds over which the slots of a window are spread
 LAST_ENTRY = 0.85  # seconds into a window after which a slot is one of the next window
+
+
+@dataclass(frozen=True, slots=True)
+class RateReport:
+    """The `rate-limit` object: `reset` in unix seconds, `after` in seconds; None for what was not said or not
+    readable."""
+
+    limit: int | None = None  # requests allowed in a window of one second
+    requests: int | None = None
+    remaining: int | None = None
+    reached: bool = False  # this very request was blocked
+    reset: float | None = None
+    after: float | None = None
+
+    @property
+    def count(self) -> float | None:
+        """How many requests the service has counted in its window, this one included."""
+        if self.requests is not None:
+            return float(self.requests)
+        return None if self.limit is None or self.remaining is None else float(self.limit - self.remaining)
+
+    def left(self, wall: float) -> float:
+        """Seconds until the window resets, as far as the service's clock can be trusted; 0 when it does not
+        say."""
+        return 0.0 if self.reset is None else self.reset - wall
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +171,11 @@ class Schedule:
     share: float = 1.0  # of the limit that may be used: less where the other machines cannot be seen
     windows: Windows = field(default_factory=Windows)
 
-    def reserve(self, now: float, cap: float | None = None) -> Slot:
-        """Take the next free slot. `cap`: requests per second that are never exceeded."""
+    def reserve(self, now: float, cap: float | None = None, *, held: Slot | None = None) -> Slot:
+        """Take the next free slot, or the `held` one that was taken before and still holds. `cap`: requests
+        per second that are never exceeded."""
+        if held is not None and self.still_holds(held):
+            return held
         self._forget_nonsense(now)
         if self.is_windowed(cap):
             slot = self.windows.place(max(now, self.hold_until), self.last_at, self.limit, self.rate())
@@ -164,10 +188,8 @@ class Schedule:
         return slot
 
     def still_holds(self, slot: Slot) -> bool:
-        if (
-            slot.at < self.hold_until or slot.at > self.last_at + 1
-        ):  # given before the state was lost, or by another clock
-            return False
+        if not self.hold_until <= slot.at <= self.last_at + 1:  # given before the state was lost
+            return False  # or by another clock
         return slot.window < 0 or not self.windows.is_fixed or slot.index < self.rate()
 
     @property
@@ -182,9 +204,8 @@ class Schedule:
 
     def rate(self, cap: float | None = None) -> float:
         """Requests per second that are allowed as of now."""
-        if self.is_windowed(
-            cap
-        ):  # a margin beyond the least one is what other clients use; one refusal alone costs nothing
+        if self.is_windowed(cap):
+            # a margin beyond the least one is what other clients use; one refusal alone costs nothing
             return max(math.floor(self.limit / (1 + self.margin - LEAST_MARGIN) + 0.35), 1)
         even = (self.limit or START_RATE * (1 + FIRST_MARGIN)) / (1 + self.margin)
         return self.share * min(even, cap or math.inf, math.inf if self.limit else START_RATE)
@@ -209,17 +230,15 @@ class Schedule:
     def _counted(self, slot: Slot, count: float, now: float) -> None:
         windows, half = self.windows, self.limit / 2
         is_edge = windows.begins(count, self.limit) and slot.gap < NEAR
-        if slot.window < 0:
-            if is_edge and not windows.is_fixed:
-                windows.saw(slot.at - slot.gap / 2, self.margin, now)
-                if windows.is_fixed and self.margin <= CONTESTED:
-                    self.margin = LEAST_MARGIN
-        elif windows.is_fixed:
+        if slot.window >= 0:
             is_early = slot.index == 0 and count > half and slot.at > slot.window + windows.phase + LEAD / 2
-            if is_early or (
-                is_edge and slot.index >= half
-            ):  # ours came before its edge, or the first of a window late in ours
+            is_late = is_edge and slot.index >= half  # the first of a window, late in ours
+            if windows.is_fixed and (is_early or is_late):
                 windows.strike(2, now)
+        elif is_edge and not windows.is_fixed:
+            windows.saw(slot.at - slot.gap / 2, self.margin, now)
+            if windows.is_fixed and self.margin <= CONTESTED:
+                self.margin = LEAST_MARGIN
 
     def _refused(self, slot: Slot, report: RateReport, now: float, wall: float) -> None:
         self.refusals += 1
@@ -240,9 +259,8 @@ class Schedule:
         left = report.left(wall)
         if self.is_windowed() and advised <= 1:
             return now + 1 - (now - self.windows.phase) % 1.0
-        if (
-            self.refusals == 1 and -1 < left <= 1 and left
-        ):  # a clock that differs from ours may mislead once, not twice
+        # a clock that differs from ours may mislead once, not twice
+        if self.refusals == 1 and -1 < left <= 1 and left:
             return now + max(left + 0.01, 0.0)
         return now + min(advised or 1.0, LONGEST_HOLD)
 

@@ -1,4 +1,4 @@
--- The compare-and-set of `redis_state.py`: KEYS are the state and whose turn it is; ARGV are the old and the
+-- The compare-and-set of `rate_limit.py`: KEYS are the state and whose turn it is; ARGV are the old and the
 -- new state, the seconds that it is kept, the caller's token, and `1` if the caller was too late several
 -- times. Replies the server's time, and the present bytes unless it has swapped. What is not text, or too
 -- long, counts as nothing. Who was too late several times is let in next, since otherwise the quickest client

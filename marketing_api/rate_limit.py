@@ -1,0 +1,479 @@
+"""The client-side rate limiter: the requests of an account, over all threads and processes, under its limit:
+of one machine (a locked file), or of all machines that share a Redis (`MARKETING_BUDGET_URL`).
+
+`RateLimiter.wait` gives each request its slot and `learn` takes in what the service reports. After a 429
+everybody waits for the window to reset, and the refused request goes first. A process holds at most one slot
+that is not yet due, so that processes share about equally however many threads they have. What was measured
+is in `docs/decisions/rate-limit.md`.
+
+Belongs here: waiting, in order and interruptibly; how many requests a run may send; where the state is kept;
+reading what the service says about its limit. Not here: which moments are slots (`pacing`). Needs `fcntl`, so
+Linux or macOS."""
+
+import bisect
+import contextlib
+import datetime as dt
+import fcntl
+import functools
+import hashlib
+import itertools
+import logging
+import math
+import os
+import re
+import stat
+import tempfile
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+import msgspec
+
+from marketing_api.clock import Clock, utc_now, wall
+from marketing_api.envelope import Envelope, decode
+from marketing_api.errors import BudgetSpent, LimitNotShared, Stopped
+from marketing_api.exchange import Connection
+from marketing_api.pacing import RateReport, Schedule, Slot
+from marketing_api.records.values import read_bool, read_decimal, read_int, read_or_none
+from marketing_api.redaction import Secret
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Store(Protocol):
+    """Where the `Schedule` of one account is kept, used by one thread at a time."""
+
+    def now(self) -> float:
+        """Seconds on the clock that the schedule's times are of; all who share it have the same."""
+
+    def apply(self, change: Callable[[Schedule], T]) -> T:
+        """Change the schedule as if nobody else did, and return what `change` does. It may be called several
+        times: pure but for the schedule."""
+
+
+class RateLimiter:
+    """The limit of one account as this process sees it. Thread-safe.
+
+    `cap`: requests per second that are never exceeded, whatever the service allows. Times of slots are of the
+    store's clock."""
+
+    def __init__(self, store: Store | Path, *, cap: float | None = None) -> None:
+        self._store = FileStore(store) if isinstance(store, Path) else store
+        self._cap = cap
+        self._changed = threading.Condition()
+        #: Of those who wait: refused requests first, then in order of arrival.
+        self._queue: list[tuple[bool, int]] = []
+        self._arrivals = itertools.count()
+        self._slot: Slot | None = None  # reserved for this process, not yet due
+
+    @classmethod
+    def shared(cls, connection: Connection) -> Self:
+        """The limiter that all processes share for the account: those of this machine, or of all that name
+        the same Redis.
+
+        Raises LimitNotShared when that Redis cannot be used.
+        """
+        path = shared_path(connection.url, connection.key)
+        url = connection.budget_url
+        return cls(RedisStore(url.reveal(), path) if url else path, cap=connection.max_rate)
+
+    def wait(self, *, first: bool = False, is_given_up: Callable[[], bool] = lambda: False) -> Slot:
+        """Block until a request may leave, and return its slot for `learn`. `first`: it was refused and goes
+        before all others.
+
+        Raises Stopped as soon as `is_given_up` says so (call `wake` when its answer changes).
+        """
+        with self._changed:
+            place = not first, next(self._arrivals)
+            bisect.insort(self._queue, place)
+            try:
+                while not is_given_up():
+                    if self._queue[0] != place:
+                        self._changed.wait()
+                        continue
+                    slot = self._slot = self._store.apply(
+                        lambda schedule: schedule.reserve(self._store.now(), self._cap, held=self._slot)
+                    )
+                    left = slot.at - self._store.now()
+                    if left <= 0:
+                        self._slot = None
+                        return slot
+                    self._changed.wait(left)
+                raise Stopped("stopped while waiting for the rate limit")
+            finally:
+                self._queue.remove(place)
+                self._changed.notify_all()
+
+    def learn(self, slot: Slot, report: RateReport, *, refused: bool) -> None:
+        """Take in what the response to the request of `slot` said about the limit. After a refusal everybody
+        waits."""
+        with self._changed:
+            self._store.apply(
+                lambda schedule: schedule.learn(
+                    slot, report, refused=refused, now=self._store.now(), wall=wall()
+                )
+            )
+
+    def wake(self) -> None:
+        """Let every waiting thread look again whether it has been given up."""
+        with self._changed:
+            self._changed.notify_all()
+
+    @property
+    def limit(self) -> float:
+        """Requests per second that the account reports, or the cautious start until it has."""
+        with self._changed:
+            return self._store.apply(lambda schedule: schedule.reported)
+
+    @property
+    def rate(self) -> float:
+        """Requests per second at which slots are given now."""
+        with self._changed:
+            return self._store.apply(lambda schedule: schedule.rate(self._cap))
+
+
+class RequestBudget:
+    """A number of requests (None: any) and a moment (None: no end) shared by all clients of a run.
+    Thread-safe."""
+
+    def __init__(
+        self, max_requests: int | None = None, *, until: dt.datetime | None = None, now: Clock = utc_now
+    ) -> None:
+        self.max_requests = max_requests
+        self.until = until
+        self._now = now
+        self.left = max_requests  # that may still be sent, as far as their number is limited
+        self._lock = threading.Lock()
+
+    def take(self) -> None:
+        """Raises BudgetSpent when nothing is left, or the moment has come."""
+        if self.until is not None and self._now() >= self.until:
+            raise BudgetSpent(f"it is {self.until:%H:%M} UTC, when the run was to end")
+        with self._lock:
+            if self.left is None:
+                return
+            if self.left <= 0:
+                raise BudgetSpent(f"the run's {self.max_requests} requests are used up")
+            self.left -= 1
+
+    def give_back(self) -> None:
+        with self._lock:
+            if self.left is not None:
+                self.left += 1
+
+
+# ---- shared by the processes of one machine: a small locked file
+
+_encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(Schedule).decode
+# bytes of the file, checksum included, whatever the numbers: a kill between writing and cutting must not
+# damage it
+_SIZE = 1024
+
+
+class FileStore:
+    """Changes are made under the file's lock. The clock is one that all processes of the machine have."""
+
+    now = staticmethod(time.monotonic)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def apply(self, change: Callable[[Schedule], T]) -> T:
+        with self._locked() as descriptor:
+            stored = os.pread(descriptor, _SIZE + 1, 0)
+            schedule = unpacked(stored)
+            result = change(schedule)
+            os.pwrite(descriptor, packed(schedule), 0)
+            if len(stored) > _SIZE:
+                os.ftruncate(descriptor, _SIZE)
+            return result
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[int]:
+        """The file is opened for each change: a descriptor that were kept, a forked child would share
+        together with its lock."""
+        while True:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if os.fstat(
+                    descriptor
+                ).st_nlink:  # or somebody removed the file, and others are on a new one already
+                    yield descriptor
+                    return
+            finally:
+                fcntl.flock(descriptor, fcntl.LOCK_UN)  # for a child that was forked meanwhile, too
+                os.close(descriptor)
+
+
+def packed(schedule: Schedule) -> bytes:
+    content = _encode(schedule).ljust(_SIZE - 4)
+    return zlib.crc32(content).to_bytes(4) + content
+
+
+def unpacked(stored: bytes) -> Schedule:
+    """What is empty, cut, damaged or of another version is as good as nothing: the limit is then learnt
+    afresh, which takes seconds."""
+    try:
+        if zlib.crc32(stored[4:]).to_bytes(4) == stored[:4]:
+            return _decode(stored[4:])
+    except msgspec.MsgspecError:
+        pass
+    return Schedule()
+
+
+def shared_path(url: str, key: Secret | str) -> Path:
+    """The file of an account's limit, in a folder of the temp directory that only its owner can open.
+
+    Processes share a limit when they run as the same user with the same temp directory. The name is a hash of
+    both values."""
+    secret = key.reveal() if isinstance(key, Secret) else key
+    name = hashlib.blake2b(f"{url.rstrip('/').lower()}\0{secret}".encode(), digest_size=16).hexdigest()
+    return private_folder() / name
+
+
+def private_folder() -> Path:
+    """A folder of the temp directory that only its owner can open, made when it is not there: what processes
+    of one user share.
+
+    What is kept in it can be made again. Raises PermissionError when somebody else has one of that name.
+    """
+    folder = Path(tempfile.gettempdir()) / f"marketing-sync-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else; remove it, or set TMPDIR")
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
+    return folder
+
+
+# ---- shared by several machines: a Redis, and what a machine does while it is gone. A change is made here,
+# and stored by compare-and-set. With each reply comes the server's time, so that all machines have one clock.
+# Without the server each machine sends at `ALONE` of the limit, which its processes share in a file. All look
+# for it every `AGAIN` seconds, and whoever finds the state lost holds everybody until the others have found
+# it, too.
+
+#: Of the limit, for each machine while the server is gone. Paced evenly, up to five a window of fifteen:
+#: three machines stay below it.
+ALONE = 0.25
+TIMEOUT = 0.5  # seconds for connecting, and for a reply
+AGAIN = 2.0  # seconds between looking for a server that is gone
+HOLD = AGAIN + 2 * TIMEOUT  # until all have found it, or have seen that its clock was set
+_KEPT = 4 * 3600  # seconds after the last change
+_TRIES, _TOO_LATE = (
+    1000,
+    8,
+)  # of one change, while others change the state; and from when on it goes before theirs
+_SWAP = Path(__file__).with_suffix(".lua").read_text(encoding="utf-8")
+
+
+class ServerClock:
+    """By how much the server's clock is ahead of our steady one: each reply bounds it from both sides, as the
+    server read its clock between sending and receipt. The bounds move apart by what two clocks may drift; a
+    reply outside them means that a clock was set."""
+
+    DRIFT = 1e-3  # seconds a second, twice what a clock is slewed by
+    SET = 0.01  # seconds; less is no harm to slots in the middle of windows
+
+    def __init__(self) -> None:
+        self._least, self._most, self._learnt_at = -math.inf, math.inf, 0.0
+        self.times_set = 0
+
+    def learn(self, sent: float, server: float, received: float) -> None:
+        drift = self.DRIFT * (received - self._learnt_at)
+        least, most = max(self._least - drift, server - received), min(self._most + drift, server - sent)
+        if least > most:
+            self.times_set += least - most > self.SET
+            least, most = server - received, server - sent
+        self._least, self._most, self._learnt_at = least, most, received
+
+    @property
+    def ahead(self) -> float:
+        return (self._least + self._most) / 2
+
+
+class _Server:
+    """The process's one connection to a server, for the states of all accounts; whoever uses it holds
+    `lock`."""
+
+    def __init__(self, url: str) -> None:
+        self._url, self.clock = url, ServerClock()
+        self._is_gone, self.look_at = False, 0.0  # and on the monotonic clock, when it is worth a try
+        self.open()
+        os.register_at_fork(after_in_child=self.open)  # a connection and a lock of its own
+
+    def open(self) -> None:
+        import redis  # takes 0.2 s, and is there only with the extra
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
+        self.lock, self._token, self.errors = threading.Lock(), os.urandom(8), (redis.RedisError, OSError)
+        retry = Retry(
+            NoBackoff(), 1, (redis.ConnectionError,)
+        )  # what closes idle connections is no outage; a time-out is paid once
+        client = redis.Redis.from_url(
+            self._url, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT, retry=retry
+        )
+        where = client.connection_pool.connection_kwargs
+        self.name = where.get("path") or f"{where.get('host', 'localhost')}:{where.get('port', 6379)}"
+        self._script = client.register_script(_SWAP)
+
+    def swap(self, key: str, old: bytes, new: bytes, *, was_late: bool = False) -> bytes | None:
+        """Store `new` where `old` is; returns what is there instead, None when it was stored. Raises one of
+        `errors`."""
+        sent = time.monotonic()
+        seconds, microseconds, *found = self._script(
+            [key, f"{key}:turn"], [old, new, _KEPT, self._token, int(was_late)]
+        )
+        self.clock.learn(sent, int(seconds) + int(microseconds) / 1e6, time.monotonic())
+        if self._is_gone and not found and old != new:  # one that takes no writes is not back
+            log.warning("Redis at %s is back: machines share the rate limit again", self.name)
+            self._is_gone = False
+        return found[0] if found else None
+
+    def lost(self, problem: Exception) -> None:
+        if not self._is_gone:
+            until = f"this machine sends at {ALONE:.0%} of the rate limit until it is back"
+            log.warning(
+                "Redis at %s, which shares the rate limit among machines, is gone (%s): %s",
+                self.name,
+                problem,
+                until,
+            )
+        self._is_gone, self.look_at = True, time.monotonic() + AGAIN
+
+
+_server = functools.cache(_Server)
+
+
+class RedisStore:
+    """The state under the hash that `path` ends with, on the server's clock. Raises LimitNotShared if the
+    server cannot be used now."""
+
+    def __init__(self, url: str, path: Path) -> None:
+        self._key, self._file = (
+            f"marketing-sync:rate-limit:{path.name}",
+            FileStore(path.with_suffix(".alone")),
+        )
+        self._learnt = Schedule()
+        self._alone_since = 0.0  # on the server's clock, 0: it is there
+        try:
+            self._server = _server(url)
+            with self._server.lock:
+                self._seen = self._server.swap(self._key, b"", b"") or b""
+        except ImportError:
+            raise LimitNotShared(
+                "MARKETING_BUDGET_URL needs a package: pip install 'marketing-sync[redis]'"
+            ) from None
+        except ValueError:  # whose text may quote a part of the password
+            text = (
+                "not an address like redis://:PASSWORD@HOST:6379/0; special characters of a password are "
+                "written like %40"
+            )
+            raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
+        except Exception as problem:  # also what an option in the address brings about
+            text = (
+                f"the Redis at {self._server.name} cannot be used ({problem}): see that it is up, and "
+                "address and password are right"
+            )
+            raise LimitNotShared(f"MARKETING_BUDGET_URL: {text}") from None
+        self._times_set = self._server.clock.times_set
+
+    def now(self) -> float:
+        return time.monotonic() + self._server.clock.ahead
+
+    def apply(self, change: Callable[[Schedule], T]) -> T:
+        with self._server.lock:
+            try:
+                if time.monotonic() >= self._server.look_at:
+                    return self._apply_shared(change)
+            except self._server.errors as problem:
+                self._server.lost(problem)
+        return self._file.apply(lambda schedule: self._apply_alone(schedule, change))
+
+    def _apply_shared(self, change: Callable[[Schedule], T]) -> T:
+        for late in range(_TRIES):
+            schedule = self._present()
+            result, content = change(schedule), packed(schedule)
+            if not late or content != self._seen:
+                found = self._server.swap(self._key, self._seen, content, was_late=late >= _TOO_LATE)
+                self._seen = content if found is None else found
+                if found is not None or self._times_set != self._server.clock.times_set:
+                    continue
+            self._learnt, self._alone_since = schedule, 0.0
+            return result
+        raise TimeoutError("others change the state too often")
+
+    def _present(self) -> Schedule:
+        """What is stored; where it was lost, or its clock was set, what is learnt."""
+        stored, times_set = unpacked(self._seen), self._server.clock.times_set
+        if self._times_set != times_set:
+            self._times_set, self._learnt, stored = times_set, Schedule(self._learnt.limit), Schedule()
+        if stored == Schedule() or stored.last_at < self._alone_since:  # lost, or nobody used it since
+            return self._learnt.begun_anew(self.now(), HOLD)
+        return stored
+
+    def _apply_alone(self, schedule: Schedule, change: Callable[[Schedule], T]) -> T:
+        if schedule.share == 1 or (
+            not self._alone_since and schedule.last_at < self._learnt.last_at
+        ):  # not of this outage
+            schedule.become(self._learnt.begun_anew(self.now(), 1.0, ALONE))
+        self._alone_since = self._alone_since or max(self.now(), self._learnt.last_at)
+        result = change(schedule)
+        self._learnt = schedule
+        return result
+
+
+# ---- what the service says about its limit
+
+_HEADER = re.compile(r"x-rate-?limit-(\w+)", re.IGNORECASE)
+
+
+def rate_report(envelope: Envelope | None, headers: Mapping[str, str]) -> RateReport:
+    """The report in the body, whatever level it stands at, completed by the headers (api-observed row 27)."""
+    values = limit_in_headers(headers) | limit_in_body(envelope)
+    known: dict[str, Any] = {name: read_or_none(read, values.get(name)) for name, read in _READERS.items()}
+    return RateReport(**known, reached=bool(read_or_none(read_bool, values.get("reached"))))
+
+
+def limit_in_headers(headers: Mapping[str, str]) -> dict[str, Any]:
+    """What the headers say, as it stands there, by names in lower case."""
+    values: dict[str, Any] = {}
+    for name, value in headers.items():
+        if name[:2].lower() == "x-" and (match := _HEADER.fullmatch(name)):
+            values[match[1].lower()] = value
+        elif len(name) == 11 and name.lower() == "retry-after":
+            values.setdefault("after", _seconds_until(value, headers))
+    return values
+
+
+_READERS: dict[str, Callable[[Any], float]] = dict.fromkeys(("limit", "requests", "remaining"), read_int)
+_READERS |= dict.fromkeys(("reset", "after"), lambda value: float(read_decimal(value)))
+
+
+def _seconds_until(moment: str, headers: Mapping[str, str]) -> Any:
+    """`Retry-After` may be a date: the seconds from the response's own, whose clock it is. Anything else as
+    it came."""
+    now = {name.lower(): value for name, value in headers.items()}.get("date", "")
+    try:
+        return (parsedate_to_datetime(moment) - parsedate_to_datetime(now)).total_seconds()
+    except (ValueError, TypeError, OverflowError):
+        return moment
+
+
+def limit_in_body(envelope: Envelope | None) -> dict[str, Any]:
+    """The same of the body: top level first, where it was observed; `data` last, which may be huge."""
+    for level in envelope.levels.values() if envelope else ():
+        for name, raw in level.items():
+            if name.lower().replace("_", "-") in ("rate-limit", "ratelimit"):
+                found = read_or_none(decode, raw)
+                if isinstance(found, dict):
+                    return {key.lower(): value for key, value in found.items() if value is not None}
+    return {}

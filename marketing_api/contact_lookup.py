@@ -30,7 +30,7 @@ from marketing_api.records.values import is_nothing, read_int, read_moment, read
 from marketing_api.write_result import says_absent, words_in
 
 if TYPE_CHECKING:  # it takes long to import, and who plans a push does without
-    from marketing_api.client import Client
+    from marketing_api.client import Client, Failure
 
 Fetch = Callable[[Call], Response]
 
@@ -173,13 +173,15 @@ def read_contacts(client: Client, addresses: Mapping[int, Collection[str]]) -> S
             single += [contacts.GETCONTACTBYEMAIL.bind(email=email, listid=list_id) for email in spellings]
     for each in client.fetch_many(single):
         email, list_id = each.call.params["email"], int(each.call.params["listid"])
-        found: list[Found] | Unread = []
-        if isinstance(each, Response):
-            found = [one for one in _with_address(each, email) if one.list_id in (None, list_id)]
-        elif not (isinstance(each.error, Refused) and is_nobody(each.error)):
-            found = Unread(str(each.error))
-        seen.found[list_id, normal_form(email)] = found
+        seen.found[list_id, normal_form(email)] = _read_single(each, email, list_id)
     return seen
+
+
+def _read_single(each: Response | Failure, email: str, list_id: int) -> list[Found] | Unread:
+    if isinstance(each, Response):
+        return [one for one in _with_address(each, email) if one.list_id in (None, list_id)]
+    is_known = isinstance(each.error, Refused) and is_nobody(each.error)
+    return [] if is_known else Unread(str(each.error))
 
 
 def read_list(client: Client, list_id: int, worth: float) -> tuple[list[Found] | None, int]:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from marketing_api.envelope import decode
+from marketing_api.envelope import Envelope, decode
 from marketing_api.exchange import Response
+from marketing_api.operation import Operation
 from marketing_api.records.shapes import is_numbered
 from marketing_api.records.values import (
     is_nothing,
@@ -59,27 +60,24 @@ _NAME = re.compile(r"[A-Za-z_][\w.-]{0,39}", re.ASCII)
 
 def form_of(value: Any) -> str:
     """What a value is like: its type in JSON, and of dates and numbers in a text how they are written."""
-    if value is None or value == "":
-        return "null" if value is None else "empty text"
-    if isinstance(value, bool):
-        return "true or false"
-    if isinstance(value, (int, float)):
-        return "number"
-    if isinstance(value, list):
-        return "list"
-    if isinstance(value, dict):
-        return "object keyed by number" if is_numbered(value) else "object"
-    if (
-        len(value) <= 30
-        and _DATE_LIKE.fullmatch(_HALF_OF_DAY.sub("", value))
-        and any(map(str.isdigit, value))
-    ):
-        return (
-            "number in a text"
-            if read_or_none(read_decimal, value) is not None
-            else f"text like {_pattern(value)}"
-        )
-    return "text"
+    match value:
+        case None:
+            return "null"
+        case "":
+            return "empty text"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "number"
+        case list():
+            return "list"
+        case dict():
+            return "object keyed by number" if is_numbered(value) else "object"
+    is_dated = len(value) <= 30 and _DATE_LIKE.fullmatch(_HALF_OF_DAY.sub("", value))
+    if not is_dated or not any(map(str.isdigit, value)):
+        return "text"
+    is_number = read_or_none(read_decimal, value) is not None
+    return "number in a text" if is_number else f"text like {_pattern(value)}"
 
 
 def _pattern(text: str) -> str:
@@ -184,12 +182,7 @@ class Comparison:
     def response(self, response: Response, zone: ZoneInfo | None) -> None:
         """Compare a whole response, with what stands around its payload."""
         operation, envelope = response.call.operation, response.envelope
-        known = _LEVELS | {"data.": {operation.at.lower(), *_ANYWHERE}}
-        for level, members in envelope.levels.items():
-            is_payload = level == "data." and not operation.at
-            for name in () if (envelope.bare and level != "data.") or is_payload else members:
-                if name.lower() not in known[level]:
-                    self._deviates(f"{level}{shown(name)}", "nothing", UNANNOUNCED)
+        self._around(operation, envelope)
         if "limit" in (header := envelope.header or {}):
             self._value(decode(header["limit"]), "number", "header.limit")
         payload = envelope.decoded(operation)
@@ -197,6 +190,15 @@ class Comparison:
             payload = {name: each for name, each in payload.items() if name.lower() not in _ANYWHERE}
         self._value(payload, reads()[operation.name].kind, operation.at or "data")
         self._compare_clocks(payload, zone)
+
+    def _around(self, operation: Operation, envelope: Envelope) -> None:
+        levels = dict(_LEVELS) if not envelope.bare else {}
+        if operation.at:  # else `data` is the payload
+            levels["data."] = {operation.at.lower(), *_ANYWHERE}
+        for level, known in levels.items():
+            for name in envelope.levels[level]:
+                if name.lower() not in known:
+                    self._deviates(f"{level}{shown(name)}", "nothing", UNANNOUNCED)
 
     def missing(self) -> None:
         """Note what entries lacked; when all are compared."""
@@ -229,9 +231,11 @@ class Comparison:
             if isinstance(value, dict):  # or nothing, as PHP writes it
                 self._members(value, kind, place)
         elif head in _COLLECTIONS:
-            inner = f"{place}[]" if head == "list" else f"{place}{{}}"
-            for each in list(value.values() if isinstance(value, dict) else value or [])[:MOST]:
-                self._value(each, rest.removeprefix("of "), inner)
+            self._entries_of(value, rest.removeprefix("of "), f"{place}{'[]' if head == 'list' else '{}'}")
+
+    def _entries_of(self, value: Any, kind: str, place: str) -> None:
+        for each in list(value.values() if isinstance(value, dict) else value or [])[:MOST]:
+            self._value(each, kind, place)
 
     def _listing(self, value: Any, rest: str, place: str) -> None:
         how, _, kind = rest.partition(" ")

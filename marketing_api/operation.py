@@ -67,11 +67,7 @@ class Parameter:
             if isinstance(value, Mapping):
                 return {f"{self.name}[{key}]": str(item) for key, item in value.items()}
             raise self._refused(operation, " takes a map of field id to value, e.g. fields[12]=London")
-        values = [value]
-        if self.many and isinstance(value, str):
-            values = [part.strip() for part in value.split(",")]
-        elif self.many and isinstance(value, list | tuple | set | frozenset):
-            values = list(value)
+        values = _listed(value) if self.many else [value]
         try:
             words = [self._allowed(_encoded(self.kind, item)) for item in values]
         except (ValueError, TypeError) as problem:
@@ -95,6 +91,12 @@ class Parameter:
             if choice.lower() == word.lower():
                 return choice
         raise ValueError(f"allowed: {', '.join(self.choices)}")
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -133,9 +135,11 @@ def _encoded(kind: Kind, value: Any) -> str:
     match kind:
         case Kind.TEXT | Kind.TIME:
             return str(value)
-        case Kind.NUMBER if _NUMBER.fullmatch(text) and not isinstance(value, bool):
+        case Kind.NUMBER | Kind.ID if isinstance(value, bool):
+            pass
+        case Kind.NUMBER if _NUMBER.fullmatch(text):
             return format(Decimal(text), "f")
-        case Kind.ID if text and not isinstance(value, bool):
+        case Kind.ID if text:
             return text
         case Kind.EMAIL if _EMAIL.fullmatch(trimmed(text)):
             return trimmed(text)
@@ -143,14 +147,16 @@ def _encoded(kind: Kind, value: Any) -> str:
             return text
         case Kind.BOOLEAN | Kind.FLAG if (truth := _TRUTH.get(text.lower())) is not None:
             return str(int(truth)) if kind is Kind.FLAG else str(truth).lower()
-        case Kind.DATE | Kind.DATETIME | Kind.DAY_OR_TIME:
-            forms = _DATES if kind is Kind.DATE else _DATE_TIMES
-            moment = value if isinstance(value, dt.date) else _parsed(text, forms)
-            if moment is not None:
-                return moment.strftime(
-                    "%m/%d/%Y" if kind is Kind.DAY_OR_TIME and ":" not in text else _SENT_AS[kind]
-                )
+        case Kind.DATE | Kind.DATETIME | Kind.DAY_OR_TIME if moment := _moment(kind, value, text):
+            is_day = kind is Kind.DAY_OR_TIME and ":" not in text
+            return moment.strftime("%m/%d/%Y" if is_day else _SENT_AS[kind])
     raise ValueError(_NEEDED[kind])
+
+
+def _moment(kind: Kind, value: Any, text: str) -> dt.date | None:
+    if isinstance(value, dt.date):
+        return value
+    return _parsed(text, _DATES if kind is Kind.DATE else _DATE_TIMES)
 
 
 def _parsed(text: str, forms: Iterable[str]) -> dt.datetime | None:
@@ -230,7 +236,23 @@ class Operation:
         Python's reserved words take a trailing underscore (`from_`). None means "not given". `fields={"12":
         "x"}` and `fields[12]="x"` (as it is typed on a command line) mean the same. Raises InvalidCall,
         naming the parameter and what is allowed, before a request is spent."""
-        words: dict[str, dict[str, str]] = {}  # parameter → its form on the wire
+        words = self._words(values)
+        wire: dict[str, str] = {}
+        for parameter in self.parameters:
+            if parameter.name in words:
+                wire |= sorted(words[parameter.name].items())
+            elif parameter.required:
+                wire[parameter.name] = self._default(parameter)
+        if self.needs_one and not any(map(words.get, self.needs_one)):
+            raise self._refused(f"one of {', '.join(self.needs_one)} is required", self.needs_one[0])
+        if half := next((name for name, word in wire.items() if _HALF.search(name + word)), ""):
+            culprit = half.partition("[")[0]
+            raise self._refused(f"{culprit} holds half a character", culprit)
+        return Call(self, wire)
+
+    def _words(self, values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+        """By parameter, its form on the wire."""
+        words: dict[str, dict[str, str]] = {}
         for name, value in values.items():
             if value is None:
                 continue
@@ -239,23 +261,14 @@ class Operation:
             is_field = bracket and parameter.kind is Kind.FIELDS
             found = parameter.encode({key.rstrip("]"): value} if is_field else value, self.name)
             words[parameter.name] = words.get(parameter.name, {}) | found
-        wire: dict[str, str] = {}
-        for parameter in self.parameters:
-            if parameter.name in words:
-                wire |= sorted(words[parameter.name].items())
-            elif parameter.required and parameter.default is None:
-                choices = ", ".join(parameter.choices)
-                allowed = f"one of {choices}" if choices else parameter.kind
-                raise self._refused(f"{parameter.name} is required ({allowed})", parameter.name)
-            elif parameter.required:
-                wire[parameter.name] = parameter.default or ""
-        if self.needs_one and not any(words.get(name) for name in self.needs_one):
-            raise self._refused(f"one of {', '.join(self.needs_one)} is required", self.needs_one[0])
-        for name, word in wire.items():
-            if _HALF.search(name + word):
-                culprit = name.partition("[")[0]
-                raise self._refused(f"{culprit} holds half a character", culprit)
-        return Call(self, wire)
+        return words
+
+    def _default(self, parameter: Parameter) -> str:
+        if parameter.default is not None:
+            return parameter.default
+        choices = ", ".join(parameter.choices)
+        allowed = f"one of {choices}" if choices else parameter.kind
+        raise self._refused(f"{parameter.name} is required ({allowed})", parameter.name)
 
     def _refused(self, why: str, parameter: str) -> InvalidCall:
         return InvalidCall(f"{self.name}: {why}", parameter=parameter)

@@ -104,6 +104,11 @@ class Windows:
         if (edge - self.since) * margin >= DRIFT_TO_TELL and now >= self.distrust_until:
             self.is_fixed = 1.0
 
+    def contradicts(self, slot: Slot, count: float, half: float, *, is_edge: bool) -> bool:
+        """Whether ours came before its edge, or the first of a window late in ours. `half`: of the limit."""
+        is_early = slot.index == 0 and count > half and slot.at > slot.window + self.phase + LEAD / 2
+        return is_early or (is_edge and slot.index >= half)
+
     def strike(self, weight: float, now: float) -> None:
         """Something came that should not have come if windows were fixed."""
         self.strikes += weight
@@ -231,9 +236,7 @@ class Schedule:
         windows, half = self.windows, self.limit / 2
         is_edge = windows.begins(count, self.limit) and slot.gap < NEAR
         if slot.window >= 0:
-            is_early = slot.index == 0 and count > half and slot.at > slot.window + windows.phase + LEAD / 2
-            is_late = is_edge and slot.index >= half  # the first of a window, late in ours
-            if windows.is_fixed and (is_early or is_late):
+            if windows.is_fixed and windows.contradicts(slot, count, half, is_edge=is_edge):
                 windows.strike(2, now)
         elif is_edge and not windows.is_fixed:
             windows.saw(slot.at - slot.gap / 2, self.margin, now)

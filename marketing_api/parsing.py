@@ -181,19 +181,11 @@ def shortage(response: Response) -> str:
 def item_keys(response: Response) -> list[str]:
     """One identity per entry served, in order, equal for the same entry on another page: id (and network),
     else a hash and a number."""
-    operation = response.call.operation
-    has_network = any("network" in record.model_fields for record in operation.records[:1])
-    raws: Iterable[Any]
-    if operation.is_streamed:
-        raws = map(_entry, response.envelope.entries(operation))
-    elif operation.rows is None:
-        raws = objects(response.envelope.decoded(operation))
-    else:
-        first = operation.records[0]
-        raws = (raw for record, raw in pairs(response) if record is first and not isinstance(raw, Unread))
+    record = next(iter(response.call.operation.records), None)
+    has_network = record is not None and "network" in record.model_fields
     seen: Counter[str] = Counter()
     keys = []
-    for raw in raws:
+    for raw in _served(response, record):
         if isinstance(raw, dict) and raw.get("id") not in (None, ""):
             number = read_or_none(read_int, raw["id"])
             id_ = str(raw["id"] if number is None else number)
@@ -203,6 +195,15 @@ def item_keys(response: Response) -> list[str]:
         seen[digest] += 1  # equal entries of one page are two entries
         keys.append(f"{digest}-{seen[digest]}")
     return keys
+
+
+def _served(response: Response, first: type[Record] | None) -> Iterable[Any]:
+    operation = response.call.operation
+    if operation.is_streamed:
+        return map(_entry, response.envelope.entries(operation))
+    if operation.rows is None:
+        return objects(response.envelope.decoded(operation))
+    return (raw for record, raw in pairs(response) if record is first and not isinstance(raw, Unread))
 
 
 def timeline_extent(response: Response) -> tuple[int, int]:

@@ -177,9 +177,8 @@ class Retry:
         while True:
             try:
                 return self._send(call, first=is_refused, is_given_up=stop.is_set, before=leave)
-            except (
-                RateLimited
-            ):  # no pause: the limiter holds everybody until the window resets, then this one goes first
+            # no pause: the limiter holds everybody until the window resets, then this one goes first
+            except RateLimited:
                 refusals, is_refused = refusals + 1, True
                 if refusals >= REFUSALS or is_hopeless() or time.monotonic() - began > LONGEST_CALL_S:
                     raise
@@ -189,16 +188,16 @@ class Retry:
             except Transient:
                 tries, is_refused = tries + 1, False
                 before, failed_at = failed_at, time.monotonic()
-                is_enough = (
-                    tries >= TRIES
-                    or (tries > 1 and failed_at - began > LONGEST_CALL_S)
-                    or self._silence.is_outage_given_up
-                )
-                if is_hopeless() or (
-                    is_enough and not self._silence.is_outage(before, lambda: self._send(ME.bind()))
-                ):
+                if is_hopeless() or self._is_enough(tries, failed_at - began, before):
                     raise
             self._pause(tries)
+
+    def _is_enough(self, tries: int, seconds: float, since: float) -> bool:
+        """Whether a read that failed so often, for so long, is not tried again; an outage is waited for."""
+        is_tried = tries >= TRIES or (tries > 1 and seconds > LONGEST_CALL_S)
+        if not is_tried and not self._silence.is_outage_given_up:
+            return False
+        return not self._silence.is_outage(since, lambda: self._send(ME.bind()))
 
     def write(self, call: Call, before: Callable[[], object]) -> Response:
         """See `Client.write`."""

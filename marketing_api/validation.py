@@ -197,14 +197,19 @@ def _check_member(operation: Operation, envelope: Envelope, name: str, raw: msgs
         wanted = "items" if operation.is_listing else "" if operation.at else "data"
         if wanted and _is_hollow(inner or {}, wanted, is_strict=bool(operation.records)):
             raise BrokenResponse(f"{operation.name}: `{name}` lacks `{wanted}`")
-    elif kind != b"[" and (operation.at or operation.records):
-        value = decode(raw)
-        if isinstance(value, str) and value.strip():  # words in its place are a refusal (api-observed row 5)
-            raise Refused(
-                f"{operation.name}: the service answered in words ({_public(value)})", detail={name: value}
-            )
-        if operation.records or value not in (None, ""):
-            raise BrokenResponse(f"{operation.name}: `{name}` is no object or list")
+    elif kind != b"[":
+        _check_value(operation, name, decode(raw))
+
+
+def _check_value(operation: Operation, name: str, value: Any) -> None:
+    """Of one value in the payload's place."""
+    if not operation.at and not operation.records:
+        return
+    if isinstance(value, str) and value.strip():  # words in its place are a refusal (api-observed row 5)
+        text = f"{operation.name}: the service answered in words ({_public(value)})"
+        raise Refused(text, detail={name: value})
+    if operation.records or value not in (None, ""):
+        raise BrokenResponse(f"{operation.name}: `{name}` is no object or list")
 
 
 def _is_hollow(wrapper: Parts, entries: str, *, is_strict: bool) -> bool:

@@ -132,6 +132,20 @@ _CANNOT_BE = re.compile(_any_of("absent", "impossible"))
 _NEGATIVE = re.compile(_any_of("absent", "impossible", "negative"))
 
 
+_FAILED = ("error", "failed", "failure", "fail")
+
+
+def _error_words(members: Mapping[str, Any]) -> str | None:
+    """Of an object that says that it is an error; None of another. `members` by name in lower case."""
+    words = {name: str(members.get(name, "")).strip().lower() for name in ("status", "success")}
+    is_failure = words["success"] in ("false", "0", "no") or words["status"] in _FAILED
+    is_error = str(members.get("errorcode") or "").strip() not in ("", "0")
+    if not (is_failure or is_error or members.get("errors") or members.get("errormessage")):
+        return None
+    said = filter(None, map(members.get, ("errormessage", "message", "item", "errors")))
+    return words_in(next(said, None)) or "an error without words"
+
+
 def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
     """Errors anywhere inside the payload: an `errorCode`, a list of `errors`, a member that says `success:
     false` or `status: error`."""
@@ -142,18 +156,8 @@ def _nested_errors(value: Any, depth: int = 0) -> Iterator[str]:
             yield from _nested_errors(each, depth + 1)
     if not isinstance(value, Mapping):
         return
-    folded = {str(name).lower().replace("_", ""): inner for name, inner in value.items()}
-    code = str(folded.get("errorcode") or "").strip()
-    is_error = code not in ("", "0") or folded.get("errors") or folded.get("errormessage")
-    is_failure = str(folded.get("success", "")).strip().lower() in ("false", "0", "no")
-    if (
-        is_error
-        or is_failure
-        or str(folded.get("status", "")).strip().lower() in ("error", "failed", "failure", "fail")
-    ):
-        words = words_in(
-            folded.get("errormessage") or folded.get("message") or folded.get("item") or folded.get("errors")
-        )
-        yield words or "an error without words"
+    words = _error_words({str(name).lower().replace("_", ""): inner for name, inner in value.items()})
+    if words is not None:
+        yield words
     for inner in value.values():
         yield from _nested_errors(inner, depth + 1)

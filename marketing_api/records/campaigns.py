@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as attribute
+from functools import partial
 from typing import Any
 
 from marketing_api.operation import Area
@@ -109,11 +110,14 @@ def campaigns(payload: Any, params: Params) -> Rows:
     for name, group in items.items() if is_grouped else [("", items)]:
         if isinstance(group, dict) and "id" in group:  # a campaign in the place of a group
             data, name = [group], ""
-        elif (data := _data(group)) in (None, "") and is_grouped and not is_whole(group, data):
-            yield missing(Campaign, name)
-        status = ("" if name.isdecimal() else name) or ("" if filtered == "all" else filtered)
-        for entry in entries(data):
-            yield Campaign, _campaign(entry, status) if isinstance(entry, dict) else entry
+        else:
+            data = _data(group)
+            if is_grouped and data in (None, "") and not is_whole(group, data):
+                yield missing(Campaign, name)
+        status = "" if name.isdecimal() else name
+        if not status and filtered != "all":
+            status = filtered
+        yield from each(Campaign, data, partial(_campaign, group=status))
 
 
 def _data(group: Any) -> Any:
@@ -128,12 +132,10 @@ def _data(group: Any) -> Any:
 
 
 def _campaign(entry: Entry, group: str) -> Entry:
-    status = group or entry.get("status")
+    status, kind = group or entry.get("status"), entry.get("type")
     if isinstance(status, str) and status.strip().lower() in _AUTOMATION:
         status = "automation"
-    is_automated = status == "automation" or (
-        isinstance(kind := entry.get("type"), str) and kind.strip().lower() == "automated"
-    )
+    is_automated = status == "automation" or (isinstance(kind, str) and kind.strip().lower() == "automated")
     raw = {**entry, "type": "automated" if is_automated else "standard"}
     return raw if is_nothing(status) else {**raw, "status": status}
 
@@ -141,7 +143,7 @@ def _campaign(entry: Entry, group: str) -> Entry:
 def campaign(payload: Any, params: Params) -> Rows:
     """`item`: one campaign; its group is not given, its type is the one requested."""
     requested = {"type": params["type"]} if "type" in params else {}
-    yield from each(Campaign, objects(payload), lambda entry: {**entry, **requested})
+    yield from each(Campaign, objects(payload), known=requested)
 
 
 def statistics(payload: Any, params: Params) -> Rows:
@@ -152,28 +154,26 @@ def statistics(payload: Any, params: Params) -> Rows:
         if not isinstance(entry, dict):
             yield CampaignStats, entry
             continue
-        campaign_id = params.get("id", entry.get("id"))
-        stats = member(entry, "stats")
-        known = {
-            name
-            for name in entry
-            if name.lower() in ("stats", "clicks") or (name.lower() == "id" and is_scalar(entry[name]))
-        }
-        beside = {name: value for name, value in entry.items() if name not in known}
-        if stats in (None, ""):
-            yield (
-                (CampaignStats, Unread(entry, "stats: missing from the response"))
-                if beside
-                else missing(CampaignStats, "stats")
-            )
-        elif is_scalar(stats):
-            yield CampaignStats, stats
-        else:
-            yield CampaignStats, {**beside, **_stats(stats, campaign_id)}
-        clicks = member(entry, "clicks")
+        campaign_id, clicks = params.get("id", entry.get("id")), member(entry, "clicks")
+        yield CampaignStats, _stats_of(entry, campaign_id)
         if not is_whole(None, clicks):
             yield missing(CampaignClicker, "clicks")
         yield from _clicks(clicks, campaign_id)
+
+
+def _stats_of(entry: Entry, campaign_id: Any) -> Any:
+    stats = member(entry, "stats")
+    if stats not in (None, "") and is_scalar(stats):
+        return stats
+    beside = {
+        name: value
+        for name, value in entry.items()
+        if name.lower() not in ("stats", "clicks", "id") or (name.lower() == "id" and not is_scalar(value))
+    }
+    if stats not in (None, ""):
+        return {**beside, **_stats(stats, campaign_id)}
+    reason = "stats: missing from the response"
+    return Unread(entry, reason) if beside else missing(CampaignStats, "stats")[1]
 
 
 _STATS = {
@@ -208,8 +208,16 @@ class _Link:
     unknown: Entry = attribute(default_factory=dict)
     is_whole: bool = True
 
-    def add(self, clickers: Any) -> Rows:
-        """Take in the clickers; what of them is missing or cannot be read."""
+    def add(self, entry: Entry) -> Rows:
+        """Take in an entry; what of its clickers is missing or cannot be read."""
+        self.message = self.message or entry.get("message")
+        for name, value in entry.items():
+            if name.lower() == "clickers":  # absent when there are none (row 25)
+                yield from self._add(value)
+            elif name not in ("url", "message"):
+                self.unknown[name] = value
+
+    def _add(self, clickers: Any) -> Rows:
         if not isinstance(clickers, (list, dict)):
             self.is_whole = False
             yield missing(CampaignClicker, "clickers")
@@ -222,6 +230,13 @@ class _Link:
                 self.is_whole = False
                 yield CampaignClicker, Unread(clicker, str(problem))
 
+    @property
+    def totals(self) -> Entry:
+        if not self.is_whole:
+            return {"clicker_count": None, "click_count": None}
+        counts = list(filter(None, self.clicks.values()))
+        return {"clicker_count": len(counts), "click_count": sum(counts)}
+
 
 def _clicks(clicks: Any, campaign_id: Any) -> Rows:
     """Links and clickers: several entries for a URL are one link, several of an address on it one clicker
@@ -233,19 +248,10 @@ def _clicks(clicks: Any, campaign_id: Any) -> Rows:
             reason = "url: not a text" if isinstance(entry, dict) else "not an object"
             yield CampaignLink, Unread(entry, reason)
             continue
-        link = links.setdefault(url, _Link())
-        link.message = link.message or entry.get("message")
-        for name, value in entry.items():
-            if name.lower() == "clickers":  # absent when there are none (row 25)
-                yield from link.add(value)
-            elif name not in ("url", "message"):
-                link.unknown[name] = value
+        yield from links.setdefault(url, _Link()).add(entry)
     for url, link in links.items():
         place = {"campaign_id": campaign_id, "url": url}
-        counts = [count for count in link.clicks.values() if count]
-        totals = (len(counts), sum(counts)) if link.is_whole else (None, None)
-        counted = dict(zip(("clicker_count", "click_count"), totals, strict=True))
-        yield CampaignLink, {**link.unknown, **place, "message": link.message, **counted}
+        yield CampaignLink, {**link.unknown, **place, "message": link.message, **link.totals}
         for email, count in link.clicks.items():
             yield CampaignClicker, {**place, "email": email, "click_count": count}
 

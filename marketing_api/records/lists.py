@@ -121,26 +121,33 @@ def _fields(fields: Any, list_id: Any) -> Rows:
     if not is_collection(fields):
         yield ListField, fields
         return
+    is_list = isinstance(fields, list)
     for name, label in mapping(fields).items():
         if member(label, "label", "name") is not None:
-            known = member(label, "id") or (None if isinstance(fields, list) else name)
-            beside = {
-                other: value for other, value in label.items() if other.lower() not in ("id", "label", "name")
-            }
-            yield (
-                ListField,
-                {**beside, "list_id": list_id, "field_id": known, "label": member(label, "label", "name")},
-            )
-        elif is_full(label) and (
-            name.lower() in _AROUND or (isinstance(fields, list) and not is_scalar(member(label, "id")))
-        ):
+            yield ListField, _labelled(label, list_id, None if is_list else name)
+        elif is_full(label) and (name.lower() in _AROUND or (is_list and not _has_id(label))):
             yield from _fields(label, list_id)
-        elif isinstance(fields, list):
+        elif is_list:
             yield ListField, label
-        elif name.lower() == "count" or (is_full(label) and not name.isdecimal()):
-            yield ListField, Unread({name: label}, "field_id: not a field")
         else:
-            yield ListField, {"list_id": list_id, "field_id": name, "label": label}
+            yield ListField, _named(name, label, list_id)
+
+
+def _has_id(entry: Any) -> bool:
+    return is_scalar(member(entry, "id"))
+
+
+def _named(name: str, label: Any, list_id: Any) -> Entry | Unread:
+    if name.lower() == "count" or (is_full(label) and not name.isdecimal()):
+        return Unread({name: label}, "field_id: not a field")
+    return {"list_id": list_id, "field_id": name, "label": label}
+
+
+def _labelled(entry: Entry, list_id: Any, name: str | None) -> Entry:
+    """An entry with a label of its own."""
+    beside = {other: value for other, value in entry.items() if other.lower() not in ("id", "label", "name")}
+    field_id, label = member(entry, "id") or name, member(entry, "label", "name")
+    return {**beside, "list_id": list_id, "field_id": field_id, "label": label}
 
 
 AREA = Area("lists")

@@ -3,6 +3,7 @@ it."""
 
 import contextlib
 import datetime as dt
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -147,27 +148,28 @@ def online_reviews(payload: Any, params: Params) -> Rows:
     if not is_collection(items):
         yield OnlineReviewChannel, items
         return
+    is_named = isinstance(items, dict) and not is_numbered(items)
     for name, value in mapping(items).items():
-        if not isinstance(value, dict):
+        if isinstance(value, dict):
+            yield from _channel({"channel": name} if is_named else {}, value)
+        else:
             yield OnlineReviewChannel, value
-            continue
-        named = {} if isinstance(items, list) or is_numbered(items) else {"channel": name}
-        channel = named | {wire: item for wire, item in value.items() if wire not in ("data", "count")}
-        data = value.get("data")
-        if not is_nothing(value.get("count")):
-            channel["review_count"] = value["count"]
-        elif isinstance(data, (dict, list)):
-            channel["review_count"] = len(data)
-        elif is_nothing(
-            value.get("AvgRating")
-        ):  # without reviews it lacks `data` and has no average; another did not serve them
-            channel["review_count"] = 0
-        yield OnlineReviewChannel, channel
-        raws = [_online_review(entry, channel.get("channel")) for entry in entries(data)]
-        yield from each(
-            OnlineReview,
-            list(keyed(raws, "review_key", lambda raw: [raw.get(name) for name in _REVIEW_IDENTITY])),
-        )
+
+
+def _channel(named: Entry, value: Entry) -> Rows:
+    channel = named | {wire: item for wire, item in value.items() if wire not in ("data", "count")}
+    data = value.get("data")
+    if not is_nothing(value.get("count")):
+        channel["review_count"] = value["count"]
+    elif isinstance(data, (dict, list)):
+        channel["review_count"] = len(data)
+    # without reviews it lacks `data` and has no average; another did not serve them
+    elif is_nothing(value.get("AvgRating")):
+        channel["review_count"] = 0
+    yield OnlineReviewChannel, channel
+    raws = [_online_review(entry, channel.get("channel")) for entry in entries(data)]
+    for raw in keyed(raws, "review_key", lambda raw: map(raw.get, _REVIEW_IDENTITY)):
+        yield OnlineReview, raw
 
 
 def _online_review(entry: Any, channel: Any) -> Any:
@@ -190,69 +192,69 @@ def sentiment(payload: Any, params: Params) -> Rows:
     if not isinstance(payload, dict):
         yield from each(SentimentMention, payload)
         return
-    stats = (
-        member(member(payload, "overall"), "stats")
-        or member(payload, "overall.stats")
-        or member(payload, "overall")
-    )
-    if isinstance(stats, dict) and stats and "from" in params and "to" in params:
+    overall, items = member(payload, "overall"), items_of(payload)
+    stats = member(overall, "stats") or member(payload, "overall.stats") or overall
+    if isinstance(stats, dict) and stats and params.keys() >= {"from", "to"}:
         yield SentimentTotals, {**stats, "from": params["from"], "to": params["to"]}
-    items = items_of(payload)
-    totals, groups = (
-        {singular(name): value for name, value in each.items()} if isinstance(each, dict) else {}
-        for each in (stats, items)
-    )
+    totals, groups = _by_polarity(stats), _by_polarity(items)
     for polarity in groups.keys() | totals.keys() & {"positive", "negative"}:
-        if not is_whole(
-            {"count": totals.get(polarity)}, groups.get(polarity)
-        ):  # fewer are listed than the totals say, or none at all
+        # fewer are listed than the totals say, or none at all
+        if not is_whole({"count": totals.get(polarity)}, groups.get(polarity)):
             yield missing(SentimentMention, polarity)
     if not isinstance(items, dict):
         yield from each(SentimentMention, items)
         return
     for name, group in items.items():
-        raws = [
-            {**entry, "polarity": singular(name)} if isinstance(entry, dict) else entry
-            for entry in entries(group)
-        ]
-        yield from each(
-            SentimentMention,
-            list(keyed(raws, "mention_key", lambda raw: [raw.get(name) for name in _MENTION_IDENTITY])),
-        )
+        yield from _mentions(group, singular(name))
+
+
+def _mentions(group: Any, polarity: str) -> Rows:
+    raws = (raw for _, raw in each(SentimentMention, group, known={"polarity": polarity}))
+    for raw in keyed(raws, "mention_key", lambda raw: map(raw.get, _MENTION_IDENTITY)):
+        yield SentimentMention, raw
+
+
+def _by_polarity(groups: Any) -> Entry:
+    return {singular(name): value for name, value in groups.items()} if isinstance(groups, dict) else {}
+
+
+#: The series of `stats`, by record.
+_SERIES: dict[type[Record], str] = {
+    ReviewStats: "Reviews",
+    SocialMediaStats: "SocialMedia",
+    FeedbackViews: "FeedbackHub",
+}
 
 
 def stats(payload: Any, params: Params) -> Rows:
     """`stats`: {Reviews: […], SocialMedia: […], FeedbackHub: […]}; samples differ in the case of the
     names."""
-    names: dict[type[Record], str] = {
-        ReviewStats: "Reviews",
-        SocialMediaStats: "SocialMedia",
-        FeedbackViews: "FeedbackHub",
-    }
     if not isinstance(payload, dict):
         if payload:  # entries without the name of their series: nobody knows which one
             yield ReviewStats, payload
-            yield from (missing(record, name) for record, name in names.items())
+            yield from itertools.starmap(missing, _SERIES.items())
         return
-    reviews, social, views = (member(payload, name) for name in names.values())
-    if reviews is social is views is None and any(map(is_full, payload.values())):
+    served = {record: member(payload, name) for record, name in _SERIES.items()}
+    if not any(each is not None for each in served.values()) and any(map(is_full, payload.values())):
         yield ReviewStats, payload  # under names that nobody knows: set aside
-    yield from (
-        missing(record, name)
-        for record, name in names.items()
-        if payload and not is_whole(None, member(payload, name))
-    )
-    yield from each(ReviewStats, reviews)
-    for entry in entries(social):
-        if not isinstance(entry, dict):
-            yield SocialMediaStats, entry
-            continue
-        period = {name: value for name, value in entry.items() if name.lower() in ("periode", "period")}
-        for network in [
-            name for name in entry if name not in period
-        ]:  # an open set: the specification names six
-            yield SocialMediaStats, {**period, "network": network, "mention_count": entry[network]}
-    yield from each(FeedbackViews, views)
+    for record, name in _SERIES.items():
+        if payload and not is_whole(None, served[record]):
+            yield missing(record, name)
+    yield from each(ReviewStats, served[ReviewStats])
+    for entry in entries(served[SocialMediaStats]):
+        yield from _by_network(entry)
+    yield from each(FeedbackViews, served[FeedbackViews])
+
+
+def _by_network(entry: Any) -> Rows:
+    """Networks are an open set: the specification names six."""
+    if not isinstance(entry, dict):
+        yield SocialMediaStats, entry
+        return
+    period = {name: value for name, value in entry.items() if name.lower() in ("periode", "period")}
+    for network, count in entry.items():
+        if network not in period:
+            yield SocialMediaStats, {**period, "network": network, "mention_count": count}
 
 
 # --- the number inside an online review's rating, "a serialized structure" of which no sample exists

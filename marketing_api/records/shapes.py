@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, TypeGuard, TypeVar
 
 import msgspec
@@ -113,11 +114,15 @@ def objects(payload: Any) -> list[Any]:
 
 
 def each(
-    record: RecordType, items: Any, shape: Callable[[Entry], Entry] = dict
+    record: RecordType,
+    items: Any,
+    shape: Callable[[Entry], Entry] = dict,
+    known: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[tuple[RecordType, Raw]]:
-    """Every entry of a collection as (record, shaped entry); what is no object is passed on as it came."""
+    """Every entry of a collection as (record, shaped entry with the columns that are `known` of all); what is
+    no object is passed on as it came."""
     for entry in entries(items):
-        yield record, shape(entry) if isinstance(entry, dict) else entry
+        yield record, {**shape(entry), **known} if isinstance(entry, dict) else entry
 
 
 def listing(record: RecordType) -> Callable[[Any, Params], Iterator[tuple[RecordType, Raw]]]:

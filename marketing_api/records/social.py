@@ -1,6 +1,7 @@
 """What comes back about social profiles, posts and short links, and the operations that bring it."""
 
 import datetime as dt
+from itertools import repeat
 from typing import Any
 
 from marketing_api.operation import Area
@@ -93,45 +94,47 @@ def profiles(payload: Any, params: Params) -> Rows:
         yield from each(SocialProfile, payload)
         return
     for network, value in payload.items():
-        lists = (
-            {name: items for name, items in value.items() if name.lower() != "count"}
-            if isinstance(value, dict)
-            else {"": value}
-        )
-        served = [entry for items in lists.values() for entry in entries(items)]
-        if not is_whole(value, served) or not all(is_whole(None, items) for items in lists.values()):
-            yield missing(SocialProfile, network)
-        if not isinstance(value, dict):
-            yield from each(SocialProfile, value)
+        if isinstance(value, dict):
+            yield from _network(network, value)
             continue
-        for name, items in lists.items():
-            if isinstance(items, (dict, list)):
-                belongs = {"network": network, "kind": singular(name)}
-                yield from (
-                    (SocialProfile, entry | belongs if isinstance(entry, dict) else entry)
-                    for entry in entries(items)
-                )
+        if not is_whole(None, value):
+            yield missing(SocialProfile, network)
+        yield from each(SocialProfile, value)
+
+
+def _network(network: str, value: Entry) -> Rows:
+    lists = {name: items for name, items in value.items() if name.lower() != "count"}
+    served = [entry for items in lists.values() for entry in entries(items)]
+    if not is_whole(value, served) or not all(is_whole(None, items) for items in lists.values()):
+        yield missing(SocialProfile, network)
+    for name, items in lists.items():
+        if isinstance(items, (dict, list)):
+            yield from each(SocialProfile, items, known={"network": network, "kind": singular(name)})
 
 
 def posts(payload: Any, params: Params) -> Rows:
     """`calendar`: {count, items: {date: {number: post}}}."""
     items = items_of(payload)
     is_dated = isinstance(items, dict)
-    for name, value in items.items() if is_dated else (("0", entry) for entry in entries(items)):
-        if value in (None, "") and is_dated:
+    for name, value in items.items() if is_dated else zip(repeat("0"), entries(items), strict=False):
+        if is_dated and value in (None, ""):
             yield missing(SocialPost, name)
-        is_post = isinstance(value, dict) and ("id" in value or "channel" in value)
+        is_post = isinstance(value, dict) and not {"id", "channel"}.isdisjoint(value)
         # no date above it; a null among posts is set aside
         is_single = is_post or (value is None and name.isdecimal())
+        date = None if is_single or name.isdecimal() else name
         for entry in [value] if is_single else entries(value):
-            if not isinstance(entry, dict):
-                yield SocialPost, entry
-                continue
-            date = None if is_single or name.isdecimal() else name
-            channels = entry.get("channel")
-            for channel in channels if isinstance(channels, list) and channels else [channels]:
-                # of no channel: set aside
-                yield SocialPost, _post({**entry, "channel": channel} if channel else dict(entry), date)
+            yield from _on_channels(entry, date)
+
+
+def _on_channels(entry: Any, date: str | None) -> Rows:
+    """A post once for each of its channels; of no channel: set aside."""
+    if not isinstance(entry, dict):
+        yield SocialPost, entry
+        return
+    channels = entry.get("channel")
+    for channel in channels if isinstance(channels, list) and channels else [channels]:
+        yield SocialPost, _post({**entry, "channel": channel} if channel else dict(entry), date)
 
 
 _CHANNEL = {

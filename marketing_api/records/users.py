@@ -42,21 +42,25 @@ def users(payload: Any, params: Params) -> Rows:
         yield User, items
         return
     for name, value in mapping(items).items():
-        business = name if isinstance(items, dict) else params.get("businessid")
-        parts = value if isinstance(value, dict) else {}
-        people = next((part for key, part in parts.items() if key.lower() == "users"), value)
-        if not is_collection(people):
-            yield User, people
-            continue
-        if not is_whole(value, people):
-            yield missing(User, "users")
-        for number, person in mapping(people).items():
-            # ids are the keys of the maps; where a list came in their place, the entry has to tell them
-            if isinstance(person, dict) and business is not None:
-                person = person | {"business_id": business}
-            if isinstance(person, dict) and "id" not in person and isinstance(people, dict):
-                person = person | {"user_id": number}
+        yield from _users(value, name if isinstance(items, dict) else params.get("businessid"))
+
+
+def _users(value: Any, business: str | None) -> Rows:
+    """Ids are the keys of the maps; where a list came in their place, the entry has to tell them."""
+    parts = value if isinstance(value, dict) else {}
+    people = next((part for key, part in parts.items() if key.lower() == "users"), value)
+    if not is_collection(people):
+        yield User, people
+        return
+    if not is_whole(value, people):
+        yield missing(User, "users")
+    known = {} if business is None else {"business_id": business}
+    for number, person in mapping(people).items():
+        if not isinstance(person, dict):
             yield User, person
+            continue
+        is_told = "id" in person or isinstance(people, list)
+        yield User, person | known | ({} if is_told else {"user_id": number})
 
 
 AREA = Area("users")

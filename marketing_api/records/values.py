@@ -310,17 +310,28 @@ def read_clicker(value: Any) -> tuple[str, int]:
     before the address; the address alone, with `mailto:`, or as `Name <address>`. Also an object of address
     and clicks, and a list of the two."""
     text, *count = _clicker_parts(value)
-    text = text.strip() if isinstance(text, str) and len(text) <= _LONGEST_CLICKER else ""
-    match = _CLICKER.fullmatch(text)
-    if match is not None and len(email := match["email"]) <= _LONGEST_ADDRESS and email.isprintable():
-        name = match["name"] or ""
-        around = text[len(name) : match.start("email")] + " " + text[match.end("email") :]
-        counts = [read_int(each) for each in (*count, *re.findall(_NUMBER_OF_CLICKS, around, re.ASCII))]
-        # without a count, a number in the name may be the count
-        is_name = "click" not in name.lower() and (bool(counts) or not any(map(str.isdigit, name)))
-        if is_name and len(counts) <= 1 and min(counts, default=1) >= 0:
-            return email, counts[0] if counts else 1
-    raise ValueError("not an address with a number of clicks")
+    if (match := _matched(text)) is None:
+        raise ValueError(_NO_CLICKER)
+    name = match["name"] or ""
+    around = match.string[len(name) : match.start("email")] + " " + match.string[match.end("email") :]
+    counts = list(map(read_int, (*count, *re.findall(_NUMBER_OF_CLICKS, around, re.ASCII))))
+    # without a count, a number in the name may be the count
+    is_counted_by_name = "click" in name.lower() or (not counts and any(map(str.isdigit, name)))
+    if is_counted_by_name or len(counts) > 1 or min(counts, default=1) < 0:
+        raise ValueError(_NO_CLICKER)
+    return match["email"], sum(counts) if counts else 1
+
+
+_NO_CLICKER = "not an address with a number of clicks"
+
+
+def _matched(text: Any) -> re.Match[str] | None:
+    if not isinstance(text, str) or len(text) > _LONGEST_CLICKER:
+        return None
+    match = _CLICKER.fullmatch(text.strip())
+    if match is None or len(match["email"]) > _LONGEST_ADDRESS or not match["email"].isprintable():
+        return None
+    return match
 
 
 def _clicker_parts(value: Any) -> list[Any]:

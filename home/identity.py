@@ -29,8 +29,7 @@ Kind = Literal["", "live", "sandbox"]
 LIVE: Kind = "live"
 SANDBOX: Kind = "sandbox"
 _LOADED = (
-    "select business_id, business_name, service_name from source.business where account = "
-    "$account and "
+    "select business_id, business_name, service_name from source.business where account = $account and "
     "_deleted_at is null"
 )
 
@@ -76,7 +75,7 @@ class Identity(msgspec.Struct):
         return (
             f"{self.kind}: {self.owners}"
             if self.kind
-            else "nothing was read yet: neither live nor the sandbox's"
+            else "nothing was read yet, neither from a live account nor from the sandbox"
         )
 
 
@@ -104,8 +103,7 @@ def identity_of(home: Path) -> Identity:
     except (OSError, msgspec.DecodeError) as problem:
         raise HomeError(
             f"{path} says whose data the home holds, and cannot be read ({problem}): put it back from a "
-            "backup, or move it away, and the "
-            "warehouse is taken at its word"
+            "backup, or move it away: then what the warehouse says counts"
         ) from None
 
 
@@ -157,10 +155,9 @@ class Recognition:
                 else "belongs to no business that the service names"
             )
             raise OtherBusiness(
-                f"the key {whose}, and under the name {account} this home holds the data of {known}: "
-                "nothing of it was loaded, nothing was "
-                f"sent. Set the key and address of {known.business_name or 'that one'}, or another "
-                "MARKETING_HOME; if the change is meant, "
+                f"the key {whose}, and under the name {account} this home holds the data of {known}: nothing "
+                "of it was loaded, nothing was sent. Set the key and address of "
+                f"{known.business_name or 'that one'}, or another MARKETING_HOME; if the change is meant, "
                 f"`marketing-sync check --accept-business {account}` confirms it"
             )
         if self._notes and (self.is_known or not self._settings.warehouse_path.exists()):

@@ -18,7 +18,7 @@ from logging.handlers import RotatingFileHandler
 
 from home.settings import Settings
 from marketing_api.clock import utc_now
-from marketing_api.redaction import Redactor, in_log, without_addresses
+from marketing_api.redaction import Redactor, Secret, in_log, without_addresses
 from warehouse.archive.disk import make_folder
 
 #: Of what is displayed as a sentence: its traceback is for the file alone.
@@ -32,13 +32,8 @@ _MOST_BYTES = 5_000_000  # of a process, and once as much of what it wrote befor
 class _Redacted(logging.Formatter):
     def __init__(self, form: str, settings: Settings, *, has_tracebacks: bool) -> None:
         super().__init__(form)
-        keys = [
-            *(account.key for account in settings.accounts),
-            settings.personal_key,
-            settings.mail_password,
-            settings.budget_url,
-        ]
-        self._redactors = [Redactor(key) for key in keys if key]
+        found = [*vars(settings).values(), *(account.key for account in settings.accounts)]
+        self._redactors = [Redactor(each) for each in found if isinstance(each, Secret) and each]
         self._home = str(settings.home)
         self._has_tracebacks = has_tracebacks
 

@@ -269,9 +269,8 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
     "activities": _of_kind(
         "write into contacts' timelines: columns email or contact_id, description, datetime",
         (
-            "/* change the address and the text */ select distinct email, 'In the shop' as "
-            "description, '2026-01-31 10:00' as datetime from source.contacts where email = "
-            "'ada@example.com'"
+            "/* change the address and the text */ select distinct email, 'In the shop' as description, "
+            "'2026-01-31 10:00' as datetime from source.contacts where email = 'ada@example.com'"
         ),
     ),
     "moves": _of_kind(
@@ -286,8 +285,7 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
         ("delete contacts from lists: columns email or contact_id, list_id; asks for the number of requests"),
         (
             "/* change the address and the list */ select email, list_id from source.contacts join "
-            "source.lists using (account, list_id) where email = 'ada@example.com' and name = "
-            "'Newsletter'"
+            "source.lists using (account, list_id) where email = 'ada@example.com' and name = 'Newsletter'"
         ),
         Option(
             "yes", "do not ask for the number of rows", in_ui="`confirmed_rows`, since nobody can be asked"

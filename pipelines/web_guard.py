@@ -38,8 +38,7 @@ def objection(scope: Mapping[str, Any], port: int) -> str | None:
     host = headers.get("host", "").lower()
     if host not in _hosts(port):
         return (
-            f"it does not name this server as its host; open http://127.0.0.1:{port} (a "
-            "tunnel needs this "
+            f"it does not name this server as its host; open http://127.0.0.1:{port} (a tunnel needs this "
             "port at both of its ends)"
         )
     return _foreign_page(scope, headers, host) or _unsafe_form(scope, headers)

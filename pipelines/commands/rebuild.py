@@ -30,9 +30,8 @@ def rebuild(arguments: Arguments, settings: Settings) -> int:
     if result.since:
         print(
             f"responses from before {result.since} are kept no longer (MARKETING_KEEP): a checkpoint of the "
-            "tables stands in for them, and "
-            "fields that this version reads for the first time are empty in what was received before then "
-            "and never again"
+            "tables stands in for them, and fields that this version reads for the first time are empty in "
+            "what was received before then and never again"
         )
     if result.damaged:
         print(

@@ -55,7 +55,7 @@ def campaigns(call: CheckedCall) -> Thing:
     return {"count": count, "items": items}
 
 
-def existing(call: CheckedCall) -> Campaign:
+def _existing(call: CheckedCall) -> Campaign:
     """The campaign that the parameters name; of the other type it doesn't exist."""
     campaign = call.world.campaigns.all(call.now).get(call.id())
     if campaign is None or call["type"] not in ("", "automated" if campaign.is_automated else "standard"):
@@ -64,13 +64,13 @@ def existing(call: CheckedCall) -> Campaign:
 
 
 def getcampaign(call: CheckedCall) -> Thing:
-    campaign = existing(call)
+    campaign = _existing(call)
     is_observed = call.switches["campaign-groups"] == "observed"
     return _shown(call, campaign) | ({"name": campaign.name} if is_observed else {})
 
 
 def stats(call: CheckedCall) -> Thing:
-    campaign = existing(call)
+    campaign = _existing(call)
     sent, bounced, opened, unsubscribed = call.activity.totals(campaign, call.now)
     whole = max(1, sent // 10) if call.switches.is_on("over-100-percent") else sent
     unopened = sent - bounced - opened
@@ -150,7 +150,7 @@ def addcampaign(call: CheckedCall) -> Thing:
 
 def editcampaign(call: CheckedCall) -> Thing:
     """Of a campaign that is out, or of an automation, only the texts change."""
-    campaign = existing(call)
+    campaign = _existing(call)
     changed = replace(campaign, **_texts(call))
     if not campaign.is_automated and campaign.group(call.now) != "Sent":
         lists, links = _targets(call) or campaign.lists, _links(changed.body)
@@ -160,5 +160,5 @@ def editcampaign(call: CheckedCall) -> Thing:
 
 
 def deletecampaign(call: CheckedCall) -> Thing:
-    call.world.delete_campaign(existing(call), call.now)
+    call.world.delete_campaign(_existing(call), call.now)
     return call.done("campaign", "deleted")

@@ -35,12 +35,8 @@ def _shown(call: CheckedCall, contact: Contact, listed: dict[str, str] | None = 
     names = labels(call, contact.list_id) if listed is None else listed
     switches, form = call.switches, call.switches["contact-fields"]
     status = _WORDS[contact.status] if switches["contact-status"] == "word" else str(contact.status)
-    shown: Thing = {
-        "id": call.an_id(contact.contact_id),
-        "email": contact.email,
-        "status": status,
-        "registration_date": call.moments.text(contact.registered_at),
-    }
+    registered = call.moments.text(contact.registered_at)
+    shown = call.shown(contact.contact_id, email=contact.email, status=status, registration_date=registered)
     values = dict.fromkeys(names, "") | contact.values
     if field := email_field(call, contact.list_id):
         values[field] = contact.email
@@ -120,13 +116,13 @@ def _coupon(call: CheckedCall, contact: Contact, campaign: Campaign, opened: int
     draw = spread(call.world.people.salt ^ campaign.campaign_id, contact.contact_id)
     redeemed = opened + DAY // 4 + (draw >> 8) % (20 * DAY)
     is_redeemed = draw % 10 < 4 and redeemed <= call.now
-    return {
-        "id": call.an_id(contact.contact_id * 10_000 + campaign.campaign_id % 10_000),
-        "email": call["email"],
-        "couponcode": f"{campaign.campaign_id % 1000:03d}-{draw:08X}",
-        "couponredeemed": "1" if is_redeemed else "0",
-        "couponredeemedon": call.moments.day(redeemed) if is_redeemed else "N/A",
-    }
+    return call.shown(
+        contact.contact_id * 10_000 + campaign.campaign_id % 10_000,
+        email=call["email"],
+        couponcode=f"{campaign.campaign_id % 1000:03d}-{draw:08X}",
+        couponredeemed="1" if is_redeemed else "0",
+        couponredeemedon=call.moments.day(redeemed) if is_redeemed else "N/A",
+    )
 
 
 #: Words and codes of a status as input (api-observed row 18).

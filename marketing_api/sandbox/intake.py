@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from marketing_api.errors import InvalidCall
-from marketing_api.operation import Kind, Operation
+from marketing_api.operation import Kind, Operation, Parameter
 from marketing_api.sandbox.rules import NOT_VALID, Params, Refusal, invalid
 from marketing_api.sandbox.switches import REQUIRED_BY_A_VARIANT, Switches
 
@@ -79,7 +79,7 @@ _FIELD = re.compile(r"(?:^|,)\s*(\d+):")
 
 
 def _fields(text: str) -> Params:
-    if not text.strip():
+    if not text:
         return {}
     before, *pairs = _FIELD.split(text)
     if before.strip() or not pairs:
@@ -118,6 +118,20 @@ def _required(operation: Operation, switches: Switches) -> set[str]:
     return required | by_a_variant if switches["required"] == "variants" else required - by_a_variant
 
 
+def _given(name: str, given: Params) -> tuple[str, Params]:
+    """(what was sent for a parameter, its entries by key): `name[0]`, `name[1]`, … as some libraries number
+    the entries of a list, or ids of custom fields."""
+    head = f"{name.lower()}["
+    keyed = {place[len(head) : -1]: value for place, value in given.items() if place.startswith(head)}
+    return given.get(name.lower(), "").strip(), keyed
+
+
+def _encoded(parameter: Parameter, value: str, operation: str) -> Params:
+    if parameter.name == "scheduleddate" and value.isdecimal():  # unix seconds (api-observed row 46)
+        return {parameter.name: value}
+    return parameter.encode(value, operation)
+
+
 def check(operation: Operation, given: Params, switches: Switches) -> tuple[Params, Params]:
     """(parameters under their declared names in wire form, custom-field values); a Refusal naming every bad
     one."""
@@ -125,22 +139,17 @@ def check(operation: Operation, given: Params, switches: Switches) -> tuple[Para
     checked, fields, bad = Params(), Params(), Params()
     for parameter in operation.parameters:
         name = parameter.name
-        # `name[0]`, `name[1]`, …, as some libraries number the entries of a list; or ids of custom fields.
-        head = f"{name.lower()}["
-        keyed = {place[len(head) : -1]: value for place, value in given.items() if place.startswith(head)}
-        value = given.get(name.lower(), ",".join(keyed.values())).strip()
+        text, keyed = _given(name, given)
         if parameter.kind is Kind.FIELDS:
-            fields = _fields(given.get(name.lower(), "")) | keyed
-        elif not value:
-            bad |= {name: "is required"} if name in required else {}
-        elif name == "scheduleddate" and value.isdecimal():  # unix seconds (api-observed row 46)
-            checked[name] = value
-        else:
+            fields = _fields(text) | keyed
+        elif value := text or ",".join(keyed.values()).strip():
             try:
-                checked |= parameter.encode(value, operation.name)
+                checked |= _encoded(parameter, value, operation.name)
             except InvalidCall:
                 bad[name] = "is not valid"
-    if not bad and operation.needs_one and not checked.keys() & set(operation.needs_one):
+        elif name in required:
+            bad[name] = "is required"
+    if not bad and operation.needs_one and checked.keys().isdisjoint(operation.needs_one):
         bad[operation.needs_one[0]] = "is required"
     if bad:
         raise Refusal(NOT_VALID, "; ".join(f"{name} {what}" for name, what in bad.items()), tuple(bad))

@@ -8,7 +8,7 @@ from typing import Any
 
 from marketing_api.operation import Effect, Operation
 from marketing_api.sandbox.seed import WORDS, Thing
-from marketing_api.sandbox.shelf import Shelf
+from marketing_api.sandbox.seeded_account import Shelf
 from marketing_api.sandbox.subscribers import Contact
 from marketing_api.sandbox.tenant import Tenant
 

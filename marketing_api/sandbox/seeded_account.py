@@ -7,13 +7,13 @@ The seeded calendar goes on for ever, so that advancing the clock keeps producin
 import datetime as dt
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from marketing_api.sandbox.mailing import Automation, Campaign, Links, Mailing
 from marketing_api.sandbox.seed import DAY, WORDS, Moments, pick, salt, spread
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, People, Roll, list_id
-from marketing_api.sandbox.shelf import Shelf
 
 #: Mailings are planned so far ahead of the moment that is shown.
 _AHEAD = 45 * DAY
@@ -29,6 +29,35 @@ class Origin:
     contacts: int = 600
     base: int = 0
     timezone: str = "UTC"
+
+
+T = TypeVar("T")
+
+
+class Shelf(Generic[T]):
+    """Things of one kind that an account owns: the seeded ones, overlaid with what was written.
+
+    `seeded` gives (id, thing) of all that stand at a moment, oldest first; `ids` are those of written things,
+    above all seeded ones. Not here: contacts, of which there may be a million (`subscribers`)."""
+
+    def __init__(self, seeded: Callable[[int], Iterable[tuple[int, T]]], first_id: int) -> None:
+        self.ids = itertools.count(first_id)
+        #: Is asked for often in one moment.
+        self._seeded = functools.lru_cache(maxsize=1)(lambda now: dict(seeded(now)))
+        self._written: dict[int, T | None] = {}  # None: deleted
+
+    def all(self, now: int) -> dict[int, T]:
+        """Every thing that stands, by id; added ones last."""
+        found = self._seeded(now) | self._written
+        return {wanted: thing for wanted, thing in found.items() if thing is not None}
+
+    def put(self, wanted: int, thing: T | None) -> None:
+        self._written[wanted] = thing
+
+    def add(self, thing: T) -> int:
+        new = next(self.ids)
+        self.put(new, thing)
+        return new
 
 
 class Account:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from marketing_api.sandbox.seed import DAY, WORDS, Thing, pick, salt, spread
-from marketing_api.sandbox.seeded_account import Account, Origin
+from marketing_api.sandbox.seeded_account import Account, Origin, Shelf
 from marketing_api.sandbox.seeded_contacts import HISTORY_DAYS, field_ids, list_id
-from marketing_api.sandbox.shelf import Shelf
 from marketing_api.sandbox.subscribers import Activity, Subscribers
 
 #: (id, thing) of everything that exists at a moment, oldest first.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
 
-from marketing_api.operations import ALL
+from marketing_api.operations import ALL, AREAS
 from marketing_api.sandbox.app import RULES
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
@@ -28,8 +30,18 @@ def params() -> dict[str, dict[str, Any]]:
     return params_for(asking())
 
 
-def test_rules_and_declarations_name_the_same_operations() -> None:
-    assert set(RULES) == set(ALL)
+def test_what_reads_as_a_rule_is_the_rule_of_an_operation() -> None:
+    """Nobody would find out that a rule whose operation is spelled otherwise is never carried out."""
+    modules = [import_module(f"marketing_api.sandbox.{area}") for area in AREAS]
+    found = [
+        one
+        for module in modules
+        for name, one in inspect.getmembers(module, inspect.isfunction)
+        if not name.startswith("_") and list(inspect.signature(one).parameters) == ["call"]
+    ]
+    rules = list(RULES.values())
+    assert found
+    assert [one.__name__ for one in found if one not in rules] == []
 
 
 @pytest.mark.parametrize("name", ORDER)

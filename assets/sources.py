@@ -60,7 +60,8 @@ def source_asset(
 
 def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAsset:
     """An asset of one request, whose response is the whole of its tables; it has the name and the description
-    of the first one."""
+    of the first one. InvalidCall when the operation needs other parameters."""
+    operation.bind(**params)
 
     def function(fetch: Fetcher) -> Batches:
         yield fetch.once(operation, **params)
@@ -114,9 +115,6 @@ def lists(fetch: Fetcher) -> Batches:
     yield fetch.with_details(
         fetch.pages(operations.lists.GETLISTS), operations.lists.GETLIST, lambda row: {"id": row.list_id}
     )
-
-
-audiences = one_request(operations.lists.GETAUDIENCES, tables.AUDIENCES)
 
 
 @source_asset(tables.CONTACTS, after=[lists])
@@ -206,8 +204,6 @@ def reputation_stats(fetch: Fetcher) -> Batches:
 
 # ---- social profiles, posts and short links
 
-social_profiles = one_request(operations.social.CHANNELS, tables.SOCIAL_PROFILES)
-
 
 @source_asset(tables.SOCIAL_POSTS)
 def social_posts(fetch: Fetcher) -> Batches:
@@ -232,8 +228,15 @@ social_links = one_request(
 )
 
 
-# ---- people who work with the account
+# ---- every other table is the response to one request without parameters
 
-users = one_request(operations.users.LISTS, tables.USERS)
-managers = one_request(operations.users.MANAGERS, tables.MANAGERS)
-user_groups = one_request(operations.users.GROUPS, tables.USER_GROUPS)
+
+def _one_request_each() -> None:
+    filled = {table for asset in SOURCE_ASSETS.values() for table in asset.tables}
+    left = [table for table in tables.TABLES.values() if table not in filled]
+    for operation in operations.ALL.values():
+        if of_it := [table for table in left if table.record in operation.records]:
+            one_request(operation, *of_it)
+
+
+_one_request_each()

@@ -253,47 +253,39 @@ class Table:
         return next(column for column in self.columns if column.name == name)
 
 
+_WHOLE = Snapshot()
 #: Every table by name, in the order of declaration.
 TABLES: dict[str, Table] = {}
 
 
-def _table(name: str, record: type[Record], *key: str, load: LoadKind) -> Table:
-    table = TABLES[name] = Table(name, record, key, load)
+def _table(name: str, record: type[Record], *key: str, load: LoadKind = _WHOLE) -> Table:
+    """By default the key is the fields that the record must have, and the rows are a listing of the
+    account's."""
+    required = (name for name, info in record.model_fields.items() if info.is_required())
+    table = TABLES[name] = Table(name, record, key or tuple(required), load)
     return table
 
 
-BUSINESS = _table("business", account.Business, load=Snapshot())
+BUSINESS = _table("business", account.Business)
 
-DIRECT_REVIEWS = _table(
-    "direct_reviews", reputation.DirectReview, "review_id", load=Window(column="reviewed_at")
-)
+DIRECT_REVIEWS = _table("direct_reviews", reputation.DirectReview, load=Window(column="reviewed_at"))
 ONLINE_REVIEWS = _table("online_reviews", reputation.OnlineReview, "review_key", load=Accumulate())
-ONLINE_REVIEW_CHANNELS = _table(
-    "online_review_channels", reputation.OnlineReviewChannel, "channel", "observed_on", load=Daily()
-)
+ONLINE_REVIEW_CHANNELS = _table("online_review_channels", reputation.OnlineReviewChannel, load=Daily())
 SENTIMENT_MENTIONS = _table(
     "sentiment_mentions", reputation.SentimentMention, "mention_key", load=Window(column="reviewed_on")
 )
-SENTIMENT_TOTALS = _table("sentiment_totals", reputation.SentimentTotals, "from_on", "to_on", load=Window())
-REVIEW_STATS = _table("review_stats", reputation.ReviewStats, "period_on", load=Window(column="period_on"))
+SENTIMENT_TOTALS = _table("sentiment_totals", reputation.SentimentTotals, load=Window())
+REVIEW_STATS = _table("review_stats", reputation.ReviewStats, load=Window(column="period_on"))
 SOCIAL_MEDIA_STATS = _table(
-    "social_media_stats", reputation.SocialMediaStats, "period_on", "network", load=Window(column="period_on")
+    "social_media_stats", reputation.SocialMediaStats, load=Window(column="period_on")
 )
-FEEDBACK_VIEWS = _table(
-    "feedback_views", reputation.FeedbackViews, "period_on", load=Window(column="period_on")
-)
+FEEDBACK_VIEWS = _table("feedback_views", reputation.FeedbackViews, load=Window(column="period_on"))
 
-SOCIAL_PROFILES = _table(
-    "social_profiles", social.SocialProfile, "network", "kind", "profile_id", load=Snapshot()
-)
-SOCIAL_POSTS = _table(
-    "social_posts", social.SocialPost, "post_id", "network", load=Window(column="scheduled_at")
-)
+SOCIAL_PROFILES = _table("social_profiles", social.SocialProfile)
+SOCIAL_POSTS = _table("social_posts", social.SocialPost, load=Window(column="scheduled_at"))
 SOCIAL_POST_DETAILS = _table(
     "social_post_details",
     social.SocialPostDetail,
-    "post_id",
-    "network",
     load=Snapshot(
         scope={"post_id": "id", "network": "channel"},
         is_whole=True,
@@ -301,70 +293,51 @@ SOCIAL_POST_DETAILS = _table(
         within="social_posts",
     ),
 )
-SOCIAL_LINKS = _table("social_links", social.SocialLink, "link_id", load=Snapshot())
-SOCIAL_LINK_CLICKS = _table(
-    "social_link_clicks", social.SocialLinkClicks, "link_id", "network", "observed_on", load=Daily()
-)
+SOCIAL_LINKS = _table("social_links", social.SocialLink)
+SOCIAL_LINK_CLICKS = _table("social_link_clicks", social.SocialLinkClicks, load=Daily())
 
 CAMPAIGNS = _table(
     "campaigns",
     campaigns.Campaign,
-    "campaign_id",
     load=Snapshot(listing=campaigns.CAMPAIGNS, detail=campaigns.GETCAMPAIGN),
 )
-CAMPAIGN_STATS = _table("campaign_stats", campaigns.CampaignStats, "campaign_id", "observed_on", load=Daily())
-CAMPAIGN_LINKS = _table(
-    "campaign_links", campaigns.CampaignLink, "campaign_id", "url", "observed_on", load=Daily()
-)
+CAMPAIGN_STATS = _table("campaign_stats", campaigns.CampaignStats, load=Daily())
+CAMPAIGN_LINKS = _table("campaign_links", campaigns.CampaignLink, load=Daily())
 CAMPAIGN_CLICKERS = _table(
     "campaign_clickers",
     campaigns.CampaignClicker,
-    "campaign_id",
-    "url",
-    "email",
     load=Snapshot(scope={"campaign_id": "id"}, is_whole=True, within="campaigns"),
 )
 
-LISTS = _table(
-    "lists", lists.ContactList, "list_id", load=Snapshot(listing=lists.GETLISTS, detail=lists.GETLIST)
-)
+LISTS = _table("lists", lists.ContactList, load=Snapshot(listing=lists.GETLISTS, detail=lists.GETLIST))
 LIST_FIELDS = _table(
     "list_fields",
     lists.ListField,
-    "list_id",
-    "field_id",
     load=Snapshot(scope={"list_id": "id"}, is_whole=True, within="lists"),
 )
-AUDIENCES = _table("audiences", lists.Audience, "audience_id", load=Snapshot())
+AUDIENCES = _table("audiences", lists.Audience)
 
 CONTACTS = _table(
     "contacts",
     contacts.Contact,
-    "list_id",
-    "contact_id",
     load=Snapshot(scope={"list_id": "listid"}, within="lists"),
 )
 _TIMELINE = Accumulate(contact_parameter="id")
-TIMELINE_EVENTS = _table("timeline_events", contacts.TimelineEvent, "contact_id", "event_key", load=_TIMELINE)
-TIMELINE_VISITS = _table("timeline_visits", contacts.TimelineVisit, "contact_id", "visit_key", load=_TIMELINE)
-TIMELINE_AUTOMATIONS = _table(
-    "timeline_automations", contacts.TimelineAutomation, "contact_id", "automation_key", load=_TIMELINE
-)
+TIMELINE_EVENTS = _table("timeline_events", contacts.TimelineEvent, load=_TIMELINE)
+TIMELINE_VISITS = _table("timeline_visits", contacts.TimelineVisit, load=_TIMELINE)
+TIMELINE_AUTOMATIONS = _table("timeline_automations", contacts.TimelineAutomation, load=_TIMELINE)
 COUPONS = _table(
     "coupons",
     contacts.Coupon,
-    "coupon_id",
     load=Snapshot(scope={"email": "email"}, is_whole=True, per_address=True),
 )
 
-USERS = _table("users", users.User, "business_id", "user_id", load=Snapshot())
-MANAGERS = _table("managers", users.Manager, "manager_id", load=Snapshot())
-USER_GROUPS = _table("user_groups", users.UserGroup, "group_id", load=Snapshot())
+USERS = _table("users", users.User)
+MANAGERS = _table("managers", users.Manager)
+USER_GROUPS = _table("user_groups", users.UserGroup)
 
-GOALS = _table("goals", goals.Goal, "goal_id", load=Snapshot(listing=goals.LISTS, detail=goals.SHOW))
-WEBHOOKS = _table(
-    "webhooks", webhooks.Webhook, "webhook_id", load=Snapshot(listing=webhooks.LISTS, detail=webhooks.SHOW)
-)
+GOALS = _table("goals", goals.Goal, load=Snapshot(listing=goals.LISTS, detail=goals.SHOW))
+WEBHOOKS = _table("webhooks", webhooks.Webhook, load=Snapshot(listing=webhooks.LISTS, detail=webhooks.SHOW))
 
 
 # ---- what is known about the reading and the sending

@@ -22,7 +22,7 @@ import pytest
 from assets import sources
 from assets.account_session import _MOST_WORKERS
 from assets.materialize import asset_key
-from assets.sources import SourceAsset
+from assets.sources import SOURCE_ASSETS, SourceAsset
 from home.folder import prepare_home
 from home.settings import Settings, load_settings
 from marketing_api.client import Connection, Secret
@@ -35,6 +35,7 @@ from tests.pipelines.tables import query
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 RunJob = Callable[..., dg.ExecuteInProcessResult]
+USERS, MANAGERS = SOURCE_ASSETS["users"], SOURCE_ASSETS["managers"]
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def test_the_partitions_of_a_run_are_the_days_that_are_asked(
     run_job: RunJob, service: Sandbox, options: dict[str, Any], first: str, last: str | None
 ) -> None:
     """The selection has an unpartitioned asset in front: which step comes first must not matter."""
-    result = run_job(sources.managers, sources.direct_reviews, **options)
+    result = run_job(MANAGERS, sources.direct_reviews, **options)
     assert result.success, failures(result)
     (asked,) = [entry["params"] for entry in service.asked() if entry["operation"] == "reputation/direct"]
     assert (asked["from"], asked["to"]) == (first, last or dt.datetime.now(dt.UTC).date().isoformat())
@@ -223,7 +224,7 @@ def test_a_failed_step_says_why_and_its_rerun_asks_only_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     service.control("faults", **{"500-before": "1@user/managers"})
-    result = run_job(sources.users, sources.managers, sources.lists)
+    result = run_job(USERS, MANAGERS, sources.lists)
     assert not result.success
     (reason,) = failures(result).values()
     assert failures(result).keys() == {"managers"}
@@ -263,9 +264,7 @@ def test_what_an_account_lacks_fails_no_step_and_is_asked_no_further(
 ) -> None:
     """The service says 1000 to one operation of a key that it accepts (api-observed row 41)."""
     service.control("faults", **{code: "1@user/managers,emailmarketing/getcontacttimeline"})
-    result = run_job(
-        sources.users, sources.managers, sources.lists, sources.contacts, sources.timelines, sources.coupons
-    )
+    result = run_job(USERS, MANAGERS, sources.lists, sources.contacts, sources.timelines, sources.coupons)
     assert result.success
     checks = {
         check.asset_key.path[-1]: check
@@ -291,7 +290,7 @@ def test_a_wrong_key_fails_every_step_with_one_request(
     run_job: RunJob, service: Sandbox, settings: Settings
 ) -> None:
     wrong = replace(settings, accounts=(replace(settings.accounts[0], key=Secret("wr0ng")),))
-    result = run_job(sources.users, sources.managers, sources.lists, settings=wrong)
+    result = run_job(USERS, MANAGERS, sources.lists, settings=wrong)
     assert failures(result).keys() == {"users", "managers", "lists"}
     assert all("the key is missing, wrong or revoked" in reason for reason in failures(result).values())
     assert service.count == 1
@@ -341,7 +340,7 @@ def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
     stopper = threading.Thread(target=_interrupt_after, args=(service, 4))
     stopper.start()
     began = time.monotonic()
-    result = run_job(sources.lists, sources.users)
+    result = run_job(sources.lists, USERS)
     stopper.join()
     assert not result.success
     assert time.monotonic() - began < 25, "it took the step up again"
@@ -351,7 +350,7 @@ def test_a_run_that_somebody_stops_ends_and_the_next_goes_on(
     assert [row[0] for row in query(settings.home, "select outcome from sync.runs")] == ["partial"]
     service.control("faults", **{"rate-limit": 0})
     since = service.count
-    assert run_job(sources.lists, sources.users).success
+    assert run_job(sources.lists, USERS).success
     before = {
         (entry["operation"], str(entry["params"]))
         for entry in service.asked()[:since]
@@ -441,7 +440,7 @@ def test_a_failed_run_is_told_to_the_alert_address(
     alerts: type[Alerts],
 ) -> None:
     service.control("faults", **{"500-before": "1@user/managers"})
-    result = run_job(sources.managers)
+    result = run_job(MANAGERS)
     told = replace(settings, alert_url=alerts.url)
     sensor = build_definitions(told).get_sensor_def("failure_alert")
     assert isinstance(sensor, dg.RunStatusSensorDefinition)

@@ -253,9 +253,6 @@ def lineage_json(path: Path) -> str:
     derived = {
         "columns": listed(follow(models, types)),
         "made_of": listed(made_of(models, types)),
-        "small_groups": {
-            node.relation: node.meta["small_groups"] for node in models if "small_groups" in node.meta
-        },
     }
     parts = []
     for part, entries in derived.items():

@@ -30,7 +30,7 @@ from warehouse.archive import suppression
 from warehouse.archive.disk import move_into_place, remove, sweep, write_file
 from warehouse.archive.rewriting import UNREADABLE, forget_in_archive
 from warehouse.bookkeeping import refresh_requests, write_erasures
-from warehouse.connection import MEMORY_LIMIT
+from warehouse.connection import private
 from warehouse.erasure import forget_in_database, forget_in_sqlite, found_in, numbers_of, people_in, titles_of
 from warehouse.errors import WarehouseError
 from warehouse.forgetting import Forgotten
@@ -270,10 +270,10 @@ class _Steps:
             yield from (Place(table, count) for table, count in counts.items())
 
     def _database(self, path: Path) -> int:
-        with scratch(self.settings.home, "forget") as workspace, duckdb.connect() as connection:
-            rows(connection, f"set memory_limit = '{MEMORY_LIMIT}'")
-            rows(connection, f"set temp_directory = {literal(str(workspace.folder()))}")
-            rows(connection, "set timezone = 'UTC'")
+        with (
+            scratch(self.settings.home, "forget") as workspace,
+            private(spill=workspace.folder()) as connection,
+        ):
             rows(connection, f"attach {literal(str(path))} as copy (read_only)")
             rows(connection, "use copy")
             return sum(self._rewritten(connection, path).values())

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Unpack
 
-import duckdb
 import msgspec
 
 from marketing_api.clock import utc_now
@@ -27,7 +26,7 @@ from warehouse.archive import Archive
 from warehouse.archive.compaction import retired
 from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
 from warehouse.archive.ledger import LOADS, UNFINISHED
-from warehouse.connection import Waits, connect
+from warehouse.connection import Waits, connect, private
 from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
 from warehouse.sql import literal, query, quoted, rows
 from warehouse.storage import Storage, sha256, shown
@@ -361,7 +360,7 @@ def _fetch(home: Path, storage: Storage, workspace: Workspace, path: str, files:
 
 def kept_tables(home: Path, file: Path) -> Path:
     """A DuckDB file of the tables that were restored as Parquet, for `rebuild`."""
-    with duckdb.connect(str(file)) as connection:
+    with private(file) as connection:
         for path in sorted((home / _KEPT).glob("*.parquet")):
             schema, name = map(quoted, path.stem.split(".", 1))
             rows(connection, f"create schema if not exists {schema}")

@@ -25,7 +25,7 @@ from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
 from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
-from warehouse.sql import add_normal_form
+from warehouse.sql import add_normal_form, rows
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something
 #: that hangs.
@@ -122,6 +122,19 @@ def connect(
         raise
     finally:
         place.leave(connection)
+
+
+@contextmanager
+def private(
+    path: Path | None = None, *, read_only: bool = False, spill: Path | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An instance of one's own: of a file that no load or model shares, or of memory. `spill`: of large
+    queries, where what does not fit into their memory may stand."""
+    limits = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(spill)} if spill else {}
+    config: dict[str, Any] = {"autoinstall_known_extensions": False, **limits}
+    with duckdb.connect(str(path or ":memory:"), read_only=read_only, config=config) as connection:
+        rows(connection, "set timezone = 'UTC'")
+        yield connection
 
 
 class _Mode(NamedTuple):

@@ -55,6 +55,7 @@ class Node:
     columns: Mapping[str, str] = field(default_factory=dict)  # name → description
     meta: Mapping[str, Any] = field(default_factory=dict)
     declared: Mapping[str, bool] = field(default_factory=dict)  # column → whether its yml calls it personal
+    internal: tuple[str, ...] = ()  # columns that only its next building needs: they are not published
 
     @property
     def is_test(self) -> bool:
@@ -90,5 +91,14 @@ def compiled(settings: Mapping[str, str]) -> list[Node]:
             sql = sql.replace(PLACEHOLDER.format(name), text.replace("'", "''"))
         return sql
 
-    nodes = msgspec.json.Decoder(Node).decode_lines(COMPILED.read_bytes())
-    return [replace(node, sql=filled(node.sql), later_sql=filled(node.later_sql)) for node in nodes]
+    return [replace(node, sql=filled(node.sql), later_sql=filled(node.later_sql)) for node in _nodes()]
+
+
+@cache
+def models() -> Mapping[str, Node]:
+    """Those of ours by relation, with places for the values of settings in their SQL."""
+    return {node.relation: node for node in _nodes() if not node.is_test}
+
+
+def _nodes() -> list[Node]:
+    return msgspec.json.Decoder(Node).decode_lines(COMPILED.read_bytes())

@@ -20,8 +20,9 @@ import msgspec
 from duckdb.func import SPECIAL
 
 from warehouse.forgetting import LINK, Forgotten, details, is_pseudonym
+from warehouse.masking import personal_of
 from warehouse.mentions import digits_of
-from warehouse.person import TEXTS, Person, about_of, may_be_named, personal_of, tables_of
+from warehouse.person import TEXTS, Person, about_of, may_be_named, tables_of
 from warehouse.sql import NORMAL_FORM, add_normal_form, literal, qualified, quoted, rows, value
 
 _NUMBER = re.compile(r"(?<![\w.-])\d{1,18}(?![\w.])")

@@ -24,6 +24,7 @@ import msgspec
 
 from marketing_api.clock import utc_now
 from warehouse.archive.disk import Workspace, exclusive, make_folder, new_name, remove, sync, write_file
+from warehouse.connection import private
 from warehouse.errors import ForeignFolder
 from warehouse.publish import Published, published_path, read_facts, reading
 from warehouse.schema import columns_of
@@ -230,8 +231,7 @@ def views(storage: Storage, found: Iterable[Manifest]) -> Iterator[str]:
 
 def fleet(storage: Storage, found: Iterable[Manifest]) -> list[dict[str, Any]]:
     """The rows of `fleet.accounts`. Raises StorageUnavailable."""
-    with duckdb.connect() as connection:
-        rows(connection, "set timezone = 'UTC'")
+    with private() as connection:
         make_views(connection, storage, found)
         with storage.explained():
             return records(connection, "from fleet.accounts")
@@ -249,7 +249,7 @@ def write_views(path: Path, storage: Storage, found: Iterable[Manifest]) -> None
     """In one step: who has the file before it open goes on reading."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with closing(duckdb.connect(str(unfinished))) as connection:
+        with private(unfinished) as connection:
             make_views(connection, storage, found)
         unfinished.replace(path)
     finally:

@@ -1,38 +1,54 @@
-"""Personal data: which columns hold it, for every schema of the file, and what becomes of it in a copy that
-others read.
+"""What a column becomes in a copy that others read: whether it is there at all, whether it is personal, and
+what is shown of it then.
 
-`source` and `sync` tables declare it (`Column.is_personal`). For models it follows from their SQL
-(`lineage`): a column that is made of a personal one is personal. Nobody has to mark anything, and a column
-that nobody knows is personal."""
+Nothing hangs on what a column is called. `source` and `sync` tables declare it (`Column.is_personal`,
+`is_internal`). For models it follows from their SQL (`lineage`): a column that is made of a personal one is
+personal; what only their next building needs, their yml calls `internal`. Nobody has to mark anything, and a
+column that nobody knows is published and personal."""
 
 import hashlib
 import hmac
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 
 from marketing_api.address import normal_form
 from marketing_api.redaction import MASK, Secret
 from warehouse.archive.disk import exclusive, make_folder, write_file
-from warehouse.dbt_project import OWN
+from warehouse.dbt_project import OWN, models
 from warehouse.errors import WarehouseError
 from warehouse.policies import GROUP_MIN, LEAST_KEY, PersonalData
-from warehouse.schema import UNDECLARED
-from warehouse.sql import NORMAL_FORM, add_normal_form, query, quoted, rows
-from warehouse.tables import ALL_TABLES, TABLES
+from warehouse.schema import SCHEMAS, UNDECLARED, columns_of, fact
+from warehouse.sql import NORMAL_FORM, add_normal_form, qualified, query, quoted, rows
+from warehouse.tables import ALL_TABLES, SYNC_TABLES, TABLES
 
 #: Written by `python -m docs.models`.
 LINEAGE = Path(__file__).with_name("lineage.json")
 
 
-#: Relation → column → the personal columns that it is made of.
-ColumnSources = Mapping[str, Mapping[str, Sequence[str]]]
+#: Name in sync.meta: what is known about the columns of the tables of the user's own models.
+OWN_COLUMNS = "own_columns"
+
+
+def own_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:
+    """What is known about the columns of what stands in `custom`: relation → column → the personal columns
+    that it is made of."""
+    found: dict[str, dict[str, list[str]]] = json.loads(fact(connection, OWN_COLUMNS) or "{}")
+    return found
+
+
+def personal_of(
+    connection: duckdb.DuckDBPyConnection, relation: str, columns: Collection[str]
+) -> Collection[str]:
+    """Those of its columns that are personal."""
+    (schema, table), own = relation.split(".", 1), own_columns(connection)
+    return [column for column in columns if column != "account" and is_personal(schema, table, column, own)]
 
 
 def is_personal(
@@ -49,9 +65,8 @@ def is_personal(
 
 @cache
 def lineage() -> Mapping[str, Any]:
-    """`columns`: table → column → the personal columns it is made of. `small_groups`: how rows stand for
-    groups of people, where that is to be kept from telling of a few, as the yml of models declares
-    (`Masking.relation`)."""
+    """`columns`: table → column → the personal columns it is made of. `made_of`: table → column → all columns
+    that it comes from."""
     found: Mapping[str, Any] = json.loads(LINEAGE.read_text(encoding="utf-8"))
     return found
 
@@ -59,6 +74,42 @@ def lineage() -> Mapping[str, Any]:
 _DECLARED = {
     (table.qualified, column.name): column.is_personal for table in ALL_TABLES for column in table.columns
 }
+
+
+class PublishedColumn(NamedTuple):
+    sql_type: str
+    is_personal: bool
+
+
+#: Where archive files stand, and the loading's own notes.
+INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal} | {"sync.meta"}
+
+
+@cache
+def internal_columns() -> Collection[tuple[str, str]]:
+    """(relation, column) of what only the loading or the next building of a model needs."""
+    loading = {
+        (table.qualified, column.name)
+        for table in ALL_TABLES
+        for column in table.columns
+        if column.is_internal
+    }
+    return loading.union((node.relation, name) for node in models().values() for name in node.internal)
+
+
+def published_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, PublishedColumn]]:
+    """Relation → column of what is published of a warehouse: all of `source`, `history`, `marts`, `custom`
+    and `sync` that is not internal."""
+    own, found = own_columns(connection), dict[str, dict[str, PublishedColumn]]()
+    for relation, columns in columns_of(connection).items():
+        schema, table = relation.split(".", 1)
+        if schema in (*SCHEMAS, OWN) and relation not in INTERNAL_TABLES:
+            found[relation] = {
+                name: PublishedColumn(sql_type, is_personal(schema, table, name, own))
+                for name, sql_type in columns.items()
+                if (relation, name) not in internal_columns()
+            }
+    return found
 
 
 #: Hexadecimal digits of a hash that are kept: 128 bits, so that two people never share one; 64 for links.
@@ -134,6 +185,16 @@ class Masking:
         connection.create_function(
             "mask_text", lru_cache(_CACHED)(lambda text: shown_text(text, key)), ["VARCHAR"], "VARCHAR"
         )
+
+    def select(self, catalog: str, relation: str, columns: Mapping[str, PublishedColumn]) -> str:
+        """The rows that are shown of a relation in the catalog."""
+        shown = ", ".join(
+            self.expression(name, column.sql_type, is_personal=column.is_personal)
+            for name, column in columns.items()
+        )
+        groups = models()[relation].meta.get("small_groups") if relation in models() else None
+        types = {name: column.sql_type for name, column in columns.items()}
+        return f"select {shown} from {self.relation(f'{catalog}.{qualified(relation)}', types, groups)}"
 
     def expression(self, name: str, sql_type: str, *, is_personal: bool) -> str:
         """The column as it is shown. Under `hash` and `drop`, other texts lose addresses, and links what may

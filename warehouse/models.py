@@ -22,7 +22,7 @@ from warehouse.dbt_project import OWN, Node, compiled, fingerprint
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse
 from warehouse.loads.coverage import GRACE
-from warehouse.schema import ensure_schema, fact, facts, kinds_of, note_fact
+from warehouse.schema import ensure_schema, fact, facts, kinds_of, note_fact, row_counts
 from warehouse.sql import literal, qualified, quoted, rows, transaction, value
 
 
@@ -272,7 +272,7 @@ def table_sizes(path: Path) -> dict[str, int]:
             if relation.startswith(("history.", "marts.", f"{OWN}."))
             or (relation.startswith("staging.") and kind == "table")
         ]
-        return {each: int(value(connection, f"select count(*) from {qualified(each)}")) for each in made}
+        return row_counts(connection, made)
 
 
 def publish_blockers(connection: duckdb.DuckDBPyConnection) -> list[str]:

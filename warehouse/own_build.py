@@ -74,6 +74,7 @@ def described(node: Any, names: Mapping[str, str], first: str = "", later: str =
         columns={name: _in_a_line(column.description) for name, column in columns.items()},
         meta=config.meta,
         declared={name: each.meta["personal"] for name, each in columns.items() if "personal" in each.meta},
+        internal=tuple(name for name, each in columns.items() if each.meta.get("internal")),
     )
 
 

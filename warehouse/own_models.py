@@ -25,14 +25,13 @@ from warehouse.connection import Waits, connect
 from warehouse.dbt_project import OWN, PROJECT, Node
 from warehouse.duckdb_errors import discreet
 from warehouse.errors import NoWarehouse, WarehouseError
-from warehouse.masking import lineage
+from warehouse.masking import OWN_COLUMNS, lineage, own_columns
 from warehouse.models import BuildReport, ModelSettings, OnNode, Outcome, Status, describe
-from warehouse.schema import columns_of, ensure_schema, fact, kinds_of, note_fact
+from warehouse.schema import columns_of, ensure_schema, kinds_of, note_fact
 from warehouse.sql import literal, qualified, quoted, rows, transaction, value
 
-#: Names in sync.meta: what is known about the columns of the tables that stand there, and what is wrong with
-#: the models.
-_COLUMNS, PROBLEM = "own_columns", "own_problem"
+#: Name in sync.meta: what is wrong with the models.
+PROBLEM = "own_problem"
 
 _TEMPLATES = PROJECT / "templates"
 _SKELETON = PROJECT / "own_project"
@@ -318,11 +317,4 @@ def _note_columns(connection: duckdb.DuckDBPyConnection, report: BuildReport) ->
                 for name, sources in found[node.relation].items()
             }
     still_there = {name: columns for name, columns in found.items() if name in types}
-    note_fact(connection, _COLUMNS, json.dumps(still_there))
-
-
-def own_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:
-    """What is known about the columns of what stands in `custom`: relation → column → the personal columns
-    that it is made of."""
-    found: dict[str, dict[str, list[str]]] = json.loads(fact(connection, _COLUMNS) or "{}")
-    return found
+    note_fact(connection, OWN_COLUMNS, json.dumps(still_there))

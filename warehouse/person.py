@@ -16,9 +16,8 @@ from marketing_api.address import normal_form
 from marketing_api.operations import ALL
 from warehouse.dbt_project import OWN
 from warehouse.forgetting import IDS, OF_CONTACTS, Forgotten
-from warehouse.masking import is_personal
+from warehouse.masking import personal_of
 from warehouse.mentions import LEAST_DIGITS, MAY_NAME
-from warehouse.own_models import own_columns
 from warehouse.schema import SCHEMAS, kinds_of
 from warehouse.sql import (
     NORMAL_FORM,
@@ -109,14 +108,6 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, dict
     that the tables do not."""
     for schema, name, columns in rows(connection, query("tables"), {"schemas": [*SCHEMAS, OWN]}):
         yield f"{schema}.{name}", dict(columns)
-
-
-def personal_of(
-    connection: duckdb.DuckDBPyConnection, table: str, columns: Collection[str]
-) -> Collection[str]:
-    """Those of its columns that are personal."""
-    (schema, name), own = table.split(".", 1), own_columns(connection)
-    return [column for column in columns if column != "account" and is_personal(schema, name, column, own)]
 
 
 def about_of(person: Person, table: str, columns: Mapping[str, str], personal: Collection[str]) -> str:

@@ -7,12 +7,12 @@ name. Not here: what becomes of personal data (`masking`), Parquet (`lake`)."""
 
 import datetime as dt
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import duckdb
 
@@ -27,19 +27,17 @@ from warehouse.archive.disk import (
     no_folder,
     sync,
 )
-from warehouse.connection import Waits, connect
+from warehouse.connection import MEMORY_LIMIT, Waits, connect, private
 from warehouse.dbt_project import OWN
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
-from warehouse.masking import ColumnSources, Masking, is_personal, lineage
-from warehouse.own_models import own_columns
+from warehouse.masking import Masking, published_columns
 from warehouse.policies import GROUP_MIN, PersonalData
-from warehouse.schema import SCHEMAS, columns_of, comments, kinds_of, statements
+from warehouse.schema import SCHEMAS, comments, kinds_of, row_counts, statements
 from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
-from warehouse.tables import ALL_TABLES, FACTS, IN_WORDS, SCHEMA_CHANGES, SYNC_TABLES
+from warehouse.tables import FACTS, IN_WORDS, SCHEMA_CHANGES
 
 #: Analysts' tools lag behind: DuckDB 1.5 is supported until March 2027.
 STORAGE_VERSION = "v1.5.0"
-MEMORY_LIMIT = "400MB"
 
 #: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
 PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
@@ -94,7 +92,9 @@ def publish(
         only_own = current is not None and (current.personal_data, current.group_min) == shown
         if only_own:
             shutil.copyfile(target, temporary)
-        with _opened(snapshot) as connection:
+        with private(spill=snapshot.with_suffix(".tmp")) as connection:
+            rows(connection, f"attach {literal(str(snapshot))} as warehouse")
+            rows(connection, "use warehouse")
             if found := list(check(connection)):
                 raise NotPublished(_not_published(home, found))
             with suppress(duckdb.Error):  # there is none, another program writes to it, or it is damaged
@@ -108,21 +108,6 @@ def publish(
                 rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {query('lacking_changes')}")
                 rows(connection, "detach before")
     return published
-
-
-@contextmanager
-def _opened(snapshot: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The copy of the warehouse as the database `warehouse`."""
-    config: dict[str, Any] = {
-        "memory_limit": MEMORY_LIMIT,
-        "temp_directory": f"{snapshot}.tmp",
-        "autoinstall_known_extensions": False,
-    }
-    with duckdb.connect(":memory:", config=config) as connection:
-        rows(connection, "set timezone = 'UTC'")
-        rows(connection, f"attach {literal(str(snapshot))} as warehouse")
-        rows(connection, "use warehouse")
-        yield connection
 
 
 def _not_published(home: Path, blockers: Sequence[str]) -> str:
@@ -149,7 +134,7 @@ def _write(
     masking.prepare(connection)
     relations = {
         relation: columns
-        for relation, columns in _columns(connection).items()
+        for relation, columns in published_columns(connection).items()
         if not only_own or relation.startswith(f"{OWN}.")
     }
     views = _clock_views(connection, relations)
@@ -157,7 +142,6 @@ def _write(
     for relation, columns in relations.items():
         afterwards += comments(connection, relation, columns, kind="view" if relation in views else "table")
     as_of = value(connection, "select max(as_of) from sync.coverage")
-    own = own_columns(connection)
     rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
     with transaction(connection):  # one flush to disk instead of a thousand
         rows(connection, f"drop schema if exists published.{OWN} cascade")
@@ -165,7 +149,8 @@ def _write(
             rows(connection, f"create schema if not exists published.{quoted(schema)}")
         for relation, columns in relations.items():
             if relation not in views:
-                rows(connection, _copied(relation, columns, masking, own))
+                copied = masking.select("warehouse", relation, columns)
+                rows(connection, f"create table published.{qualified(relation)} as {copied}")
         rows(connection, "use published")
         for statement in afterwards:
             rows(connection, statement)
@@ -192,11 +177,7 @@ def _clock_views(connection: duckdb.DuckDBPyConnection, relations: Collection[st
 
 def _counts(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Rows of each relation of the published file."""
-    return {
-        each: int(value(connection, f"select count(*) from {qualified(each)}"))
-        for each in kinds_of(connection)
-        if each != FACTS.qualified
-    }
+    return row_counts(connection, kinds_of(connection).keys() - {FACTS.qualified})
 
 
 def _note_changes(connection: duckdb.DuckDBPyConnection) -> None:
@@ -215,35 +196,6 @@ def _note_changes(connection: duckdb.DuckDBPyConnection) -> None:
         rows(connection, f"insert into {SCHEMA_CHANGES.qualified} by name {changes}")
 
 
-def _copied(relation: str, columns: Mapping[str, str], masking: Masking, own: ColumnSources) -> str:
-    schema, name = relation.split(".", 1)
-    shown = ", ".join(
-        masking.expression(column, sql_type, is_personal=is_personal(schema, name, column, own))
-        for column, sql_type in columns.items()
-    )
-    source = masking.relation(
-        f"warehouse.{qualified(relation)}", columns, lineage()["small_groups"].get(relation)
-    )
-    return f"create table published.{qualified(relation)} as select {shown} from {source}"
-
-
-def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
-    """Relation → column → type of what is published: all of `source`, `history`, `marts`, `custom` and
-    `sync`, but for what only the loading and the models need."""
-    found = {}
-    for relation, columns in columns_of(connection).items():
-        schema = relation.partition(".")[0]
-        # the models mark what only their next building needs with `_`, the loading declares it
-        is_made = schema in ("history", "marts", OWN)
-        if schema in (*SCHEMAS, OWN) and relation not in INTERNAL_TABLES:
-            found[relation] = {
-                column: sql_type
-                for column, sql_type in columns.items()
-                if not (column[0] == "_" if is_made else (relation, column) in INTERNAL_COLUMNS)
-            }
-    return found
-
-
 def _checked(path: Path, counts: dict[str, int]) -> Published:
     """Open the new file as analysts will; NotPublished when it is not what was written."""
     published = facts(path)
@@ -256,13 +208,6 @@ def _checked(path: Path, counts: dict[str, int]) -> Published:
             f"({', '.join(wrong) or FACTS.qualified})"
         )
     return published
-
-
-#: Where archive files stand, and the loading's own notes.
-INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal} | {"sync.meta"}
-INTERNAL_COLUMNS = {
-    (table.qualified, column.name) for table in ALL_TABLES for column in table.columns if column.is_internal
-}
 
 
 def schema_changes(path: Path, where: str) -> list[tuple[str | None, dt.datetime, str]]:
@@ -298,11 +243,7 @@ def reading(path: Path, scratch: Path | None = None) -> Iterator[duckdb.DuckDBPy
     Raises NothingPublished."""
     if not path.exists():
         raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`")
-    limits = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(scratch)} if scratch else {}
-    with duckdb.connect(
-        str(path), read_only=True, config={"autoinstall_known_extensions": False, **limits}
-    ) as connection:
-        rows(connection, "set timezone = 'UTC'")
+    with private(path, read_only=True, spill=scratch) as connection:
         yield connection
 
 

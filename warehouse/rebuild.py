@@ -22,7 +22,7 @@ from warehouse.errors import ArchiveError, WarehouseDamaged, WarehouseError
 from warehouse.loads.load import APPLIED, Load, repair_log
 from warehouse.policies import PersonalData
 from warehouse.publish import earlier, facts, published_path
-from warehouse.schema import UNDECLARED, comments
+from warehouse.schema import UNDECLARED, comments, row_counts
 from warehouse.sql import literal, quoted, rows, transaction, value
 from warehouse.tables import KEPT, SYNC_TABLES, TABLES, WRITEBACKS
 from warehouse.warehouse import Warehouse
@@ -103,9 +103,7 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
             ]
             loads, failed = done.count(True), done.count(False)
             load_requests(empty, old.archive)
-            total = sum(
-                int(value(empty, f"select count(*) from {table.qualified}")) for table in TABLES.values()
-            )
+            total = sum(row_counts(empty, (table.qualified for table in TABLES.values())).values())
             applied, again = (
                 set(rows(db, "select load_id from sync.loads where outcome = ?", [APPLIED]))
                 for db in (connection, empty)

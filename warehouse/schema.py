@@ -5,7 +5,7 @@ from the archive. The version stands in `sync.meta`. Not here: what the tables a
 format (`connection`)."""
 
 import hashlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -98,6 +98,10 @@ def kinds_of(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     kind = "if(table_type = 'VIEW', 'view', 'table')"
     of_file = "from information_schema.tables where table_catalog = current_database()"
     return dict(rows(connection, f"select table_schema || '.' || table_name, {kind} {of_file}"))
+
+
+def row_counts(connection: duckdb.DuckDBPyConnection, relations: Iterable[str]) -> dict[str, int]:
+    return {each: value(connection, f"select count(*) from {qualified(each)}") for each in relations}
 
 
 def statements(table: Table | SyncTable, existing: Mapping[str, str] | None = None) -> Iterator[str]:

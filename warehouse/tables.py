@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -30,7 +30,7 @@ from marketing_api.records import (
     webhooks,
 )
 from marketing_api.records.fields import Record, is_personal
-from warehouse.archive.row import HEAD_SCHEMA
+from warehouse.archive.row import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,26 +362,16 @@ class SyncTable:
         return f"sync.{self.name}"
 
 
-_ARCHIVED = {pa.int64(): "BIGINT", pa.string(): "VARCHAR", pa.timestamp("us", "UTC"): "TIMESTAMPTZ"}
-#: Parameters name people, and the service's words about an error may.
-_PERSONAL = {"params", "error"}
-#: Where and how bodies are archived. Their hashes have no key: whoever knows an address could find out that
-#: it was requested.
-_INTERNAL = {"question_key", "body_sha256", "content_sha256", "body_file", "body_ref"}
+def _archived() -> Iterator[Column]:
+    for name, hint in get_type_hints(Row, include_extras=True).items():
+        annotation, meta = get_args(hint)
+        yield Column(name, sql_type(annotation), meta.description, **meta.extra)
+
 
 REQUESTS = SyncTable(
     "requests",
     "Every request that was sent, with what came back: the archive without its bodies.",
-    tuple(
-        Column(
-            field.name,
-            _ARCHIVED[field.type],
-            field.metadata[b"comment"].decode(),
-            field.name in _PERSONAL,
-            field.name in _INTERNAL,
-        )
-        for field in HEAD_SCHEMA
-    ),
+    tuple(_archived()),
     key=("request_id",),
 )
 

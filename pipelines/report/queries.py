@@ -13,7 +13,7 @@ import duckdb
 from marketing_api.redaction import without_addresses
 from warehouse.errors import NothingPublished
 from warehouse.policies import PersonalData
-from warehouse.publish import Published, facts
+from warehouse.publish import Published, facts, reading
 from warehouse.sql import records, rows
 
 Row = Mapping[str, Any]
@@ -70,10 +70,7 @@ def read_report(path: Path, now: dt.datetime) -> ReportData:
     published = facts(path)
     if published is None:
         raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`")
-    with duckdb.connect(
-        str(path), read_only=True, config={"autoinstall_known_extensions": False}
-    ) as connection:
-        rows(connection, "set timezone = 'UTC'")
+    with reading(path) as connection:
         return report_of(connection, published, now)
 
 

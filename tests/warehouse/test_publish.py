@@ -18,12 +18,10 @@ import pytest
 
 from warehouse.connection import connect
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
-from warehouse.masking import Masking, personal_key
+from warehouse.masking import INTERNAL_TABLES, Masking, internal_columns, personal_key
 from warehouse.policies import PersonalData
 from warehouse.publish import (
     BREAKING,
-    INTERNAL_COLUMNS,
-    INTERNAL_TABLES,
     KEPT,
     STORAGE_VERSION,
     earlier,
@@ -125,15 +123,23 @@ def test_rows_and_types_are_those_of_the_warehouse(filled: Path) -> None:
     assert sorted(ask(published_path(filled), types)) == sorted(ask(filled / "warehouse.duckdb", types))
 
 
-def test_what_only_the_loading_needs_is_not_published(filled: Path) -> None:
+def test_what_only_loading_and_building_need_is_not_published(filled: Path) -> None:
+    with connect(filled / "warehouse.duckdb") as connection:
+        connection.execute("create table marts.contact_campaign (contact_id bigint, _entry_count bigint)")
     publish(filled)
     found = ask(
         published_path(filled), "select schema_name || '.' || table_name, column_name from duckdb_columns()"
     )
     assert {"sync.meta", "sync.archive_files"} <= INTERNAL_TABLES
-    assert {("sync.requests", "question_key"), ("source.lists", "_listing_hash")} <= INTERNAL_COLUMNS
-    assert not INTERNAL_COLUMNS & set(found)
-    assert ("marts.sizes", "_stamp") not in found
+    declared = {
+        ("sync.requests", "question_key"),
+        ("source.lists", "_listing_hash"),
+        ("marts.contact_campaign", "_entry_count"),
+    }
+    assert declared <= set(internal_columns())
+    assert not set(internal_columns()) & set(found)
+    assert ("marts.contact_campaign", "contact_id") in found
+    assert ("marts.sizes", "_stamp") in found  # a name says nothing
 
 
 def test_the_file_is_of_a_version_that_duckdb_1_5_reads(filled: Path) -> None:

@@ -23,8 +23,9 @@ from marketing_api.operation import Call, Effect, Operation
 from marketing_api.operations import find
 
 
-def _doc(text: str) -> msgspec.Meta:
-    return msgspec.Meta(description=text)
+def _doc(text: str, **extra: bool) -> msgspec.Meta:
+    """`extra`: whether it `is_personal` and whether it `is_internal`, as of a column (`warehouse.tables`)."""
+    return msgspec.Meta(description=text, extra=extra)
 
 
 #: `body_ref` of a row whose body is kept no longer.
@@ -37,29 +38,43 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     request_id: Annotated[int, _doc("The request; ids of later requests are larger.")]
     account: Annotated[str, _doc("The account it was sent for, by its name in the settings.")]
     operation: Annotated[str, _doc("area/operation, as in its path.")]
-    question_key: Annotated[str, _doc("Hash of operation and parameters: equal for equal calls.")]
-    params: Annotated[
-        str, _doc("The wire parameters as a JSON object, without the key; secrets are shown as ***.")
+    # nor are hashes published, which have no key: whoever knows an address could find out that it was
+    # requested
+    question_key: Annotated[
+        str, _doc("Hash of operation and parameters: equal for equal calls.", is_internal=True)
+    ]
+    params: Annotated[  # they name people, and the service's words about an error may
+        str,
+        _doc(
+            "The wire parameters as a JSON object, without the key; secrets are shown as ***.",
+            is_personal=True,
+        ),
     ]
     requested_at: Annotated[dt.datetime, _doc("When it was sent, UTC.")]
     waited_ms: Annotated[int, _doc("Milliseconds it waited under the rate limit.")]
     took_ms: Annotated[int, _doc("Milliseconds from sending to the last byte.")]
     http_status: Annotated[int | None, _doc("HTTP status; NULL when no response came.")]
     outcome: Annotated[str, _doc("ok, refused, rate_limited, broken or unreachable.")]
-    error: Annotated[str | None, _doc("What went wrong; NULL for ok.")]
+    error: Annotated[str | None, _doc("What went wrong; NULL for ok.", is_personal=True)]
     bytes: Annotated[int, _doc("Size of the body as received; 0 when none came or it holds a secret.")]
-    body_sha256: Annotated[str, _doc("SHA-256 of the body as received.")]
+    body_sha256: Annotated[str, _doc("SHA-256 of the body as received.", is_internal=True)]
     content_sha256: Annotated[
-        str, _doc("SHA-256 of the payload (response.data): envelopes always differ. Else as body_sha256.")
+        str,
+        _doc(
+            "SHA-256 of the payload (response.data): envelopes always differ. Else as body_sha256.",
+            is_internal=True,
+        ),
     ]
     body_file: Annotated[
-        str | None, _doc("Where a large body stands, below the archive's folder; NULL otherwise.")
+        str | None,
+        _doc("Where a large body stands, below the archive's folder; NULL otherwise.", is_internal=True),
     ]
     body_ref: Annotated[
         int | None,
         _doc(
             "The earlier response to the same call and with an equal payload that has the body; NULL: its "
-            "own; -1: it is kept no longer."
+            "own; -1: it is kept no longer.",
+            is_internal=True,
         ),
     ]
 

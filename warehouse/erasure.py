@@ -10,22 +10,20 @@ import json
 import mmap
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import msgspec
 from duckdb.func import SPECIAL
 
-from warehouse.forgetting import LINK, Forgotten, details, is_pseudonym
+from warehouse.forgetting import Forgotten
 from warehouse.masking import personal_of
 from warehouse.mentions import digits_of
 from warehouse.person import TEXTS, Person, about_of, may_be_named, tables_of
 from warehouse.sql import NORMAL_FORM, add_normal_form, literal, qualified, quoted, rows, value
 
-_NUMBER = re.compile(r"(?<![\w.-])\d{1,18}(?![\w.])")
 #: Titles of fields and columns that hold telephone numbers; a number with a country's is one wherever it
 #: stands.
 _TELEPHONE = re.compile(r"phone|mobil|cell|^tel|^fax|handy|whatsapp", re.IGNORECASE)
@@ -131,12 +129,8 @@ def forget_in_database(
     is written without it, with its comments and views, in the storage version that it has."""
     person = people_in(connection, forgotten)
     add_normal_form(connection)
-
-    def forget(rule: str, account: str | None, text: str | None) -> str | None:
-        return None if text is None else _RULES[rule](forgotten, account, text)
-
-    # for rows that need it only; an account may be unknown, and nothing becomes of nothing
-    connection.create_function("forget", forget, ["VARCHAR"] * 3, "VARCHAR", null_handling=SPECIAL)
+    # for rows that need it only; an account may be unknown
+    connection.create_function("forget", forgotten.becomes, ["VARCHAR"] * 3, "VARCHAR", null_handling=SPECIAL)
     try:
         counts, rewritten = dict[str, int](), dict[str, str]()
         for table, columns in tables_of(connection):
@@ -186,7 +180,8 @@ def _plan(
 
 
 def _rule(table: str, name: str, kind: str, *, is_personal: bool) -> str:
-    """What becomes of the column in a row about them, as `_RULES` calls it, or `nothing`; empty: it stays."""
+    """What becomes of the column in a row about them, as `forgetting.RULES` calls it, or `nothing`; empty: it
+    stays."""
     if name == "contact_id" and kind == "BIGINT":
         return "contact"
     if (table, name) in _PARTS:
@@ -202,48 +197,6 @@ def _becomes(rule: str, column: str, kind: str, account: str) -> str:
     if kind == "VARCHAR[]":
         return f"list_transform({column}, lambda item: forget('{rule}', {account}, item))"
     return f"forget('{rule}', {account}, {column}::varchar)::{kind}"
-
-
-def _contact(forgotten: Forgotten, account: str | None, digits: str) -> str:
-    """The pseudonym of a contact of theirs; others as they are written. Without an account that of any."""
-    for each in [account] if account else sorted(forgotten.accounts):
-        if forgotten.is_contact(each, int(digits)):
-            return str(forgotten.contact(each, int(digits)))
-    return digits
-
-
-def _personal(forgotten: Forgotten, account: str | None, text: str) -> str | None:
-    """What becomes of a personal text of theirs: the pseudonym of an address, nothing of others, unless it
-    was sent to many."""
-    if forgotten.is_address(text):
-        return forgotten.address(text)
-    return text if is_pseudonym(text) or forgotten.is_title(text) else None
-
-
-def _kept(forgotten: Forgotten, account: str | None, text: str) -> str:
-    """What becomes of a text of theirs that is not personal: of a link the page stays, a key has the
-    contact's pseudonym."""
-    link = LINK.match(text)
-    text = forgotten.text("".join(link.groups()) if link else text, account)
-    return _NUMBER.sub(lambda found: _contact(forgotten, account, found[0]), text)
-
-
-def _details(forgotten: Forgotten, account: str | None, text: str) -> str | None:
-    """Those of a timeline's entry; without any a load has none."""
-    with suppress(msgspec.DecodeError):
-        if kept := details(msgspec.json.decode(text), forgotten):
-            return msgspec.json.encode(kept).decode()
-    return None
-
-
-#: What becomes of a text, by the names that SQL has for it.
-_RULES: Mapping[str, Callable[[Forgotten, str | None, str], str | None]] = {
-    "contact": _contact,
-    "details": _details,
-    "kept": _kept,
-    "personal": _personal,
-    "text": lambda forgotten, account, text: forgotten.text(text, account),
-}
 
 
 def _write(connection: duckdb.DuckDBPyConnection, target: Path, rewritten: Mapping[str, str]) -> None:

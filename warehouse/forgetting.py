@@ -3,15 +3,20 @@ and ids become pseudonyms.
 
 Nobody's address is kept for that: people are recognised by keyed fingerprints of whole addresses and ids. An
 entry of a response that is about a forgotten person keeps its place, its dates and its counts, so that totals
-stay right; texts of others lose whole occurrences of their address, id and phone number, and nothing else
-(`Forgotten.found`). Not here: where the fingerprints are kept (`warehouse.archive.suppression`), what is
-archived already (`warehouse.archive.rewriting`), tables (`warehouse.erasure`)."""
+stay right; texts of others lose whole occurrences of their address, id and phone number, and nothing else.
+
+One mechanism in three parts. Who: the list (`warehouse.archive.suppression`) as `Forgotten`. What becomes of
+a record: of a response `Forgotten.exchange`, of a value in a row about them `Forgotten.becomes`, of any other
+text `Forgotten.text`. Who applies that: the archive to what comes, and place by place `upkeep.erasing` to
+what is there, with one function a kind of file, which without `apply` proves what it does with it
+(`warehouse.archive.rewriting`, `warehouse.erasure`, `write_back.forgetting`)."""
 
 import hashlib
 import mmap
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice, starmap
@@ -56,7 +61,8 @@ _PART, _OVERLAP = 1 << 18, 4096
 _MOST_LIKELY = 24
 _ID = re.compile(rb'"(?:[iI][dD]|[cC]ontact_?[iI][dD])"\s*:\s*"?(\d{1,18})')
 IDS = ("id", "contactid", "contact_id")
-LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.-])\d{1,18}(?![\w.])")
+_LINK = re.compile(r"((?:[a-z][a-z0-9+.-]*:)?//)(?:[^/@?#]*@)?([^?#]*)", re.IGNORECASE)
 #: Operations whose `id` is that of a contact, in parameters and entries; what an entry has beside it;
 #: parameters that are about nobody.
 OF_CONTACTS = {each.name for each in AREAS["contacts"] if each is not GETCOUPON}
@@ -191,6 +197,10 @@ class Forgotten:
             for name, value in params.items()
         )
 
+    def becomes(self, rule: str, account: str | None, value: Any) -> str | None:
+        """What becomes of a value in a row about them, by one of `RULES`; nothing of nothing."""
+        return None if value is None else RULES[rule](self, account, str(value))
+
     def params(
         self, account: str, operation: str, params: Mapping[str, str], *, is_about: bool = False
     ) -> dict[str, str]:
@@ -214,7 +224,7 @@ class Forgotten:
 
         One that cannot be read and names somebody is empty.
         """
-        pieces = self._pieces(account, operation, params, body)
+        pieces = _Reading(self, account, operation).without(params, body)
         return body if pieces is None else b"".join(pieces)
 
     def _file(self, account: str, call: Call, path: Path) -> bool:
@@ -224,7 +234,7 @@ class Forgotten:
             return False
         with path.open("rb") as file:
             body = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        if (pieces := self._pieces(account, call.operation, call.params, body)) is None:
+        if (pieces := _Reading(self, account, call.operation).without(call.params, body)) is None:
             return False
         after = path.with_name(f"{path.name}.kept")
         with after.open("wb") as file:
@@ -246,32 +256,6 @@ class Forgotten:
         if not is_changed and params == call.params and error == exchange.error:
             return exchange
         return replace(exchange, call=Call(call.operation, params), error=error, body=body, opened=None)
-
-    def _pieces(
-        self, account: str, operation: Operation, params: Mapping[str, str], body: Buffer
-    ) -> Sequence[bytes | memoryview] | None:
-        """What the body is put together of; None when it stays as it is."""
-        reading, is_about = _Reading(self, account, operation), self.is_about(account, operation.name, params)
-        is_wide = b"\0" in bytes(body[:16])  # UTF-16
-        places = reading.places(body)
-        if not (places or is_about or is_wide):
-            return None
-        try:
-            envelope = read_envelope(memoryview(body))
-            if envelope.flaw:
-                return []
-            if isinstance(envelope.text, bytes):  # mended
-                body, places = envelope.text, reading.places(envelope.text)
-            pieces = None
-            if operation.is_streamed and not is_about:
-                pieces = reading.pieces(body, places, envelope)
-            if pieces is not None:
-                return pieces if len(pieces) > 1 else None
-            document = decode(envelope.text)
-            after = reading.entry(document) if is_about else reading.value(document)
-            return None if after == document else [msgspec.json.encode(after)]
-        except (ValueError, msgspec.MsgspecError, RecursionError):
-            return []
 
     def found(self, text: Buffer, account: str | None = None) -> Iterator[tuple[int, int, str]]:
         """Where whole addresses, ids and telephone numbers of theirs stand, however they are escaped: (begin,
@@ -331,6 +315,34 @@ class _Reading:
     forgotten: Forgotten
     account: str
     operation: Operation
+
+    def without(self, params: Mapping[str, str], body: Buffer) -> Sequence[bytes | memoryview] | None:
+        """What the body is put together of; None when it stays as it is."""
+        is_about = self.forgotten.is_about(self.account, self.operation.name, params)
+        places = self.places(body)
+        is_wide = b"\0" in bytes(body[:16])  # UTF-16
+        if not (places or is_about or is_wide):
+            return None
+        try:
+            return self._read(body, places, is_about=is_about)
+        except (ValueError, msgspec.MsgspecError, RecursionError):
+            return []
+
+    def _read(
+        self, body: Buffer, places: list[int], *, is_about: bool
+    ) -> Sequence[bytes | memoryview] | None:
+        envelope = read_envelope(memoryview(body))
+        if envelope.flaw:
+            return []
+        if isinstance(envelope.text, bytes):  # mended
+            body, places = envelope.text, self.places(envelope.text)
+        if self.operation.is_streamed and not is_about:
+            pieces = self.pieces(body, places, envelope)
+            if pieces is not None:
+                return pieces if len(pieces) > 1 else None
+        document = decode(envelope.text)
+        after = self.entry(document) if is_about else self.value(document)
+        return None if after == document else [msgspec.json.encode(after)]
 
     def places(self, body: Buffer) -> list[int]:
         """Where it may name somebody, in order."""
@@ -392,10 +404,7 @@ class _Reading:
                 for name, each in entry.items()
                 if self._stays(name.lower(), each)
             }
-        if isinstance(entry, str):
-            link = LINK.match(entry)
-            return self._text("".join(link.groups()) if link else entry)
-        return entry
+        return self._text(_page(entry)) if isinstance(entry, str) else entry
 
     def _stays(self, name: str, value: Any) -> bool:
         if name in _kept_names(self.operation) or self.forgotten.is_address(value):
@@ -425,6 +434,12 @@ def _entries(body: Buffer, entries: Iterable[msgspec.Raw]) -> Iterator[tuple[int
         place += len(entry)
 
 
+def _page(text: str) -> str:
+    """Of a link what is asked for, without parameters and whom it is asked for; other texts as they are."""
+    link = _LINK.match(text)
+    return "".join(link.groups()) if link else text
+
+
 def details(value: Any, forgotten: Forgotten) -> Any:
     """Of a timeline entry's details (`[{key, label, value}]`, or an object that is numbered) those that tell
     when, how often, and what was sent to many."""
@@ -438,3 +453,48 @@ def _stays(detail: Any, forgotten: Forgotten) -> bool:
         return False
     key = str(detail.get("key", "")).lower()
     return key in _COUNTED or (key in _TITLES and forgotten.is_title(detail.get("value")))
+
+
+def _contact(forgotten: Forgotten, account: str | None, digits: str) -> str:
+    """The pseudonym of a contact of theirs; others as they are written. Without an account that of any."""
+    for each in [account] if account else sorted(forgotten.accounts):
+        if forgotten.is_contact(each, int(digits)):
+            return str(forgotten.contact(each, int(digits)))
+    return digits
+
+
+def _personal(forgotten: Forgotten, account: str | None, text: str) -> str | None:
+    """The pseudonym of an address; nothing of others, unless it was sent to many."""
+    if forgotten.is_address(text):
+        return forgotten.address(text)
+    return text if is_pseudonym(text) or forgotten.is_title(text) else None
+
+
+def _kept(forgotten: Forgotten, account: str | None, text: str) -> str:
+    """Of a link the page stays, a key has the contact's pseudonym."""
+    text = forgotten.text(_page(text), account)
+    return _NUMBER.sub(lambda found: _contact(forgotten, account, found[0]), text)
+
+
+def _details(forgotten: Forgotten, account: str | None, text: str) -> str | None:
+    """Those of a timeline's entry; without any a load has none."""
+    with suppress(msgspec.DecodeError):
+        if kept := details(msgspec.json.decode(text), forgotten):
+            return msgspec.json.encode(kept).decode()
+    return None
+
+
+def _text(forgotten: Forgotten, account: str | None, text: str) -> str:
+    return forgotten.text(text, account)
+
+
+#: What becomes of a value in a row about them, by the names that SQL has for it: `personal` where its column
+#: is, `kept` where it is not, `contact` of a contact's id, `details` of those of a timeline's entry, `text`
+#: of a text that was sent to many.
+RULES: Mapping[str, Callable[[Forgotten, str | None, str], str | None]] = {
+    "contact": _contact,
+    "details": _details,
+    "kept": _kept,
+    "personal": _personal,
+    "text": _text,
+}

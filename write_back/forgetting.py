@@ -29,8 +29,7 @@ def forget_in_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
     functions: Mapping[str, Callable[..., str | int | None]] = {
         "is_theirs": partial(_is_theirs, forgotten),
         "subject_of": partial(_subject, forgotten),
-        "personal": lambda text: forgotten.address(text) if forgotten.is_address(text) else None,
-        "contact_of": partial(_contact, forgotten),
+        "becomes": forgotten.becomes,
         "params_of": partial(_params, forgotten),
         "drift_of": lambda text: text and json.dumps({name: [None, None] for name in json.loads(text)}),
     }
@@ -62,12 +61,6 @@ def _is_theirs(
         return True
     values = [str(each) for text in (params, expected) if text for each in json.loads(text).values()]
     return any(forgotten.is_named(account, each, is_id=False) for each in (email or "", *values))
-
-
-def _contact(forgotten: Forgotten, account: str, number: int | None) -> int | None:
-    if number is None or not forgotten.is_contact(account, number):
-        return number
-    return forgotten.contact(account, number)
 
 
 def _params(forgotten: Forgotten, account: str, operation: str, params: str | None) -> str | None:

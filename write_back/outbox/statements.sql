@@ -283,7 +283,7 @@ set state = 'rejected', message = 'the outbox was damaged: whether it was sent i
 where state = 'unknown' and contact_id is null
     and push_id in (select push_id from push where kind in (select value from json_each(:not_idempotent)));
 
--- ---- forgetting people (`forgetting`, whose functions these are)
+-- ---- forgetting people (`write_back.forgetting`, whose functions these are)
 
 -- theirs
 create temp table theirs as
@@ -305,8 +305,10 @@ update revision set value = value + 1 where exists (select 1 from theirs);
 
 -- forget_items
 update item
-set email = personal(email),
-    contact_id = contact_of((select account from push where push.push_id = item.push_id), contact_id),
+set email = becomes('personal', null, email),
+    contact_id = becomes(
+        'contact', (select account from push where push.push_id = item.push_id), contact_id
+    ),
     params = params_of((select account from push where push.push_id = item.push_id), operation, params),
     expected = case when expected is not null then '{}' end, drift = drift_of(drift),
     message = case

@@ -11,12 +11,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.depth import examples
+from tests.depth import DEEP, examples
 
 #: Without limits of time, which say more about what else the machine does than about the code; what fixtures
-#: hold, examples share.
+#: hold, examples share. The same examples every time: new ones are for `make attack`, where a failure is no
+#: chance that somebody's unrelated change met.
 _UNCHECKED = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-settings.register_profile("here", max_examples=examples(100), deadline=None, suppress_health_check=_UNCHECKED)
+settings.register_profile(
+    "here",
+    max_examples=examples(100),
+    deadline=None,
+    derandomize=not DEEP,
+    suppress_health_check=_UNCHECKED,
+)
 settings.load_profile("here")
 
 #: The long ones first: files are handed out in this order, so that both workers end at the same time.

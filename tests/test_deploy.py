@@ -13,7 +13,6 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +23,7 @@ import yaml
 
 from home.settings import SHARD_TAG, VARIABLES, load_settings
 from pipelines.schedules import shard_tags
+from tests.waiting import HANGS_S, wait_until
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -333,13 +333,11 @@ def _write_configuration(folder: Path, port: int, upstream: int) -> None:
 
 
 def _wait_for(port: int) -> None:
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
+    def listens() -> bool:
         with socket.socket() as probe:
-            if not probe.connect_ex(("127.0.0.1", port)):
-                return
-        time.sleep(0.05)
-    raise TimeoutError("nginx does not listen")
+            return not probe.connect_ex(("127.0.0.1", port))
+
+    wait_until(listens, "nginx does not listen")
 
 
 def ask(
@@ -347,7 +345,7 @@ def ask(
 ) -> tuple[int, bool]:
     """The status, and whether the request arrived behind the proxy."""
     before = len(Upstream.arrived)
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANGS_S)
     try:
         connection.request(
             method, path, body=b"{}" if method in ("POST", "PUT") else None, headers={"Host": host} | headers

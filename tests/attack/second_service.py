@@ -62,7 +62,7 @@ def judge(seed: int, folder: Path, *, is_bold: bool = False, is_second: bool = F
     shutil.rmtree(place, ignore_errors=True)  # of an earlier sweep: this must be a first night
     place.mkdir(parents=True)
     with serve(case.account, case.variants, limit=limit, seed=seed) as service:
-        run = sync(service, place / "home", patience=240)
+        run = sync(service, place / "home")
         found = discrepancies(service, place / "home", run, may_fail=may_fail(case.variants))
         if is_second and not found and _has_life(case):
             found = _second_night(service, place / "home", seed)
@@ -85,7 +85,7 @@ def _has_life(case: Case) -> bool:
 def _second_night(service: Service, home: Path, seed: int) -> list[str]:
     first = nights.night(service, [])
     nights.pass_a_day(service.account, random.Random(seed))
-    run = sync(service, home, patience=240)
+    run = sync(service, home)
     second = nights.night(service, first[1])
     found = [] if run.code == 0 else [f"second night: exit code {run.code}, ends with: {run.output[-1500:]}"]
     with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,7 @@ from pipelines.reading import open_reader
 from tests.attack.hostile import served
 from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY
-
-PATIENCE_S = 90.0  # half of what the silent account takes to fail
+from tests.waiting import wait_until
 
 
 @pytest.mark.slow
@@ -26,12 +24,9 @@ def test_an_account_that_does_not_open_holds_up_no_other(tmp_path: Path) -> None
     prepare_home(home)
     with serve(STANDING) as url, served("accepts and says nothing", 0, 1.0) as (silent, _):
         accounts = (Connection("good", url, Secret(KEY)), Connection("silent", silent, Secret(KEY)))
-        began = time.monotonic()
         with open_reader(Settings(home, accounts), [SOURCE_ASSETS["lists"]]) as reader:
             reader.begin()
-            while not ((good := reader.results.get(("lists", "good"))) and good.reports):
-                assert time.monotonic() - began < PATIENCE_S, "the good account waits for the silent one"
-                time.sleep(0.05)
+            wait_until(lambda: (good := reader.results.get(("lists", "good"))) and good.reports)
             assert not reader.results["lists", "silent"].reports
             assert not next(
                 session for session in reader.sessions if session.account == "silent"

@@ -92,7 +92,6 @@ def test_a_row_too_few_and_one_too_many_are_found() -> None:
 
 
 @pytest.mark.attack
-@pytest.mark.timeout(600)
 def test_a_push_stands_a_sample_of_faults() -> None:
     """At least three cases, as many as 25 seconds allow."""
     command = [

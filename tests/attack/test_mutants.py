@@ -3,7 +3,7 @@ proven."""
 
 from __future__ import annotations
 
-import time
+import math
 from typing import Any
 
 import pytest
@@ -32,8 +32,8 @@ def test_true_answers_pass() -> None:
 @pytest.mark.slow
 def test_reading_a_mutated_answer_drops_and_invents_nothing() -> None:
     samples = corpus()
-    tally = read_mutants(SEED, range(MUTANTS), time.monotonic() + 8, samples)
-    assert tally.done > 200
+    tally = read_mutants(SEED, range(MUTANTS), math.inf, samples)
+    assert tally.done == MUTANTS
     assert not tally.sizes, tally.failures
 
 
@@ -51,7 +51,7 @@ def test_loading_a_mutated_answer_deletes_nothing_unproven() -> None:
         for each in corpus()
         if each.operation in ("emailmarketing/getcontacts", "reputation/direct", "reputation/stats")
     )
-    tally = load_mutants(SEED, MUTANTS // 50, time.monotonic() + 8, samples, each=1)
+    tally = load_mutants(SEED, MUTANTS // 50, math.inf, samples, each=1)
     assert not tally.sizes, tally.failures
 
 

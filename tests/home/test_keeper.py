@@ -7,20 +7,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import HANGS_S, wait_until
 
 #: A program that starts another one, which heeds no signal; both note that they are there. `ends`: it does so
 #: by itself.
 PROGRAM = """
 import os, signal, subprocess, sys, time
-deaf = "import signal, time; [signal.signal(each, signal.SIG_IGN) for each in (2, 15)]; print('up', flush=True); time.sleep(600)"
+deaf = "import signal, time; [signal.signal(each, signal.SIG_IGN) for each in (2, 15)]; print('up', flush=True); time.sleep(3600)"
 child = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE)
 child.stdout.readline()
 open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}\\n")
-time.sleep(0.5 if sys.argv[2:] else 600)
+time.sleep(0.5 if sys.argv[2:] else 3600)
 """
 PARENT = """
 import sys, time
@@ -47,25 +48,15 @@ def parent(*commands: list[str], then: str) -> subprocess.Popen[str]:
 
 def noted(*paths: Path) -> list[int]:
     """The processes, once all of them are there."""
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        found = [
-            int(number)
-            for path in paths
-            if path.exists() and path.read_text().endswith("\n")
-            for number in path.read_text().split()
-        ]
-        if len(found) == 2 * len(paths):
-            return found
-        time.sleep(0.05)
-    raise AssertionError("the programs did not start")
+    wait_until(
+        lambda: all(path.exists() and path.read_text().endswith("\n") for path in paths),
+        "the programs did not start",
+    )
+    return [int(number) for path in paths for number in path.read_text().split()]
 
 
 def wait_until_gone(processes: list[int]) -> None:
-    until = time.monotonic() + 15
-    while any(map(is_there, processes)):
-        assert time.monotonic() < until, "something is left over"
-        time.sleep(0.05)
+    wait_until(lambda: not any(map(is_there, processes)), "something is left over")
 
 
 def is_there(process: int) -> bool:
@@ -89,7 +80,7 @@ def test_nothing_outlives_the_process_that_started_it(tmp_path: Path, end: str) 
         else:
             process.send_signal(signal.SIGKILL if end == "is killed" else signal.SIGINT)
         wait_until_gone([keeper, *programs])
-        process.wait(15)
+        process.wait(HANGS_S)
 
 
 def test_one_that_ends_by_itself_ends_the_others(tmp_path: Path) -> None:
@@ -97,4 +88,4 @@ def test_one_that_ends_by_itself_ends_the_others(tmp_path: Path) -> None:
         [str(tmp_path / "a")], [str(tmp_path / "b"), "ends"], then="programs.process.wait()"
     ) as process:
         wait_until_gone(noted(tmp_path / "a", tmp_path / "b"))
-        process.wait(15)
+        process.wait(HANGS_S)

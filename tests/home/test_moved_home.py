@@ -18,6 +18,7 @@ from home.folder import prepare_home
 from tests.fixtures import UNMISTAKABLE, Night, StartSandbox
 from tests.pipelines.leftovers import contents
 from tests.pipelines.running import finish, run, start
+from tests.waiting import HANGS_S
 from tests.warm import Command
 
 #: What the overview page asks for, and only shows when a run has a `repositoryOrigin` of a loaded code
@@ -106,11 +107,12 @@ def test_the_ui_of_a_copied_home_has_the_commands_runs_in_its_timeline(
 
 
 def _timeline(port: int, process: Command) -> Any:
-    for _ in range(120):
+    until = time.monotonic() + HANGS_S
+    while time.monotonic() < until:
         assert process.poll() is None, "it did not start"
         try:
             answer = requests.post(
-                f"http://127.0.0.1:{port}/graphql", json={"query": TIMELINE}, timeout=150
+                f"http://127.0.0.1:{port}/graphql", json={"query": TIMELINE}, timeout=HANGS_S
             ).json()
         except requests.ConnectionError:
             time.sleep(1)

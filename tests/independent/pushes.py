@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import warm
+from tests.waiting import HANGS_S
 
 from .account import Account
 from .runs import environment, leaks
@@ -46,7 +47,9 @@ def begin(service: Service, home: Path, *arguments: str, level: str = "INFO") ->
     )
 
 
-def push(service: Service, home: Path, *arguments: str, typed: str = "", patience: float = 200) -> Pushed:
+def push(
+    service: Service, home: Path, *arguments: str, typed: str = "", patience: float = 2 * HANGS_S
+) -> Pushed:
     """`marketing-sync push …` to its end."""
     began, asked = time.monotonic(), len(service.log.entries)
     process, code = begin(service, home, "push", *arguments), 0
@@ -72,10 +75,10 @@ def push_and_stop(
     """The same, ended by a signal once it has sent `after` writes (or to its end, when it sends fewer)."""
     began, asked, sent = time.monotonic(), len(service.log.entries), writes(service)
     process = begin(service, home, "push", *arguments)
-    while process.poll() is None and writes(service) < sent + after and time.monotonic() < began + 100:
+    while process.poll() is None and writes(service) < sent + after:
         time.sleep(0.002)
     process.send_signal(how)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANGS_S)
     return Pushed(process.returncode, out, err, time.monotonic() - began, len(service.log.entries) - asked)
 
 

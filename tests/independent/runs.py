@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 
 from tests import warm
+from tests.waiting import HANGS_S
 
 from .compare import compare
 from .limits import Asked
@@ -49,7 +50,11 @@ def start(service: Service, home: Path, *arguments: str, module: str = "pipeline
 
 
 def sync(
-    service: Service, home: Path, *arguments: str, module: str = "pipelines.cli", patience: float = 150
+    service: Service,
+    home: Path,
+    *arguments: str,
+    module: str = "pipelines.cli",
+    patience: float = 2 * HANGS_S,
 ) -> Run:
     began = time.monotonic()
     process = start(service, home, *arguments, module=module)

@@ -25,7 +25,7 @@ from .server import Service, serve
 from .variants import Variants
 from .write_truth import differences
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow]
 
 #: All after the effect, and none that has to be waited out: half a minute must pass before a lost activity
 #: may be sent again.

@@ -3,8 +3,6 @@ that never was there."""
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from marketing_api import retry
@@ -18,13 +16,11 @@ LIST = lists.GETLIST.bind(id=1)
 
 
 def test_a_service_that_is_down_is_waited_for(bench: MakeBench) -> None:
-    until = time.monotonic() + 1.0
-    at = bench(
-        ok(), lambda asked: DOWN if time.monotonic() < until else ok({"list": {"id": "1"}}), first_pause=0.002
-    )
+    down = retry.TRIES + 4  # more than the tries of a call
+    at = bench(ok(), *[DOWN] * down, ok({"list": {"id": "1"}}), first_pause=0.002)
     at.client.fetch(account.ME.bind())
     assert at.client.fetch(LIST)
-    assert len(at.asked) > 7  # more than the tries of a question
+    assert len(at.asked) > down
 
 
 def test_an_operation_that_is_broken_for_itself_is_not_waited_for(bench: MakeBench) -> None:
@@ -45,12 +41,10 @@ def test_a_service_that_never_answered_is_not_waited_for(bench: MakeBench) -> No
 
 def test_nobody_waits_for_ever(bench: MakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retry, "LONGEST_OUTAGE", 0.5)
-    began = time.monotonic()
     at = bench(ok(), DOWN, first_pause=0.002)
     at.client.fetch(account.ME.bind())
     with pytest.raises(BrokenResponse):
         at.client.fetch(LIST)
-    assert time.monotonic() - began < 3
     before = len(at.asked)
     with pytest.raises(BrokenResponse):
         at.client.fetch(LIST)
@@ -65,7 +59,5 @@ def test_stopping_ends_the_waiting(bench: MakeBench) -> None:
 
     at = bench(ok(), response, first_pause=0.002)
     at.client.fetch(account.ME.bind())
-    began = time.monotonic()
     with pytest.raises(Exception, match="stopped"):
         at.client.fetch(LIST)
-    assert time.monotonic() - began < 3

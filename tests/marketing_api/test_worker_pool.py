@@ -22,6 +22,7 @@ from marketing_api.operations import account, contacts, lists
 from marketing_api.worker_pool import Lane, WorkerPool
 from tests.marketing_api.conftest import MakeBench
 from tests.marketing_api.scripted_server import Asked, Reply, ScriptedServer, ok, refusal
+from tests.waiting import HANGS_S
 
 CONTACT = {"contact": {"id": "1", "email": "ann@example.com"}}
 ME = {"business": {"businessName": "Harbor"}}
@@ -63,12 +64,17 @@ def test_no_more_than_the_pool_asks_at_once(bench: MakeBench) -> None:
 
 
 def test_answers_come_as_they_arrive(bench: MakeBench) -> None:
+    others_came = threading.Event()
+
     def response(asked: Asked) -> Reply:
-        time.sleep(0.4 if asked.query["id"] == "1" else 0)
+        assert asked.query["id"] != "1" or others_came.wait(HANGS_S)
         return ok(CONTACT)
 
-    at = bench(response)
-    results = list(at.client.fetch_many(map(contact, range(1, 11))))
+    results = []
+    for result in bench(response).client.fetch_many(map(contact, range(1, 11))):
+        results.append(result)
+        if len(results) == 9:
+            others_came.set()
     assert results[-1].call.params["id"] == "1"
 
 
@@ -209,7 +215,7 @@ def test_several_callers_share_the_pool(bench: MakeBench) -> None:
     long.start()
     time.sleep(0.1)
     caller("short", 10)
-    long.join(20)
+    long.join(HANGS_S)
     assert finished["short"] < finished["long"]
 
 
@@ -227,10 +233,8 @@ def test_stop_ends_the_questions(bench: MakeBench) -> None:
     responses = at.client.fetch_many(map(contact, itertools.count(1)))
     next(responses)
     threading.Timer(0.1, at.client.stop).start()
-    began = time.monotonic()
     with pytest.raises(Stopped):
         list(responses)
-    assert time.monotonic() - began < 2
 
 
 def test_closing_waits_for_what_is_under_way(bench: MakeBench) -> None:
@@ -241,10 +245,11 @@ def test_closing_waits_for_what_is_under_way(bench: MakeBench) -> None:
     at = bench(ok(CONTACT), response, workers=3)
     at.client.fetch(contact(1))
     responses = at.client.fetch_many(map(contact, range(1, 100)))
-    threading.Timer(0.1, at.client.close).start()
+    closing = threading.Timer(0.1, at.client.close)
+    closing.start()
     with pytest.raises(Stopped):
         list(responses)
-    time.sleep(0.5)
+    closing.join()
     assert len(at.recorded) == len(at.asked)
 
 
@@ -274,9 +279,7 @@ def test_an_interrupt_ends_promptly_and_loses_nothing(tmp_path: object) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "answer\n"
         os.kill(process.pid, signal.SIGINT)
-        began = time.monotonic()
-        output, _ = process.communicate(timeout=10)
-        assert time.monotonic() - began < 3
+        output, _ = process.communicate(timeout=HANGS_S)
         assert process.returncode == 0
         assert output.splitlines()[-1] == f"recorded {len(server.asked)}"
 
@@ -310,7 +313,7 @@ def started_for_fifty() -> int:
     for _ in range(50):
         pool.put(lane, job)
     for _ in range(50):
-        assert done.acquire(timeout=5)
+        assert done.acquire(timeout=HANGS_S)
     started = set(threading.enumerate()) - before
     pool.close(1)
     return len(started)
@@ -331,13 +334,13 @@ def served(pool: WorkerPool, lanes: dict[str, Lane], count: int) -> list[str]:
         done.release()
 
     pool.put(Lane(9), block)
-    assert is_blocked.wait(5)
+    assert is_blocked.wait(HANGS_S)
     for _ in range(count):
         for name, lane in lanes.items():
             pool.put(lane, functools.partial(job, name))
     may_begin.set()
     for _ in range(count * len(lanes)):
-        assert done.acquire(timeout=5)
+        assert done.acquire(timeout=HANGS_S)
     pool.close(1)
     return begun
 

@@ -14,8 +14,9 @@ from typing import Any
 import requests
 from websockets.sync.client import ClientConnection, connect
 
+from tests.waiting import HANGS_S
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-_START_S = 60
 
 
 class Browser:
@@ -28,7 +29,7 @@ class Browser:
         """A command of the protocol, answered."""
         self._number += 1
         self._connection.send(json.dumps({"id": self._number, "method": method, "params": params}))
-        while (answer := json.loads(self._connection.recv(60))).get("id") != self._number:
+        while (answer := json.loads(self._connection.recv(HANGS_S))).get("id") != self._number:
             continue
         assert "error" not in answer, answer
         return answer["result"]
@@ -48,7 +49,7 @@ class Browser:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    def wait_for(self, condition: str, patience: float = 60) -> None:
+    def wait_for(self, condition: str, patience: float = HANGS_S) -> None:
         until = time.monotonic() + patience
         while not self.run(condition):
             assert time.monotonic() < until, self.run("location.href + '\\n' + document.body.innerText")
@@ -83,10 +84,10 @@ def browser(folder: Path, *options: str) -> Iterator[Browser]:
 
 def _address(process: subprocess.Popen[bytes], ports: Path) -> str:
     """Of the first tab."""
-    until = time.monotonic() + _START_S
+    until = time.monotonic() + HANGS_S
     while time.monotonic() < until and process.poll() is None:
         if ports.exists() and (port := ports.read_text().partition("\n")[0]):
-            tabs = requests.get(f"http://127.0.0.1:{port}/json", timeout=30).json()
+            tabs = requests.get(f"http://127.0.0.1:{port}/json", timeout=HANGS_S).json()
             found = [str(tab["webSocketDebuggerUrl"]) for tab in tabs if tab["type"] == "page"]
             if found:
                 return found[0]

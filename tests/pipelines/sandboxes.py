@@ -16,6 +16,7 @@ from marketing_api.sandbox.app import RULES, App, Rule
 from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.rules import CheckedCall
 from tests import warm
+from tests.waiting import HANGS_S
 
 KEY = "sandbox-key"
 
@@ -27,7 +28,7 @@ class Sandbox:
     url: str
 
     def control(self, path: str, **values: object) -> Any:
-        reply = requests.get(f"{self.url.removesuffix('/1')}/sandbox/{path}", params=values, timeout=30)  # type: ignore[arg-type]
+        reply = requests.get(f"{self.url.removesuffix('/1')}/sandbox/{path}", params=values, timeout=HANGS_S)  # type: ignore[arg-type]
         reply.raise_for_status()
         return reply.json()
 

@@ -4,7 +4,6 @@ never a traceback."""
 from __future__ import annotations
 
 import io
-import os
 import re
 import resource
 import shutil
@@ -380,11 +379,6 @@ def test_a_full_disk_is_said_and_the_next_run_goes_on(
 # -- Ctrl-C
 
 
-def slowness() -> float:
-    """How many times longer everything takes where other programs compute, too."""
-    return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
-
-
 def catches(pid: int, number: int) -> bool:
     """Whether the process handles the signal by itself."""
     caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
@@ -397,7 +391,7 @@ def interrupted(home: Path, service: Sandbox, words: tuple[str, ...], number: in
     while service.count < requests and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(number)
-    return finish(process, 12 * slowness())
+    return finish(process)
 
 
 @pytest.mark.slow
@@ -442,5 +436,5 @@ def test_an_interrupt_at_the_start_ends_it_at_once(
         time.sleep(0.01)
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
-    ran = finish(process, 12 * slowness())
+    ran = finish(process)
     says(ran, 130, "stopped; everything received so far is kept")

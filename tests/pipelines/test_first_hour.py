@@ -14,9 +14,11 @@ import pytest
 
 from home.settings import SettingsError, load_settings
 from marketing_api.redaction import Secret
+from marketing_api.retry import LONGEST_OUTAGE
 from tests.fixtures import Command
 from tests.pipelines.running import start_cold
 from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.waiting import HANGS_S
 from warehouse.connection import connect
 
 NOWHERE = {"MARKETING_API_URL": "http://127.0.0.1:9/1", "MARKETING_API_KEY": "k-123456"}
@@ -143,7 +145,7 @@ def test_a_closed_port_is_said_at_once(command: Command, words: list[str], code:
     assert ran.code == code
     assert "is http://127.0.0.1:9/1 the right address, and is the service up?" in ran.text
     assert "k-123456" not in ran.text
-    assert time.monotonic() - began < 10  # two seconds on a machine with nothing else to do
+    assert time.monotonic() - began < LONGEST_OUTAGE / 2, "it was waited for"
 
 
 def test_a_sync_says_it_before_it_tries_again(
@@ -189,7 +191,10 @@ def test_doctor_names_moments_in_utc(home: Path, service: Sandbox) -> None:
             "update sync.runs set started_at = timestamptz '2026-01-02 03:04:00+00', ended_at = null"
         )
     began = start_cold(home, service, "doctor", TZ="America/New_York")
-    assert "the run of 2026-01-02 03:04 UTC ended without being recorded" in began.communicate(timeout=60)[0]
+    assert (
+        "the run of 2026-01-02 03:04 UTC ended without being recorded"
+        in began.communicate(timeout=HANGS_S)[0]
+    )
 
 
 def test_doctor_of_a_new_folder_is_content(command: Command, sandbox: Sandbox) -> None:
@@ -222,7 +227,7 @@ def test_a_quiet_sync_prints_nothing_unless_something_lacks(command: Command, se
 @pytest.mark.slow
 def test_log_lines_may_be_json(home: Path) -> None:
     began = start_cold(home, None, "check", **NOWHERE, MARKETING_LOG_FORMAT="json")
-    out, err = began.communicate(timeout=60)
+    out, err = began.communicate(timeout=HANGS_S)
     (line,) = map(json.loads, err.splitlines())
     assert (line["level"], line["logger"]) == ("WARNING", "marketing_api.retry")
     assert "no response yet" in line["message"]

@@ -18,6 +18,7 @@ from tests.pipelines.running import Ran, start_cold
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_push_command import TAGS
+from tests.waiting import HANGS_S
 
 T = TypeVar("T")
 #: Every field that was ever there, with its type: lines are added to this, none is changed.
@@ -151,7 +152,7 @@ def test_problems_go_to_standard_error(command: Command, words: list[str]) -> No
 
 def test_times_are_in_utc_wherever_the_machine_is(home: Path, service: Sandbox) -> None:
     began = start_cold(home, service, "status", "--json", TZ="America/New_York")
-    out, err = began.communicate(timeout=60)
+    out, err = began.communicate(timeout=HANGS_S)
     assert began.returncode == 0, err
     assert [line.strip() for line in out.splitlines() if "T" in line and re.search(r"\d-\d\d:00", line)] == []
     found = msgspec.json.decode(out, type=output.Status)

@@ -17,6 +17,8 @@ from tests.fixtures import NOW, Night
 from tests.pipelines.running import Ran, finish, start
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import differing, rows, source
+from tests.waiting import wait_until
+from tests.warm import Command
 from warehouse.publish import published_path
 
 pytestmark = [pytest.mark.deep, pytest.mark.slow]
@@ -37,7 +39,8 @@ def killed(
         service = Sandbox(url)
         for _ in range(KILLS):
             process = start(home, service, "sync", "--reads-only")
-            _wait(service, service.count + moments.randrange(1, 2 * len(nights[0].asked) // KILLS))
+            count = service.count + moments.randrange(1, 2 * len(nights[0].asked) // KILLS)
+            _wait(service, count, process)
             time.sleep(moments.uniform(0, 0.5))
             process.kill()
             process.communicate()
@@ -50,11 +53,9 @@ def killed_night(killed: tuple[Night, Sandbox]) -> Night:
     return killed[0]
 
 
-def _wait(service: Sandbox, count: int) -> None:
-    """Until so many requests have come, or no more do."""
-    deadline = time.monotonic() + 6
-    while service.count < count and time.monotonic() < deadline:
-        time.sleep(0.02)
+def _wait(service: Sandbox, count: int, process: Command) -> None:
+    """Until so many requests have come, or no more will."""
+    wait_until(lambda: service.count >= count or process.poll() is not None)
 
 
 def test_the_last_run_ends_well(killed_night: Night) -> None:

@@ -26,6 +26,7 @@ from pipelines.reading import open_reader
 from tests.fixtures import STANDING
 from tests.pipelines.sandboxes import KEY, Sandbox, put_in
 from tests.pipelines.tables import query
+from tests.waiting import HANGS_S
 from warehouse.rebuild import rebuild
 from warehouse.warehouse import Warehouse
 
@@ -83,7 +84,7 @@ def moving(home: Path, known_account: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with serve(STANDING) as url:
         moved = Moving(Sandbox(url), list_id)
         put_in(monkeypatch, moved.respond)
-        requests.get(f"{url}/app/me.json", {"key": KEY}, timeout=30)
+        requests.get(f"{url}/app/me.json", {"key": KEY}, timeout=HANGS_S)
         moved.sandbox.control("switches", **{"contact-paging": "honoured", "page-cap": CAP})
         yield moved
 

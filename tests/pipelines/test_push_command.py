@@ -10,7 +10,6 @@ import re
 import shlex
 import signal
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -26,6 +25,7 @@ from tests.pipelines.running import Ran, finish, run, start
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_cli_errors import says
+from tests.waiting import wait_until
 from warehouse.connection import connect
 from write_back import kinds
 from write_back.order import Order
@@ -395,9 +395,7 @@ def test_two_who_push_the_same_at_the_same_moment_queue_it_once(service: Sandbox
 def test_ctrl_c_says_what_is_open_and_the_same_command_goes_on(service: Sandbox, home: Path) -> None:
     service.control("faults", **{"rate-limit": 3})
     process = start(home, service, *TAGS, "--apply")
-    deadline = time.monotonic() + 60
-    while service.count < 2 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: service.count >= 2 or process.poll() is not None)
     process.send_signal(signal.SIGINT)
     stopped = finish(process)
     assert stopped.code == 130, stopped.text

@@ -20,6 +20,7 @@ from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 from tests.pipelines.test_cli_errors import says
 from tests.pipelines.test_push_command import sent, write
+from tests.waiting import HANGS_S
 from write_back.refusals import REFUSALS, is_permanent, known
 
 LIST, OTHER = "Corporate catering", "Newsletter"
@@ -37,7 +38,7 @@ def list_ids(home: Path) -> dict[str, int]:
 def written_to(service: Sandbox, operation: str, **params: object) -> None:
     """Somebody else changes something."""
     reply = requests.get(
-        f"{service.url}/emailmarketing/{operation}.json", params={"key": KEY, **params}, timeout=30
+        f"{service.url}/emailmarketing/{operation}.json", params={"key": KEY, **params}, timeout=HANGS_S
     )
     assert reply.json()["response"]["header"]["status"] == "ok"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,8 +19,8 @@ from websockets.typing import Origin, Subprotocol
 
 from tests.pipelines.browser import CHROMIUM, Browser, browser
 from tests.pipelines.running import finish, start
+from tests.waiting import HANGS_S, wait_until
 
-pytestmark = pytest.mark.timeout(300)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: `apt-get install chromium`")
 
 #: A dry run that is marked with who launched it, written in JavaScript, in which the attacker is a variable.
@@ -56,7 +55,7 @@ class Ui:
 
     def launched(self) -> list[str]:
         """Who launched runs."""
-        answer = requests.post(self.api, json={"query": ATTACKERS}, timeout=60)
+        answer = requests.post(self.api, json={"query": ATTACKERS}, timeout=HANGS_S)
         runs = answer.json()["data"]["runsOrError"]["results"]
         return sorted(tag["value"] for run in runs for tag in run["tags"] if tag["key"] == "attacker")
 
@@ -77,7 +76,7 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     try:
         while "Dagster UI" not in process.stdout.readline():
             assert process.poll() is None
-        assert requests.get(f"http://127.0.0.1:{port}/server_info", timeout=180).ok, (
+        assert requests.get(f"http://127.0.0.1:{port}/server_info", timeout=HANGS_S).ok, (
             "whoever comes early waits"
         )
         yield Ui(port)
@@ -138,7 +137,7 @@ def attack(tab: Browser, target: str, name: str) -> dict[str, str]:
 def raw(ui: Ui, *lines: str, body: str = "") -> str:
     """The status line that an unusual request is answered with."""
     request = "\r\n".join([*lines, f"Content-Length: {len(body)}", "Connection: close", "", body])
-    with socket.create_connection(("127.0.0.1", ui.port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", ui.port), timeout=HANGS_S) as connection:
         connection.sendall(request.encode())
         return connection.makefile("rb").readline().decode().strip()
 
@@ -146,7 +145,7 @@ def raw(ui: Ui, *lines: str, body: str = "") -> str:
 def test_a_program_of_this_machine_may_do_what_the_ui_may(ui: Ui) -> None:
     before = ui.launched()
     assert (
-        requests.post(ui.api, json={"query": launch("program")}, timeout=60).json()["data"]["launchRun"][
+        requests.post(ui.api, json={"query": launch("program")}, timeout=HANGS_S).json()["data"]["launchRun"][
             "__typename"
         ]
         == "LaunchRunSuccess"
@@ -195,7 +194,7 @@ def test_requests_out_of_the_ordinary_launch_nothing(ui: Ui) -> None:
     "path", ["/", "/graphql", "/server_info", "/favicon.png", "/logs/a/b.err", "/graphql?query={version}"]
 )
 def test_no_response_may_be_framed_or_read_by_other_pages(ui: Ui, path: str) -> None:
-    told = requests.get(ui.url + path, headers={"Accept": "text/html"}, timeout=60).headers
+    told = requests.get(ui.url + path, headers={"Accept": "text/html"}, timeout=HANGS_S).headers
     assert "frame-ancestors 'none'" in told["Content-Security-Policy"]
     assert (told["X-Frame-Options"], told["X-Content-Type-Options"]) == ("DENY", "nosniff")
     assert (told["Cross-Origin-Resource-Policy"], told["Cross-Origin-Opener-Policy"]) == (
@@ -214,13 +213,12 @@ def test_the_attacks_reach_a_server_that_is_not_guarded(tab: Browser, elsewhere:
     show nothing."""
     tab.open(f"http://localhost:{elsewhere.port}/")
     ways = attack(tab, f"http://127.0.0.1:{elsewhere.port}", "control").keys()
-    for _ in range(100):  # a beacon leaves when the browser has time for it
-        if (
-            reached := {way for way in ways if any(f"control {way}" in each for each in elsewhere.received)}
-        ) == ways - {"fetch json"}:
-            break
-        time.sleep(0.1)
-    assert reached == ways - {"fetch json"}
+
+    def reached() -> set[str]:
+        return {way for way in ways if any(f"control {way}" in each for each in elsewhere.received)}
+
+    wait_until(lambda: reached() >= ways - {"fetch json"}, "a beacon leaves when the browser has time for it")
+    assert reached() == ways - {"fetch json"}
 
 
 @needs_browser

@@ -8,13 +8,14 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from tests.waiting import wait_until
 
 _HERE = Path(__file__).parent
 #: `make test` works without the packages that these tests need; `make test-services` installs them.
@@ -126,11 +127,9 @@ def bucket(_object_storage: str, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"s3://{name}/data"
 
 
-def _wait_for(host: str, port: int, seconds: float = 10) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+def _wait_for(host: str, port: int) -> None:
+    def listens() -> bool:
         with socket.socket() as probe:
-            if not probe.connect_ex((host, port)):
-                return
-        time.sleep(0.05)
-    raise TimeoutError(f"nothing listens at {host}:{port}")
+            return not probe.connect_ex((host, port))
+
+    wait_until(listens, f"nothing listens at {host}:{port}")

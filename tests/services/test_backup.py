@@ -8,8 +8,6 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from home.settings import Settings
 from tests.fixtures import NOW
 from tests.pipelines.running import finish, start
@@ -29,7 +27,6 @@ def archived(home: Path) -> int:
         return sum(table.num_rows for _, table in archive.exchanges())
 
 
-@pytest.mark.timeout(300)
 def test_a_machine_lost_in_the_middle_of_a_sync_costs_what_was_not_backed_up(
     bucket: str, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ import requests
 from tests.fixtures import NOW
 from tests.pipelines.sandboxes import Sandbox, spawned
 from tests.pipelines.tables import WHEN, query, rows
+from tests.waiting import HANGS_S
 
 ROOT = Path(__file__).parents[2]
 SHARDS = ("north", "south")
@@ -140,7 +141,7 @@ class Deployment:
             program.wait()
 
     def ask(self, query: str) -> Any:
-        reply = requests.post(f"http://127.0.0.1:{self._web}/graphql", json={"query": query}, timeout=30)
+        reply = requests.post(f"http://127.0.0.1:{self._web}/graphql", json={"query": query}, timeout=HANGS_S)
         return reply.json()["data"]
 
     def runs(self) -> list[dict[str, Any]]:
@@ -182,7 +183,7 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _until(look: Callable[[], Any], seconds: float = 300) -> Any:
+def _until(look: Callable[[], Any], seconds: float = 1200) -> Any:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
@@ -194,7 +195,7 @@ def _until(look: Callable[[], Any], seconds: float = 300) -> Any:
     raise TimeoutError("it did not come to it")
 
 
-@pytest.mark.timeout(1500)
+@pytest.mark.timeout(3600)
 def test_every_shard_is_synced_although_the_process_of_one_is_killed(
     deployment: Deployment, accounts: dict[str, list[Sandbox]]
 ) -> None:

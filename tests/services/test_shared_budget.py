@@ -24,6 +24,7 @@ from marketing_api.rate_limit import AGAIN, ALONE, HOLD, FileStore, RateLimiter,
 from marketing_api.sandbox.server import spawn
 from tests.services.conftest import Redis
 from tests.services.shared_budget import Asker, counted
+from tests.waiting import HANGS_S, wait_until
 
 LIMIT = 15
 #: Opens the state of one account anew, as another process does.
@@ -162,7 +163,7 @@ if child:
 
 
 def test_a_forked_child_has_a_connection_of_its_own(redis_server: Redis, path: Path) -> None:
-    subprocess.run([sys.executable, "-c", _FORKING, redis_server.url, str(path)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", _FORKING, redis_server.url, str(path)], check=True, timeout=HANGS_S)
     assert limit_of(RedisStore(redis_server.url, path)) == 600
 
 
@@ -190,10 +191,7 @@ def test_without_redis_the_processes_of_a_machine_share_a_quarter(
     slots = sorted(limiter.wait().at for _ in range(5) for limiter in limiters)[2:]  # each held one
     assert 7 / (slots[-1] - slots[0]) <= 40 * ALONE * 1.1
     redis_server.start()
-    until = time.monotonic() + 2 * AGAIN
-    while limiters[0].rate < 30 and time.monotonic() < until:
-        time.sleep(0.05)
-    assert limiters[0].rate > 30
+    wait_until(lambda: limiters[0].rate > 30)
     where = f"Redis at 127.0.0.1:{redis_server.port}"
     assert [record.message.partition(",")[0].partition(" is back")[0] for record in caplog.records] == [
         where,
@@ -208,7 +206,7 @@ def test_a_redis_that_does_not_respond_costs_one_time_out(redis_server: Redis, p
     began = time.monotonic()
     for _ in range(100):
         state.apply(lambda schedule: schedule.reported)
-    assert 0.4 < time.monotonic() - began < 1.0
+    assert 0.4 < time.monotonic() - began < 20, "one time-out for each would take 50 s"
     redis_server.go_on()
 
 
@@ -242,7 +240,7 @@ def test_after_its_clock_was_set_nobody_waits_for_the_old_time(redis_server: Red
     began = time.monotonic()
     limiter.wait()
     limiter.wait()
-    assert time.monotonic() - began < HOLD + 2
+    assert time.monotonic() - began < 1800
     assert clock.times_set == 1
 
 

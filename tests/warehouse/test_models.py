@@ -21,6 +21,7 @@ import pytest
 from tests import warm
 from tests.depth import DEEP
 from tests.simulators.model_data import a_night_later
+from tests.waiting import HANGS_S
 from tests.warehouse.selected import selected
 from warehouse import models
 from warehouse.dbt_project import PROJECT, QUIET
@@ -290,10 +291,10 @@ def held(path: Path) -> Iterator[Path]:
     is_open, done = context.Event(), context.Event()
     process = context.Process(target=_hold, args=(str(path), is_open, done))
     process.start()
-    assert is_open.wait(60)
+    assert is_open.wait(HANGS_S)
     yield path
     done.set()
-    process.join(60)
+    process.join(HANGS_S)
 
 
 def test_a_file_that_somebody_has_is_waited_for_and_named(held: Path) -> None:
@@ -305,7 +306,7 @@ def test_afterwards_the_file_is_free_and_the_project_as_it_was(path: Path) -> No
     before = sorted(PROJECT.iterdir())
     assert not build(path, select=["int_accounts"]).problem
     words = [sys.executable, "-c", f"import duckdb; duckdb.connect({str(path)!r})"]
-    subprocess.run(words, check=True, timeout=60)
+    subprocess.run(words, check=True, timeout=HANGS_S)
     assert sorted(PROJECT.iterdir()) == before
 
 

@@ -126,7 +126,6 @@ def test_what_its_sql_does_not_show_counts_as_personal(home: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # dbt reads the project once for each
 def test_a_file_that_dbt_cannot_read_costs_itself_and_what_needs_it(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests.waiting import HANGS_S
 from warehouse.connection import connect
 from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import INTERNAL_TABLES, Masking, internal_columns, personal_key
@@ -322,7 +323,7 @@ def test_publishing_waits_for_a_load_and_takes_what_it_committed(filled: Path) -
 
     thread = threading.Thread(target=load)
     thread.start()
-    is_open.wait(10)
+    assert is_open.wait(HANGS_S)
     publish(filled)
     assert done
     thread.join()

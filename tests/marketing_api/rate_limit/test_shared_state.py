@@ -11,6 +11,7 @@ import pytest
 
 from marketing_api.pacing import Schedule
 from marketing_api.rate_limit import FileStore
+from tests.waiting import HANGS_S
 
 
 @pytest.fixture
@@ -108,5 +109,5 @@ if child:
 
 
 def test_a_forked_child_excludes_its_parent(path: Path) -> None:
-    subprocess.run([sys.executable, "-c", _FORKING, str(path)], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", _FORKING, str(path)], check=True, timeout=HANGS_S)
     assert limit_in(path) == 600

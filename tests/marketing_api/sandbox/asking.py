@@ -13,6 +13,7 @@ from marketing_api.sandbox.app import App
 from marketing_api.sandbox.control import respond_to_control
 from marketing_api.sandbox.options import DEFAULT_KEY, Options
 from marketing_api.sandbox.responses import Request, Response
+from tests.waiting import HANGS_S
 
 #: 2026-11-20 15:00 UTC: most tests let the clock stand still here.
 NOW = 1_795_186_800
@@ -102,7 +103,7 @@ def fetch(url: str, operation: str, verb: str = "GET", **params: Any) -> tuple[i
     )
     request = urllib.request.Request(f"{url}/{operation}.json?{query}", method=verb)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=HANGS_S) as answer:
             return answer.status, answer.read(), dict(answer.headers)
     except urllib.error.HTTPError as problem:
         return problem.code, problem.read(), dict(problem.headers)

@@ -14,6 +14,7 @@ from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.responses import Request, Response
 from marketing_api.sandbox.server import converse, serve
 from tests.marketing_api.sandbox.asking import NOW
+from tests.waiting import HANGS_S
 
 BODY = b"name=News"
 REQUESTS = {
@@ -120,7 +121,7 @@ def test_body_over_the_cap_is_refused(name: str, monkeypatch: pytest.MonkeyPatch
 def test_body_in_chunks_and_a_head_alone_leave_the_connection_usable() -> None:
     with (
         serve(Options(contacts=100, now=NOW, rate_limit=0)) as url,
-        contextlib.closing(http.client.HTTPConnection(url.split("/")[2], timeout=20)) as connection,
+        contextlib.closing(http.client.HTTPConnection(url.split("/")[2], timeout=HANGS_S)) as connection,
     ):
         for verb in ("HEAD", "POST"):
             connection.request(

@@ -225,8 +225,9 @@ def test_date_ranges_join_without_gap_or_overlap() -> None:
 
 
 def test_without_a_fixed_time_the_clock_follows_the_present() -> None:
+    before = time.time()
     ask = asking(now=None)
-    assert ask.control("state")["now"] == pytest.approx(time.time(), abs=10)
+    assert int(before) - 1 <= ask.control("state")["now"] <= time.time() + 1
     assert len(ask.all_contacts()) == pytest.approx(200, abs=2)
 
 

@@ -14,6 +14,7 @@ from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from marketing_api.sandbox.switches import AS_OBSERVED
 from tests.marketing_api.sandbox.asking import NOW
+from tests.waiting import HANGS_S
 
 KEY = {"key": "sandbox-key"}
 NEW = "new@example.com"
@@ -36,13 +37,15 @@ class Caller:
         self.url = url
 
     def __call__(self, verb: str, path: str, params: dict[str, Any] | None = None, **body: Any) -> Any:
-        reply = requests.request(verb, f"{self.url}/{path}", params=KEY | (params or {}), timeout=20, **body)
+        reply = requests.request(
+            verb, f"{self.url}/{path}", params=KEY | (params or {}), timeout=HANGS_S, **body
+        )
         document = reply.json()["response"]
         assert document["header"]["status"] == "ok", document
         return document["data"]
 
     def control(self, path: str) -> Any:
-        return requests.get(f"{self.url.removesuffix('/1')}/sandbox/{path}", timeout=20).json()
+        return requests.get(f"{self.url.removesuffix('/1')}/sandbox/{path}", timeout=HANGS_S).json()
 
     def channels(self) -> Any:
         return self("GET", "socialmedia/channels.json")["channels"]

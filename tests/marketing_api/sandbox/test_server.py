@@ -24,6 +24,7 @@ from marketing_api.sandbox.options import AccountOptions, Options, command
 from marketing_api.sandbox.server import drawn_delay, main, serve, spawn
 from marketing_api.sandbox.switches import AS_OBSERVED, RATE_OBSERVED
 from tests.marketing_api.sandbox.asking import NOW, fetch, read
+from tests.waiting import HANGS_S, wait_until
 
 
 def options(**changes: Any) -> Options:
@@ -32,12 +33,12 @@ def options(**changes: Any) -> Options:
 
 def connect(url: str) -> contextlib.closing[http.client.HTTPConnection]:
     return contextlib.closing(
-        http.client.HTTPConnection("127.0.0.1", int(url.rsplit(":", 1)[1].split("/")[0]), timeout=20)
+        http.client.HTTPConnection("127.0.0.1", int(url.rsplit(":", 1)[1].split("/")[0]), timeout=HANGS_S)
     )
 
 
 def control(url: str, path: str) -> Any:
-    with urllib.request.urlopen(f"{url.removesuffix('/1')}/sandbox/{path}", timeout=20) as answer:
+    with urllib.request.urlopen(f"{url.removesuffix('/1')}/sandbox/{path}", timeout=HANGS_S) as answer:
         return json.load(answer)
 
 
@@ -65,7 +66,9 @@ def test_requests_sent_in_pieces_or_all_at_once_are_answered_in_order(url: str) 
         b"POST /1/app/me HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n"
         + b'{"key":"sandbox-key"}'
     )
-    with socket.create_connection(("127.0.0.1", int(url.split(":")[2].split("/")[0])), timeout=20) as client:
+    with socket.create_connection(
+        ("127.0.0.1", int(url.split(":")[2].split("/")[0])), timeout=HANGS_S
+    ) as client:
         for place in range(0, len(request), 40):
             client.sendall(request[place : place + 40])
             time.sleep(0.002)
@@ -77,7 +80,9 @@ def test_requests_sent_in_pieces_or_all_at_once_are_answered_in_order(url: str) 
 
 
 def test_broken_request_is_refused_and_the_connection_closed(url: str) -> None:
-    with socket.create_connection(("127.0.0.1", int(url.split(":")[2].split("/")[0])), timeout=20) as client:
+    with socket.create_connection(
+        ("127.0.0.1", int(url.split(":")[2].split("/")[0])), timeout=HANGS_S
+    ) as client:
         client.sendall(b"nonsense\r\n\r\n")
         assert client.recv(65536).startswith(b"HTTP/1.1 400 ")
         assert client.recv(65536) == b""
@@ -95,14 +100,14 @@ def test_large_listing_streams_while_others_are_answered() -> None:
 
 
 def test_latency_delays_each_answer_but_none_of_the_others() -> None:
-    with serve(options(latency_ms=(300.0, 300.0))) as url:
+    with serve(options(latency_ms=(500.0, 500.0))) as url:
         began = time.monotonic()
-        threads = [threading.Thread(target=fetch, args=(url, "app/me")) for _ in range(8)]
+        threads = [threading.Thread(target=fetch, args=(url, "app/me")) for _ in range(40)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert 0.29 < time.monotonic() - began < 2.0
+        assert 0.49 < time.monotonic() - began < 10, "one after the other they would take 20 s"
 
 
 def test_delays_have_the_median_and_tail_asked_for() -> None:
@@ -123,9 +128,7 @@ def test_jitter_moves_a_request_into_a_later_window() -> None:
 
 
 def test_rate_limit_holds_over_the_socket() -> None:
-    with serve(options(rate_limit=15)) as url, connect(url) as connection:
-        while time.time() % 1 > 0.3:
-            time.sleep(0.02)
+    with serve(options(rate_limit=3)) as url, connect(url) as connection:
         statuses = []
         for _ in range(25):
             connection.request("GET", "/1/app/me?key=sandbox-key")
@@ -134,7 +137,7 @@ def test_rate_limit_holds_over_the_socket() -> None:
             statuses.append(answer.status)
         seconds = {int(one["arrived"]) for one in control(url, "log")["items"]}
         assert 429 in statuses
-        assert statuses.count(200) <= 15 * len(seconds)
+        assert statuses.count(200) <= 3 * len(seconds)
 
 
 @pytest.mark.parametrize(
@@ -155,14 +158,14 @@ def test_connection_breaks_as_the_fault_says(fault: str, problem: type[Exception
 
 
 def test_stalled_answer_comes_late_and_blocks_nobody() -> None:
-    with serve(options(faults={"stall": "1@goal/lists"}, stall_seconds=0.8)) as url:
+    with serve(options(faults={"stall": "1@goal/lists"}, stall_seconds=1.5)) as url:
         began = time.monotonic()
         stalled = threading.Thread(target=fetch, args=(url, "goal/lists"))
         stalled.start()
         fetch(url, "app/me")
-        assert time.monotonic() - began < 0.6
+        assert stalled.is_alive()
         stalled.join()
-        assert time.monotonic() - began > 0.8
+        assert time.monotonic() - began > 1.5
 
 
 def test_control_paths_need_no_key_and_spend_no_request() -> None:
@@ -248,13 +251,15 @@ def test_child_dies_with_its_parent() -> None:
     parent.stdin.close()
     parent.wait()
     parent.stdout.close()
-    for _ in range(100):
+
+    def is_gone() -> bool:
         try:
             fetch(url, "app/me")
         except OSError:
-            return
-        time.sleep(0.05)
-    pytest.fail("the sandbox outlived its parent")
+            return True
+        return False
+
+    wait_until(is_gone, "the sandbox outlived its parent")
 
 
 def test_interrupt_ends_cleanly() -> None:
@@ -268,7 +273,7 @@ def test_interrupt_ends_cleanly() -> None:
     assert "127.0.0.1" in child.stdout.readline()
     assert "sandbox-key" in child.stdout.readline()
     os.kill(child.pid, signal.SIGINT)
-    _, errors = child.communicate(timeout=20)
+    _, errors = child.communicate(timeout=HANGS_S)
     assert (child.returncode, errors) == (0, "")
 
 

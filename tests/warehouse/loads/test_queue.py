@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
 
+from tests.waiting import HANGS_S, wait_until
 from warehouse.loads.queue import LoadQueue
 
 
@@ -57,19 +58,13 @@ class Crowd:
 
         expected = len(self.queue._waiting) + 1
         future = self._pool.submit(self.queue.do, work, urgency)
-        self._wait_for(lambda: len(self.queue._waiting) == expected)
+        wait_until(lambda: len(self.queue._waiting) == expected)
         return future
 
     def go(self) -> None:
         """The first one ends."""
         self._may_end.set()
         self._pool.shutdown()
-
-    @staticmethod
-    def _wait_for(is_so: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 5
-        while not is_so() and time.monotonic() < deadline:
-            time.sleep(0.001)
 
 
 def test_the_most_urgent_goes_first_then_who_came_first_and_the_file_is_opened_once() -> None:
@@ -164,7 +159,7 @@ def test_who_waits_is_served_though_the_thread_that_serves_cannot_be_started_or_
         time.sleep(0.2)
         assert not waiting.done()
         monkeypatch.undo()
-        assert waiting.result(timeout=5) == 1
+        assert waiting.result(timeout=HANGS_S) == 1
     with monkeypatch.context() as patch:
         patch.setattr("threading.Thread.start", _refuse)
         with pytest.raises(RuntimeError, match="no more threads"):

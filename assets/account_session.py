@@ -23,7 +23,7 @@ from marketing_api.errors import MarketingApiError, NotAvailable, OtherBusiness,
 from marketing_api.exchange import Exchange, Response, new_request_id
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import account, campaigns, lists
-from marketing_api.parsing import parse_rows
+from marketing_api.parsing import business_of
 from marketing_api.rate_limit import RateLimiter
 from marketing_api.records.account import Business
 from warehouse.archive import Reusable
@@ -44,16 +44,6 @@ _TELLING: tuple[tuple[Table, Operation, dict[str, str]], ...] = (
     (LISTS, lists.GETLISTS, {}),
     (CAMPAIGNS, campaigns.CAMPAIGNS, {"filter": "all"}),
 )
-
-
-def business_of(response: Response) -> Business | None:
-    """The business that a response of `app/me` names."""
-    records = (
-        record
-        for rows in parse_rows(response, dt.UTC, response.requested_at.date())
-        for record in rows.records
-    )
-    return next((record for record in records if isinstance(record, Business)), None)
 
 
 def others_account(what: str) -> OtherBusiness:

@@ -1,13 +1,13 @@
 """The accounts to send requests to; the embedded sandbox, a process on loopback whose writes the home keeps,
 when none is configured."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from home.door import sandbox_state
 from home.folder import prepare_home
 from home.identity import check_kind
-from home.settings import Settings, SettingsError
+from home.settings import SANDBOX_ACCOUNT, Settings, SettingsError, account_of
 from marketing_api.client import Connection
 from marketing_api.errors import AuthenticationFailed, BrokenResponse, OtherBusiness, Unreachable
 from marketing_api.redaction import Secret
@@ -44,6 +44,12 @@ def known_accounts(settings: Settings) -> tuple[Connection, ...]:
     return settings.accounts or (_sandbox(settings.sandbox_url or "http://127.0.0.1/1", settings),)
 
 
+def chosen(settings: Settings, accounts: Iterable[Connection], name: str | None) -> Connection:
+    """The one of them that is meant (`account_of`). Raises SettingsError."""
+    account = account_of(settings, name)
+    return next(each for each in accounts if each.account == account)
+
+
 def explained(connection: Connection, problem: Exception) -> str:
     """Why an account could not be opened, with what to look at."""
     if isinstance(problem, Unreachable | BrokenResponse):
@@ -59,4 +65,6 @@ def explained(connection: Connection, problem: Exception) -> str:
 def _sandbox(url: str, settings: Settings) -> Connection:
     from marketing_api.sandbox.options import DEFAULT_KEY
 
-    return Connection("main", url, Secret(DEFAULT_KEY), settings.max_rate, budget_url=settings.budget_url)
+    return Connection(
+        SANDBOX_ACCOUNT, url, Secret(DEFAULT_KEY), settings.max_rate, budget_url=settings.budget_url
+    )

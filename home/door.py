@@ -22,6 +22,20 @@ def archive_of(home: Path) -> Path:
     return home / "archive"
 
 
+def outbox_of(home: Path) -> Path:
+    return home / "outbox.sqlite"
+
+
+def sender_of(home: Path, account: str) -> Path:
+    """The lock of whoever sends for the account."""
+    return home / f"sender-{account}.lock"
+
+
+def pushes_of(home: Path) -> Path:
+    """A folder for each push: its rows, and what of them is rejected."""
+    return home / "pushes"
+
+
 def report_of(home: Path) -> Path:
     return home / "report" / "index.html"
 
@@ -46,11 +60,20 @@ def waits(settings: Settings) -> dict[str, Any]:
 
 
 def open_warehouse(
-    settings: Settings, *, read_only: bool = False
+    settings: Settings,
+    *,
+    read_only: bool = False,
+    is_sealed: bool = False,
+    memory_limit: str | None = MEMORY_LIMIT,
 ) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
     """The warehouse's file, as it is. Raises what `connect` raises."""
-    path = settings.warehouse_path
-    return connect(path, read_only=read_only, memory_limit=MEMORY_LIMIT, **waits(settings))
+    return connect(
+        settings.warehouse_path,
+        read_only=read_only,
+        is_sealed=is_sealed,
+        memory_limit=memory_limit,
+        **waits(settings),
+    )
 
 
 @contextmanager

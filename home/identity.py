@@ -169,7 +169,7 @@ class Recognition:
 
 def owner_in(response: Response, connection: Connection) -> Owner:
     """The business that a response of `app/me` names."""
-    from assets.account_session import business_of  # what it needs, a plan does without
+    from marketing_api.parsing import business_of  # what it needs, a plan does without
 
     host, business = urllib.parse.urlsplit(connection.url).hostname, business_of(response)
     if not business:

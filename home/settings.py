@@ -4,7 +4,7 @@ environment. Not here: how texts become values (`values`), accounts and keys (`a
 import datetime as dt
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -215,11 +215,16 @@ VARIABLES = {
 }
 
 
-def account_named(name: str | None, names: Sequence[str]) -> str:
-    """The account that is meant: the one of this name, or without one the only one there is. Raises
-    SettingsError."""
-    if name in names:
-        return str(name)
+#: The account when none is configured: the sandbox's.
+SANDBOX_ACCOUNT = "main"
+
+
+def account_of(settings: Settings, name: str | None) -> str:
+    """The account that is meant: the one of this name, or without one the only one there is, which is the
+    sandbox's when none is configured. Raises SettingsError."""
+    names = [connection.account for connection in settings.accounts] or [SANDBOX_ACCOUNT]
+    if name is not None and name in names:
+        return name
     if name is None and len(names) == 1:
         return names[0]
     unknown = f"no account is named {name!r}{did_you_mean(name, names)}; " if name else ""

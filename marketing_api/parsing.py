@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from marketing_api.envelope import collection, decode, first_letter, part, parts
 from marketing_api.exchange import Response
+from marketing_api.records.account import Business
 from marketing_api.records.fields import Record, Unread
 from marketing_api.records.shapes import content_hash, objects
 from marketing_api.records.values import read_int, read_or_none
@@ -147,6 +148,16 @@ def _reason(error: Mapping[str, Any]) -> str:
     """Field and fault, without the value: it stands in the raw entry, and reasons are shown and logged."""
     fault = "missing" if error["type"] == "missing" else error["msg"].removeprefix("Value error, ")
     return f"{'.'.join(map(str, error['loc']))}: {fault}" if error["loc"] else "not an object"
+
+
+def business_of(response: Response) -> Business | None:
+    """The business that a response of `app/me` names."""
+    records = (
+        record
+        for rows in parse_rows(response, dt.UTC, response.requested_at.date())
+        for record in rows.records
+    )
+    return next((record for record in records if isinstance(record, Business)), None)
 
 
 def service_count(response: Response) -> int | None:

@@ -10,7 +10,7 @@ from home.folder import in_use
 from home.progress import stage
 from home.settings import Settings
 from warehouse.rebuild import rebuild as rebuild_warehouse
-from write_back.writebacks_export import refill
+from write_back.writebacks_export import try_to_export
 
 #: Jobs over assets. They run in one process, as `definitions` says: a process per step would cost more than
 #: the reading.
@@ -85,7 +85,7 @@ def rebuild_from_archive(context: dg.OpExecutionContext) -> None:
     settings: Settings = context.resources.settings
     with in_use(settings.home), stage("rebuild"):
         report = rebuild_warehouse(settings.home, **waits(settings))
-        refill(settings)
+        try_to_export(settings)
     context.add_output_metadata(
         {"loads replayed": report.loads, "loads failed": report.failed, "rows": report.rows}
     )

@@ -71,7 +71,7 @@ class RunReader:
         options, days = values(SYNC, self.config), chosen_days(context.run.tags)
         opened = open_reader(self.settings, _chosen(context), options, chosen_days=days, now=self.now)
         reader = self.stack.enter_context(opened)
-        self.stack.callback(try_to_export, reader.warehouse, self.settings.home)
+        self.stack.callback(try_to_export, self.settings)
         self.stack.callback(reader.note_run, context.run.run_id, context.run.job_name)
         reader.begin()
         return reader

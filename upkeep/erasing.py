@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 import msgspec
 
-from home.door import archive_of, open_archive, open_tables, open_warehouse, scratch
+from home.door import archive_of, open_archive, open_tables, open_warehouse, outbox_of, scratch
 from home.folder import in_use, work_list
 from home.output import PushResult
 from home.progress import stage
@@ -38,11 +38,9 @@ from warehouse.person import Person, find_person
 from warehouse.sql import literal, rows
 from write_back.forgetting import forget_in_outbox, forget_in_pushes
 from write_back.kinds.moves_and_deletions import DELETIONS
-from write_back.order import Order
-from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import copy_of
-from write_back.push_service import enqueue, finish_push, plan_push
-from write_back.result import Ran
+from write_back.push_service import Order, Ran, enqueue, finish_push, plan_push
 
 _REWRITTEN, _REMOVED = "rewritten", "removed"
 #: Outcomes that keep people from being forgotten everywhere.
@@ -131,7 +129,7 @@ def delete_at_service(settings: Settings, person: Person) -> list[PushResult]:
         if planned.plan.items or planned.plan.bad:  # too many bad rows end it with a sentence
             ran = Ran("forget", account)
             ran.push_id = enqueue(settings, planned, run=ran.run)
-            with Outbox(outbox_path(settings.home)) as outbox:
+            with open_outbox(settings.home) as outbox:
                 results += finish_push(settings, outbox, ran)
             back_up_push(settings)
     return results
@@ -239,7 +237,7 @@ class _Steps:
         for what, count in counts.items():
             yield Place(f"archive: {what}", count, _NOT_READ if what == UNREADABLE else _REWRITTEN)
         yield from self._files(_DATABASES, self._database)
-        if (outbox := outbox_path(home)).exists():
+        if (outbox := outbox_of(home)).exists():
             yield from self._files([outbox.name, copy_of(outbox).name], partial(forget_in_outbox, **how))
             for path, count in forget_in_pushes(home, self.forgotten, apply=self.apply):
                 yield Place(self._name(path), count)

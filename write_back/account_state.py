@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,13 +17,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import duckdb
 import msgspec
 
-from home.progress import report_waiting
+from home.door import open_warehouse
 from home.settings import Settings
 from marketing_api.address import normal_form
 from marketing_api.clock import wall
 from marketing_api.exchange import order_of
 from marketing_api.records.contacts import STATUSES
-from warehouse.connection import connect
 from warehouse.errors import NoWarehouse
 from warehouse.sql import statements
 from write_back.input import values
@@ -214,7 +212,7 @@ class Known:
         if not (several := list(keys)):
             return ()
         params |= {"account": self.account, "keys": _encode(several).decode()}
-        with _connected(self.settings) as connection:
+        with open_warehouse(self.settings, read_only=True, memory_limit=None) as connection:
             found = connection.sql(_QUERIES[statement], params=params).to_arrow_table()
         return zip(*(column.to_pylist() for column in found.columns), strict=True)
 
@@ -233,7 +231,7 @@ def load_known(settings: Settings, account: str) -> Known:
     """What the warehouse knows of the account. Raises InputError when business or lists were never read, and
     what `warehouse.connection.connect` raises."""
     try:
-        with _connected(settings) as connection:
+        with open_warehouse(settings, read_only=True, memory_limit=None) as connection:
             business, lists, fields, read = (
                 connection.execute(_QUERIES[name], {"account": account}).fetchall()
                 for name in ("business", "lists", "fields", "read")
@@ -251,12 +249,6 @@ def load_known(settings: Settings, account: str) -> Known:
     own = (each.timezone for each in settings.accounts if each.account == account)
     zone = _zone(*own, business[0][0], settings.timezone)
     return Known(settings, account, zone, Lists.of(lists, fields), as_of, read_at, is_all_known)
-
-
-def _connected(settings: Settings) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    return connect(
-        settings.warehouse_path, deadline_s=settings.lock_seconds, read_only=True, on_wait=report_waiting
-    )
 
 
 def _zone(*names: str | None) -> ZoneInfo:

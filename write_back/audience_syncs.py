@@ -15,7 +15,7 @@ from typing import Any
 from home.account_files import SWITCH, TEXT, declared_tables
 from home.options import VERIFY
 from home.output import PushResult
-from home.settings import Settings, SettingsError
+from home.settings import Settings, SettingsError, account_of
 from marketing_api.address import normal_form
 from warehouse.forgetting import is_pseudonym
 from write_back.input.columns import fold
@@ -23,11 +23,9 @@ from write_back.input.query import read_query
 from write_back.input.rows import Cell, InputError, Rows, text_of
 from write_back.item import EffectKind, Source
 from write_back.kinds import kinds_that
-from write_back.order import Order, Planned, account_of
-from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.outbox import open_outbox
 from write_back.planning import QUEUED
-from write_back.push_service import Watch, enqueue, finish_push, plan_push
-from write_back.result import Ran
+from write_back.push_service import Order, Planned, Ran, Watch, enqueue, finish_push, plan_push
 
 FILE = "activations.toml"
 
@@ -111,7 +109,7 @@ def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = Fa
     people = read_query(settings, sync.query)
     who = _who_column(sync, people)
     now = _members_now(sync, people.cells[who], who)
-    with Outbox(outbox_path(settings.home)) as outbox:
+    with open_outbox(settings.home) as outbox:
         before, is_left = outbox.members(account, sync.name), outbox.has_left(account)
     if not accept_shrink:
         _check_shrink(sync, len(now), len(before), settings.shrink_limit)
@@ -200,7 +198,7 @@ def _listed(sync: AudienceSync, people: Rows, places: Sequence[int]) -> dict[str
 def push_turnover(settings: Settings, found: Turnover, watch: Watch = nullcontext) -> list[PushResult]:
     """Push what `turnover` found, and count as members those whom the service has taken; InputError when too
     many rows are bad."""
-    with Outbox(outbox_path(settings.home)) as outbox:
+    with open_outbox(settings.home) as outbox:
         if found.planned is None:
             outbox.note_members(found.account, found.sync.name, (), found.left)
             return []

@@ -12,12 +12,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from home.door import pushes_of
 from warehouse.erasure import BUSY_S, forget_in_sqlite, found_in
 from warehouse.forgetting import Forgotten
-from write_back.input.columns import names_contacts
-from write_back.input.rows import Rows, text_of
+from write_back.input.rows import Rows
 from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import STATEMENTS
+from write_back.planning import people_in
 from write_back.rejected_rows import keep_rows, kept_rows, write_rejections
 
 #: In this order: what is theirs is found before it is changed.
@@ -83,7 +84,7 @@ def _subject(forgotten: Forgotten, account: str, subject: str) -> str:
 def forget_in_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterator[tuple[Path, int]]:
     """Rows about forgotten people go from what is kept of inputs, cells of others lose what names them, and
     rejected.csv is written anew of both. Each file with what it had. Raises OutboxError."""
-    if not (paths := sorted((home / "pushes").glob("*/rows.parquet"))):
+    if not (paths := sorted(pushes_of(home).glob("*/rows.parquet"))):
         return
     with open_outbox(home) as outbox:
         for path in paths:
@@ -104,19 +105,13 @@ def forget_in_pushes(home: Path, forgotten: Forgotten, *, apply: bool) -> Iterat
 
 def without(rows: Rows, account: str, forgotten: Forgotten) -> Rows:
     """The rows that are not about them, without what names them."""
-    theirs = {
-        place
-        for title, column in rows.cells.items()
-        for place, text in enumerate(map(text_of, column))
-        if text and forgotten.is_named(account, text, is_id=names_contacts(title, {}))
-    }
-    left = [place for place in range(len(rows)) if place not in theirs]
-    cells = {title: [column[place] for place in left] for title, column in rows.cells.items()}
-    cleaned = {
+    named, _ = people_in(rows, account, forgotten, {})
+    left = rows.at(place for place in range(len(rows)) if place not in named)
+    cells = {
         title: [forgotten.text(cell, account) if isinstance(cell, str) else cell for cell in column]
-        for title, column in cells.items()
+        for title, column in left.cells.items()
     }
-    return replace(rows, cells=cleaned, numbers=[rows.numbers[place] for place in left])
+    return replace(left, cells=cells)
 
 
 def _differing(before: Rows, after: Rows) -> int:

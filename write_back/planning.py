@@ -256,6 +256,19 @@ def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: M
     about pseudonyms, which our own tables have in their place, are about nobody, and left out."""
     if not forgotten:
         return rows
+    named, nobody = people_in(rows, account, forgotten, mapping)
+    faults = {**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in named - nobody}}
+    cells = {
+        title: [None if place in named else cell for place, cell in enumerate(column)]
+        for title, column in rows.cells.items()
+    }
+    return replace(rows, cells=cells, faults=faults).at(sorted(set(range(len(rows))) - nobody))
+
+
+def people_in(
+    rows: Rows, account: str, forgotten: Forgotten, mapping: Mapping[str, str]
+) -> tuple[set[int], set[int]]:
+    """The places of rows about people who asked to be forgotten, and of those about pseudonyms."""
     named, nobody = set[int](), set[int]()
     for title, column in rows.cells.items():
         is_id = names_contacts(title, mapping)
@@ -264,12 +277,7 @@ def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: M
                 nobody.add(place)
             elif text and forgotten.is_named(account, text, is_id=is_id):
                 named.add(place)
-    faults = {**rows.faults, **{rows.numbers[place]: FORGOTTEN for place in named - nobody}}
-    cells = {
-        title: [None if place in named else cell for place, cell in enumerate(column)]
-        for title, column in rows.cells.items()
-    }
-    return replace(rows, cells=cells, faults=faults).at(sorted(set(range(len(rows))) - nobody))
+    return named, nobody
 
 
 def bound(operation: Operation, **values: Any) -> Mapping[str, str]:

@@ -1,35 +1,135 @@
-"""Plans and results in words: the same lines on a terminal, in a log and in Dagster; and for programs.
+"""What a push came to, filled once (`home.output.PushResult`, which `--json` prints), and what is said of
+plans and results: the same lines on a terminal, in a log and in Dagster.
 
 Belongs here: what the texts of `push_report.jinja` and the documents for programs are filled with. Not here:
-`rejected.csv` (`rejected_rows`), where lines go (`push_terminal`, `push_jobs`)."""
+how it came about (`push_service`), `rejected.csv` (`rejected_rows`), where lines go (`push_terminal`,
+`push_jobs`)."""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, StrictUndefined
 
 from home import output
 from home.formatting import plural
-from home.output import PushResult, Reason
+from home.output import PushResult
 from marketing_api.redaction import plain, without_addresses
+from write_back.consent import LEFT, LEFT_ON_TARGET
 from write_back.input.rows import shown
-from write_back.item import Plan, State
+from write_back.item import DONE, OPEN, Plan, Reason, State
 from write_back.kinds import KINDS
-from write_back.order import Planned
+from write_back.outbox.outbox import Entry, Outbox, Push
 from write_back.refusals import known
-from write_back.rejected_rows import RejectedRows
-from write_back.result import Ran, explained, grouped, needs_person
+from write_back.rejected_rows import RejectedRows, write_rejections
+
+if TYPE_CHECKING:
+    from write_back.push_service import Planned, Ran
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
-_SHOWN = 10  # changes, bad rows and the like; the rest is in rejected.csv
+_SHOWN, _MOST_WAITING = 10, 20  # changes, bad rows and the like; the rest is in rejected.csv
+_WAITING = (State.PLANNED, State.UNKNOWN)
+
+
+# ---- what a push came to
+
+
+def explained(each: Reason) -> output.Reason:
+    """The reason with what is known of it."""
+    refusal = known(each.reason) if each.by_service else None
+    what = (refusal.is_permanent, refusal.remedy) if refusal else ()
+    return output.Reason(list(each.rows), each.reason, each.by_service, *what)
+
+
+def grouped(reasons: Iterable[Reason | output.Reason]) -> list[output.Reason]:
+    """Equal reasons as one that has the rows of all, the most frequent first."""
+    rows: dict[tuple[str, bool], list[int]] = {}
+    for each in reasons:
+        rows.setdefault((each.reason, each.by_service), []).extend(each.rows)
+    most_first = sorted(rows.items(), key=lambda item: -len(item[1]))
+    return [explained(Reason(tuple(several), *same)) for same, several in most_first]
+
+
+def result_of(home: Path, outbox: Outbox, push_id: int, *, stopped: str | None = None) -> PushResult:
+    """The push as it is now, with its rejected.csv written anew. `stopped`: why the run that it is the own
+    push of ended before everything was sent."""
+    push, counts, entries = outbox.push(push_id), outbox.counts(push_id), outbox.items(push_id)
+    assert push is not None  # none is ever removed
+    rejected = [entry for entry in entries if entry.state is State.REJECTED]
+    waiting = [entry.why for entry in entries if entry.state in _WAITING and entry.message]
+    rejected_csv = write_rejections(home, outbox, push_id)
+    return PushResult(
+        push=push_id,
+        account=push.account,
+        kind=push.kind,
+        source=push.source,
+        row_count=push.row_count,
+        rows=counts.rows,
+        requests=counts.requests,
+        reasons=grouped(entry.why for entry in sorted(rejected, key=lambda entry: entry.rows)),
+        waiting=list(map(explained, waiting[:_MOST_WAITING])),
+        mismatches=dict(_mismatches(entries)),
+        drifted=counts.drifted,
+        left_unsubscribed=grouped(_left(entries)),
+        open=_sum(counts.requests, OPEN),
+        shortfall=_sum(counts.rows, (*OPEN, State.REJECTED)) + counts.drifted,
+        requests_sent=None,
+        stopped=stopped,
+        rejected_csv=None if rejected_csv is None else str(rejected_csv),
+    )
+
+
+def _mismatches(entries: Iterable[Entry]) -> Counter[str]:
+    """Field → requests."""
+    return Counter(name for entry in entries if entry.is_done for name in entry.drift or {})
+
+
+def _sum(counts: Mapping[str, int], states: Iterable[State]) -> int:
+    return sum(counts.get(state, 0) for state in states)
+
+
+def _left(entries: Iterable[Entry]) -> Iterator[Reason]:
+    """Why a status is as it was, or somebody where they were: nobody is subscribed again by the way."""
+    for entry in entries:
+        if entry.state is State.SKIPPED and entry.message in (LEFT, LEFT_ON_TARGET):
+            yield Reason(entry.rows, entry.message)
+        elif entry.is_done and entry.expected.get("left"):
+            yield Reason(entry.rows, LEFT)
+
+
+def push_line(outbox: Outbox, push: Push) -> output.PushLine:
+    """The push in a list of many."""
+    counts, begun_at = outbox.counts(push.push_id), dt.datetime.fromtimestamp(push.begun_at, dt.UTC)
+    sent, rejected, left = (_sum(counts.rows, states) for states in (DONE, (State.REJECTED,), OPEN))
+    named = (push.push_id, begun_at, push.kind, push.source, push.row_count)
+    return output.PushLine(*named, sent, rejected, left, counts.drifted)
+
+
+def rejected_now(result: PushResult) -> int:
+    """Requests and rows, without rows of which the service refused the same before."""
+    by_check = sum(len(each.rows) for each in result.reasons if not each.by_service)
+    return result.requests.get(State.REJECTED, 0) + by_check
+
+
+def needs_person(result: PushResult) -> dict[str, int]:
+    """What nothing that runs by itself puts right; empty when there is none of it."""
+    counts = {
+        "rejected": rejected_now(result),
+        "unknown": result.requests.get(State.UNKNOWN, 0),
+        "mismatches on read-back": result.drifted,
+    }
+    return {what: count for what, count in counts.items() if count}
+
+
+# ---- in words
 
 
 def lines(text: str, *values: object) -> list[str]:
@@ -86,7 +186,7 @@ def alert_body(result: PushResult, ran: Ran) -> dict[str, object]:
     }
 
 
-def _without_words(each: Reason) -> str:
+def _without_words(each: output.Reason) -> str:
     """The reason without anything of a cell, or of the service's own words."""
     if each.by_service:
         return refusal.name if (refusal := known(each.reason)) else "other words of the service"

@@ -1,5 +1,5 @@
-"""The one way of a push: plan → enqueue → send → verify → conclude, for the command line, Dagster's steps and
-audience syncs.
+"""The one way of a push: order → plan → enqueue → send → verify → conclude, for the command line, Dagster's
+steps and audience syncs.
 
     planned = plan_push(settings, order)                         # no request, nothing is written
     push_id = enqueue(settings, planned, run=…)                  # durable from here on
@@ -12,37 +12,41 @@ without."""
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
 import sys
 import threading
+import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from home.alerts import try_to_post
-from home.door import archive_of, open_archive, scratch
+from home.door import archive_of, open_archive, outbox_of, scratch
 from home.folder import in_use
 from home.identity import check_kind
 from home.output import PushResult
-from home.settings import Settings, account_named
+from home.settings import Settings, SettingsError, account_of
+from marketing_api.clock import utc_now
 from marketing_api.errors import MarketingApiError, OtherBusiness
 from marketing_api.operations import account as operations
+from marketing_api.pacing import SPECIFIED_RATE
 from warehouse.archive.suppression import load
 from warehouse.errors import WarehouseError
 from write_back.account_state import load_known
 from write_back.input.files import read_file
 from write_back.input.query import read_query
 from write_back.input.rows import InputError, Rows
-from write_back.kinds import make_plan, verify
-from write_back.order import Order, Planned, rate_of
-from write_back.outbox.outbox import Outbox, open_outbox, outbox_path
+from write_back.item import Options, Plan
+from write_back.kinds import Kind, make_plan, verify
+from write_back.outbox.outbox import Outbox, open_outbox
 from write_back.outbox.store import check_not_held, sender_lock
 from write_back.planning import without_forgotten
-from write_back.push_report import alert_body
+from write_back.push_report import alert_body, needs_person, result_of
 from write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows
-from write_back.result import Ran, needs_person, result_of
 from write_back.sending import Sending
 from write_back.verification import Labels
 
@@ -55,7 +59,62 @@ if TYPE_CHECKING:
 _ENQUEUE_WAIT_S, _SENDER_WAIT_S = 600.0, 24 * 3600.0
 
 
-# ---- plan and enqueue
+# ---- what somebody wants pushed, and the plan of it
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be pushed, from where (`file` or `query`), and how."""
+
+    kind: Kind
+    account: str
+    file: Path | None = None
+    query: str | None = None
+    options: Options = field(default_factory=Options)
+    reject_limit: float = 0.05
+    verify: str = "sample"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan with what it was made from. `revision`: the outbox's before it was looked into; `rate`: requests
+    a second to reckon with."""
+
+    order: Order
+    rows: Rows = field(repr=False)
+    plan: Plan
+    revision: int
+    rate: float
+
+    @property
+    def refusal(self) -> str | None:
+        """Why nothing is sent, in words; None unless too many rows are bad."""
+        limit, share = self.order.reject_limit, self.plan.bad_share
+        words = (
+            f"{100 * share:.1f} % of the rows are not valid, more than the {100 * limit:g} % of the limit:"
+            " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
+        )
+        return words if share > limit else None
+
+
+def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
+    """What a person chose of `Kind.all_options`, wherever. Raises SettingsError."""
+    if (typed["from"] is None) == (typed["sql"] is None):
+        raise SettingsError("say what to push: either --from or --sql (in the launchpad: from or sql)")
+    mapping = dict(typed["map"])
+    if len(mapping) < len(typed["map"]):
+        raise SettingsError("--map names one of our columns twice (in the launchpad: map)")
+    own = {each.name: typed[each.name] for each in fields(Options) if each.name in typed}
+    own |= {"mapping": mapping, "ignore": tuple(typed["ignore"]), "send_all": typed["all"]}
+    return Order(
+        kind,
+        account_of(settings, typed["account"]),
+        typed["from"],
+        typed["sql"],
+        Options(**own),
+        typed["reject_limit"],
+        typed["verify"],
+    )
 
 
 def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Planned:
@@ -84,7 +143,14 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     )
     plan = make_plan(order.kind, rows, load_known(settings, order.account), outbox, options)
     plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
-    return Planned(order, rows, plan, revision, rate_of(settings, order.account))
+    return Planned(order, rows, plan, revision, _rate(settings, order.account))
+
+
+def _rate(settings: Settings, account: str) -> float:
+    caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [
+        settings.max_rate
+    ]
+    return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
 
 
 def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
@@ -93,7 +159,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
 
     One at a time for each account, and planned anew when the outbox changed meanwhile: two people who push
     the same file at the same moment send it once."""
-    check_not_held(outbox_path(settings.home))
+    check_not_held(outbox_of(settings.home))
     order = planned.order
     is_begun = sender_lock(settings.home, f"{order.account}.begins", wait_s=_ENQUEUE_WAIT_S)
     with in_use(settings.home), open_outbox(settings.home) as outbox, is_begun:
@@ -117,6 +183,23 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
 
 
 # ---- send and verify
+
+
+@dataclass
+class Ran:
+    """What a run does for an account: its own push, if it has one, the earlier ones that it goes on with,
+    sending or reading back, what it costs, in requests and in seconds that they waited for the limit, and why
+    it ended early."""
+
+    job: str
+    account: str
+    push_id: int | None = None
+    run: str = field(default_factory=lambda: uuid.uuid4().hex)
+    began_at: dt.datetime = field(default_factory=utc_now)
+    requests: int = 0
+    waited_s: float = 0.0
+    earlier: frozenset[int] = frozenset()
+    stopped: str | None = None
 
 
 @dataclass
@@ -144,7 +227,7 @@ class PushRun:
         """Take these steps as the account's only sender. Nothing left to be done: no request at all."""
         home, account = self.settings.home, self.ran.account
         if self.ran.earlier or self.outbox.has_left(account):
-            check_not_held(outbox_path(home))
+            check_not_held(outbox_of(home))
             is_sender = sender_lock(home, account, wait_s=_SENDER_WAIT_S, on_wait=_say_who_sends)
             with in_use(home), is_sender, _open_client(self.settings, account) as self.client:
                 self._recognise()
@@ -204,7 +287,7 @@ class PushRun:
 def _open_client(settings: Settings, account: str) -> Iterator[Client]:
     """The account's client, under the account's limit, with every request in the archive. Opening it sends
     nothing; it sends nothing more once another business responds."""
-    from home.accounts import connections
+    from home.accounts import chosen, connections
     from home.identity import Recognition
     from marketing_api.client import Client  # and what it needs: a plan does without
     from marketing_api.rate_limit import RateLimiter
@@ -215,8 +298,7 @@ def _open_client(settings: Settings, account: str) -> Iterator[Client]:
         archive.record(replace(exchange, body=b"") if exchange.call.operation.is_read else exchange)
 
     with connections(settings) as accounts:
-        by_name = {each.account: each for each in accounts}
-        connection = by_name[account_named(account, list(by_name))]
+        connection = chosen(settings, accounts, account)
         accept = Recognition(settings, connection, notes=True)
         with (
             open_archive(settings.home) as archive,

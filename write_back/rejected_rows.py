@@ -18,6 +18,7 @@ from typing import IO, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from home.door import pushes_of
 from warehouse.archive.disk import create, make_folder
 from write_back.input.rows import FORMULA_SIGNS, Rows, text_of
 from write_back.item import Plan, Reason, Source, State
@@ -38,7 +39,7 @@ _ENDS_CELL = ("\t", "\r", "\n")
 
 def folder_of(home: Path, push_id: int | None) -> Path:
     """Where the files of a push are; None: those of a plan that was not applied."""
-    return home / "pushes" / ("plan" if push_id is None else str(push_id))
+    return pushes_of(home) / ("plan" if push_id is None else str(push_id))
 
 
 class RejectedRow(NamedTuple):
@@ -138,10 +139,9 @@ def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:
 
 def write_rejections(home: Path, outbox: Outbox, push_id: int) -> Path | None:
     """Write the push's rejected.csv anew; None when no row of it is rejected."""
-    return _write(
-        folder_of(home, push_id) / "rejected.csv",
-        _kept(home, push_id, outbox.items(push_id, [State.REJECTED])),
-    )
+    entries = outbox.items(push_id, [State.REJECTED])
+    rejected = _kept(home, push_id, entries) if entries else RejectedRows((), [])
+    return _write(folder_of(home, push_id) / "rejected.csv", rejected)
 
 
 def defused(text: str) -> str:

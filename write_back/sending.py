@@ -36,10 +36,9 @@ from marketing_api.errors import (
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.write_result import says_absent
-from write_back.item import DONE, EffectKind, State
+from write_back.item import DONE, RETRY_POLICY, EffectKind, RetryPolicy, State
 from write_back.kinds import KINDS, Kind, kinds_that
 from write_back.outbox.outbox import Entry, Outbox
-from write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from write_back.send_order import Schedule, keys_of
 from write_back.unknown_outcomes import Presence
 

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from marketing_api.clock import SteadyClock
 from marketing_api.contact_lookup import Unread
 from marketing_api.errors import Stopped
-from write_back.item import State
+from write_back.item import RetryPolicy, State
 from write_back.outbox.outbox import Entry, Outbox
-from write_back.retry_policy import RetryPolicy
 
 if TYPE_CHECKING:
     from marketing_api.client import Client

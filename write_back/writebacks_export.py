@@ -4,32 +4,34 @@
 import datetime as dt
 import json
 import logging
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from home.door import open_archive, warehouse_of
+from duckdb import DuckDBPyConnection
+
+from home.door import open_archive, open_tables, outbox_of
 from home.folder import in_use
 from home.settings import Settings
 from marketing_api.clock import utc_now
 from marketing_api.redaction import without_addresses
 from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
 from warehouse.errors import WarehouseError
-from warehouse.warehouse import Warehouse
 from write_back.kinds import KINDS
-from write_back.outbox.outbox import Entry, open_outbox, outbox_path
+from write_back.outbox.outbox import Entry, open_outbox
 from write_back.outbox.store import OutboxError
-from write_back.result import Ran
+from write_back.push_service import Ran
 
 log = logging.getLogger(__name__)
 
 
-def export_writebacks(warehouse: Warehouse, home: Path) -> int:
-    """What the outbox gained; how many rows that are. Nothing is created where nothing was ever pushed.
-    WarehouseLocked, OutboxError."""
-    if not outbox_path(home).exists():
+def export_writebacks(writing: AbstractContextManager[DuckDBPyConnection], home: Path) -> int:
+    """What the outbox gained, in the tables that `writing` opens; how many rows that are. Nothing is opened
+    or created where nothing was ever pushed. WarehouseLocked, OutboxError."""
+    if not outbox_of(home).exists():
         return 0
-    with open_outbox(home) as outbox, warehouse.writing() as connection:
+    with writing as connection, open_outbox(home) as outbox:
         if (begun_at := outbox.begun_at) is None:
             return 0
         since = dt.datetime.fromtimestamp(begun_at, dt.UTC)
@@ -37,42 +39,27 @@ def export_writebacks(warehouse: Warehouse, home: Path) -> int:
         return write_changes(connection, since, map(_row, changed))
 
 
-def try_to_export(warehouse: Warehouse, home: Path) -> None:
-    """The same at the end of a sync, which an outbox that cannot be read must not fail."""
+def try_to_export(settings: Settings) -> None:
+    """The same at the end of a sync or a rebuild, which an outbox that cannot be read must not fail."""
     try:
-        export_writebacks(warehouse, home)
+        export_writebacks(open_tables(settings), settings.home)
     except OutboxError as problem:
         log.warning("sync.writebacks is not up to date: %s", problem)
-
-
-def refill(settings: Settings) -> None:
-    """After a rebuild: a warehouse file that was lost has none of it."""
-    with open_archive(settings.home) as archive:
-        try_to_export(warehouse_of(settings, archive), settings.home)
 
 
 def export_run(settings: Settings, shortfall: int, ran: Ran) -> str | None:
     """What a push's run cost and came to (`shortfall`: rows not done), its requests, and what became of its
     rows; the reason when that has to wait."""
+    outcome = "failed" if ran.stopped and not ran.requests else "partial" if shortfall else "done"
+    not_done = f"{shortfall:,} rows not done" if shortfall else ""
+    message = "\n".join(filter(None, (ran.stopped, not_done)))
+    run = Run(ran.run, ran.job, ran.began_at, utc_now(), outcome, ran.requests, ran.waited_s, message)
+    home = settings.home
     try:
-        with in_use(settings.home), open_archive(settings.home) as archive:
-            warehouse = warehouse_of(settings, archive)
-            with warehouse.writing() as connection:
-                outcome = "failed" if ran.stopped and not ran.requests else "partial" if shortfall else "done"
-                not_done = f"{shortfall:,} rows not done" if shortfall else ""
-                run = Run(
-                    ran.run,
-                    ran.job,
-                    ran.began_at,
-                    utc_now(),
-                    outcome,
-                    ran.requests,
-                    ran.waited_s,
-                    "\n".join(filter(None, (ran.stopped, not_done))),
-                )
-                write_run(connection, run)
-                load_requests(connection, archive)
-            export_writebacks(warehouse, settings.home)
+        with in_use(home), open_archive(home) as archive, open_tables(settings) as connection:
+            write_run(connection, run)
+            load_requests(connection, archive)
+            export_writebacks(nullcontext(connection), home)
     except WarehouseError as problem:
         return str(problem)
     return None

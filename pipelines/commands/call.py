@@ -13,11 +13,11 @@ import click
 import msgspec
 
 from home import exits
-from home.accounts import connections, explained
+from home.accounts import chosen, connections, explained
 from home.failures import explain
 from home.identity import Recognition
 from home.options import ACCOUNT, Option
-from home.settings import Settings, account_named
+from home.settings import Settings
 from marketing_api import operations
 from marketing_api.client import Client, Connection
 from marketing_api.errors import InvalidCall, MarketingApiError, OutcomeUnknown
@@ -32,12 +32,6 @@ from write_back.refusals import known
 _FIRST_PAUSE = 0.03
 
 
-def named(accounts: Sequence[Connection], name: str | None) -> Connection:
-    """Raises SettingsError."""
-    by_name = {each.account: each for each in accounts}
-    return by_name[account_named(name, list(by_name))]
-
-
 @command(
     click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md"),
     click.Argument(
@@ -50,7 +44,7 @@ def call(arguments: Arguments, settings: Settings) -> int:
     """Prints the payload as JSON; exit code 1 when nothing was sent because nobody agreed to a write."""
     call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
-        connection = named(accounts, arguments.account)
+        connection = chosen(settings, accounts, arguments.account)
         if not call.operation.is_read and not (arguments.yes or _agreed(call, connection)):
             return print_error("nothing was sent", exits.INCOMPLETE)
         with client_by_hand(connection, Recognition(settings, connection)) as (client, _):

@@ -6,9 +6,8 @@ import datetime as dt
 import sys
 from collections.abc import Callable, Sequence
 
-from assets.account_session import business_of
 from home import exits
-from home.accounts import connections, explained
+from home.accounts import chosen, connections, explained
 from home.identity import Recognition, is_same, known_owner, note_owner, owner_in
 from home.options import JSON, Option
 from home.output import Finding, Findings, emit
@@ -17,10 +16,11 @@ from marketing_api.client import Connection
 from marketing_api.errors import MarketingApiError, OtherBusiness
 from marketing_api.exchange import Response
 from marketing_api.operations import account
+from marketing_api.parsing import business_of
 from marketing_api.redaction import plain
 from pipelines.commands import Arguments, command, print_error, says_yes
-from pipelines.commands.call import client_by_hand, named
-from write_back.outbox.outbox import Outbox, outbox_path
+from pipelines.commands.call import client_by_hand
+from write_back.outbox.outbox import open_outbox
 
 #: What a finding is about that says that the home holds another business's data, or is of the other kind.
 IDENTITY = "identity"
@@ -60,7 +60,7 @@ def check(arguments: Arguments, settings: Settings) -> int:
 
 def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequence[Connection]) -> int:
     """Exit code 1 when nobody agreed."""
-    connection = named(accounts, arguments.accept_business)
+    connection = chosen(settings, accounts, arguments.accept_business)
     known = known_owner(settings, connection.account)
     with client_by_hand(connection) as (client, _):
         told = owner_in(client.fetch(account.ME.bind()), connection)
@@ -70,7 +70,7 @@ def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequenc
             "nothing to confirm"
         )
         return exits.DONE
-    with Outbox(outbox_path(settings.home)) as outbox:
+    with open_outbox(settings.home) as outbox:
         if left := len(outbox.open(connection.account)):
             raise SettingsError(
                 f"{left:,} requests to {known} are still open: send them with its key, or `marketing-sync "

@@ -11,14 +11,13 @@ from home import exits, interrupts
 from home.folder import prepare_home
 from home.formatting import plural
 from home.options import Option
-from home.settings import Settings, SettingsError
+from home.settings import Settings, SettingsError, account_of
 from pipelines.commands import Arguments, command, print_error
 from pipelines.commands.person import ACCOUNT, ADDRESS, CONTACT_ID, check_address
 from pipelines.publishing import derived
 from upkeep.erasing import delete_at_service, dry_run, is_over, people, unfinished
 from upkeep.erasing import forget as forget_people
 from warehouse.person import Person
-from write_back.order import account_of
 from write_back.push_report import result_lines
 
 

@@ -12,14 +12,13 @@ from home import exits
 from home.folder import reading
 from home.formatting import plural
 from home.options import Option
-from home.settings import Settings, SettingsError
+from home.settings import Settings, SettingsError, account_of
 from home.values import whole
 from marketing_api.clock import utc_now
 from pipelines.commands import Arguments, command
 from pipelines.report.render import environment, readable
 from warehouse.archive.disk import create, make_folder
 from warehouse.person import Person, Section, find_person, known_of
-from write_back.order import account_of
 
 _FILES = ("person.html", "person.json")
 

@@ -12,7 +12,6 @@ from importlib.metadata import version
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from assets.account_session import business_of
 from home.texts import text_template
 from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import utc_now
@@ -22,7 +21,7 @@ from marketing_api.expected import UNANNOUNCED, Comparison, Deviation, form_of, 
 from marketing_api.operation import Call, Operation
 from marketing_api.operations import account, find
 from marketing_api.pacing import SPECIFIED_RATE
-from marketing_api.parsing import item_keys, service_count
+from marketing_api.parsing import business_of, item_keys, service_count
 from marketing_api.rate_limit import limit_in_body, limit_in_headers
 from marketing_api.records.values import read_decimal, read_or_none
 from pipelines.commands.call import client_by_hand

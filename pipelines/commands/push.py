@@ -1,6 +1,6 @@
 """Send rows of a file or query back to the service; a dry run without --apply.
 
-Not here: what is then done (`push_terminal`)."""
+Not here: what is then done (`push_terminal`, `push_maintenance`)."""
 
 import tomllib
 from collections.abc import Iterable
@@ -14,8 +14,8 @@ from home.settings import Settings
 from pipelines.commands import Arguments, Group, command
 
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-_OTHERS: dict[str, tuple[Option, ...]] = {
-    "activations": ACTIVATIONS,
+#: What looks after pushes that are in the outbox.
+_AFTERWARDS: dict[str, tuple[Option, ...]] = {
     "status": (*AFTERWARDS, JSON),
     "rejected": (*AFTERWARDS, OUT, JSON),
     "retry": (*AFTERWARDS, PERMANENT, JSON),
@@ -29,9 +29,11 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
     def work(arguments: Arguments, settings: Settings) -> int:
         if name in PUSH_OPTIONS and (arguments.sql is None) == (vars(arguments)["from"] is None):
             raise click.UsageError("the rows come from either --from FILE or --sql QUERY: give one of them")
-        from pipelines import push_terminal
-
-        return push_terminal.run(name, arguments, settings)
+        if name in _AFTERWARDS:
+            from pipelines.push_maintenance import run
+        else:
+            from pipelines.push_terminal import run
+        return run(name, arguments, settings)
 
     text = f"{doc[0].upper()}{doc[1:]}."
     push.add_command(command(*options, name=name, help=text, short_help=doc.partition(":")[0], **how)(work))
@@ -39,5 +41,5 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
 
 for _kind, _typed in PUSH_OPTIONS.items():
     _add(_kind, _typed.help, (*_typed.options, JSON), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
-for _name, _options in _OTHERS.items():
+for _name, _options in {"activations": ACTIVATIONS, **_AFTERWARDS}.items():
     _add(_name, _TEXTS["others"][_name], _options)

@@ -3,7 +3,7 @@
 import os
 
 from home import exits
-from home.door import scratch, waits
+from home.door import outbox_of, scratch, waits
 from home.freshness import ago
 from home.options import Option
 from home.settings import Settings
@@ -16,9 +16,8 @@ from warehouse.backup import finish_restore, kept_tables
 from warehouse.backup import restore as restore_files
 from warehouse.rebuild import rebuild
 from write_back.kinds import NOT_IDEMPOTENT
-from write_back.outbox.outbox import outbox_path
 from write_back.outbox.store import held_note, hold
-from write_back.writebacks_export import refill
+from write_back.writebacks_export import try_to_export
 
 
 @command(
@@ -30,7 +29,7 @@ from write_back.writebacks_export import refill
 def restore(arguments: Arguments, settings: Settings) -> int:
     """Every hash is checked, then the warehouse is rebuilt from the archive. Resumes when it was
     interrupted."""
-    home, outbox = settings.home, outbox_path(settings.home)
+    home, outbox = settings.home, outbox_of(settings.home)
     if arguments.release:
         held_note(outbox).unlink(missing_ok=True)
         print(
@@ -45,7 +44,7 @@ def restore(arguments: Arguments, settings: Settings) -> int:
     with scratch(home, "restore") as workspace:
         kept = kept_tables(home, workspace.file("kept.duckdb"))
         result = rebuild(home, kept=[kept], **waits(settings))
-    refill(settings)
+    try_to_export(settings)
     finish_restore(home)
     print(
         f"{home}: {len(manifest.files):,} files as of {ago(manifest.made_at, utc_now())}, all hashes verified"

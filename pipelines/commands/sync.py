@@ -54,7 +54,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
             if not stop.is_set:
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")
-            try_to_export(reader.warehouse, settings.home)
+            try_to_export(settings)
         result = result_of(reader, settings, following)
         code = _exit_code(reader, result, has_models=has_models)
         if not stop.is_set and (code or not arguments.quiet):

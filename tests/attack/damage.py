@@ -41,7 +41,7 @@ from warehouse.archive import Archive
 from warehouse.connection import connect
 from warehouse.masking import personal_key
 from warehouse.sql import rows
-from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.outbox import open_outbox
 
 Words = tuple[str, ...]
 SYNC = ("sync", "--only", "lists")
@@ -204,7 +204,7 @@ class Bench:
         body.write_bytes(b'{"response": {"data": {}}}' + b" " * 1000)
         with contextlib.ExitStack() as stack:
             archive = stack.enter_context(Archive(built / "archive"))
-            outbox = stack.enter_context(Outbox(outbox_path(built)))
+            outbox = stack.enter_context(open_outbox(built))
             connection = stack.enter_context(connect(built / "warehouse.duckdb"))
             now = dt.datetime.now(dt.UTC)
             for number, content in enumerate((body, b'{"response": {"data": {"audiences": []}}}')):

@@ -138,7 +138,7 @@ def _command(folder: Path, url: str, action: Action, places: Places | None, outp
 def _hasten() -> None:
     """Activities whose answer was lost are looked for sooner than at the service: the sandbox shows them at
     once."""
-    from write_back.retry_policy import RETRY_POLICY
+    from write_back.item import RETRY_POLICY
 
     for name, seconds in {"first_look_s": 1.0, "last_look_s": 4.0}.items():
         object.__setattr__(RETRY_POLICY, name, seconds)

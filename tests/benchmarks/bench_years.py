@@ -34,6 +34,7 @@ from typing import Any
 import dagster as dg
 
 from assets.planning.crawl_plan import TIMELINES, Planner, Rules
+from home.door import outbox_of
 from home.folder import prepare_home
 from marketing_api.exchange import Exchange, Outcome, Response, id_at
 from marketing_api.operation import Operation
@@ -51,7 +52,7 @@ from warehouse.rebuild import rebuild
 from warehouse.retention import compact, let_go, note_sizes, sizes
 from warehouse.warehouse import Warehouse
 from write_back.item import State
-from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.outbox import Outbox
 from write_back.writebacks_export import export_writebacks
 
 _FIRST = dt.datetime(2024, 1, 1, 2, tzinfo=dt.UTC)
@@ -273,7 +274,7 @@ class Nights:
     def _push(self) -> None:
         """A nightly push of a tenth of the contacts, of which few have anything to send."""
         count = len(self.service.status) // 10
-        with Outbox(outbox_path(self.home), clock=self.now.timestamp) as outbox:
+        with Outbox(outbox_of(self.home), clock=self.now.timestamp) as outbox:
             outbox.enqueue(
                 a_plan(*(tag(row, name=f"n{self.number}") for row in range(2, 7)), idle=range(7, count))
             )
@@ -284,7 +285,7 @@ class Nights:
             if self.keep:
                 outbox.prune(self.keep.skipped)
         with self.timed("export"):
-            export_writebacks(self.warehouse, self.home)
+            export_writebacks(self.warehouse.writing(), self.home)
 
     def _tidy(self, keep: Kept) -> None:
         with (

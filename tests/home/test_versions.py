@@ -22,7 +22,7 @@ from warehouse.connection import connect
 from warehouse.errors import WarehouseError
 from warehouse.schema import SCHEMA_VERSION, ensure_schema, note_fact, schema_version, stamp_version
 from write_back.outbox import store
-from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.outbox import open_outbox
 
 COMMANDS = (
     ("status",),
@@ -43,7 +43,7 @@ def made(home: Path) -> Path:
     with connect(home / "warehouse.duckdb") as connection:
         ensure_schema(connection)
         connection.execute("insert into source.lists (account, list_id, name) values ('main', 1, 'Guests')")
-    Outbox(outbox_path(home)).close()
+    open_outbox(home).close()
     with Archive(home / "archive"):
         pass
     prepare_home(home)

@@ -28,9 +28,8 @@ from tests.pipelines.test_cli_errors import says
 from tests.waiting import wait_until
 from warehouse.connection import connect
 from write_back import kinds
-from write_back.order import Order
-from write_back.outbox.outbox import Outbox, outbox_path
-from write_back.push_service import enqueue, plan_push
+from write_back.outbox.outbox import open_outbox
+from write_back.push_service import Order, enqueue, plan_push
 
 ACTIVE = "select distinct email from source.contacts where status = 'active' order by email limit 12"
 TAGS = ("push", "tags", "--sql", f"select email, 'vip' as tag from ({ACTIVE})")
@@ -386,7 +385,7 @@ def test_two_who_push_the_same_at_the_same_moment_queue_it_once(service: Sandbox
     assert len(one.plan.items) == len(other.plan.items) == 12
     enqueue(settings, one, run="one")
     enqueue(settings, other, run="other")
-    with Outbox(outbox_path(home)) as outbox:
+    with open_outbox(home) as outbox:
         assert len(outbox.open("main")) == 12
         assert {entry.message for entry in outbox.items(2)} == {"already queued"}
 

@@ -11,8 +11,8 @@ from tests.fixtures import Command
 from tests.pipelines.sandboxes import Sandbox
 from tests.pipelines.tables import query
 from write_back import push_service
+from write_back.item import RetryPolicy
 from write_back.kinds import verify
-from write_back.retry_policy import RetryPolicy
 
 
 @pytest.fixture(autouse=True)

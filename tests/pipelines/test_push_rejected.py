@@ -363,12 +363,13 @@ def test_what_needs_a_person_is_posted_once_without_anything_personal(
 def test_words_of_the_service_that_are_not_known_stay_here(
     refused: str, command: Command, service: Sandbox, alerts: type[Alerts]
 ) -> None:
-    from write_back.outbox.outbox import Outbox, outbox_path
-    from write_back.push_report import alert_body
-    from write_back.result import Ran, Reason, explained, result_of
+    from write_back.item import Reason
+    from write_back.outbox.outbox import open_outbox
+    from write_back.push_report import alert_body, explained, result_of
+    from write_back.push_service import Ran
 
     home = Path(refused.partition("rejected rows: ")[2].partition("/pushes/")[0])
-    with Outbox(outbox_path(home)) as outbox:
+    with open_outbox(home) as outbox:
         result = result_of(home, outbox, 1)
     odd = Reason((2,), "emailmarketing/addtag: … (Ann Miller of Rome has left)", by_service=True)
     result.reasons = [explained(odd)]

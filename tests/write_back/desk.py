@@ -14,10 +14,9 @@ from marketing_api.exchange import Exchange
 from marketing_api.operations import contacts, find
 from marketing_api.records.shapes import items_of
 from tests.write_back.plans import a_plan
-from write_back.item import Item, Plan, State
+from write_back.item import Item, Plan, RetryPolicy, State
 from write_back.kinds import verify
 from write_back.outbox.outbox import Outbox
-from write_back.retry_policy import RetryPolicy
 from write_back.sending import Sending
 
 #: As in earnest, a hundred times faster.

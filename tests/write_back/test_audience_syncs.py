@@ -19,7 +19,7 @@ from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import sent
 from write_back.audience_syncs import AudienceSync, chosen, read_audience_syncs
-from write_back.outbox.outbox import Outbox, outbox_path
+from write_back.outbox.outbox import open_outbox
 
 VIP = """
 [activations.vip]
@@ -58,7 +58,7 @@ def tagged(service: Sandbox) -> int:
 
 
 def members(home: Path) -> int:
-    with Outbox(outbox_path(home)) as outbox:
+    with open_outbox(home) as outbox:
         return len(outbox.members("main", "vip"))
 
 

@@ -26,10 +26,9 @@ from tests.pipelines.test_nightly import failures
 from tests.pipelines.test_push_command import ACTIVE, sent
 from tests.write_back.test_push_jobs import job
 from write_back import push_service
-from write_back.item import State
+from write_back.item import RetryPolicy, State
 from write_back.kinds import TAGS, verify
-from write_back.outbox.outbox import Outbox, outbox_path
-from write_back.retry_policy import RetryPolicy
+from write_back.outbox.outbox import open_outbox
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -88,7 +87,7 @@ def settings(left: Sandbox, home: Path, folder: Path) -> Settings:
 
 def states(home: Path, push_id: int = 1) -> dict[State, int]:
     """Requests of a push by state, however many are not looked at yet."""
-    with Outbox(outbox_path(home)) as outbox:
+    with open_outbox(home) as outbox:
         return dict(outbox.counts(push_id).requests)
 
 
@@ -149,7 +148,7 @@ def test_the_next_push_reads_back_what_was_left(
     assert states(home) == {State.VERIFIED: 6}
     assert sent(left, before).count("addtag") == (2 if people == SOME else 0)
     assert "synccontact" not in sent(left, before), "it was sent again"
-    with Outbox(outbox_path(home)) as outbox:
+    with open_outbox(home) as outbox:
         assert not outbox.has_left("main")
 
 
@@ -159,7 +158,7 @@ def test_activations_with_nothing_to_say_and_nothing_left_begin_no_push(
     by_activations(NOBODY)
     before = left.count
     by_activations(NOBODY)
-    with Outbox(outbox_path(settings.home)) as outbox:
+    with open_outbox(settings.home) as outbox:
         assert [push.row_count for push in outbox.pushes()] == [0, 6], "one for what was left"
     assert left.count == before
 

@@ -15,9 +15,8 @@ from marketing_api.operations import contacts
 from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import QUICK, Desk
 from tests.write_back.plans import a_plan, activity, contact, tag
-from write_back.item import Effect, Item, State
+from write_back.item import Effect, Item, RetryPolicy, State
 from write_back.kinds import ACTIVITIES, DELETIONS, NOT_IDEMPOTENT
-from write_back.retry_policy import RetryPolicy
 from write_back.unknown_outcomes import Presence
 
 FAULTS = {

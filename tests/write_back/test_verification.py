@@ -16,9 +16,8 @@ from marketing_api.operations import contacts
 from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import Desk, Verified
 from tests.write_back.plans import activity, contact
-from write_back.item import State
+from write_back.item import RetryPolicy, State
 from write_back.kinds.contacts import compare
-from write_back.retry_policy import RetryPolicy
 
 
 def new_contacts(count: int, **more: Any) -> list[Any]:

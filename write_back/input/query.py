@@ -4,15 +4,13 @@ columns mean (`columns`)."""
 
 import json
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
-from home.progress import report_waiting
+from home.door import open_warehouse, scratch
 from home.settings import Settings
-from warehouse.archive.disk import Workspace
 from warehouse.child import START_S, Child, Ended, Silent, other_side
 from warehouse.connection import bounded_memory, connect
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
@@ -31,13 +29,11 @@ _LIMITS = {
 def read_query(settings: Settings, sql: str) -> Rows:
     """They take so many seconds, as many bytes as an input may have, and as much memory. Raises InputError,
     and what `warehouse.connection.connect` raises."""
-    path, limit = settings.warehouse_path, settings.input_limit
+    limit = settings.input_limit
     with (
-        connect(
-            path, is_sealed=True, deadline_s=settings.lock_seconds, on_wait=report_waiting
-        ),  # so that the process need not wait
-        closing(Workspace(settings.home / "tmp" / "queries")) as workspace,
-        Child(__name__, str(path), str(limit), folder=workspace.folder()) as child,
+        open_warehouse(settings, is_sealed=True, memory_limit=None),  # so that the process need not wait
+        scratch(settings.home, "queries") as workspace,
+        Child(__name__, str(settings.warehouse_path), str(limit), folder=workspace.folder()) as child,
     ):
         target = workspace.file("rows.arrow")
         try:

@@ -15,14 +15,13 @@ from marketing_api.errors import AuthenticationFailed, BudgetSpent, Stopped
 from write_back.account_state import Known
 from write_back.input.columns import pick
 from write_back.input.rows import InputError, Rows
-from write_back.item import DONE, EffectKind, Options, Plan, State
+from write_back.item import DONE, RETRY_POLICY, EffectKind, Options, Plan, RetryPolicy, State
 from write_back.kinds.activities import ACTIVITIES
 from write_back.kinds.contacts import CONTACTS
 from write_back.kinds.kind import Kind
 from write_back.kinds.moves_and_deletions import DELETIONS, MOVES
 from write_back.kinds.tags import TAGS
 from write_back.outbox.outbox import Outbox
-from write_back.retry_policy import RETRY_POLICY, RetryPolicy
 from write_back.verification import Labels, ReadBack
 
 if TYPE_CHECKING:

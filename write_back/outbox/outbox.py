@@ -1,7 +1,7 @@
 """The outbox: everything that is to be sent, is being sent or was sent, durable before the request leaves and
 after its response.
 
-    with Outbox(home / "outbox.sqlite") as outbox:
+    with open_outbox(home) as outbox:
         push_id = outbox.enqueue(plan)
         with outbox.sending("main"):                 # one sender per account
             outbox.recover("main")
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from home.door import outbox_of
 from marketing_api.address import normal_form
 from marketing_api.exchange import order_of
 from write_back.item import DONE, Earlier, Past, Plan, Reason, State
@@ -161,12 +162,8 @@ class Retried:
 # ---- the outbox
 
 
-def outbox_path(home: Path) -> Path:
-    return home / "outbox.sqlite"
-
-
 def open_outbox(home: Path) -> "Outbox":
-    return Outbox(outbox_path(home))
+    return Outbox(outbox_of(home))
 
 
 class Outbox(Store, AbstractContextManager["Outbox"]):

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from home.door import sender_of
 from home.exits import Incomplete, WrongUse
 from home.versions import VERSIONS
 from marketing_api.address import normal_form
@@ -370,11 +371,11 @@ _LOOK_S = 0.2
 
 @contextmanager
 def sender_lock(
-    folder: Path, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] = lambda holder: None
+    home: Path, account: str, *, wait_s: float = 0.0, on_wait: Callable[[str], object] = lambda holder: None
 ) -> Iterator[None]:
     """Held while the context lasts. `on_wait` is called once with who holds it. Raises OutboxBusy after
     `wait_s` seconds."""
-    path = folder / f"sender-{account}.lock"
+    path = sender_of(home, account)
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as problem:

@@ -13,9 +13,8 @@ from marketing_api.records.contacts import SYNCCONTACT
 from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import Desk
 from tests.write_back.plans import contact
-from write_back.item import Item, State
+from write_back.item import Item, RetryPolicy, State
 from write_back.kinds import CONTACTS
-from write_back.retry_policy import RetryPolicy
 
 FIRST, SECOND = 1801, 1814
 

@@ -105,11 +105,11 @@ def test_the_next_reading_of_the_list_may_lack_them(
 ) -> None:
     push_id = desk.outbox.enqueue(desk.plan(replace(retired(1, 1801), kind=kind)))
     (entry,) = desk.outbox.items(push_id)
-    export_writebacks(warehouse, tmp_path)
+    export_writebacks(warehouse.writing(), tmp_path)
     assert warehouse.taken_away("main") == {}, "nothing was sent yet"
     assert desk.outbox.claim(entry.item_id)
     desk.outbox.settle(entry.item_id, State.APPLIED)
-    export_writebacks(warehouse, tmp_path)
+    export_writebacks(warehouse.writing(), tmp_path)
     assert warehouse.taken_away("main") == {1801: 0.25}
     shown = warehouse.read("select kind, effect, left_list_id from sync.writebacks").to_pylist()
     assert shown == [{"kind": str(kind), "effect": "leaves", "left_list_id": 1801}]

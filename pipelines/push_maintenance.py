@@ -1,0 +1,134 @@
+"""Looking after pushes on the command line: status, rejected rows, another try, dropping what is open.
+
+Not here: parsing (`commands.push`), what sends a plan (`push_terminal`), words (`push_report`)."""
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+from home import exits, interrupts, output
+from home.door import pushes_of
+from home.folder import prepare_home
+from home.options import words
+from home.output import emit
+from home.settings import Settings, SettingsError, account_of
+from pipelines.push_terminal import interruptible, shown, watched
+from write_back import push_report as report
+from write_back.kinds import KINDS, NOT_IDEMPOTENT
+from write_back.outbox.outbox import Outbox, open_outbox
+from write_back.push_report import grouped, result_of, say
+from write_back.push_service import Ran, finish_push
+from write_back.refusals import is_permanent
+from write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv
+
+_SHOWN = 20
+
+
+def run(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
+    """One command line of `marketing-sync push` about pushes that are in the outbox. Raises SettingsError."""
+    prepare_home(settings.home, settings.lock_seconds)
+    account = account_of(settings, arguments.account)
+    with open_outbox(settings.home) as outbox:
+        push = outbox.push(arguments.push) if arguments.push is not None else None
+        if arguments.push is not None and (push is None or push.account != account):
+            raise SettingsError(
+                f"account {account} has no push {arguments.push}; `marketing-sync push status` lists them"
+            )
+        return _COMMANDS[name](arguments, settings, outbox, account)
+
+
+def _retry(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
+    def work(stop: interrupts.Stop) -> int:
+        is_left = (lambda message: False) if arguments.permanent else is_permanent
+        retried = outbox.retry(account, arguments.push, not_idempotent=NOT_IDEMPOTENT, is_left=is_left)
+        left = grouped(entry.why for entry in retried.left)
+        if not arguments.json:
+            say(report.lines("retry", retried, left))
+        results = finish_push(settings, outbox, Ran("push_retry", account), partial(watched, settings, stop))
+        return shown(output.Push(None, results, left), is_json=arguments.json)
+
+    return interruptible(settings, account, work)
+
+
+def _status(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
+    """The last pushes, or one in detail; 0 whatever became of them: that is what it displays."""
+    if arguments.push is not None:
+        result = result_of(settings.home, outbox, arguments.push)
+        if arguments.json:
+            emit(output.Push(None, [result]))
+        else:
+            say(report.result_lines(result))
+        return exits.DONE
+    pushes = [report.push_line(outbox, push) for push in outbox.pushes(account, limit=_SHOWN)]
+    open_count = len(outbox.open(account))
+    if arguments.json:
+        emit(output.Pushes(pushes, open_count))
+    else:
+        say(report.lines("status", pushes, open_count))
+    return exits.DONE
+
+
+def _rejected(arguments: SimpleNamespace, settings: Settings, outbox: Outbox, account: str) -> int:
+    """Write rejected rows to be corrected, over no file that is there; 0 whatever there is, like `push
+    status`."""
+    several = rejected_rows(settings.home, outbox, account, arguments.push)
+    is_piped = arguments.out == Path("-") or (arguments.out is None and not sys.stdout.isatty())
+    why = "they are of several kinds, or of pushes with different columns or options"
+    if arguments.json:
+        emit(report.rejected_document(several))
+    elif not several:
+        say(["no rejected rows are left"], sys.stderr)
+    elif is_piped and len(several) > 1:
+        raise SettingsError(
+            f"one CSV cannot hold the rejected rows, since {why}: name one push, or write files "
+            "with --out FILE"
+        )
+    elif is_piped:
+        write_csv(sys.stdout, several[0])
+        say(_pushed_again(arguments, several[0], Path("FILE")), sys.stderr)
+    else:
+        say([f"{len(several)} files, since {why}"] if len(several) > 1 else [])
+        for each in several:
+            path = arguments.out or pushes_of(settings.home) / "rejected" / f"{each.kind}.csv"
+            try:
+                path = write_copy(path, each)
+            except OSError as problem:
+                raise SettingsError(
+                    f"{path} cannot be written ({problem.strerror}): name another file with --out"
+                ) from None
+            say([*report.lines("rejected", each), "", *_pushed_again(arguments, each, path)])
+    return exits.DONE
+
+
+def _pushed_again(arguments: SimpleNamespace, each: RejectedRows, path: Path) -> list[str]:
+    if not each.columns:
+        return [
+            f"{path} has numbers and reasons alone, since the home has lost the rows: correct them where "
+            "they came from"
+        ]
+    typed = words(KINDS[each.kind].all_options, {"from": path, "account": arguments.account, **each.options})
+    return [
+        f"{path}, corrected, can be pushed as it is:",
+        f"  {shlex.join(['marketing-sync', 'push', each.kind, *typed])}",
+    ]
+
+
+def _cancel(arguments: SimpleNamespace, _: Settings, outbox: Outbox, account: str) -> int:
+    """Drop what is planned, and what is unknown if wanted: whoever sends is still finding out about that."""
+    with outbox.sending(account) if arguments.unknown else nullcontext():
+        count = outbox.cancel(account, arguments.push, unknown=arguments.unknown)
+    left = sum(arguments.push in (None, entry.push_id) for entry in outbox.open(account))
+    say(report.lines("cancel", count, left))
+    return exits.DONE
+
+
+_COMMANDS: Mapping[str, Callable[[SimpleNamespace, Settings, Outbox, str], int]] = {
+    "status": _status,
+    "rejected": _rejected,
+    "retry": _retry,
+    "cancel": _cancel,
+}

@@ -70,15 +70,14 @@ def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
     return fact(connection, "tables") == _fingerprint()
 
 
-def _fingerprint() -> str:
-    """Also of the version: a migration may change rows alone."""
-    return f"{SCHEMA_VERSION}-{_digest()}"
-
-
 @cache
-def _digest() -> str:
-    text = "\n".join(statement for table in ALL_TABLES for statement in statements(table))
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+def _fingerprint() -> str:
+    """Of what the tables are declared as, and of the version: a migration may change rows alone."""
+    declared = [
+        (table.qualified, table.doc, [(each.name, each.sql_type, each.comment) for each in table.columns])
+        for table in ALL_TABLES
+    ]
+    return f"{SCHEMA_VERSION}-{hashlib.blake2b(repr(declared).encode(), digest_size=16).hexdigest()}"
 
 
 def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:

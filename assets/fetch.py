@@ -31,7 +31,7 @@ from marketing_api.operation import Call, Operation
 from marketing_api.parsing import parse_rows
 from marketing_api.records.fields import Record
 from warehouse.bookkeeping import load_requests
-from warehouse.loads.details import needs_detail
+from warehouse.loads.listing import needs_detail
 from warehouse.tables import Table, Window
 
 #: A batch of a fan-out is loaded after so many responses or seconds, so that a run cut short keeps its work

@@ -33,7 +33,7 @@ from warehouse.errors import (
     WarehouseLocked,
 )
 from warehouse.loads.apply import apply_tables
-from warehouse.loads.details import Key, row_hash
+from warehouse.loads.listing import Key, row_hash
 from warehouse.loads.load import (
     APPLIED,
     Load,

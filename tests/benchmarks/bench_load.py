@@ -32,9 +32,8 @@ from marketing_api.operation import Operation
 from marketing_api.operations import contacts
 from warehouse import tables
 from warehouse.archive import Archive
-from warehouse.loads.arrow import schema
 from warehouse.loads.load import Load, LoadReport
-from warehouse.loads.staging import ResponseHead, Staged
+from warehouse.loads.staging import Converter, ResponseHead, Staged
 from warehouse.sql import rows
 from warehouse.warehouse import Warehouse
 
@@ -81,14 +80,14 @@ def contact_batches(count: int, share_changed: float) -> Iterator[pa.RecordBatch
                 pa.array([127] * len(numbers), pa.uint64()),
                 pa.nulls(len(numbers), pa.string()),
             ],
-            schema=schema(tables.CONTACTS),
+            schema=Converter(tables.CONTACTS).schema,
         )
 
 
 def staged_contacts(path: Path, count: int, share_changed: float, minutes: int) -> tuple[Staged, float]:
     """The batches in the file that staging would write, and the seconds that writing took."""
     spent = 0.0
-    with pq.ParquetWriter(path, schema(tables.CONTACTS), compression="lz4") as writer:
+    with pq.ParquetWriter(path, Converter(tables.CONTACTS).schema, compression="lz4") as writer:
         for batch in contact_batches(count, share_changed):
             began = time.perf_counter()
             writer.write_batch(batch)

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 import duckdb
 
 from warehouse.loads import coverage, drift
-from warehouse.loads.details import take_entry_hashes
-from warehouse.loads.listing import load_listing, mark_deleted
+from warehouse.loads.listing import load_listing, mark_deleted, take_entry_hashes
 from warehouse.loads.load import Load, TableReport
 from warehouse.loads.scopes import ALL
 from warehouse.loads.staging import Staged
-from warehouse.loads.target import ScopeResult, Target
-from warehouse.loads.upsert import upsert
+from warehouse.loads.target import ScopeResult, Target, upsert
 from warehouse.sql import literal, query, quoted, rows
 from warehouse.tables import TABLES, Accumulate, Snapshot, Window
 

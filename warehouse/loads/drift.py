@@ -5,6 +5,7 @@ differs is listed once in `sync.schema_changes`. What an asset's first whole rea
 listed, but for fields without a column. All of it follows from the loads in their order, so that a rebuild
 lists the same. Not here: the published file (`publish`)."""
 
+import itertools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -43,13 +44,13 @@ def note(targets: Sequence[Target], shapes: Mapping[str, Shapes]) -> None:
     if not targets or not shapes or not targets[0].responses:
         return
     first, names = targets[0], ", ".join(literal(target.table.name) for target in targets)
-    for name in ("masked", "listed"):
-        first.run(_SQL[name])
+    first.run(_SQL["masked"])
+    first.run(_SQL["listed"])
     known = set(first.run(_SQL["known_of"].format(tables=names)))
+    differing = (_differing(target, shapes[target.table.name], known) for target in targets)
     found: dict[Fact, Seen] = {}
-    for target in targets:
-        for fact, seen in _differing(target, shapes[target.table.name], known):
-            found.setdefault(fact, seen)
+    for fact, seen in itertools.chain.from_iterable(differing):
+        found.setdefault(fact, seen)
     if not found:
         return
     facts = [dict(zip(_FACTS.names, (*fact, *seen), strict=True)) for fact, seen in found.items()]

@@ -2,16 +2,21 @@
 
 Absence is proven or it is not believed. A row counts as gone (soft delete: `_deleted_at`) only when every
 page of its scope came, no response contradicts its own count, everything in it could be understood, and not
-too much is gone at once. Not here: new and changed rows (`upsert`)."""
+too much is gone at once. Not here: new and changed rows (`target`)."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+from zoneinfo import ZoneInfo
 
+from marketing_api.exchange import Response
+from marketing_api.parsing import parse_rows
+from marketing_api.records.fields import Record
 from warehouse.loads.load import Load
 from warehouse.loads.scopes import ALL, Scope, in_scope, scopes_of, these
-from warehouse.loads.target import ScopeResult, Target
-from warehouse.loads.upsert import upsert
-from warehouse.sql import literal, query
+from warehouse.loads.staging import entry_hash
+from warehouse.loads.target import ScopeResult, Target, upsert
+from warehouse.sql import literal, query, quoted
 from warehouse.tables import Snapshot, Table
 
 #: Parts of single entries (the fields of a list, the coupons of an address) come and go: so many may,
@@ -74,40 +79,50 @@ def _refuse_shrunk(target: Target, scopes: Sequence[Scope], limit: float | None)
     checked = [scope for scope in scopes if scope.proves_absence]
     if limit is None or not any(scope.absent for scope in checked):
         return []
-    is_whole = target.table.load.is_whole
-    live = _count_by_scope(target, checked, _live(target))
-    received = _count_by_scope(target, checked, f"(from {target.staged} where _is_listed)")
-    for scope in checked:
-        scope.live, scope.received = live.get(scope.number, 0), received.get(scope.number, 0)
-    every = 0 if is_whole else target.value(f"select count(*) from {_live(target)}")
-
-    def is_shrunk(scopes: Sequence[Scope]) -> bool:
-        before, now, gone = _totals(scopes)
-        is_exchanged = gone > FEW and gone > limit * (before if is_whole else every)
-        return is_exchanged or (not is_whole and now < (1 - limit) * before)
-
-    def sentence(scopes: Sequence[Scope]) -> str:
-        before, now, gone = _totals(scopes)
-        listed = f"{now} rows were listed where {before} are known, {gone} of them not"
-        return f"{listed}: more than {limit:.0%} would be deleted; not applied"
-
-    refused = [scope for scope in checked if is_shrunk([scope])]
-    rest = [scope for scope in checked if scope not in refused]
-    if is_whole and is_shrunk(rest):
-        refused += [scope for scope in rest if scope.absent]
-    target.report.refused += _sentences(target, refused, sentence)
+    _count_rows(target, checked)
+    every = None if target.table.load.is_whole else _count_live(target)
+    refused = _shrunk(checked, limit, every)
+    target.report.refused += _sentences(target, refused, lambda scopes: _Shrinking.of(scopes).sentence(limit))
     for scope in refused:
         scope.is_read = False
     return refused
 
 
-def _totals(scopes: Sequence[Scope]) -> tuple[int, int, int]:
+def _shrunk(scopes: Sequence[Scope], limit: float, every: int | None) -> list[Scope]:
+    shrunk = [scope for scope in scopes if _Shrinking.of([scope]).is_beyond(limit, every)]
+    rest = [scope for scope in scopes if scope not in shrunk]
+    if every is None and _Shrinking.of(rest).is_beyond(limit, every):
+        shrunk += [scope for scope in rest if scope.absent]
+    return shrunk
+
+
+def _count_rows(target: Target, scopes: Sequence[Scope]) -> None:
+    live = _count_by_scope(target, scopes, _live(target))
+    received = _count_by_scope(target, scopes, f"(from {target.staged} where _is_listed)")
+    for scope in scopes:
+        scope.live, scope.received = live.get(scope.number, 0), received.get(scope.number, 0)
+
+
+class _Shrinking(NamedTuple):
     """Rows that are known, that were listed, and that are known and were not listed."""
-    return (
-        sum(scope.live for scope in scopes),
-        sum(scope.received for scope in scopes),
-        sum(scope.absent for scope in scopes),
-    )
+
+    before: int
+    now: int
+    gone: int
+
+    @classmethod
+    def of(cls, scopes: Sequence[Scope]) -> Self:
+        counts = [(scope.live, scope.received, scope.absent) for scope in scopes]
+        return cls(*map(sum, zip((0, 0, 0), *counts, strict=True)))
+
+    def is_beyond(self, limit: float, every: int | None) -> bool:
+        """`every`: the account's rows; None: of parts of single entries, which come and go."""
+        is_exchanged = self.gone > FEW and self.gone > limit * (self.before if every is None else every)
+        return is_exchanged or (every is not None and self.now < (1 - limit) * self.before)
+
+    def sentence(self, limit: float) -> str:
+        listed = f"{self.now} rows were listed where {self.before} are known, {self.gone} of them not"
+        return f"{listed}: more than {limit:.0%} would be deleted; not applied"
 
 
 def _sentences(
@@ -174,6 +189,10 @@ def _live(target: Target) -> str:
     return f"(from {target.table.qualified} where account = getvariable('account') and _deleted_at is null)"
 
 
+def _count_live(target: Target) -> int:
+    return int(target.value(f"select count(*) from {_live(target)}"))
+
+
 def _in_scope(target: Target, alias: str) -> str:
     return in_scope(target.table, alias, "getvariable('zone')")
 
@@ -196,20 +215,60 @@ def _results(
     if target.table.load.is_whole:
         reasons = "; ".join([*report.refused, *report.unproven])
         reason = reasons or unread or (None if is_complete else "not everything could be had")
-        count = target.value(f"select count(*) from {_live(target)}")
-        return [ScopeResult(ALL, is_complete and not reasons, count, reason)]
+        return [ScopeResult(ALL, is_complete and not reasons, _count_live(target), reason)]
     is_snapshot = isinstance(target.table.load, Snapshot)
     scopes = [*kept, *refused]
     counts = _count_by_scope(target, scopes if is_snapshot else refused, _live(target))
     otherwise = 0 if is_snapshot else report.new + report.changed + report.unchanged
-    return [
-        ScopeResult(
-            scope.label,
-            scope.is_read,
-            counts.get(scope.number, otherwise),
-            scope.reason
-            or (unread if scope.unreadable else None)
-            or (None if scope.is_read else "not every page could be had"),
-        )
-        for scope in scopes
-    ]
+    return [_result(scope, counts.get(scope.number, otherwise), unread) for scope in scopes]
+
+
+def _result(scope: Scope, count: int, unread: str | None) -> ScopeResult:
+    reason = scope.reason or (unread if scope.unreadable else None)
+    if not (reason or scope.is_read):
+        reason = "not every page could be had"
+    return ScopeResult(scope.label, scope.is_read, count, reason)
+
+
+# ---- details cost a request of their own: hashes of the listing's entries say which rows are new or changed
+
+Key = tuple[Any, ...]
+
+
+def needs_detail(
+    table: Table, responses: Iterable[Response], known: Mapping[Key, str], zone: ZoneInfo
+) -> list[Record]:
+    """The entries of a listing that are new or differ from when their detail was requested: the last of each
+    key, in order.
+
+    `known` has the stored hashes by key (`Warehouse.listing_hashes`). Responses of operations that do not
+    list are passed over."""
+    listed: dict[Key, Record] = {}
+    for response in responses:
+        if response.call.operation != table.load.listing:
+            continue
+        for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
+            if rows.record is table.record:
+                listed |= {
+                    tuple(getattr(record, name) for name in table.key): record for record in rows.records
+                }
+    return [record for key, record in listed.items() if known.get(key) != entry_hash(record)]
+
+
+def row_hash(table: Table, alias: str) -> str:
+    """The hash of a stored row that is itself the listing's entry, as SQL; it depends on no setting of the
+    session."""
+    parts = []
+    for column in table.record_columns:
+        value = f"{alias}.{quoted(column.name)}"
+        if column.sql_type == "TIMESTAMPTZ":
+            value = f"epoch_us({value})"
+        parts.append(f"{literal(column.name)}: {value}")
+    return f"md5(to_json({{{', '.join(parts)}}})::varchar)"
+
+
+def take_entry_hashes(target: Target, listing: Table) -> None:
+    """Stage with each detail the hash of its entry in the `listing` table."""
+    terms = {"staged": target.staged, "listing": listing.qualified, "same_key": target.on("p", "s")}
+    target.make("hashed", query("with_entry_hashes").format(**terms, row_hash=row_hash(listing, "p")))
+    target.staged = target.temp("hashed")

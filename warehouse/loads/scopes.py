@@ -76,31 +76,33 @@ def _of_range(target: Target, load: Load) -> list[Scope]:
 
 def _of_listing(target: Target, load: Load) -> list[Scope]:
     named, is_read = target.table.load.scope, load.is_complete or target.table.load.is_whole
+    reason = None if is_read else load.scope.get("reason")
     found: dict[tuple[Any, ...], Scope] = {}
-
-    def scope(values: tuple[Any, ...], *, is_read: bool, reason: str | None = None) -> Scope:
-        return found.setdefault(values, Scope(len(found), values, label_of(named, values), is_read, reason))
-
     for head in filter(target.is_listing, target.responses):
-        asked = [head.params[wire] for wire in named.values() if wire in head.params]
-        typed = list(_typed(target.table, [asked] if len(asked) == len(named) else []))
-        for values in typed or _from_rows(target, head.index):
-            reason = None if is_read else load.scope.get("reason")
-            scope(values, is_read=is_read, reason=reason).take(head, target.unreadable[head.index])
-    if not target.responses and all(column in load.scope for column in named):
-        many = [load.scope[column] for column in named]
-        every = itertools.product(*([each] if isinstance(each, str | int) else each for each in many))
-        for values in _typed(target.table, every):
-            scope(values, is_read=load.is_complete)
-    return list(found.values())
+        for values in _listed_by(target, head):
+            label = label_of(named, values)
+            scope = found.setdefault(values, Scope(len(found), values, label, is_read, reason))
+            scope.take(head, target.unreadable[head.index])
+    if target.responses or not named.keys() <= load.scope.keys():
+        return list(found.values())
+    many = [load.scope[column] for column in named]
+    every = itertools.product(*([each] if isinstance(each, str | int) else each for each in many))
+    gone = dict.fromkeys(_typed(target.table, every))
+    return [
+        Scope(number, values, label_of(named, values), load.is_complete) for number, values in enumerate(gone)
+    ]
 
 
-def _from_rows(target: Target, response: int) -> Iterator[tuple[Any, ...]]:
-    """A response to a wider call that shows a row of a scope shows all of that scope (lists with their
-    fields)."""
-    columns = ", ".join(target.table.load.scope)
-    sql = f"select distinct {columns} from {target.source} where _response = {response} order by all"
-    return _typed(target.table, target.run(sql))
+def _listed_by(target: Target, head: ResponseHead) -> list[tuple[Any, ...]]:
+    """The values of the scopes that a response is about: its parameters. A response to a wider call that
+    shows a row of a scope shows all of that scope (lists with their fields)."""
+    load = target.table.load
+    requested = [head.params[wire] for wire in load.scope.values() if wire in head.params]
+    if len(requested) == len(load.scope) and (typed := list(_typed(target.table, [requested]))):
+        return typed
+    columns = ", ".join(load.scope)
+    sql = f"select distinct {columns} from {target.source} where _response = {head.index} order by all"
+    return list(_typed(target.table, target.run(sql)))
 
 
 def _typed(table: Table, rows: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, ...]]:

@@ -1,13 +1,16 @@
 """Reads the responses of a load into Arrow, table by table, before the warehouse is opened: parsing needs no
 lock. Responses that are unchanged since they were loaded last are passed over: of those in the archive not
-even the body is read. Not here: conversion (`arrow`), what becomes of the rows (`apply`)."""
+even the body is read. Not here: what becomes of the
+rows (`apply`)."""
 
 import datetime as dt
-import functools
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -15,10 +18,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import duckdb
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from marketing_api import parsing, validation
+from marketing_api.address import normal_form
 from marketing_api.exchange import Response
 from marketing_api.operation import Call
 from marketing_api.parsing import Rows
@@ -26,9 +31,8 @@ from marketing_api.records.fields import Record, Unread
 from warehouse import sql
 from warehouse.archive import sealed
 from warehouse.archive.row import Digests, Row, call_of
-from warehouse.loads.arrow import UNFIT, Converter, json_text
 from warehouse.loads.shapes import Shapes
-from warehouse.tables import EXTRA, Table
+from warehouse.tables import EMAIL, EMAIL_NORMALIZED, EXTRA, Column, Table
 
 #: Records are converted as soon as so many wait: the fewer are alive, the less the garbage collector looks
 #: through.
@@ -139,18 +143,26 @@ def stage(
             head.extent = parsing.timeline_extent(response)
         if may_remove and not _is_whole(head, response):
             continue
-        if head.is_looked_at and (parts := parsing.parts_served(response)):
-            filled = next(record for record in response.call.operation.records if record in stages)
-            stages[filled].shapes.look_around(head.operation, head.request_id, parts)
-        for rows in parse_rows(response, zone, response.requested_at.astimezone(zone).date()):
-            if rows.record in stages:
-                stages[rows.record].add(head, rows)
+        parsed = parse_rows(response, zone, response.requested_at.astimezone(zone).date())
+        _take(head, response, parsed, stages)
     for each in stages.values():
         each.finish()
-    for reject in staged.rejects:  # it is set aside anew with each response that has it
-        if (contact := staged.responses[reject.response].contact) is not None:
-            staged.digests[contact] = None
     return staged
+
+
+def _take(
+    head: ResponseHead,
+    response: Response,
+    parsed: Iterable[Rows],
+    stages: Mapping[type[Record], "_TableStage"],
+) -> None:
+    """What stands around the entries of a response goes to the first of the tables that it fills."""
+    if head.is_looked_at and (parts := parsing.parts_served(response)):
+        filled = next(record for record in response.call.operation.records if record in stages)
+        stages[filled].shapes.look_around(head.operation, head.request_id, parts)
+    for rows in parsed:
+        if rows.record in stages:
+            stages[rows.record].add(head, rows)
 
 
 def _is_whole(head: ResponseHead, response: Response) -> bool:
@@ -192,6 +204,128 @@ def _kept(raw: Any) -> str:
         return json_text(f"({problem}: see the response in the archive)")
 
 
+#: Beside the record's columns: which response of the load a row is from (its index), its place among all rows
+#: of the load, a bit for each column that its response knows, and the hash of a listing's entry.
+RESPONSE, PART, KNOWN, ENTRY_HASH = "_response", "_part", "_known", "_entry_hash"
+
+#: What is done to a value before Arrow takes it.
+Prepare = Callable[[Any], Any]
+
+_CENTS = Decimal("0.0001")
+#: What the conversion of a value that no column can hold raises.
+UNFIT = (pa.ArrowException, ArithmeticError, ValueError, TypeError)
+
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def json_text(value: Any) -> str:
+    """JSON with sorted keys, so that equal values are equal text. ValueError for what is nested too
+    deeply."""
+    try:
+        try:
+            return _encoder.encode(value).decode()
+        except (ValueError, TypeError, OverflowError):  # lone surrogates, numbers beyond 64 bits
+            return (
+                json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+                .encode("utf-8", "replace")
+                .decode()
+            )
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def entry_hash(record: Record) -> str:
+    """Hash of everything that an entry says, for telling whether it changed since its detail was requested
+    (32 hex digits)."""
+    encoded = {name: getattr(record, name) for name in sorted(record.model_fields_set)}
+    return hashlib.blake2b(json_text(encoded).encode(), digest_size=16).hexdigest()
+
+
+_PREPARED: dict[str, Prepare] = {"JSON": json_text, "DECIMAL(18,4)": lambda value: value.quantize(_CENTS)}
+
+
+def _source(column: Column) -> tuple[str, Prepare | None]:
+    """The record's field that fills the column, and what is done to its values."""
+    if column.name == EMAIL_NORMALIZED:
+        return EMAIL, lambda address: normal_form(address) or None
+    return column.name, _PREPARED.get(column.sql_type)
+
+
+class Converter:
+    """Turns records of one table into Arrow batches."""
+
+    def __init__(self, table: Table) -> None:
+        own = [(column.name, column.arrow_type) for column in (*table.record_columns, EXTRA)]
+        self.schema = pa.schema(
+            [
+                *own,
+                (RESPONSE, pa.int32()),
+                (PART, pa.int64()),
+                (KNOWN, pa.uint64()),
+                (ENTRY_HASH, pa.string()),
+            ]
+        )
+        self._table = table
+        self._columns = [
+            (column.name, *_source(column), column.arrow_type) for column in table.record_columns
+        ]
+        fields = [field for _, field, *_ in self._columns]
+        self._names = frozenset(fields)
+        self._mask = cache(lambda known: sum(1 << bit for bit, field in enumerate(fields) if field in known))
+
+    def batch(self, chunk: Sequence[tuple[Record, int]], first_part: int) -> pa.RecordBatch:
+        """Records, each with its response, as one batch. ValueError or an ArrowException when a value does
+        not fit its column."""
+        records, values = [record for record, _ in chunk], [record.__dict__ for record, _ in chunk]
+        extras = [record.__pydantic_extra__ or None for record in records]
+        arrays = [self._array(values, *column) for column in self._columns]
+        arrays += [
+            pa.array([extra and json_text(extra) for extra in extras], pa.string()),
+            pa.array([response for _, response in chunk], pa.int32()),
+            pa.array(range(first_part, first_part + len(records)), pa.int64()),
+            pa.array(map(self._known, records), pa.uint64()),
+            pa.array(
+                map(entry_hash, records) if self._table.is_composed else [None] * len(records), pa.string()
+            ),
+        ]
+        return pa.record_batch(arrays, schema=self.schema)
+
+    def fitted(self, record: Record) -> tuple[Record | None, str]:
+        """The record without the values that no column can hold, and why; None where one of them is part of
+        the key. Slow: for batches that failed."""
+        faults: dict[str, None] = {}
+        for column in self._columns:
+            try:
+                self._array([record.__dict__], *column)
+            except UNFIT:
+                faults[column[1]] = None
+        reason = f"{', '.join(faults)}: missing, or too large for the column" if faults else ""
+        return None if faults.keys() & set(self._table.key) else record.model_copy(update=faults), reason
+
+    def _array(
+        self,
+        values: list[dict[str, Any]],
+        name: str,
+        field: str,
+        prepare: Prepare | None,
+        arrow_type: pa.DataType,
+    ) -> pa.Array:
+        column = [value[field] for value in values]
+        if prepare is not None:
+            column = [None if value is None else prepare(value) for value in column]
+        array = pa.array(column, arrow_type)
+        if array.null_count and name in self._table.key:
+            raise ValueError(f"{name}, which identifies the row, is missing")
+        return array
+
+    def _known(self, record: Record) -> int:
+        """Where one operation is all there is to a row, a field that it leaves out is empty."""
+        if not self._table.is_partial:
+            return self._mask(self._names)
+        return self._mask(self._names & record.__pydantic_fields_set__)
+
+
 class _TableStage:
     """The rows of one table: in memory up to a limit, then all of them in a file."""
 
@@ -221,6 +355,8 @@ class _TableStage:
     def _reject(self, head: ResponseHead, unread: Sequence[Unread], *, is_loaded: bool = False) -> None:
         if not is_loaded:
             head.unreadable[self._name] += len(unread)
+        if unread and head.contact is not None:  # it is set aside anew with each response that has it
+            self._staged.digests[head.contact] = None
         self._staged.rejects += [
             Reject(self._name, head.index, entry.reason, _kept(entry.raw), is_loaded) for entry in unread
         ]
@@ -321,7 +457,7 @@ def are_current(connection: duckdb.DuckDBPyConnection, account: str, assumed: Ma
     return {contact: loaded.digest for contact, loaded in last.items()} == assumed
 
 
-@functools.cache
+@cache
 def reading_key(tables: tuple[Table, ...], zone: str) -> bytes:
     """Another one wherever the same payload may become other rows: in another time zone, other tables, or by
     other code."""
@@ -332,7 +468,7 @@ def reading_key(tables: tuple[Table, ...], zone: str) -> bytes:
     return hashlib.blake2b(repr((zone, shapes, _code())).encode(), digest_size=32).digest()
 
 
-@functools.cache
+@cache
 def _code() -> str:
     digest = hashlib.blake2b(digest_size=16)
     for package in _CODE:

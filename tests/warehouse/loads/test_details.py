@@ -13,7 +13,7 @@ from marketing_api.exchange import Response
 from marketing_api.operations import goals, lists, social, webhooks
 from tests.warehouse.answering import START, Home
 from warehouse import tables
-from warehouse.loads.details import needs_detail
+from warehouse.loads.listing import needs_detail
 
 UTC = ZoneInfo("UTC")
 

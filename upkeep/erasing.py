@@ -28,6 +28,7 @@ from marketing_api.clock import utc_now
 from upkeep.backups import back_up_push
 from warehouse.archive import suppression
 from warehouse.archive.disk import move_into_place, remove, sweep, write_file
+from warehouse.archive.file_store import CHECKPOINTS, PATTERNS, Files
 from warehouse.archive.rewriting import UNREADABLE, forget_in_archive
 from warehouse.bookkeeping import refresh_requests, write_erasures
 from warehouse.connection import private
@@ -50,13 +51,12 @@ _FOUND = "still found: look at it, and remove it or what it has of them"
 #: Nothing else of the home is changed but the archive, the outbox, pushes and the warehouse.
 _TEXTS = ("logs/*.log*", "dagster/storage/**/*.out", "dagster/storage/**/*.err")
 _SQLITE = ("dagster/**/*.db",)
-_DATABASES = ("archive/checkpoints/*.duckdb",)
 _COPIES = ("pushes/plan/*", "**/*.damaged-*")
 #: What is no place of ours (models of the user's, and the memory of the sandbox, which is a service), has a
 #: step that knows more of it, or is made anew.
 _NOT_LOOKED_AT = (
     *("models/**/*", "sandbox.jsonl", "forgetting.json", "warehouse.duckdb", "outbox*.sqlite"),
-    *(*_DATABASES, *_SQLITE, "archive/requests/**/*", "archive/bodies/**/*"),
+    *(*_SQLITE, *(f"archive/{pattern}" for pattern in PATTERNS)),
     *("published/**/*", "report/*", "tmp/**/*"),
 )
 
@@ -236,7 +236,9 @@ class _Steps:
             counts = forget_in_archive(archive_of(home), self.forgotten, apply=self.apply)
         for what, count in counts.items():
             yield Place(f"archive: {what}", count, _NOT_READ if what == UNREADABLE else _REWRITTEN)
-        yield from self._files(_DATABASES, self._database)
+        files = Files.of(archive_of(home))
+        for name in files.names(CHECKPOINTS):
+            yield self._place(f"archive/{name}", partial(self._checkpoint, files, name))
         if (outbox := outbox_of(home)).exists():
             yield from self._files([outbox.name, copy_of(outbox).name], partial(forget_in_outbox, **how))
             for path, count in forget_in_pushes(home, self.forgotten, apply=self.apply):
@@ -250,10 +252,13 @@ class _Steps:
     ) -> Iterator[Place]:
         for path in sorted({path for pattern in patterns for path in self.settings.home.glob(pattern)}):
             if not path.is_symlink() and (path.is_file() or outcome == _REMOVED):
-                try:
-                    yield Place(self._name(path), work(path), outcome)
-                except (duckdb.Error, sqlite3.Error, OSError) as problem:
-                    yield Place(self._name(path), 1, f"{_NOT_READ} ({type(problem).__name__})")
+                yield self._place(self._name(path), partial(work, path), outcome)
+
+    def _place(self, name: str, work: Callable[[], int], outcome: str = _REWRITTEN) -> Place:
+        try:
+            return Place(name, work(), outcome)
+        except (duckdb.Error, sqlite3.Error, OSError) as problem:
+            return Place(name, 1, f"{_NOT_READ} ({type(problem).__name__})")
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self.settings.home).as_posix()
@@ -264,29 +269,40 @@ class _Steps:
             if self.apply:
                 with open_archive(self.settings.home) as archive:
                     refresh_requests(connection, archive)
-            counts = self._rewritten(connection, self.settings.warehouse_path)
+            path = self.settings.warehouse_path
+            counts = self._rewritten(connection, lambda new: move_into_place(new, path), is_warehouse=True)
             yield from (Place(table, count) for table, count in counts.items())
 
-    def _database(self, path: Path) -> int:
+    def _checkpoint(self, files: Files, name: str) -> int:
+        with scratch(self.settings.home, "forget") as workspace:
+            copy = files.fetch(name, workspace.file("checkpoint.duckdb"))
+            return self._database(copy, lambda new: files.put(new, name))
+
+    def _database(self, path: Path, put: Callable[[Path], None] | None = None) -> int:
         with (
             scratch(self.settings.home, "forget") as workspace,
             private(spill=workspace.folder()) as connection,
         ):
             rows(connection, f"attach {literal(str(path))} as copy (read_only)")
             rows(connection, "use copy")
-            return sum(self._rewritten(connection, path).values())
+            return sum(self._rewritten(connection, put).values())
 
-    def _rewritten(self, connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, int]:
-        """A file of DuckDB that others may have open is not changed: a new one takes its name."""
-        is_warehouse = path == self.settings.warehouse_path
+    def _rewritten(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        put: Callable[[Path], None] | None,
+        *,
+        is_warehouse: bool = False,
+    ) -> dict[str, int]:
+        """A file of DuckDB that others may have open is not changed: a new one is `put` in its place."""
         with scratch(self.settings.home, "forget") as workspace:
-            new = workspace.file(path.name) if self.apply else None
+            new = workspace.file("new.duckdb") if put and self.apply else None
             counts = forget_in_database(connection, self.forgotten, new)
-            if new and (counts or is_warehouse):
+            if put and new and (counts or is_warehouse):
                 if is_warehouse:  # so that no log of the old file is left beside the new one
                     rows(connection, "checkpoint")
                 new.chmod(0o600)
-                move_into_place(new, path)
+                put(new)
         return counts
 
     def _text(self, path: Path) -> int:
@@ -312,7 +328,7 @@ class _Steps:
             head = file.read(16)
         try:
             if head[8:12] == b"DUCK":
-                return replace(self, apply=False)._database(path)
+                return self._database(path)
             if head.startswith(b"SQLite format 3\0"):
                 return forget_in_sqlite(path, self.forgotten, apply=False)
         except (duckdb.Error, sqlite3.Error):

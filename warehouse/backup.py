@@ -24,7 +24,8 @@ import msgspec
 from marketing_api.clock import utc_now
 from warehouse.archive import Archive
 from warehouse.archive.compaction import retired
-from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder, move_into_place
+from warehouse.archive.disk import RESTORING, Workspace, exclusive, make_folder
+from warehouse.archive.file_store import PATTERNS, Files
 from warehouse.archive.ledger import LOADS, UNFINISHED
 from warehouse.connection import Waits, connect, private
 from warehouse.errors import ForeignFolder, StorageMisconfigured, StorageUnavailable, WarehouseError
@@ -35,12 +36,8 @@ from warehouse.tables import KEPT, WRITEBACKS
 _MANIFEST, _OUTBOX, _KEPT = "manifest.json", "outbox.sqlite", "kept/"
 _LOG, _UNFINISHED = f"archive/{LOADS}", f"archive/{UNFINISHED}"
 #: Files that only ever appear, whole; the others are small.
-_SEALED = (
-    "archive/requests/*/*.parquet",
-    "archive/bodies/*/*",
-    "archive/checkpoints/*",
-    "pushes/*/rows.parquet",
-)
+_PUSHED = "pushes/*/rows.parquet"
+_SEALED = (*(f"archive/{pattern}" for pattern in PATTERNS), _PUSHED)
 _CHANGING = (
     "archive/forgotten.json",
     "identity.json",
@@ -132,9 +129,25 @@ def _is_damaged(storage: Storage, file: File) -> bool:
 
 
 def _is_other(home: Path, file: File) -> bool:
-    with contextlib.suppress(FileNotFoundError):  # the home has lost it, or merges its file just now
-        return sha256(home / file.path) != file.sha256
+    files, name = _place_of(home, file.path)
+    # the home has lost it, or merges its file just now
+    with contextlib.suppress(FileNotFoundError), files.open(name) as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest() != file.sha256
     return False
+
+
+def _place_of(home: Path, path: str) -> tuple[Files, str]:
+    """Where a file of the home is, and its name there."""
+    if path.startswith("archive/") and _is_sealed(path):
+        return Files.of(home / "archive"), path.removeprefix("archive/")
+    return Files(home), path
+
+
+def _size_of(home: Path, path: str) -> int | None:
+    files, name = _place_of(home, path)
+    with contextlib.suppress(FileNotFoundError):
+        return files.size(name)
+    return None
 
 
 def _lost(home: Path, before: Manifest, now: Manifest, *, is_only: bool) -> Iterator[File]:
@@ -172,7 +185,9 @@ def check_place(home: Path, storage: Storage, home_id: str) -> Manifest | None:
             [each.path for each in before.files if _is_sealed(each.path)],
             retired(home / "archive"),
         )
-        is_other = bool(sealed) and not any(path in gone or (home / path).exists() for path in sealed)
+        is_other = bool(sealed) and not any(
+            path in gone or _size_of(home, path) is not None for path in sealed
+        )
     if is_other:
         raise ForeignFolder(
             f"{shown(storage.url)} holds the backup of another home: `marketing-sync restore` brings it into "
@@ -227,20 +242,23 @@ class _Sending:
         yield from self._log()
         yield from self._outbox()
         yield from self._kept(waits)
-        for path in self._found(_CHANGING):
+        known = {file.path: file for file in self.before if _is_sealed(file.path)}
+        for path in self._found():
             with contextlib.suppress(FileNotFoundError):  # done with meanwhile
-                yield self._send(Path(shutil.copyfile(self.home / path, self.workspace.file("copy"))), path)
-        known = {file.path: file for file in self.before}
-        for path in self._found(_SEALED):
-            with contextlib.suppress(FileNotFoundError):
                 file = known.get(path)
-                size = (self.home / path).stat().st_size
-                is_there = file is not None and file.is_in(self.there) and file.bytes == size
-                yield file if file and is_there else self._send(self.home / path, path)
+                is_there = file and file.is_in(self.there) and file.bytes == _size_of(self.home, path)
+                yield file if file and is_there else self._send(self._copy(path), path)
 
-    def _found(self, patterns: tuple[str, ...]) -> list[str]:
-        paths = (path for pattern in patterns for path in sorted(self.home.glob(pattern)) if path.is_file())
-        return [path.relative_to(self.home).as_posix() for path in paths]
+    def _found(self) -> Iterator[str]:
+        home, archive = Files(self.home), Files.of(self.home / "archive")
+        for pattern in (*_CHANGING, _PUSHED):
+            yield from (path for path in home.names(pattern) if (self.home / path).is_file())
+        for pattern in PATTERNS:
+            yield from (f"archive/{name}" for name in archive.names(pattern))
+
+    def _copy(self, path: str) -> Path:
+        files, name = _place_of(self.home, path)
+        return files.fetch(name, self.workspace.file("copy"))
 
     def _log(self) -> Iterator[File]:
         """What the ledger alone knows: what is being read, and the load log, of which pieces are there
@@ -340,8 +358,8 @@ def _fetch(home: Path, storage: Storage, workspace: Workspace, path: str, files:
     """The names of those that are missing or damaged; the file is then not made."""
     if strange := [file.stored for file in files if not _is_ours(file, home)]:
         return strange
-    target, whole = home / path, workspace.file("whole")
-    if target.exists() and target.stat().st_size == sum(file.bytes for file in files):
+    whole = workspace.file("whole")
+    if _size_of(home, path) == sum(file.bytes for file in files):
         return []
     for file in files:
         part = workspace.file("part")
@@ -354,7 +372,8 @@ def _fetch(home: Path, storage: Storage, workspace: Workspace, path: str, files:
         with part.open("rb") as opened, whole.open("ab") as made:
             shutil.copyfileobj(opened, made)
     whole.chmod(0o600)
-    move_into_place(whole, target)
+    place, name = _place_of(home, path)
+    place.put(whole, name)
     return []
 
 

@@ -6,7 +6,6 @@ copy. Not here: applying loads (`warehouse`)."""
 
 import datetime as dt
 import logging
-import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ import duckdb
 
 from warehouse.archive import Archive
 from warehouse.archive.disk import Workspace, set_aside
+from warehouse.archive.file_store import CHECKPOINTS
 from warehouse.bookkeeping import load_requests
 from warehouse.connection import DEADLINE_S, OnWait
 from warehouse.errors import ArchiveError, WarehouseDamaged, WarehouseError
@@ -124,18 +124,18 @@ def begin(new: Warehouse) -> dt.date | None:
     None without one."""
     if (found := checkpoint_of(new.archive)) is None:
         return None
-    shutil.copyfile(found, new.path)
+    new.archive.files.fetch(found, new.path)
     return day_of(found)
 
 
-def checkpoint_of(archive: Archive) -> Path | None:
-    """The newest; None without one."""
-    return max(archive.checkpoints.glob("*.duckdb"), default=None)
+def checkpoint_of(archive: Archive) -> str | None:
+    """The newest, by its name in the archive; None without one."""
+    return max(archive.files.names(CHECKPOINTS), default=None)
 
 
-def day_of(checkpoint: Path) -> dt.date:
+def day_of(checkpoint: str) -> dt.date:
     """Bodies of responses from before it may be gone."""
-    return dt.date.fromisoformat(checkpoint.name[:10])
+    return dt.date.fromisoformat(checkpoint.partition("/")[2][:10])
 
 
 def _take_over(connection: duckdb.DuckDBPyConnection, path: Path) -> None:

@@ -16,7 +16,9 @@ import duckdb
 from marketing_api.exchange import id_at
 from warehouse.archive import Archive
 from warehouse.archive.compaction import retire
-from warehouse.archive.disk import Workspace, exclusive, move_into_place, new_name
+from warehouse.archive.disk import Workspace, exclusive, new_name
+from warehouse.archive.file_store import CHECKPOINTS
+from warehouse.archive.ledger import month_of
 from warehouse.connection import connect
 from warehouse.loads.load import APPLIED, Load
 from warehouse.policies import Kept
@@ -45,27 +47,33 @@ def compact(home: Path, kept: Kept, now: dt.datetime) -> None:
             rows_from = first_day(now, kept.requests)
             of_bodies = id_on(day_of(found))
             of_rows = min(id_on(rows_from), of_bodies) if rows_from else 0
-            applied = _applied(found, of_bodies)
+            with closing(Workspace(home / "tmp" / "checkpoint")) as workspace:
+                copy = archive.files.fetch(found, workspace.file("checkpoint.duckdb"))
+                applied = _applied(copy, of_bodies)
             loads = (load for load in _logged(archive) if load.load_id not in applied)
             needed = [id_ for load in loads for id_ in load.request_ids if id_ < of_bodies]
             archive.compact(now, bodies_before=of_bodies, rows_before=of_rows, needed=needed)
-            retire(home / "archive", *{*archive.checkpoints.glob("*.duckdb")} - {found})
+            others = {*archive.files.names(CHECKPOINTS)} - {found}
+            retire(home / "archive", archive.files, *others)
         dropping.unlink(missing_ok=True)
 
 
-def _advance(home: Path, archive: Archive, before: dt.date, dropping: Path) -> Path | None:
+def _advance(home: Path, archive: Archive, before: dt.date, dropping: Path) -> str | None:
     """The checkpoint as of that day, or how far it could be made: month by month, so that the years before
     need not go in one night."""
     found = checkpoint_of(archive)
-    first = archive.first_month
-    begins = day_of(found) if found else dt.date.fromisoformat(f"{first}-01") if first else before
+    begins = before
+    if found:
+        begins = day_of(found)
+    elif names := archive.ledger.names():
+        begins = dt.date.fromisoformat(f"{month_of(names[0])}-01")
     with closing(Workspace(home / "tmp" / "checkpoint")) as workspace:
         while begins < before:
             dropping.touch(mode=0o600)
             begins = (begins + dt.timedelta(31)).replace(day=1)
             if (made := _make_checkpoint(home, archive, workspace, begins)) is None:
                 break
-            retire(home / "archive", *filter(None, [found]))
+            retire(home / "archive", archive.files, *filter(None, [found]))
             found = made
     return found
 
@@ -82,7 +90,7 @@ def id_on(day: dt.date) -> int:
     return id_at(dt.datetime.combine(day, dt.time(), dt.UTC))
 
 
-def _make_checkpoint(home: Path, archive: Archive, workspace: Workspace, day: dt.date) -> Path | None:
+def _make_checkpoint(home: Path, archive: Archive, workspace: Workspace, day: dt.date) -> str | None:
     """From the one before it, by replaying the loads since. None when something that the warehouse has cannot
     be made again."""
     new, before = Warehouse(home, archive, file_name=str(workspace.file("checkpoint.duckdb"))), id_on(day)
@@ -98,8 +106,8 @@ def _make_checkpoint(home: Path, archive: Archive, workspace: Workspace, day: dt
             len(lacking),
         )
         return None
-    made = archive.checkpoints / f"{day}-{new_name()}.duckdb"
-    move_into_place(new.path, made)
+    made = f"checkpoints/{day}-{new_name()}.duckdb"
+    archive.files.put(new.path, made)
     return made
 
 

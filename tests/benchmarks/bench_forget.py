@@ -31,7 +31,8 @@ from marketing_api.operations import contacts
 from marketing_api.parsing import parse_rows
 from tests.benchmarks.bench_archive import anonymous_mb, timed
 from tests.simulators import model_data
-from warehouse.archive import Archive, sealed
+from warehouse.archive import Archive, disk, sealed
+from warehouse.archive.file_store import Files
 from warehouse.archive.rewriting import forget_in_archive
 from warehouse.archive.row import Digests, row_of
 from warehouse.archive.suppression import add
@@ -122,13 +123,13 @@ def fill(root: Path, folder: Path, count: int) -> None:
             (exchange(contacts.TIMELINE.bind(id=number), timeline(number)))
             for number in range(first, min(first + FILE_ROWS, count + 1))
         ]
-        target = root / "requests" / f"date={NOW.date()}" / f"{first:09d}.parquet"
+        name = f"date={NOW.date()}/{first:09d}.parquet"
         rows = (
             (row_of(each, Digests.of(each.body), None), each.body)
             for each in calls
             if isinstance(each.body, bytes)
         )
-        sealed.write(target, sealed.tables_of(rows))
+        sealed.put(sealed.tables_of(rows), Files(root), name, disk.Workspace(folder / "tmp"))
     Archive(root).close()
 
 

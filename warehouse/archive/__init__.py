@@ -14,8 +14,8 @@ The files are one whole: a row may refer to the body of an earlier row, so files
 deleted. They only change where people are taken out who asked to be forgotten (`rewriting`).
 
 `archive` is the door for everybody else; the other modules are its parts and import one another downwards:
-rewriting → archive → reader, compaction → ledger → sealed → row, disk; the list of forgotten people
-(`suppression`) stands beside them."""
+rewriting → archive → reader, compaction → ledger → sealed → row, file_store → disk; the list of forgotten
+people (`suppression`) stands beside them."""
 
 from warehouse.archive.archive import Archive
 from warehouse.archive.reader import Reusable

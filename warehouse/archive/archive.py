@@ -11,7 +11,7 @@ import itertools
 import logging
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,10 +19,11 @@ from typing import Self
 import msgspec
 import pyarrow as pa
 
-from marketing_api.exchange import Exchange, Response, exceed_request_id
+from marketing_api.exchange import Exchange, exceed_request_id
 from warehouse.archive import disk, sealed
 from warehouse.archive.compaction import Compaction
-from warehouse.archive.ledger import AccountCall, Last, Ledger, all_recorded, month_of
+from warehouse.archive.file_store import Files
+from warehouse.archive.ledger import AccountCall, Last, Ledger, recorded_in
 from warehouse.archive.reader import Between, Reader, Reusable
 from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, row_of
 from warehouse.archive.suppression import Suppression
@@ -39,18 +40,19 @@ _FULL_BYTES, _FULL_ROWS = 32 << 20, 20_000
 
 class Archive:
     """All requests of all accounts of one home, in the folder `root`. Safe for several threads, and for
-    several processes that have it open at once. Opening seals what dead processes left. `checkpoints` is the
-    folder of the tables as they were when earlier bodies went."""
+    several processes that have it open at once. Opening seals what dead processes left. `files` has what is
+    sealed, and the tables as they were when earlier bodies went."""
 
     def __init__(self, root: Path, *, full_bytes: int = _FULL_BYTES, full_rows: int = _FULL_ROWS) -> None:
         self._root = disk.make_folder(root)
         self._limits = (full_bytes, full_rows)
         self._workspace = disk.Workspace(root / "tmp")
         self._workspace.sweep()
-        self.ledger = Ledger(root)
-        self._reader = Reader(root, self.ledger, self._workspace)
+        self.files = Files.of(root)
+        self.ledger = Ledger(root, self.files)
+        self._reader = Reader(self.files, self.ledger, self._workspace)
+        self.responses, self.rows = self._reader.responses, self._reader.rows
         self._suppression = Suppression(root)
-        self.checkpoints = root / "checkpoints"
         self._lock = threading.Lock()
         self._size = self._count = 0  # of what this process has recorded since it last sealed
         self._is_closed = False
@@ -95,12 +97,11 @@ class Archive:
         if isinstance(exchange.body, Path):
             name = sealed.name_of(exchange.request_id, exchange.requested_at)
             row = row_of(exchange, sealed.digests_of(exchange.body, exchange.opened), name)
-            packed = self._root / name
-            sealed.pack(exchange.body, self._workspace.file(packed.name), packed)
+            sealed.pack(exchange.body, self.files, name, self._workspace)
             try:
                 size = self.ledger.record(row, b"")
             except BaseException:
-                packed.unlink(missing_ok=True)
+                self.files.delete(name)
                 raise
         else:
             row = row_of(exchange, Digests.of(exchange.body, exchange.opened), None)
@@ -119,8 +120,7 @@ class Archive:
     def seal(self) -> None:
         """Put everything that was recorded into Parquet files, that of other processes included. ArchiveFull:
         it stays in the ledger, readable."""
-        for packed in self.ledger.run(self._seal):
-            packed.unlink(missing_ok=True)
+        self.files.delete(*self.ledger.run(self._seal))
 
     def close(self) -> None:
         """Seal what this process recorded, and give up everything held. ArchiveFull when sealing failed:
@@ -134,19 +134,6 @@ class Archive:
         finally:
             self.ledger.close()
             self._workspace.close()
-
-    def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
-        """The responses in the order of `request_ids`, those that are not sealed included, with flat memory.
-
-        A body stored by reference is that of the earlier, equal response. A large body is a Path to a file
-        that is gone once the next response is taken. NotArchived for an unknown id, ArchiveDamaged when a
-        body is missing.
-        """
-        return self._reader.responses(request_ids)
-
-    def rows(self, request_ids: Sequence[int]) -> Iterator[Row]:
-        """The same without bodies, which need not be there."""
-        return self._reader.rows(request_ids)
 
     def readable(self, request_ids: Iterable[int]) -> list[int]:
         """Those whose responses can be had. Slow: for what is left when some cannot."""
@@ -172,22 +159,17 @@ class Archive:
     ) -> None:
         """See `Compaction`. The caller sees to it that no other process does it, nor reads the files one by
         one."""
-        Compaction(self._root, self.ledger, self._workspace, now, bodies_before, rows_before, needed).run()
+        where = (self._root, self.files, self.ledger, self._workspace)
+        Compaction(*where, now, bodies_before, rows_before, needed).run()
         self._reader.forget_files()
-
-    @property
-    def first_month(self) -> str:
-        """Of the oldest sealed file, like 2025-11; empty without one."""
-        return month_of(next(iter(self.ledger.names()), ""))
 
     def exchanges(self, exclude: Collection[str] = ()) -> Iterator[tuple[str, pa.Table]]:
         """The sealed files but for `exclude`, oldest first: name (`date=2026-11-21/….parquet`) and rows
         without bodies."""
         for name in self.ledger.names():
-            if name not in exclude:
-                table = sealed.columns_or_none(self._root / "requests" / name)
-                if table is not None:
-                    yield name, table.cast(HEAD_SCHEMA)
+            table = None if name in exclude else sealed.columns_or_none(self.files, name)
+            if table is not None:
+                yield name, table.cast(HEAD_SCHEMA)
 
     def _seal_if_there_is_room(self) -> None:
         try:
@@ -195,36 +177,25 @@ class Archive:
         except (OSError, ArchiveFull) as problem:
             log.warning("requests are not sealed for now: %s", problem)
 
-    def _seal(self, db: sqlite3.Connection) -> list[Path]:
+    def _seal(self, db: sqlite3.Connection) -> list[str]:
         """Within a transaction, so that nobody records nor seals meanwhile. The large bodies whose rows refer
         to an equal one now."""
         self.ledger.catch_up(db)  # with files of an attempt that did not come to its end
-        recorded, equal = all_recorded(db), list[Path]()
+        recorded, equal = recorded_in(db), list[str]()
         rows = sorted((each.row for each in recorded.values()), key=_day_of)
         for day, group in itertools.groupby(rows, key=_day_of):
             own = list(group)
             calls = (AccountCall(row.account, row.question_key) for row in own if row.is_whole)
             referring = list(with_references(own, self.ledger.last(db, calls)))
             name = f"date={day}/{disk.new_name()}.parquet"
-            self._write(
-                self._root / "requests" / name,
-                ((row, b"" if row.body_ref else recorded[row.request_id].body()) for row in referring),
-            )
+            bodies = ((row, b"" if row.body_ref else recorded[row.request_id].body()) for row in referring)
+            sealed.put(sealed.tables_of(bodies), self.files, name, self._workspace)
             self.ledger.take_in(db, name)
-            bodies = {before.body_file for before in own} - {row.body_file for row in referring}
-            equal += [self._root / body for body in bodies if body]
+            referred = {before.body_file for before in own} - {row.body_file for row in referring}
+            equal += filter(None, referred)
         if damaged := db.execute("delete from requests").rowcount:
             log.warning("%d requests were damaged before they were sealed, and are lost", damaged)
         return equal
-
-    def _write(self, target: Path, rows: Iterable[tuple[Row, bytes]]) -> None:
-        temporary = self._workspace.file(target.name)
-        with disk.room_for(target):
-            try:
-                sealed.write(temporary, sealed.tables_of(rows))
-                disk.move_into_place(temporary, target)
-            finally:
-                temporary.unlink(missing_ok=True)
 
 
 def _day_of(row: Row) -> dt.date:

@@ -5,7 +5,6 @@ Whatever is interrupted is done again by the next pass: a new file appears whole
 before the old ones go. Rows that stand in both meanwhile are equal. Not here: what has to be kept
 (`warehouse.retention`)."""
 
-import contextlib
 import datetime as dt
 import itertools
 import json
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.archive import disk, sealed
+from warehouse.archive.file_store import Files
 from warehouse.archive.ledger import Ledger, month_of
 from warehouse.archive.row import DROPPED
 from warehouse.errors import ArchiveDamaged
@@ -44,6 +44,7 @@ class Compaction:
     """
 
     root: Path
+    files: Files
     ledger: Ledger
     workspace: disk.Workspace
     now: dt.datetime
@@ -82,22 +83,18 @@ class Compaction:
 
     def _columns(self, names: list[str]) -> pa.Table:
         schema = pa.schema([(name, pa.int64()) for name in ("request_id", "bytes", "body_ref")])
-        paths = (self.root / "requests" / name for name in names)
-        return pa.concat_tables(
-            [schema.empty_table(), *(sealed.read_columns(path, schema.names).cast(schema) for path in paths)]
-        )
+        found = (sealed.read_columns(self.files, name, schema.names).cast(schema) for name in names)
+        return pa.concat_tables([schema.empty_table(), *found])
 
     def _groups(self) -> Iterator[list[str]]:
         """Files of months that are over, as they belong together: up to a size."""
-        group, size, over = list[str](), 0, f"{self.now - _SETTLED:%Y-%m}"
-        for name in itertools.takewhile(lambda name: month_of(name) < over, self.ledger.names()):
-            more = (self.root / "requests" / name).stat().st_size
-            if group and (month_of(name) != month_of(group[0]) or size + more > _MERGED_BYTES):
-                yield group
-                group, size = [], 0
-            group, size = [*group, name], size + more
-        if group:
-            yield group
+        over = f"{self.now - _SETTLED:%Y-%m}"
+        for month, names in itertools.groupby(self.ledger.names(), month_of):
+            if month < over:
+                yield from sealed.batches(names, self._size, (_MERGED_BYTES,))
+
+    def _size(self, name: str) -> tuple[int]:
+        return (self.files.size(f"requests/{name}"),)
 
     def _going(self, names: list[str]) -> npt.NDArray[np.int64]:
         """The requests in these files of which something goes: the row, or a body that it has or refers to;
@@ -114,18 +111,13 @@ class Compaction:
         return np.unique(rows["request_id"].filter(going).to_numpy())
 
     def _merge(self, names: list[str], going: npt.NDArray[np.int64]) -> None:
-        paths = [self.root / "requests" / name for name in names]
-        left = (table for rows in sealed.merged(paths) if len(table := self._without(rows, going)))
-        name, temporary = (
-            f"month={month_of(names[0])}/{disk.new_name()}.parquet",
-            self.workspace.file("merged.parquet"),
-        )
+        opened = [sealed.SealedFile(self.files, name) for name in names]
+        left = (table for rows in sealed.merged(opened) if len(table := self._without(rows, going)))
+        name = f"month={month_of(names[0])}/{disk.new_name()}.parquet"
         if (first := next(left, None)) is not None:
-            with disk.room_for(temporary):
-                sealed.write(temporary, itertools.chain([first], left))
-                disk.move_into_place(temporary, self.root / "requests" / name)
+            sealed.put(itertools.chain([first], left), self.files, name, self.workspace)
         self.ledger.replace(names, name if first is not None else None)
-        retire(self.root, *paths)
+        retire(self.root, self.files, *(f"requests/{name}" for name in names))
 
     def _without(self, rows: pa.Table, going: npt.NDArray[np.int64]) -> pa.Table:
         """The rows but for what goes of them."""
@@ -142,21 +134,18 @@ class Compaction:
 
     def _remove_bodies(self) -> None:
         """Those that no row refers to any more; of later ones the rows may not be sealed."""
-        files = (self.root / "requests" / name for name in self.ledger.names())
-        gone = sealed.unnamed_bodies(self.root, files)
-        retire(self.root, *(path for path in gone if int(path.name.split(".")[0]) < self.bodies_before))
+        gone = sealed.unnamed_bodies(self.files, self.ledger.names(), are_all=True)
+        early = (name for name in gone if sealed.request_of(name) < self.bodies_before)
+        retire(self.root, self.files, *early)
 
 
-def retire(root: Path, *paths: Path) -> None:
+def retire(root: Path, files: Files, *names: str) -> None:
     """Remove files of the archive at `root`, which is noted before."""
     note = root / _RETIRED
     with os.fdopen(os.open(note, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a") as file:
-        file.writelines(f"{path.relative_to(root.parent).as_posix()}\n" for path in paths)
+        file.writelines(f"{root.name}/{name}\n" for name in names)
     disk.sync(note)
-    for path in paths:
-        path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):
-            path.parent.rmdir()
+    files.delete(*names)
 
 
 def retired(root: Path) -> frozenset[str]:

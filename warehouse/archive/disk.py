@@ -193,6 +193,11 @@ def sweep(home: Path) -> None:
         Workspace(parent).sweep()
 
 
+def remove_if_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
 def remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)

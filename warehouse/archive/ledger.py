@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.archive import disk, sealed
+from warehouse.archive.file_store import SEALED, Files
 from warehouse.archive.row import Row
 from warehouse.errors import ArchiveDamaged, ArchiveError, ArchiveFull, WarehouseTooNew
 from warehouse.sql import statements
@@ -93,9 +94,9 @@ class Recorded(NamedTuple):
 class Ledger:
     """The ledger of the archive at `root`. Safe for several threads and processes."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, files: Files) -> None:
         self._path = root / NAME
-        self._requests = root / "requests"
+        self._files = files
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._inode = 0
@@ -209,16 +210,13 @@ class Ledger:
 
     def recorded(self, request_ids: Collection[int] | None = None) -> dict[int, Recorded]:
         """Those of these requests that are here; without ids all, in the order of theirs."""
-        if request_ids is None:
-            return self.read(all_recorded)
-        sql = "select * from requests where request_id in (select value from json_each(?))"
-        return self.read(lambda db: _recorded(db.execute(sql, [json.dumps(list(request_ids))])))
+        return self.read(lambda db: recorded_in(db, request_ids))
 
     # -- sealed files
 
     def names(self) -> list[str]:
         """The sealed files that exist, month by month, oldest first."""
-        found = (f"{path.parent.name}/{path.name}" for path in self._requests.glob("*=*/*.parquet"))
+        found = (name.partition("/")[2] for name in self._files.names(SEALED))
         return sorted(found, key=lambda name: name.split("=")[1])
 
     def files(self) -> list[Extent]:
@@ -232,7 +230,7 @@ class Ledger:
 
     def take_in(self, db: sqlite3.Connection, name: str) -> None:
         """Note what stands in a sealed file; its requests are not here any more."""
-        if (table := sealed.columns_or_none(self._requests / name, _COLUMNS)) is None:
+        if (table := sealed.columns_or_none(self._files, name, _COLUMNS)) is None:
             return
         ids = pc.min_max(table["request_id"]).as_py()
         last_at = pc.max(table["requested_at"]).cast(pa.int64()).as_py()
@@ -305,7 +303,7 @@ class Ledger:
 
     def log_loads(self, *events: Mapping[str, Any]) -> None:
         """Add to the log. ArchiveFull: it is as before."""
-        self.run(lambda db: _add_loads(db, map(_line, events)))
+        self.run(lambda db: _add_loads(db, map(msgspec.json.encode, events)))
 
     def loads(self, *, newest_first: bool = False) -> Iterator[Event]:
         """What was logged, in its order or the other way round; what is damaged is passed over."""
@@ -320,7 +318,7 @@ class Ledger:
         """Put another log in the place of this one, which `events` may be made of."""
 
         def work(db: sqlite3.Connection) -> None:
-            lines = [_line(event) for event in events]
+            lines = list(map(msgspec.json.encode, events))
             db.execute("delete from loads")
             _add_loads(db, lines)
 
@@ -408,12 +406,11 @@ def _fetch(sql: str, after: int, db: sqlite3.Connection) -> list[tuple[Any, ...]
     return db.execute(sql, [after]).fetchall()
 
 
-def all_recorded(db: sqlite3.Connection) -> dict[int, Recorded]:
-    """Every request that is not sealed, in the order of their ids."""
-    return _recorded(db.execute("select * from requests order by request_id"))
-
-
-def _recorded(rows: Iterable[tuple[Any, ...]]) -> dict[int, Recorded]:
+def recorded_in(db: sqlite3.Connection, request_ids: Collection[int] | None = None) -> dict[int, Recorded]:
+    """See Ledger.recorded."""
+    which = "" if request_ids is None else "where request_id in (select value from json_each($ids))"
+    ids = {"ids": json.dumps(list(request_ids or ()))}
+    rows = db.execute(f"select * from requests {which} order by request_id", ids if which else {})
     return {row[0]: Recorded(_decode(row[1]), row[2], row[3]) for row in rows if row == _checked(*row[:-1])}
 
 
@@ -435,17 +432,13 @@ def _take_in_loads(path: Path, db: sqlite3.Connection) -> None:
     if db.execute("select 1 from loads").fetchone():
         return
     with path.open("rb") as file:
-        _add_loads(db, (_line(event) for line in file if (event := _event(line)) is not None))
+        _add_loads(db, (msgspec.json.encode(event) for event in map(_event, file) if event is not None))
 
 
 def _event(line: bytes) -> Event | None:
     with contextlib.suppress(ValueError, RecursionError):
         return msgspec.json.decode(line, type=Event)
     return None
-
-
-def _line(event: Mapping[str, Any]) -> bytes:
-    return msgspec.json.encode(event)
 
 
 def _checked(*values: Any) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from marketing_api.exchange import Response, new_request_id
 from warehouse.archive import disk, sealed
+from warehouse.archive.file_store import Files
 from warehouse.archive.ledger import AccountCall, Extent, Ledger
 from warehouse.archive.row import DROPPED, Row, response_of
 from warehouse.errors import ArchiveDamaged, ArchiveError, NotArchived
@@ -43,28 +44,37 @@ class _Found:
     place: tuple[str, int, int]
     body: Callable[[], bytes]
 
+    @property
+    def own_bytes(self) -> int:
+        """What the body takes in memory."""
+        return 0 if self.row.body_file else self.row.bytes
+
 
 class Reader:
-    """Reads the archive at `root`. Safe for several threads."""
+    """Reads the archive that has these files. Safe for several threads."""
 
-    def __init__(self, root: Path, ledger: Ledger, workspace: disk.Workspace) -> None:
-        self._root = root
+    def __init__(self, files: Files, ledger: Ledger, workspace: disk.Workspace) -> None:
+        self._place = files
         self._ledger = ledger
         self._workspace = workspace
         self._lock = threading.RLock()
         self._files: list[Extent] = []
-        self._open = functools.lru_cache(_KEPT_FILES)(
-            lambda name: sealed.SealedFile(root / "requests" / name)
-        )
+        self._open = functools.lru_cache(_KEPT_FILES)(functools.partial(sealed.SealedFile, files))
         self._heads = functools.lru_cache(_KEPT_HEADS)(lambda name, group: self._open(name).heads(group))
         self._bodies = functools.lru_cache(_KEPT_BODIES)(sealed.SealedFile.bodies)
         self._unpacked: dict[int, Path] = {}
         self._numbers = itertools.count()
 
     def responses(self, request_ids: Sequence[int]) -> Iterator[Response]:
-        """See Archive.responses."""
+        """The responses in the order of `request_ids`, those that are not sealed included, with flat memory.
+
+        A body stored by reference is that of the earlier, equal response. A large body is a Path to a file
+        that is gone once the next response is taken. NotArchived for an unknown id, ArchiveDamaged when a
+        body is missing.
+        """
         for start in range(0, len(request_ids), _SLAB_ROWS):
-            for slab in self._slabs(self._find(request_ids[start : start + _SLAB_ROWS])):
+            pairs = self._find(request_ids[start : start + _SLAB_ROWS])
+            for slab in sealed.batches(pairs, lambda pair: (pair[1].own_bytes,), (_SLAB_BYTES,)):
                 own = [source for _, source in slab if source.row.body_file is None]
                 with self._lock:
                     small = {
@@ -82,7 +92,7 @@ class Reader:
                             path.unlink(missing_ok=True)
 
     def rows(self, request_ids: Sequence[int]) -> Iterator[Row]:
-        """See Archive.rows."""
+        """The same without bodies, which need not be there."""
         for start in range(0, len(request_ids), _SLAB_ROWS):
             slab = request_ids[start : start + _SLAB_ROWS]
             with self._lock:
@@ -118,7 +128,7 @@ class Reader:
         for file in self._ledger.files():
             if file.last_id < since or file.last_at < first:
                 continue
-            table = sealed.columns_or_none(self._root / "requests" / file.name, _CALL_COLUMNS)
+            table = sealed.columns_or_none(self._place, file.name, _CALL_COLUMNS)
             if table is None:
                 continue
             at = table["requested_at"].type
@@ -158,7 +168,7 @@ class Reader:
             self.forget_files()  # sealed, or merged into another file, meanwhile
             found |= self._look_up(missing)
         if missing := [id_ for id_ in missing if id_ not in found]:
-            raise NotArchived(f"request {missing[0]} is not in the archive {self._root}")
+            raise NotArchived(f"request {missing[0]} is not in the archive {self._place.address('')}")
         return found
 
     def _look_up(self, request_ids: Sequence[int]) -> dict[int, _Found]:
@@ -190,29 +200,13 @@ class Reader:
             lambda: self._bodies(file, group)[position].as_py() or b"",
         )
 
-    @staticmethod
-    def _slabs(pairs: list[tuple[_Found, _Found]]) -> Iterator[list[tuple[_Found, _Found]]]:
-        """Cut into stretches whose bodies may be in memory together."""
-        slab: list[tuple[_Found, _Found]] = []
-        size = 0
-        for pair in pairs:
-            own = 0 if pair[1].row.body_file else pair[1].row.bytes
-            if slab and size + own > _SLAB_BYTES:
-                yield slab
-                slab, size = [], 0
-            slab.append(pair)
-            size += own
-        if slab:
-            yield slab
-
     def _unpack(self, source: _Found) -> Path:
         """The large body as it was received, in a file of its own."""
         for _ in range(2):
             assert source.row.body_file is not None
             path = self._workspace.file(f"{source.row.request_id}-{next(self._numbers)}.json")
             try:
-                sealed.unpack(self._root / source.row.body_file, path, source.row.body_sha256)
-                return path
+                return sealed.unpack(self._place, source.row.body_file, path, source.row.body_sha256)
             except FileNotFoundError:
                 with self._lock:  # it may have been sealed meanwhile, and refer to an earlier body now
                     self._files = self._ledger.files()
@@ -220,7 +214,7 @@ class Reader:
                 if source.row.body_file is None:
                     break
         raise ArchiveDamaged(
-            f"{self._root / str(source.row.body_file)}, the body of request "
+            f"{self._place.address(str(source.row.body_file))}, the body of request "
             f"{source.row.request_id}, is missing"
         )
 

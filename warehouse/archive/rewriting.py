@@ -23,8 +23,8 @@ import pyarrow.compute as pc
 from marketing_api.exchange import Exchange, Outcome
 from warehouse.archive import disk, sealed
 from warehouse.archive.archive import Archive
-from warehouse.archive.ledger import Event, Ledger
-from warehouse.archive.row import Digests, Row, response_of, row_of
+from warehouse.archive.ledger import Event
+from warehouse.archive.row import HEAD_SCHEMA, Digests, Row, response_of, row_of
 from warehouse.errors import ArchiveDamaged, ArchiveError
 from warehouse.forgetting import Forgotten
 
@@ -35,12 +35,15 @@ _CHUNK, _OVERLAP = 4 << 20, 4096
 #: Rows whose body is that of a row that was written anew: the name of their file, their id, and what that
 #: body is now.
 _STALE = """
-    select r.filename, r.request_id,
+    select r.number, r.request_id,
         {'bytes': s.bytes, 'body_sha256': s.body_sha256, 'content_sha256': s.content_sha256}
-    from read_parquet($files, filename = true) as r
-    join read_parquet($files) as s on s.request_id = r.body_ref
+    from referring as r
+    join every as s on s.request_id = r.body_ref
     where r.content_sha256 <> s.content_sha256
 """
+_REFERENCE = [
+    HEAD_SCHEMA.field(name) for name in ("request_id", "body_ref", "bytes", "body_sha256", "content_sha256")
+]
 
 
 def forget_in_archive(root: Path, forgotten: Forgotten, *, apply: bool) -> Mapping[str, int]:
@@ -57,36 +60,36 @@ def forget_in_archive(root: Path, forgotten: Forgotten, *, apply: bool) -> Mappi
     ):
         if not is_alone:
             raise ArchiveError(f"another process is recording in {root}: end it, and try again")
-        return _Rewriting(root, archive.ledger, forgotten, workspace).all(apply=apply)
+        return _Rewriting(archive, forgotten, workspace).all(apply=apply)
 
 
 class _Rewriting:
-    def __init__(self, root: Path, ledger: Ledger, forgotten: Forgotten, workspace: disk.Workspace) -> None:
-        self._root, self._ledger, self._forgotten, self._workspace = root, ledger, forgotten, workspace
+    def __init__(self, archive: Archive, forgotten: Forgotten, workspace: disk.Workspace) -> None:
+        self._files, self._ledger = archive.files, archive.ledger
+        self._forgotten, self._workspace = forgotten, workspace
         self._counts = Counter({REQUESTS: 0, BODIES: 0, LOAD_LOG: 0})
-        self._replaced: list[Path] = []  # bodies that stand in another file now
 
     def all(self, *, apply: bool) -> Mapping[str, int]:
-        files, readable = sorted((self._root / "requests").glob("*=*/*.parquet")), list[Path]()
-        with ThreadPoolExecutor(
-            os.cpu_count()
-        ) as pool:  # Arrow decompresses and searches without Python's lock
-            for path, search in [(path, pool.submit(self._likely, path)) for path in files]:
+        names, readable = self._ledger.names(), list[str]()
+        # Arrow decompresses and searches without Python's lock
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for name, search in [(name, pool.submit(self._likely, name)) for name in names]:
                 try:
                     if likely := search.result():
-                        self._forget(path, likely, apply=apply)
-                    readable.append(path)
+                        self._forget(name, likely, apply=apply)
+                    readable.append(name)
                 except ArchiveDamaged as problem:
                     self._pass_over(problem)
         self._forget_in_log(apply=apply)
         if apply:
             self._mend_references(readable)
-            self._remove_bodies(readable, are_all=readable == files)
+            gone = sealed.unnamed_bodies(self._files, readable, are_all=readable == names)
+            self._files.delete(*gone)
         return self._counts
 
-    def _likely(self, path: Path) -> set[int]:
+    def _likely(self, name: str) -> set[int]:
         """The requests in a file that may name somebody. ArchiveDamaged."""
-        file, found = sealed.SealedFile(path), set[int]()
+        file, found = sealed.SealedFile(self._files, name), set[int]()
         for group in range(file.groups):
             rows = file.read(group, ("request_id", "params", "error", "body_file", "body"))
             masks = [self._matches(rows[name]) for name in ("params", "error", "body")]
@@ -108,7 +111,7 @@ class _Rewriting:
         name is long."""
         before = b""
         try:
-            with sealed.unpacked(self._root / body_file) as source:
+            with sealed.unpacked(self._files, body_file) as source:
                 while chunk := source.read(_CHUNK):
                     if self._matches(pa.chunked_array([[before + chunk]], pa.binary()))[0].as_py():
                         return True
@@ -117,10 +120,10 @@ class _Rewriting:
             return isinstance(problem, ArchiveDamaged)
         return False
 
-    def _forget(self, path: Path, likely: Collection[int], *, apply: bool) -> None:
+    def _forget(self, name: str, likely: Collection[int], *, apply: bool) -> None:
         rows = (
             (row, self._without(row, body, apply=apply))
-            for row, body in _rows(path)
+            for row, body in sealed.SealedFile(self._files, name).rows()
             if row.request_id in likely
         )
         changed = {row.request_id: (row, *after) for row, after in rows if after is not None}
@@ -129,7 +132,7 @@ class _Rewriting:
             after.body_sha256 != before.body_sha256 for before, after, _ in changed.values()
         )
         if changed and apply:
-            self._write(path, {request_id: (after, body) for request_id, (_, after, body) in changed.items()})
+            self._write(name, {request_id: (after, body) for request_id, (_, after, body) in changed.items()})
 
     def _without(self, row: Row, body: bytes, *, apply: bool) -> tuple[Row, bytes] | None:
         """The row without forgotten people, and the body that it has itself; None when it stays as it is."""
@@ -159,38 +162,33 @@ class _Rewriting:
             # rows may still refer to the old file when this is interrupted
             name = f"{str(row.body_file).partition('.')[0]}.{disk.new_name()}.json.zst"
             if apply:
-                sealed.pack(file, self._workspace.file(Path(name).name), self._root / name)
-                self._replaced.append(self._root / str(row.body_file))
+                sealed.pack(file, self._files, name, self._workspace)
         return msgspec.structs.replace(row_of(kept, digests, name), body_ref=row.body_ref), body
 
     def _unpack(self, row: Row) -> Path | None:
         """The row's own large body, in a file that may be written."""
         if row.body_file is None:
             return None
-        path = self._workspace.file("body.json")
         try:
-            sealed.unpack(self._root / row.body_file, path, row.body_sha256)
+            path = self._workspace.file("body.json")
+            return sealed.unpack(self._files, row.body_file, path, row.body_sha256)
         except FileNotFoundError:
             return None
         except ArchiveDamaged as problem:
             self._pass_over(problem)
             return None
-        return path
 
     def _pass_over(self, problem: ArchiveDamaged) -> None:
         log.warning("a file of the archive stays as it is: %s", problem)
         self._counts[UNREADABLE] += 1
 
-    def _write(self, path: Path, changed: Mapping[int, tuple[Row, bytes]]) -> None:
+    def _write(self, name: str, changed: Mapping[int, tuple[Row, bytes]]) -> None:
         """The file anew, with these rows in the place of theirs."""
-        rows = (changed.get(row.request_id, (row, body)) for row, body in _rows(path))
-        temporary = self._workspace.file(path.name)
-        with disk.room_for(path):
-            sealed.write(temporary, sealed.tables_of(rows))
-            name = f"{path.parent.name}/{path.name}"
-            self._ledger.forget(name, changed)
-            disk.move_into_place(temporary, path)
-            self._ledger.run(lambda db: self._ledger.take_in(db, name))
+        before = sealed.SealedFile(self._files, name).rows()
+        rows = (changed.get(row.request_id, (row, body)) for row, body in before)
+        self._ledger.forget(name, changed)
+        sealed.put(sealed.tables_of(rows), self._files, name, self._workspace)
+        self._ledger.run(lambda db: self._ledger.take_in(db, name))
 
     def _forget_in_log(self, *, apply: bool) -> None:
         named = sum(self._change(event) != event for event in self._ledger.loads())
@@ -203,35 +201,33 @@ class _Rewriting:
         after = self._forgotten.text(encoded)
         return event if after == encoded else dict(msgspec.json.decode(after))
 
-    def _mend_references(self, files: list[Path]) -> None:
+    def _mend_references(self, names: list[str]) -> None:
         """Rows that refer to a body that was written anew have its size and hashes."""
         stale = defaultdict[str, dict[int, dict[str, Any]]](dict)
-        if files:
-            with duckdb.connect() as db:
-                db.execute("set enable_progress_bar = false")
-                found = db.execute(_STALE, {"files": list(map(str, files))}).fetchall()
-            for name, request_id, digests in found:
-                stale[name][request_id] = digests
+        with duckdb.connect() as db:
+            db.execute("set enable_progress_bar = false")
+            db.register("referring", self._references(names, is_referring=True))
+            db.register("every", self._references(names))
+            for number, request_id, digests in db.execute(_STALE).fetchall():
+                stale[names[number]][request_id] = digests
         for name, digests_of in stale.items():
             changed = {
                 row.request_id: (msgspec.structs.replace(row, **digests_of[row.request_id]), b"")
-                for row, _ in _rows(Path(name))
+                for row, _ in sealed.SealedFile(self._files, name).rows()
                 if row.request_id in digests_of
             }
-            self._write(Path(name), changed)
+            self._write(name, changed)
 
-    def _remove_bodies(self, readable: list[Path], *, are_all: bool) -> None:
-        """Bodies in files of their own that were written anew, or that no row names, which only counts when
-        all files are known."""
-        gone = sealed.unnamed_bodies(self._root, readable) if are_all else self._replaced
-        for path in gone:
-            path.unlink(missing_ok=True)
+    def _references(self, names: list[str], *, is_referring: bool = False) -> pa.RecordBatchReader:
+        """What the rows of the files, or those that refer to others, say of their bodies, file by file."""
+        schema = pa.schema([*_REFERENCE, ("number", pa.int64())])
 
+        def batches() -> Iterator[pa.RecordBatch]:
+            for number, name in enumerate(names):
+                rows = sealed.read_columns(self._files, name, schema.names)
+                rows = rows.append_column("number", pa.array([number] * len(rows), pa.int64()))
+                if is_referring:
+                    rows = rows.filter(pc.is_valid(rows["body_ref"]))
+                yield from rows.select(schema.names).cast(schema).to_batches()
 
-def _rows(path: Path) -> Iterator[tuple[Row, bytes]]:
-    """The rows of a sealed file in their order, each with the body that it has itself."""
-    file = sealed.SealedFile(path)
-    for group in range(file.groups):
-        heads, bodies = file.heads(group), file.bodies(group)
-        for position in range(heads.num_rows):
-            yield sealed.row_at(heads, position), bodies[position].as_py() or b""
+        return pa.RecordBatchReader.from_batches(schema, batches())

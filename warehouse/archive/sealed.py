@@ -11,10 +11,11 @@ import hashlib
 import itertools
 import logging
 import mmap
+import operator
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,77 +25,87 @@ import pyarrow.parquet as pq
 from marketing_api.envelope import Envelope
 from marketing_api.exchange import Outcome
 from warehouse.archive import disk
+from warehouse.archive.file_store import BODIES, Files
 from warehouse.archive.row import DROPPED, HEAD_SCHEMA, SCHEMA, Digests, Row
 from warehouse.errors import ArchiveDamaged
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
-_GROUP_ROWS = 500
-_GROUP_BYTES = 8 << 20
+#: Rows of a group, and bytes of their bodies.
+_GROUP = (500, 8 << 20)
 #: Columns with few values; the others (ids, times, hashes, bodies) would only fill a dictionary to throw it
 #: away.
 _REPETITIVE = ["account", "operation", "params", "http_status", "outcome", "error"]
 
 
-def write(path: Path, tables: Iterable[pa.Table]) -> None:
-    """A new file with the rows of the tables, in the order of their ids; of which no more than a group is in
-    memory."""
-    with os.fdopen(disk.create(path), "wb") as file:
-        writer = pq.ParquetWriter(
+def put(tables: Iterable[pa.Table], files: Files, name: str, workspace: disk.Workspace) -> None:
+    """Write the rows of the tables, in the order of their ids, into the file `name` below `requests`; no more
+    than a group of them is in memory. ArchiveFull."""
+    with (
+        _made(files, f"requests/{name}", workspace) as file,
+        pq.ParquetWriter(
             file,
             SCHEMA,
             compression="zstd",
             use_dictionary=_REPETITIVE,
             write_statistics=["request_id", "requested_at", "operation"],
             write_page_checksum=True,
-        )
-        for group in _groups(tables):
-            writer.write_table(group, row_group_size=len(group))
-        writer.close()
+        ) as writer,
+    ):
+        for group in batches(tables, lambda table: (len(table), table["body"].nbytes), _GROUP):
+            writer.write_table(pa.concat_tables(group), row_group_size=_GROUP[0])
 
 
-def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    group: list[pa.Table] = []
-    count = size = 0
-    for table in tables:
-        if group and (count + len(table) > _GROUP_ROWS or size + table["body"].nbytes > _GROUP_BYTES):
-            yield pa.concat_tables(group)
-            group, count, size = [], 0, 0
-        group, count, size = [*group, table], count + len(table), size + table["body"].nbytes
-    if group:
-        yield pa.concat_tables(group)
+@contextlib.contextmanager
+def _made(files: Files, name: str, workspace: disk.Workspace) -> Iterator[BinaryIO]:
+    """A new file that is put in its place once it is whole."""
+    temporary = workspace.file(name.rpartition("/")[2])
+    try:
+        with disk.room_for(temporary), os.fdopen(disk.create(temporary), "wb") as file:
+            yield file
+        files.put(temporary, name)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def batches(
+    items: Iterable[T], sizes: Callable[[T], tuple[int, ...]], limits: tuple[int, ...]
+) -> Iterator[list[T]]:
+    """Stretches of the items whose sizes add up to the limits at most; one item alone may have more."""
+    batch, total = list[T](), (0,) * len(limits)
+    for item in items:
+        own = sizes(item)
+        total = tuple(map(operator.add, total, own))
+        if any(map(operator.gt, total, limits)):
+            if batch:
+                yield batch
+            batch, total = [], own
+        batch.append(item)
+    if batch:
+        yield batch
 
 
 def tables_of(rows: Iterable[tuple[Row, bytes]]) -> Iterator[pa.Table]:
     """The rows, each with the body that it has itself; every table small enough to be in memory."""
-    rest = iter(rows)
-    while table := list(_until_full(rest)):
-        columns = [
-            pa.array([getattr(row, field.name) for row, _ in table], field.type) for field in HEAD_SCHEMA
-        ]
-        yield pa.Table.from_arrays(
-            [*columns, pa.array([body or None for _, body in table], pa.binary())], schema=SCHEMA
-        )
+    for group in batches(rows, lambda pair: (1, len(pair[1])), _GROUP):
+        heads, bodies = zip(*group, strict=True)
+        columns = [pa.array([getattr(row, each.name) for row in heads], each.type) for each in HEAD_SCHEMA]
+        columns.append(pa.array([body or None for body in bodies], pa.binary()))
+        yield pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
-def _until_full(rows: Iterator[tuple[Row, bytes]]) -> Iterator[tuple[Row, bytes]]:
-    size = 0
-    for row, body in itertools.islice(rows, _GROUP_ROWS):
-        yield row, body
-        if (size := size + len(body)) >= _GROUP_BYTES:
-            return
-
-
-def merged(paths: Iterable[Path]) -> Iterator[pa.Table]:
+def merged(opened: Sequence["SealedFile"]) -> Iterator[pa.Table]:
     """All rows of the files in the order of their ids, each once, in small tables: only groups that overlap
     are in memory together. ArchiveDamaged."""
-    files = [SealedFile(path) for path in paths]
     groups = sorted(
-        (first, number, group) for number, file in enumerate(files) for group, first in enumerate(file.firsts)
+        (first, number, group)
+        for number, file in enumerate(opened)
+        for group, first in enumerate(file.firsts)
     )
     held = SCHEMA.empty_table()
     for (_, number, group), following in itertools.zip_longest(groups, groups[1:]):
-        held = pa.concat_tables([held, files[number].read(group, SCHEMA.names).cast(SCHEMA)]).sort_by(
+        held = pa.concat_tables([held, opened[number].read(group, SCHEMA.names).cast(SCHEMA)]).sort_by(
             "request_id"
         )
         ids = held["request_id"].to_numpy()
@@ -103,32 +114,36 @@ def merged(paths: Iterable[Path]) -> Iterator[pa.Table]:
         held = held.slice(end)
 
 
-def read_columns(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names)) -> pa.Table:
-    """All rows of a file with the columns named, in the schema's order; by default all but the body.
+def read_columns(files: Files, name: str, columns: Collection[str] = tuple(HEAD_SCHEMA.names)) -> pa.Table:
+    """All rows of a file with these columns, in the schema's order; by default all but the body.
     ArchiveDamaged."""
-    with _readable(path):
-        return pq.ParquetFile(path, page_checksum_verification=True).read(
-            [name for name in HEAD_SCHEMA.names if name in names]
-        )
+    file = SealedFile(files, name)
+    return file.read(None, [column for column in HEAD_SCHEMA.names if column in columns])
 
 
-def columns_or_none(path: Path, names: Collection[str] = tuple(HEAD_SCHEMA.names)) -> pa.Table | None:
+def columns_or_none(
+    files: Files, name: str, columns: Collection[str] = tuple(HEAD_SCHEMA.names)
+) -> pa.Table | None:
     """The same; None for a file that is missing or damaged, which is logged: the others can be read."""
     try:
-        return read_columns(path, names)
+        return read_columns(files, name, columns)
     except ArchiveDamaged as problem:
         log.warning("a file of the archive is left out: %s", problem)
         return None
 
 
-def unnamed_bodies(root: Path, files: Iterable[Path]) -> Iterator[Path]:
-    """The files of large bodies that no row of these sealed files names. ArchiveDamaged."""
-    named = set[str]()
-    for path in files:
-        named.update(read_columns(path, ("body_file",))["body_file"].drop_null().to_pylist())
-    for path in root.glob("bodies/date=*/*.zst"):
-        if path.relative_to(root).as_posix() not in named:
-            yield path
+def unnamed_bodies(files: Files, sealed: Iterable[str], *, are_all: bool) -> list[str]:
+    """Files of large bodies that no row names. Each is of the request in its name, whose row is the only one
+    that may name it: when none of these sealed files has that row, it may stand in another, unless they
+    `are_all`. ArchiveDamaged."""
+    bodies = {name: request_of(name) for name in files.names(BODIES)}
+    ids, found, named = pa.array(set(bodies.values()), pa.int64()), set[int](), set[str]()
+    for name in sealed if bodies else ():
+        rows = read_columns(files, name, ("request_id", "body_file"))
+        rows = rows.filter(pc.is_in(rows["request_id"], ids))
+        found.update(rows["request_id"].to_pylist())
+        named.update(rows["body_file"].to_pylist())
+    return [name for name, id_ in bodies.items() if name not in named and (are_all or id_ in found)]
 
 
 def are_whole(rows: pa.Table) -> pa.Array:
@@ -139,22 +154,16 @@ def are_whole(rows: pa.Table) -> pa.Array:
     )
 
 
-@contextlib.contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, pa.ArrowException) as problem:
-        raise ArchiveDamaged(f"{path} cannot be read: {problem}") from problem
-
-
 class SealedFile:
     """One file, opened to read rows by their request_id."""
 
-    def __init__(self, path: Path) -> None:
-        """ArchiveDamaged, as from the methods, when the file is missing or not whole."""
-        self._path = path
-        with _readable(path):
-            self._file = pq.ParquetFile(path, page_checksum_verification=True)
+    def __init__(self, files: Files, name: str) -> None:
+        """By its name below `requests`. ArchiveDamaged, as from the methods, when it is missing or not
+        whole."""
+        name = f"requests/{name}"
+        self._address = files.address(name)
+        with self._readable():
+            self._file = pq.ParquetFile(files.open(name), page_checksum_verification=True)
         metadata, column = self._file.metadata, self._file.schema_arrow.get_field_index("request_id")
         self.firsts = [
             metadata.row_group(group).column(column).statistics.min
@@ -175,11 +184,27 @@ class SealedFile:
 
     def bodies(self, group: int) -> Any:
         """The group's bodies as an Arrow array, by position."""
-        return self.read(group, ("body",)).column(0).combine_chunks()
+        return self.read(group, ["body"]).column(0).combine_chunks()
 
-    def read(self, group: int, names: Iterable[str]) -> pa.Table:
-        with _readable(self._path):
-            return self._file.read_row_group(group, columns=list(names))
+    def read(self, group: int | None, columns: Sequence[str]) -> pa.Table:
+        """Of one group, or of all."""
+        groups = range(self.groups) if group is None else [group]
+        with self._readable():
+            return self._file.read_row_groups(groups, columns)
+
+    def rows(self) -> Iterator[tuple[Row, bytes]]:
+        """The rows in their order, each with the body that it has itself."""
+        for group in range(self.groups):
+            heads, bodies = self.heads(group), self.bodies(group)
+            for place in range(heads.num_rows):
+                yield row_at(heads, place), bodies[place].as_py() or b""
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pa.ArrowException) as problem:
+            raise ArchiveDamaged(f"{self._address} cannot be read: {problem}") from problem
 
 
 def row_at(heads: pa.RecordBatch, position: int) -> Row:
@@ -202,6 +227,10 @@ def name_of(request_id: int, requested_at: dt.datetime) -> str:
     return f"bodies/date={requested_at.astimezone(dt.UTC):%Y-%m-%d}/{request_id}.json.zst"
 
 
+def request_of(body_file: str) -> int:
+    return int(body_file.rpartition("/")[2].partition(".")[0])
+
+
 def digests_of(spool: Path, opened: Envelope | None = None) -> Digests:
     """Reads through a memory map: the system may drop its pages at any time, so it does not count as memory
     used."""
@@ -211,44 +240,38 @@ def digests_of(spool: Path, opened: Envelope | None = None) -> Digests:
         return Digests.of(body, opened)
 
 
-def pack(spool: Path, temporary: Path, target: Path) -> None:
-    """Compress `spool`, which stays its owner's, into `target`, durably, by way of `temporary`. ArchiveFull
-    when there is no room."""
-    with disk.room_for(target):
-        try:
-            with (
-                spool.open("rb") as source,
-                os.fdopen(disk.create(temporary), "wb") as file,
-                pa.CompressedOutputStream(pa.PythonFile(file), "zstd") as sink,
-            ):
-                while chunk := source.read(_CHUNK):
-                    sink.write(chunk)
-            disk.move_into_place(temporary, target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+def pack(spool: Path, files: Files, name: str, workspace: disk.Workspace) -> None:
+    """Compress `spool`, which stays its owner's, into the file `name`. ArchiveFull."""
+    with (
+        _made(files, name, workspace) as file,
+        spool.open("rb") as source,
+        pa.CompressedOutputStream(pa.PythonFile(file), "zstd") as sink,
+    ):
+        while chunk := source.read(_CHUNK):
+            sink.write(chunk)
 
 
 @contextlib.contextmanager
-def unpacked(packed: Path) -> Iterator[Any]:
+def unpacked(files: Files, name: str) -> Iterator[Any]:
     """A body to be read as it was received. FileNotFoundError when it is not there, ArchiveDamaged."""
-    with packed.open("rb") as file:
+    with files.open(name) as file:
         try:
-            with pa.CompressedInputStream(pa.PythonFile(file), "zstd") as source:
+            with pa.CompressedInputStream(file, "zstd") as source:
                 yield source
         except OSError as problem:
             if problem.errno is None:  # not the system but the decompressor
-                raise ArchiveDamaged(f"{packed} is damaged: {problem}") from problem
+                raise ArchiveDamaged(f"{files.address(name)} is damaged: {problem}") from problem
             raise
 
 
-def unpack(packed: Path, target: Path, sha256: str) -> None:
+def unpack(files: Files, name: str, target: Path, sha256: str) -> Path:
     """Write the body as it was received to `target`. FileNotFoundError when it is not there, ArchiveDamaged
     when it is not what `sha256` says, ArchiveFull when there is no room."""
     digest = hashlib.sha256()
-    with unpacked(packed) as source, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
+    with unpacked(files, name) as source, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
         while chunk := source.read(_CHUNK):
             digest.update(chunk)
             sink.write(chunk)
     if digest.hexdigest() != sha256:
-        raise ArchiveDamaged(f"{packed} is damaged: it is not what was received")
+        raise ArchiveDamaged(f"{files.address(name)} is damaged: it is not what was received")
+    return target

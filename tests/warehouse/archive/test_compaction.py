@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from marketing_api.exchange import id_at
 from warehouse.archive import Archive, disk, sealed
+from warehouse.archive.file_store import Files
 from warehouse.archive.row import DROPPED, Row
 
 MONTHS = 3
@@ -74,7 +75,7 @@ def test_what_is_left_is_what_a_plain_calculation_leaves(
     bodies_before, rows_before = id_at(moment(bodies)), id_at(moment(min(bodies, before)))
     wanted = {id_at(moment(number)) for number in needed}
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sealed, "_GROUP_ROWS", 3)
+        patched.setattr(sealed, "_GROUP", (3, 1000))
         root = Path(folder) / "archive"
         others = {each.request_id for each in rows}.difference(*files)
         for number, ids in enumerate([others, *files]):
@@ -83,14 +84,9 @@ def test_what_is_left_is_what_a_plain_calculation_leaves(
                     each for each in rows if each.request_id in ids and each.requested_at.month == month + 1
                 ]
                 if own:
-                    path = (
-                        disk.make_folder(root / "requests" / f"date=2026-0{month + 1}-01")
-                        / f"{number}.parquet"
-                    )
-                    sealed.write(
-                        path,
-                        sealed.tables_of((each, b"" if each.body_ref else body_of(each)) for each in own),
-                    )
+                    tables = sealed.tables_of((each, b"" if each.body_ref else body_of(each)) for each in own)
+                    name = f"date=2026-0{month + 1}-01/{number}.parquet"
+                    sealed.put(tables, Files(root), name, disk.Workspace(Path(folder)))
         with Archive(root) as opened:
             opened.compact(
                 moment(0) + dt.timedelta(days=100),
@@ -98,9 +94,12 @@ def test_what_is_left_is_what_a_plain_calculation_leaves(
                 rows_before=rows_before,
                 needed=wanted,
             )
-        paths = sorted(root.glob("requests/*/*.parquet"), key=lambda path: path.parent.name.split("=")[1])
-        left = [each for path in paths for table in sealed.merged([path]) for each in table.to_pylist()]
-        assert len(paths) == len({each["requested_at"].month for each in left}), "one a month"
+            names = opened.ledger.names()
+            opened_files = [sealed.SealedFile(opened.files, name) for name in names]
+        left = [
+            each for file in opened_files for table in sealed.merged([file]) for each in table.to_pylist()
+        ]
+        assert len(names) == len({each["requested_at"].month for each in left}), "one a month"
 
     kept = {
         each.body_ref or each.request_id

@@ -27,6 +27,7 @@ from marketing_api.operations import contacts
 from tests.depth import DEEP
 from tests.warehouse.exchanges import NOON, envelope, exchange, files, rows
 from warehouse.archive import Archive, disk
+from warehouse.archive.file_store import Files
 from warehouse.archive.rewriting import forget_in_archive
 from warehouse.archive.suppression import NAME, Suppression, add, load
 from warehouse.errors import ArchiveDamaged, ArchiveError
@@ -301,6 +302,29 @@ def test_a_file_that_cannot_be_read_is_counted_and_stays(
     broken.write_bytes(broken.read_bytes()[:-40])
     assert forget_in_archive(full, forgotten, apply=True)["unreadable files"] == 1
     assert broken.exists()
+    assert len(list((full / "bodies").glob("*/*"))) == 1
+    assert not traces(full, left_out=broken)
+
+
+def test_a_body_that_was_written_anew_goes_also_while_another_file_cannot_be_read(
+    full: Path, forgotten: Forgotten, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted between writing the new one and removing the old one."""
+    with Archive(full):
+        pass
+    broken = sorted((full / "requests").glob("*/*"))[-1]
+    broken.write_bytes(broken.read_bytes()[:-40])
+
+    def interrupt(_: Files, *names: str) -> None:
+        if names:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Files, "delete", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            forget_in_archive(full, forgotten, apply=True)
+    assert len(list((full / "bodies").glob("*/*"))) == 2
+    assert forget_in_archive(full, forgotten, apply=True)["unreadable files"] == 1
     assert len(list((full / "bodies").glob("*/*"))) == 1
     assert not traces(full, left_out=broken)
 

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.warehouse.exchanges import envelope, exchange, files, question, record, rows
-from warehouse.archive import Archive
+from warehouse.archive import Archive, sealed
+from warehouse.archive.file_store import Files
 from warehouse.archive.ledger import LOADS, NAME, UNFINISHED, Ledger
 from warehouse.errors import ArchiveDamaged, WarehouseTooNew
 from warehouse.loads.load import Load
@@ -60,9 +61,7 @@ def test_sealing_that_was_interrupted_is_finished_by_the_next(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(
-            Ledger if reached != "nothing" else Archive, "take_in" if reached != "nothing" else "_write", die
-        )
+        patch.setattr(*((sealed, "put") if reached == "nothing" else (Ledger, "take_in")), die)
         with pytest.raises(Killed):
             Archive(root)
     if reached == "a file that is damaged":
@@ -80,7 +79,7 @@ def test_damage_anywhere_costs_the_rows_that_it_meets_and_no_other(
     root = tmp_path_factory.mktemp("archive") / "archive"
     ids = leave(root, 60)
     events = [{"number": number, "filling": "x" * 1000} for number in range(60)]
-    with contextlib.closing(Ledger(root)) as ledger:
+    with contextlib.closing(Ledger(root, Files(root))) as ledger:
         ledger.log_loads(*events)
     with contextlib.closing(sqlite3.connect(root / NAME)) as db:
         db.execute("pragma wal_checkpoint(truncate)")

@@ -1,0 +1,63 @@
+"""Where the archive's files are that only ever appear whole: sealed requests, large bodies, checkpoints.
+
+Object storage would be one more class with these methods, and a choice in `Files.of`. Not here: the ledger
+and what stands beside it, which SQLite and locks need on this machine; what is in the files (`sealed`)."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+
+from warehouse.archive import disk
+
+SEALED, BODIES, CHECKPOINTS = "requests/*=*/*.parquet", "bodies/date=*/*.zst", "checkpoints/*.duckdb"
+PATTERNS = (SEALED, BODIES, CHECKPOINTS)
+
+
+class Files:
+    """Those below the folder `root` of this machine. Names are relative, with `/`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @classmethod
+    def of(cls, root: Path) -> "Files":
+        """Those of the archive at `root`."""
+        return cls(root)
+
+    def names(self, pattern: str) -> list[str]:
+        """Those that there are, sorted."""
+        return sorted(path.relative_to(self._root).as_posix() for path in self._root.glob(pattern))
+
+    def size(self, name: str) -> int:
+        """Bytes. FileNotFoundError."""
+        return (self._root / name).stat().st_size
+
+    def open(self, name: str) -> pa.NativeFile:
+        """To be read from any position, also when it is replaced or deleted meanwhile. FileNotFoundError."""
+        return pa.OSFile(self.address(name))
+
+    def put(self, made: Path, name: str) -> None:
+        """Move a finished file of this machine there, durably and in one step; it replaces what has the
+        name. ArchiveFull."""
+        target = self._root / name
+        with disk.room_for(target):
+            disk.move_into_place(made, target)
+
+    def delete(self, *names: str) -> None:
+        """Those of them that are there."""
+        for name in names:
+            path = self._root / name
+            path.unlink(missing_ok=True)
+            disk.remove_if_empty(path.parent)
+
+    def address(self, name: str) -> str:
+        """What messages call it."""
+        return str(self._root / name)
+
+    def fetch(self, name: str, target: Path) -> Path:
+        """Copy one to this machine. FileNotFoundError, ArchiveFull."""
+        with self.open(name) as source, disk.room_for(target), os.fdopen(disk.create(target), "wb") as sink:
+            shutil.copyfileobj(source, sink)
+        return target

@@ -130,7 +130,7 @@ def _scope_label(table: Table, head: ResponseHead, scope: Mapping[str, Any]) -> 
 # something new
 
 
-def note_contacts(targets: Sequence[Target], digests: Mapping[int | None, str | None]) -> None:
+def note_contacts(targets: Sequence[Target], digests: Mapping[int, str | None]) -> None:
     """Note the responses that are about one contact or address each, as their tables declare it. Only a
     response newer than the last one counts, so that loading twice counts once. `digests`: by contact."""
     if timelines := [target for target in targets if target.table.load.contact_parameter]:
@@ -140,20 +140,20 @@ def note_contacts(targets: Sequence[Target], digests: Mapping[int | None, str | 
             _note_coupons(target)
 
 
-def _note_timelines(targets: Sequence[Target], digests: Mapping[int | None, str | None]) -> None:
+def _note_timelines(targets: Sequence[Target], digests: Mapping[int, str | None]) -> None:
     """Count the timeline responses, and note what they hold."""
     first = targets[0]
     heads = [head for head in first.responses if head.contact is not None]
     if not heads:
         return
-    contacts = [head.contact for head in heads]
+    contacts = [head.contact for head in heads if head.contact is not None]
     served, total = zip(*(head.extent or (None, None) for head in heads), strict=True)
     received = _calls_as_arrow(
         heads,
         contact_id=contacts,
         timeline_served=served,
         timeline_total=total,
-        timeline_digest=list(map(digests.get, contacts)),
+        timeline_digest=[digests[contact] for contact in contacts],
     )
     first.run(query("late_timelines"), arrow_responses=received)
     changed = " union ".join(

@@ -63,7 +63,7 @@ def _find_absent(target: Target, scopes: Sequence[Scope]) -> None:
         target.make("absent", f"select {columns}, 0 as _scope from {target.stored} t limit 0")
         return
     terms = {"stored": target.stored, "staged": target.staged, "scopes": these(target, read)}
-    same = {"in_scope": _in_scope(target, "t"), "same_key": target.on("s", "t")}
+    same = {"in_scope": in_scope(target.table, "t"), "same_key": target.on("s", "t")}
     if target.make("absent", query("absent").format(columns=columns, **terms, **same)):
         for number, count in target.run(f"select _scope, count(*) from {target.temp('absent')} group by all"):
             scopes[number].absent = count
@@ -155,7 +155,7 @@ def _unproven(scopes: Sequence[Scope]) -> str:
 def _set_aside(target: Target, scopes: Sequence[Scope]) -> None:
     """Leave the rows of these scopes out of the load."""
     if scopes:
-        others = f"not exists (from {these(target, scopes)} x where {_in_scope(target, 's')})"
+        others = f"not exists (from {these(target, scopes)} x where {in_scope(target.table, 's')})"
         target.make("kept", f"select s.* from {target.staged} s where {others}")
         target.staged = target.temp("kept")
 
@@ -193,14 +193,10 @@ def _count_live(target: Target) -> int:
     return int(target.value(f"select count(*) from {_live(target)}"))
 
 
-def _in_scope(target: Target, alias: str) -> str:
-    return in_scope(target.table, alias, "getvariable('zone')")
-
-
 def _count_by_scope(target: Target, scopes: Sequence[Scope], relation: str) -> dict[int, int]:
     if not (scopes := [scope for scope in scopes if scope.values is not None]):
         return {}
-    here = f"{these(target, scopes)} x on {_in_scope(target, 't')}"
+    here = f"{these(target, scopes)} x on {in_scope(target.table, 't')}"
     return dict(target.run(f"select x._scope, count(*) from {relation} t join {here} group by all"))
 
 

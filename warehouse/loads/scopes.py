@@ -154,7 +154,7 @@ def these(target: Target, scopes: Sequence[Scope]) -> str:
     return f"(from {target.temp('scopes')} where _scope in ({numbers or 'null'}))"
 
 
-def in_scope(table: Table, alias: str, zone: str) -> str:
+def in_scope(table: Table, alias: str, zone: str = "getvariable('zone')") -> str:
     """The condition that a row of `alias` is in scope `x`. Addresses are compared by their normal forms, days
     are those of the account: `zone` is SQL."""
     load = table.load

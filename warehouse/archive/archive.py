@@ -13,8 +13,6 @@ import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import msgspec
 import pyarrow as pa
@@ -38,7 +36,7 @@ ARCHIVE_VERSION = 1
 _FULL_BYTES, _FULL_ROWS = 32 << 20, 20_000
 
 
-class Archive:
+class Archive(contextlib.AbstractContextManager["Archive"]):
     """All requests of all accounts of one home, in the folder `root`. Safe for several threads, and for
     several processes that have it open at once. Opening seals what dead processes left. `files` has what is
     sealed, and the tables as they were when earlier bodies went."""
@@ -62,12 +60,7 @@ class Archive:
                 self._seal_if_there_is_room()
         exceed_request_id(self._reader.last_id())
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -247,23 +247,16 @@ class Ledger:
         db.executemany(_SQL["upsert"], answers)
         db.executemany("delete from requests where request_id = ?", zip(table["request_id"].to_pylist()))
 
-    def replace(self, names: Iterable[str], name: str | None) -> None:
-        """Take in the file in whose rows are those of others, which go; None: no row is left."""
+    def replace(self, names: Iterable[str], name: str | None, changed: Collection[int] = ()) -> None:
+        """Take in the file that has the rows of these, which go. None: no row is left, or they are about to
+        be written anew with the rows of these ids `changed`, and count as not taken in until they are."""
 
         def work(db: sqlite3.Connection) -> None:
+            ids = json.dumps(list(changed))
             db.executemany("delete from files where name = ?", [(old,) for old in names])
+            db.execute("delete from answers where request_id in (select value from json_each(?))", [ids])
             if name:
                 self.take_in(db, name)
-
-        self.run(work)
-
-    def forget(self, name: str, request_ids: Collection[int]) -> None:
-        """Before a file is written anew with these rows changed: it counts as not taken in, until it is."""
-
-        def work(db: sqlite3.Connection) -> None:
-            ids = json.dumps(list(request_ids))
-            db.execute("delete from files where name = ?", [name])
-            db.execute("delete from answers where request_id in (select value from json_each(?))", [ids])
 
         self.run(work)
 

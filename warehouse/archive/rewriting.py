@@ -186,9 +186,9 @@ class _Rewriting:
         """The file anew, with these rows in the place of theirs."""
         before = sealed.SealedFile(self._files, name).rows()
         rows = (changed.get(row.request_id, (row, body)) for row, body in before)
-        self._ledger.forget(name, changed)
+        self._ledger.replace([name], None, changed)
         sealed.put(sealed.tables_of(rows), self._files, name, self._workspace)
-        self._ledger.run(lambda db: self._ledger.take_in(db, name))
+        self._ledger.replace([name], name)
 
     def _forget_in_log(self, *, apply: bool) -> None:
         named = sum(self._change(event) != event for event in self._ledger.loads())
@@ -206,8 +206,8 @@ class _Rewriting:
         stale = defaultdict[str, dict[int, dict[str, Any]]](dict)
         with duckdb.connect() as db:
             db.execute("set enable_progress_bar = false")
-            db.register("referring", self._references(names, is_referring=True))
-            db.register("every", self._references(names))
+            for each in ("referring", "every"):
+                db.register(each, self._references(names))
             for number, request_id, digests in db.execute(_STALE).fetchall():
                 stale[names[number]][request_id] = digests
         for name, digests_of in stale.items():
@@ -218,16 +218,14 @@ class _Rewriting:
             }
             self._write(name, changed)
 
-    def _references(self, names: list[str], *, is_referring: bool = False) -> pa.RecordBatchReader:
-        """What the rows of the files, or those that refer to others, say of their bodies, file by file."""
+    def _references(self, names: list[str]) -> pa.RecordBatchReader:
+        """What the rows of the files say of their bodies, file by file."""
         schema = pa.schema([*_REFERENCE, ("number", pa.int64())])
 
         def batches() -> Iterator[pa.RecordBatch]:
             for number, name in enumerate(names):
                 rows = sealed.read_columns(self._files, name, schema.names)
                 rows = rows.append_column("number", pa.array([number] * len(rows), pa.int64()))
-                if is_referring:
-                    rows = rows.filter(pc.is_valid(rows["body_ref"]))
                 yield from rows.select(schema.names).cast(schema).to_batches()
 
         return pa.RecordBatchReader.from_batches(schema, batches())

@@ -2,20 +2,32 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup sync test test-slow test-services check ui notebook bench attack lint clean docs dist fixture
+.PHONY: help setup extras dev lock sync test test-slow test-services check ui notebook bench attack lint clean docs dist fixture
 .DEFAULT_GOAL := help
 
 help: ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
+# Locks are complete and have hashes; what is imported is compiled when it is.
+INSTALL := install --quiet --disable-pip-version-check --no-deps --no-compile
+
 .venv/installed: requirements.lock pyproject.toml
-	@echo "setting up, once: packages into .venv, one to two minutes on a usual line and 1.2 GB" >&2
+	@echo "setting up, once: packages into .venv, under a minute on a usual line and 500 MB" >&2
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/pip $(INSTALL) --require-hashes --requirement requirements.lock
+	@$(BIN)/pip $(INSTALL) --no-build-isolation --editable .
 	@touch $@
 
-setup: .venv/installed
+.venv/extras .venv/dev: .venv/%: requirements-%.lock .venv/installed
+	@echo "setting up $*, once: more packages into .venv" >&2
+	@$(BIN)/pip $(INSTALL) --require-hashes --requirement $<
+	@touch $@
+
+setup: .venv/installed ## what a sync needs, into .venv
+
+extras: .venv/extras ## also what models of your own, notebooks and an AI assistant need
+
+dev: .venv/dev ## also what changing the code needs
 
 sync: .venv/installed ## the nightly sync, against the sandbox when no key is configured
 	@$(BIN)/marketing-sync sync
@@ -23,24 +35,20 @@ sync: .venv/installed ## the nightly sync, against the sandbox when no key is co
 ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
 	@$(BIN)/marketing-sync ui
 
-notebook: .venv/installed ## the analysts' notebooks in the browser, on localhost:2718
+notebook: .venv/extras ## the analysts' notebooks in the browser, on localhost:2718
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
 test test-slow: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew
-test: .venv/installed ## the tests in minutes, three files at a time: some wait, and two cores stay busy
+test: .venv/dev ## the tests in minutes, three files at a time: some wait, and two cores stay busy
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not attack and not services"
 
-test-slow: .venv/installed ## those that take seconds each: whole nights, kills, models of large accounts
+test-slow: .venv/dev ## those that take seconds each: whole nights, kills, models of large accounts
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "slow and not attack and not services"
 
-.venv/services: .venv/installed requirements-services.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements-services.lock
-	@touch $@
-
-test-services: .venv/services ## the tests that need PostgreSQL and Redis on this machine; object storage is simulated
+test-services: .venv/dev ## the tests that need PostgreSQL and Redis on this machine; object storage is simulated
 	$(BIN)/pytest -m services -n 2 --dist loadfile tests/services
 
-lint: .venv/installed
+lint: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -50,18 +58,18 @@ lint: .venv/installed
 
 check: lint test test-slow ## what CI runs: lint, types, import rules, all tests
 
-bench: .venv/installed ## the measured claims: pacing, loading, memory, recovery
+bench: .venv/dev ## the measured claims: pacing, loading, memory, recovery
 	$(BIN)/python -m tests.benchmarks
 
-attack: .venv/installed ## hours of attack: every place fails once, and what else tests/attack holds; ARGS="NAME… --minutes M --seed S"
+attack: .venv/dev ## hours of attack: every place fails once, and what else tests/attack holds; ARGS="NAME… --minutes M --seed S"
 	$(BIN)/python -m tests.attack $(ARGS)
 
 build/mkdocs/installed: docs/requirements.lock
 	@$(PYTHON) -m venv build/mkdocs
-	@build/mkdocs/bin/pip install --quiet --disable-pip-version-check --requirement docs/requirements.lock
+	@build/mkdocs/bin/pip $(INSTALL) --require-hashes --requirement docs/requirements.lock
 	@touch $@
 
-docs: .venv/installed build/mkdocs/installed ## write the generated pages anew, and the site from all pages
+docs: .venv/dev build/mkdocs/installed ## write the generated pages anew, and the site from all pages
 	$(BIN)/python -m docs.models
 	$(BIN)/python -m docs.generate
 	@NO_MKDOCS_2_WARNING=1 build/mkdocs/bin/mkdocs build --strict
@@ -70,8 +78,22 @@ docs: .venv/installed build/mkdocs/installed ## write the generated pages anew, 
 dist: .venv/installed ## a wheel in dist/, for pip, pipx or uvx
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
-fixture: .venv/installed ## at a release: a small home of this version, for the tests of later ones
+fixture: .venv/dev ## at a release: a small home of this version, for the tests of later ones
 	@$(BIN)/python -m tests.pipelines.homes
+
+build/uv/bin/uv:
+	@$(PYTHON) -m venv build/uv
+	@build/uv/bin/pip install --quiet --disable-pip-version-check uv
+
+COMPILE = build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $(ARGS)
+EXTRAS := --extra models --extra notebooks --extra mcp
+SERVICES := --extra postgres --extra redis --extra s3
+lock: build/uv/bin/uv ## the locks anew from pyproject.toml; ARGS="--upgrade" or "--upgrade-package NAME" for newer versions
+	$(COMPILE) pyproject.toml --group clone -o requirements.lock
+	$(COMPILE) pyproject.toml --group clone -c requirements.lock $(EXTRAS) -o requirements-extras.lock
+	$(COMPILE) pyproject.toml --group clone --group dev -c requirements-extras.lock $(EXTRAS) $(SERVICES) -o requirements-dev.lock
+	$(COMPILE) pyproject.toml -c requirements-dev.lock $(SERVICES) --extra kubernetes -o deploy/requirements.lock
+	$(COMPILE) --group docs -o docs/requirements.lock
 
 clean: ## remove what was installed and cached; data/ stays
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache build dist

@@ -31,7 +31,7 @@ from warehouse.models import ModelSettings
 from warehouse.tables import SYNC_TABLES, TABLES
 
 DOCS = Path(__file__).parent
-README = DOCS.parent / "README.md"
+CONFIGURATION = DOCS / "configuration.md"
 
 
 def operations() -> str:
@@ -151,15 +151,15 @@ def grain(model: Node) -> str:
     return found[0] if found else ""
 
 
-def readme() -> str:
-    """README.md with the table of the optional settings between its marks."""
+def configuration() -> str:
+    """The page with the table of the optional settings between its marks."""
     rows = [
         f"| `{variable}` | {f'`{default}`' if default else ''} | {each.metadata['doc']} |"
         for variable, each in VARIABLES.items()
         for default in [_typed(each.default)]
     ]
     table = "\n".join(["| setting | default | what it is |", "|---|---|---|", *rows])
-    before, rest = README.read_text(encoding="utf-8").split("<!-- settings -->")
+    before, rest = CONFIGURATION.read_text(encoding="utf-8").split("<!-- settings -->")
     return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
 
 
@@ -179,7 +179,7 @@ _IN_DOCS = {
     for made in (operations, sandbox, how_sure, tables, marts, json_output)
 }
 PAGES: dict[Path, Callable[[], str]] = {DOCS / name: made for name, made in _IN_DOCS.items()}
-PAGES |= {DOCS / "json-output.schema.json": json_schema, README: readme}
+PAGES |= {DOCS / "json-output.schema.json": json_schema, CONFIGURATION: configuration}
 
 
 def _render(template: str, **values: object) -> str:

@@ -21,7 +21,7 @@ now           marketing-sync sync       the first one reads the whole history
 every night   one of these three:
   the UI      marketing-sync ui         as long as it is open, its schedule `nightly` runs
   cron        {cron} cd {folder} && {program} sync
-  systemd     a service and a timer: README.md, Every night"""
+  systemd     a service and a timer: docs/running.md"""
 
 
 @command(
@@ -34,7 +34,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
     One cheap request checks both, and nothing is written before it has succeeded."""
     if (settings.folder / "accounts.toml").exists():
         raise SettingsError(
-            "accounts.toml names the accounts of this folder: add one there, as README.md shows"
+            "accounts.toml names the accounts of this folder: add one there, as docs/configuration.md shows"
         )
     file = settings.folder / ".env"
     if settings.accounts and not load_settings(settings.folder, {}).accounts:

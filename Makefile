@@ -92,7 +92,8 @@ lock: build/uv/bin/uv ## the locks anew from pyproject.toml; ARGS="--upgrade" or
 	$(COMPILE) pyproject.toml --group clone -o requirements.lock
 	$(COMPILE) pyproject.toml --group clone -c requirements.lock $(EXTRAS) -o requirements-extras.lock
 	$(COMPILE) pyproject.toml --group clone --group dev -c requirements-extras.lock $(EXTRAS) $(SERVICES) -o requirements-dev.lock
-	$(COMPILE) pyproject.toml -c requirements-dev.lock $(SERVICES) --extra kubernetes -o deploy/requirements.lock
+	$(COMPILE) pyproject.toml -c requirements-dev.lock $(SERVICES) -o deploy/requirements.lock
+	$(COMPILE) pyproject.toml -c deploy/requirements.lock $(SERVICES) --extra kubernetes -o deploy/requirements-kubernetes.lock
 	$(COMPILE) --group docs -o docs/requirements.lock
 
 clean: ## remove what was installed and cached; data/ stays

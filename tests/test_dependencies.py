@@ -13,18 +13,25 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("marketing_api", "warehouse", "assets", "home", "write_back", "upkeep", "pipelines")
+PACKAGES = (
+    "marketing_sync",
+    "marketing_api",
+    "warehouse",
+    "assets",
+    "home",
+    "write_back",
+    "upkeep",
+    "pipelines",
+)
 #: Needed without being imported: tools, plug-ins, data, and what is started as a program.
 NOT_IMPORTED = {"dbt-duckdb", "tzdata"}
 
 
 def declared(*groups: str) -> set[str]:
-    """Names of the packages in pyproject.toml, those of the optional groups included."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = [
-        *project["dependencies"],
-        *(line for group in groups for line in project["optional-dependencies"][group]),
-    ]
+    """Names of the packages in pyproject.toml, those of the extras and groups included."""
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    optional = document["project"]["optional-dependencies"] | document["dependency-groups"]
+    lines = [*document["project"]["dependencies"], *(line for group in groups for line in optional[group])]
     return {re.split(r"[=<>~!\[; ]", line)[0].lower() for line in lines}
 
 
@@ -46,7 +53,7 @@ def imported(*folders: str) -> set[str]:
 
 
 def test_the_code_imports_what_is_declared_and_nothing_else() -> None:
-    assert imported(*PACKAGES) | NOT_IMPORTED == declared("mcp", "redis") | NOT_IMPORTED
+    assert imported(*PACKAGES) | NOT_IMPORTED == declared("mcp", "models", "redis") | NOT_IMPORTED
 
 
 def test_the_notebooks_import_what_is_declared_for_them() -> None:
@@ -57,16 +64,39 @@ def test_every_dependency_has_its_reason() -> None:
     page = (ROOT / "docs/dependencies.md").read_text()
     assert [
         name
-        for name in declared("notebooks", "mcp", "dev", "docs")
+        for name in declared("notebooks", "mcp", "models", "clone", "dev", "docs")
         if not re.search(rf"\b{re.escape(name)}\b", page)
     ] == []
 
 
-@pytest.mark.parametrize(
-    ("lock", "groups"),
-    [("requirements.lock", ("notebooks", "mcp", "dev")), ("docs/requirements.lock", ("docs",))],
-)
-def test_every_dependency_is_locked(lock: str, groups: tuple[str, ...]) -> None:
-    locked = {line.partition("==")[0].lower() for line in (ROOT / lock).read_text().splitlines()}
-    needed = declared(*groups) if lock == "requirements.lock" else declared(*groups) - declared()
-    assert needed - locked == set()
+_EXTRAS = ("clone", "models", "notebooks", "mcp")
+LOCKS = {
+    "requirements.lock": declared("clone"),
+    "requirements-extras.lock": declared(*_EXTRAS),
+    "requirements-dev.lock": declared(*_EXTRAS, "dev", "postgres", "redis", "s3"),
+    "deploy/requirements.lock": declared("postgres", "redis", "s3"),
+    "deploy/requirements-kubernetes.lock": declared("postgres", "redis", "s3", "kubernetes"),
+    "docs/requirements.lock": declared("docs") - declared(),
+}
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_dependency_is_locked_with_its_hashes(lock: str) -> None:
+    text = (ROOT / lock).read_text()
+    locked = dict(
+        re.findall(r"^([\w.-]+)==[^\n]+\n((?: {4}--hash=sha256:[0-9a-f]{64}[^\n]*\n)+)", text, re.M)
+    )
+    assert LOCKS[lock] - locked.keys() == set()
+    assert len(locked) == len(re.findall(r"^\S", text, re.M)), "one has no hash"
+    assert "://" not in text
+
+
+def test_locks_agree() -> None:
+    """What a newcomer, an analyst and the image use was tested."""
+    versions = [
+        set(re.findall(r"^([\w.-]+==[\w.]+)", (ROOT / lock).read_text(), re.M))
+        for lock in LOCKS
+        if lock != "docs/requirements.lock"
+    ]
+    names = [line.partition("==")[0] for line in set.union(*versions)]
+    assert [name for name in names if names.count(name) > 1] == []

@@ -69,18 +69,18 @@ _ELSEWHERE = (
     "sudo -u marketing sh -c 'cd /etc/marketing-sync && /opt/marketing-sync/.venv/bin/marketing-sync check'",
     '(umask 077; echo "DAGSTER_POSTGRES_PASSWORD=$(openssl rand -hex 24)" > .env)',
     "install -d -m 0700 secrets && install -o 10001 -m 0400 KEYFILE secrets/harbor.key",
-    "docker compose build && docker compose up -d --wait",
+    "make -C .. dist && docker compose build && docker compose up -d --wait",
     "docker compose exec -e MARKETING_SHARD=north code marketing-sync status",
-    "docker build -f deploy/Dockerfile -t marketing-sync:0.1.0 .",
+    "make dist && docker build -f deploy/Dockerfile --build-arg LOCK=requirements-kubernetes.lock -t "
+    "marketing-sync:0.1.0 .",
     "kubectl create configmap marketing-sync-accounts --from-file=accounts.toml",
     "kubectl create secret generic marketing-sync-postgresql --from-file=postgresql-password=PASSWORDFILE",
     "sed 's/north/south/g' deploy/shard.yaml | kubectl apply -f -",
     "helm upgrade --install marketing-sync dagster/dagster --version 1.13.27 --values deploy/values.yaml",
-    "pip install -c requirements.lock -c requirements-services.lock "
-    "'dist/marketing_sync-0.1.0-py3-none-any.whl[postgres,redis,s3]'",
-    "export PYTHONPATH=\"$(python -c 'import marketing_api; print(marketing_api.__path__[0])')/_app\"",
-    "dagster api grpc --host 0.0.0.0 --port 4000 --module-name pipelines.definitions --location-name "
-    "pipelines.definitions",
+    "pip install --no-deps --require-hashes -r deploy/requirements.lock && pip install --no-deps "
+    "dist/marketing_sync-0.1.0-py3-none-any.whl",
+    "dagster api grpc --host 0.0.0.0 --port 4000 --module-name marketing_sync.definitions "
+    "--location-name marketing-sync",
     'dagster job launch -w /opt/dagster/workspace.yaml -j push_tags --tags \'{"marketing-sync/shard": '
     '"north"}\' -c push.yaml',
 )
@@ -94,7 +94,6 @@ NIGHTS = ("make sync", "marketing-sync sync")
 FILES = {"vip.csv": "email,tag\nann@example.com,vip\n", "data/live/personal.key": f"{'7d' * 32}\n"}
 SAVED = {
     **dict.fromkeys((("docs/lake.md", "dotenv"), ("docs/backup.md", "dotenv")), ".env"),
-    ("README.md", "csv"): "vip.csv",
     ("docs/sending-back.md", "toml"): "activations.toml",
     ("docs/tutorial.md", "csv"): "people.csv",
 }

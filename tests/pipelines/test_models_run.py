@@ -48,7 +48,7 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
     assert query(home, "select count(*) from marts.contact_engagement") != [(0,)]
     monkeypatch.setenv("DAGSTER_HOME", str(home / "dagster"))
     with dg.DagsterInstance.get() as instance:
-        of_the_ui = dg.RunsFilter(tags={".dagster/repository": "__repository__@pipelines.definitions"})
+        of_the_ui = dg.RunsFilter(tags={".dagster/repository": "__repository__@marketing-sync"})
         runs = {
             run.job_name: run for run in instance.get_runs(of_the_ui)
         }  # as the UI looks for the runs of a job

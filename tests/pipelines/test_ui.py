@@ -25,7 +25,7 @@ needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: `
 
 #: A dry run that is marked with who launched it, written in JavaScript, in which the attacker is a variable.
 LAUNCH = """(attacker) => `mutation { launchRun(executionParams: {
-    selector: {repositoryLocationName: "pipelines.definitions", repositoryName: "__repository__", jobName: "push_tags"},
+    selector: {repositoryLocationName: "marketing-sync", repositoryName: "__repository__", jobName: "push_tags"},
     runConfigData: "{ops: {plan_tags: {config: {sql: select 1}}}}",
     executionMetadata: {tags: [{key: "attacker", value: "${attacker}"}]}
 }) { __typename } }`"""

@@ -86,7 +86,7 @@ class Deployment:
         code, self._web = _free_port(), _free_port()
         workspace = (
             f"load_from: [{{grpc_server: {{host: 127.0.0.1, port: {code}, location_name: "
-            f"pipelines.definitions}}}}]\n"
+            f"marketing-sync}}}}]\n"
         )
         (folder / "workspace.yaml").write_text(workspace)
         live = {
@@ -104,7 +104,7 @@ class Deployment:
             name: value for name, value in os.environ.items() if not name.startswith("MARKETING_")
         } | live
         where = (
-            "--module-name=pipelines.definitions",
+            "--module-name=marketing_sync.definitions",
             f"--working-directory={ROOT}",
             "--host=127.0.0.1",
             f"--port={code}",
@@ -153,7 +153,7 @@ class Deployment:
 
     def stop_schedule(self) -> None:
         where = (
-            'repositoryName: "__repository__", repositoryLocationName: "pipelines.definitions", '
+            'repositoryName: "__repository__", repositoryLocationName: "marketing-sync", '
             'scheduleName: "nightly"'
         )
         [state] = [

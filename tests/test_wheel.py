@@ -4,6 +4,7 @@ way round."""
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from marketing_sync import __version__
 from tests.conftest import Once
 
 ROOT = Path(__file__).parents[1]
@@ -42,41 +44,63 @@ def _build(folder: Path) -> None:
 
 
 def test_everything_that_is_no_test_is_in_it(unpacked: Path) -> None:
-    app = unpacked / "marketing_api" / "_app"
+    app = unpacked / "marketing_sync" / "_app"
     for package in PACKAGES:
         ours = {path.relative_to(ROOT) for path in (ROOT / package).rglob("*") if path.is_file()}
         ours = {path for path in ours if "__pycache__" not in path.parts and path.suffix != ".pyc"}
         assert {path for path in ours if not (app / path).exists()} == set()
-    assert sorted(path.name for path in unpacked.iterdir() if not path.name.endswith(".dist-info")) == [
-        "marketing_api"
-    ]
+    names = {path.name for path in unpacked.iterdir() if not path.name.endswith(".dist-info")}
+    assert names == {"marketing_api", "marketing_sync"}
 
 
-@pytest.mark.slow
-def test_it_runs_beside_packages_of_the_same_names(unpacked: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    """A working folder with packages of the user's, or of another clone, that have the same names."""
     for package in PACKAGES:
         (tmp_path / package).mkdir()
-        (tmp_path / package / "__init__.py").write_text(
-            "raise ImportError('the package of the user was taken')\n"
-        )
+        (tmp_path / package / "__init__.py").write_text("raise ImportError('another package was taken')\n")
+    return tmp_path
+
+
+def run(packages: Path, folder: Path, *words: str) -> str:
+    """Of `python -m WORDS` in the folder."""
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("MARKETING_", "DAGSTER_"))
     }
-    paths = os.pathsep.join((str(tmp_path), str(unpacked)))
     settings = {
-        "PYTHONPATH": paths,
-        "MARKETING_HOME": str(tmp_path / "home"),
+        "PYTHONPATH": str(packages),
+        "MARKETING_HOME": str(folder / "home"),
         "MARKETING_SANDBOX_CONTACTS": "10",
     }
-    begin = "from marketing_api.launch import main; raise SystemExit(main())"
-    for words in (["sync", "--only", "lists"], ["status"]):
-        ran = subprocess.run(
-            [sys.executable, "-c", begin, *words],
-            cwd=tmp_path,
-            env=kept | settings,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert (tmp_path / "home" / "warehouse.duckdb").exists()
+    ran = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=folder,
+        env=kept | settings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout + ran.stderr
+
+
+def test_the_version_is_that_of_the_code_which_runs(unpacked: Path, beside: Path) -> None:
+    package = unpacked / "marketing_sync" / "__init__.py"
+    copy = beside / "other" / "marketing_sync"
+    shutil.copytree(unpacked, beside / "other")
+    (copy / "__init__.py").write_text(package.read_text().replace(__version__, "9.8.7"))
+    for name in ("marketing_sync", "marketing_api"):
+        assert run(unpacked, beside, name, "--version").split()[-1] == __version__
+        assert run(beside / "other", beside, name, "--version").split()[-1] == "9.8.7"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["wheel", "clone"])
+def test_it_runs_beside_packages_of_the_same_names(place: str, unpacked: Path, beside: Path) -> None:
+    packages = unpacked if place == "wheel" else ROOT
+    for words in (["sync"], ["status"]):  # a sync starts processes of its own
+        run(packages, beside, "marketing_sync", *words)
+    assert (beside / "home" / "warehouse.duckdb").exists()
+    code = ("-m", "marketing_sync.definitions")
+    assert "Validation successful" in run(packages, beside, "dagster", "definitions", "validate", *code)
+

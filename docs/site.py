@@ -11,14 +11,14 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))  # mkdocs has an environment of its own
 
-import marketing_sync  # noqa: E402
+import marketing_api  # noqa: E402
 
 _ROOT_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
 def on_config(config: Any) -> None:
     """The version is the package's."""
-    config.site_name += f" {marketing_sync.__version__}"
+    config.site_name += f" {marketing_api.__version__}"
 
 
 def on_files(files: Files, config: Any) -> None:

@@ -3,4 +3,6 @@
 Belongs here: names that stay, from 1.0.0 on. Not here: what they do; the packages beside this one are free to
 change."""
 
-__version__ = "0.1.0"
+from marketing_api import __version__
+
+__all__ = ["__version__"]

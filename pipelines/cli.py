@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 
 from home import exits, interrupts
+from marketing_api import __version__
 
 #: In the order of use.
 COMMANDS = (
@@ -91,7 +92,7 @@ PROGRAM = _LazyCommands(
     callback=_first_steps,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-click.version_option(package_name="marketing-sync", message="%(prog)s %(version)s")(PROGRAM)
+click.version_option(__version__, message="%(prog)s %(version)s")(PROGRAM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

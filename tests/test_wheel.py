@@ -85,8 +85,8 @@ def run(packages: Path, folder: Path, *words: str) -> str:
 
 
 def test_the_version_is_that_of_the_code_which_runs(unpacked: Path, beside: Path) -> None:
-    package = unpacked / "marketing_sync" / "__init__.py"
-    copy = beside / "other" / "marketing_sync"
+    package = unpacked / "marketing_api" / "__init__.py"
+    copy = beside / "other" / "marketing_api"
     shutil.copytree(unpacked, beside / "other")
     (copy / "__init__.py").write_text(package.read_text().replace(__version__, "9.8.7"))
     for name in ("marketing_sync", "marketing_api"):

@@ -7,8 +7,9 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from home import exits
@@ -22,6 +23,7 @@ from home.identity import Recognition, check_kind, identity_of
 from home.options import JSON, Option
 from home.output import Finding, Findings, emit
 from home.settings import Settings, SettingsError
+from marketing_api import __version__
 from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from pipelines.commands import Arguments, command, print_error, says_yes
@@ -108,8 +110,10 @@ def _probe(arguments: Arguments, settings: Settings) -> int:
 
 
 def _programs(settings: Settings) -> Iterator[Finding]:
-    names = ("marketing-sync", "duckdb", "dagster", "dbt-core")
-    packages = ", ".join(f"{name} {version(name)}" for name in names)
+    packages = f"marketing-sync {__version__}"
+    for name in ("duckdb", "dagster", "dbt-core"):
+        with suppress(PackageNotFoundError):  # dbt is there for models of one's own
+            packages += f", {name} {version(name)}"
     machine = f"{platform.system()} {platform.machine()}"
     yield Finding("programs", True, f"Python {platform.python_version()} on {machine}, {packages}")
 

@@ -12,7 +12,6 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict
 from difflib import get_close_matches
 from functools import cache, wraps
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ import msgspec
 from home import exits, interrupts
 from home.options import Option
 from home.settings import Settings, SettingsError
+from marketing_api import __version__
 from marketing_api.clock import utc_now
 from pipelines.commands import Arguments, command
 from pipelines.publishing import in_words
@@ -206,9 +206,7 @@ def _server(copy: PublishedCopy) -> "MCPServer":
     logging.getLogger("mcp").setLevel(
         logging.WARNING
     )  # what it notes of each call quotes queries, and they may name people
-    server: MCPServer = MCPServer(
-        "marketing-sync", version=version("marketing-sync"), instructions=_INSTRUCTIONS
-    )
+    server: MCPServer = MCPServer("marketing-sync", version=__version__, instructions=_INSTRUCTIONS)
     hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
     for question in (copy.list_tables, copy.describe_table, copy.query, copy.status):
         server.add_tool(

@@ -8,11 +8,11 @@ import datetime as dt
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from home.texts import text_template
+from marketing_api import __version__
 from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import utc_now
 from marketing_api.errors import BudgetSpent, InvalidCall, MarketingApiError, ServiceError
@@ -186,7 +186,7 @@ class Probe:
     def report(self) -> str:
         """Without the account's name and any value of a response."""
         at = utc_now()
-        versions = {"at": at, "version": version("marketing-sync")}
+        versions = {"at": at, "version": __version__}
         return text_template(__file__).render(probe=self, forms=self._forms(), **versions)
 
     def _forms(self) -> Mapping[str, Mapping[str, str]]:

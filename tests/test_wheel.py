@@ -103,4 +103,3 @@ def test_it_runs_beside_packages_of_the_same_names(place: str, unpacked: Path, b
     assert (beside / "home" / "warehouse.duckdb").exists()
     code = ("-m", "marketing_sync.definitions")
     assert "Validation successful" in run(packages, beside, "dagster", "definitions", "validate", *code)
-

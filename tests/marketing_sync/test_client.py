@@ -1,0 +1,109 @@
+"""What docs/python.md promises to programs of others."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+
+import dagster as dg
+import pytest
+
+import marketing_sync
+from marketing_api.sandbox.options import DEFAULT_KEY, Options
+from marketing_api.sandbox.server import serve
+from marketing_sync import Client, errors, operations
+from marketing_sync.client import Row
+from marketing_sync.dagster import MarketingService, service_asset
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serve(Options(contacts=60, rate_limit=0)) as url:
+        yield url
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[Client]:
+    with Client(f"{url}/", DEFAULT_KEY) as client:
+        yield client
+
+
+def test_every_name_that_stays_can_be_imported() -> None:
+    assert {name for name in dir(marketing_sync) if getattr(marketing_sync, name) is None} == set()
+    with pytest.raises(AttributeError, match="no attribute 'Clint'"):
+        _ = marketing_sync.Clint
+
+
+def test_a_read_is_its_payload(client: Client) -> None:
+    assert client.get("app/me")["businessName"]
+    assert client.requests == 1
+
+
+def test_rows_are_typed_and_of_all_pages(client: Client) -> None:
+    (first, *_) = client.rows("emailmarketing/getlists")
+    contacts = list(client.rows("emailmarketing/getcontacts", listid=first["list_id"], limit=7))
+    ids = [contact["contact_id"] for contact in contacts]
+    assert len(ids) == len(set(ids)) > 7
+    assert isinstance(contacts[0]["registered_at"], dt.datetime)
+    assert contacts[0]["registered_at"].utcoffset() == dt.timedelta()
+    fields = list(client.rows("emailmarketing/getlist", id=first["list_id"], record="ListField"))
+    assert {"list_id", "field_id", "label"} <= fields[0].keys()
+
+
+def test_a_wrong_call_costs_no_request(client: Client) -> None:
+    with pytest.raises(errors.InvalidCall, match="id"):
+        client.get("emailmarketing/getcontact", idd=1)
+    with pytest.raises(errors.InvalidCall, match="did you mean"):
+        next(client.rows("emailmarketing/getcontact5"))
+    with pytest.raises(errors.InvalidCall, match="ContactList, ListField"):
+        next(client.rows("emailmarketing/getlists", record="Listfield"))
+    assert client.requests == 0
+
+
+def test_a_refused_call_says_so(client: Client) -> None:
+    with pytest.raises(errors.Refused):
+        client.get("emailmarketing/getcontact", id=987654321)
+
+
+def test_a_write_is_sent(client: Client, url: str) -> None:
+    (first, *_) = client.rows("emailmarketing/getlists")
+    contact = next(client.rows("emailmarketing/getcontacts", listid=first["list_id"]))
+    client.send("emailmarketing/addtag", email=contact["email"], tagname="vip")
+    timeline = {"id": contact["contact_id"], "include": "utm,automated"}
+    assert client.get("emailmarketing/getcontacttimeline", **timeline)
+
+
+def test_without_a_key_it_says_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MARKETING_API_KEY", raising=False)
+    with pytest.raises(errors.InvalidCall, match="MARKETING_API_KEY"):
+        Client("https://HOST/1")
+
+
+def test_an_asset_of_a_read(url: str) -> None:
+    @service_asset("emailmarketing/getlists", spec=dg.AssetSpec("mailing_lists", group_name="crm"))
+    def lists(rows: Iterator[Row]) -> list[str]:
+        return [row["name"] for row in rows]
+
+    resource = MarketingService(url=url, key=DEFAULT_KEY)
+    ran = dg.materialize([lists], resources={"marketing": resource})
+    names = ran.output_for_node("mailing_lists")
+    (made,) = ran.asset_materializations_for_node("mailing_lists")
+    assert made.metadata["dagster/row_count"].value == len(names) > 0
+    assert made.metadata["requests"].value >= 1
+
+
+def test_an_asset_of_a_refused_read_is_not_tried_again(url: str) -> None:
+    @service_asset("emailmarketing/getlists")
+    def lists(rows: Iterator[Row]) -> int:
+        return len(list(rows))
+
+    resource = MarketingService(url=url, key="of-nobody")
+    ran = dg.materialize([lists], resources={"marketing": resource}, raise_on_error=False)
+    (event,) = ran.filter_events(lambda event: event.is_step_failure)
+    assert "key" in event.step_failure_data.error_display_string
+
+
+def test_a_wrong_asset_fails_when_it_is_declared() -> None:
+    with pytest.raises(errors.InvalidCall):
+        service_asset("emailmarketing/getcontacts", idd=1)
+    assert operations.find("app/me").is_read

@@ -71,6 +71,8 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
     console.print(grid("", columns, map(_cells, result.tables)))
     # `make sync` leaves the program in `.venv/bin`, where no shell looks for it.
     program = "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
+    if program.endswith("__main__.py"):
+        program = f"{shlex.quote(sys.executable)} -m marketing_sync"
     file = published_path(settings.home) if result.is_published else settings.warehouse_path
     places = {
         "report": report_of(settings.home) if result.is_published else "",

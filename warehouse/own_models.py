@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Unpack
 
@@ -69,6 +70,10 @@ class NoSuchModel(WarehouseError):
     """A name of no model in the folder."""
 
 
+class DbtMissing(WarehouseError):
+    """Nobody else needs it, so it is installed for models of one's own alone."""
+
+
 def new_model(folder: Path, name: str, ours: Iterable[str] = ()) -> list[Path]:
     """Write a model to begin with, and its description. WarehouseError when the name is taken, also by one of
     `ours`, or cannot be one of a table."""
@@ -101,10 +106,15 @@ def build_own(
     """Build the models in the folder with dbt, and test them. `select`: these alone, by name. `full`:
     incremental ones begin anew.
 
-    The warehouse is held while it is copied, and while the tables come back. Raises NoSuchModel, and what
-    `connect` raises."""
+    The warehouse is held while it is copied, and while the tables come back. Raises NoSuchModel, DbtMissing,
+    and what `connect` raises."""
     if not path.exists():
         raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
+    if settings.files() and find_spec("dbt") is None:
+        raise DbtMissing(
+            "models of your own need dbt, which is not installed: run `make extras` in the clone, or `pip "
+            "install 'marketing-sync[models]'`"
+        )
     building = _Building(settings, select, is_full=full)
     with closing(Workspace(path.parent / "tmp" / "own_models")) as workspace:
         workspace.sweep()

@@ -15,7 +15,7 @@ from marketing_api.redaction import Secret
 from warehouse.errors import WarehouseError
 from warehouse.masking import Masking
 from warehouse.models import BuildReport, Status, build, publish_blockers
-from warehouse.own_models import PROBLEM, NoSuchModel, OwnSettings, build_own, new_model
+from warehouse.own_models import PROBLEM, DbtMissing, NoSuchModel, OwnSettings, build_own, new_model
 from warehouse.policies import PersonalData
 from warehouse.publish import earlier, publish, published_path
 from warehouse.schema import fact
@@ -381,6 +381,15 @@ def test_contracts_hooks_snapshots_seeds_and_own_tests_are_dbts(home: Path) -> N
 
 
 @pytest.mark.slow
+def test_without_dbt_it_says_what_to_install(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warehouse.own_models.find_spec", lambda name: None)
+    with pytest.raises(DbtMissing, match=r"make extras.+marketing-sync\[models\]"):
+        made(home, mine="select 1 as one")
+    for file in (home / "models").iterdir():
+        file.unlink()
+    assert made(home).problems == []
+
+
 def test_what_a_deleted_model_made_goes(home: Path) -> None:
     made(home, one="select 1 as x", two="{{ config(materialized='view') }} select * from {{ ref('one') }}")
     (home / "models" / "two.sql").unlink()

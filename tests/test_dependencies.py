@@ -93,6 +93,6 @@ def test_every_dependency_is_locked_with_its_hashes(lock: str) -> None:
 
 def test_locks_agree() -> None:
     """What a newcomer, an analyst and the image use was tested."""
-    tested = set(re.findall(r"^([\w.-]+==\S+.*)", (ROOT / "requirements-dev.lock").read_text(), re.M))
+    tested = set(re.findall(r"^([\w.-]+==\S+)", (ROOT / "requirements-dev.lock").read_text(), re.MULTILINE))
     for lock in ("requirements.lock", "requirements-extras.lock", "deploy/requirements.lock"):
-        assert set(re.findall(r"^([\w.-]+==\S+.*)", (ROOT / lock).read_text(), re.M)) - tested == set()
+        assert set(re.findall(r"^([\w.-]+==\S+)", (ROOT / lock).read_text(), re.MULTILINE)) - tested == set()

@@ -190,7 +190,8 @@ def _server(copy: PublishedCopy) -> "MCPServer":
         from mcp.types import ToolAnnotations
     except ImportError:
         raise SettingsError(
-            "the protocol's package is not installed: run `make extras` in the clone, or `pip install 'marketing-sync[mcp]'`"
+            "the protocol's package is not installed: run `make extras` in the clone, or `pip install "
+            "'marketing-sync[mcp]'`"
         ) from None
 
     def tool(question: Callable[..., Any]) -> Callable[..., str]:

@@ -328,7 +328,8 @@ def test_without_its_package_the_command_names_it(
     assert (ran.code, ran.out) == (2, "")
     assert (
         ran.err
-        == "marketing-sync: the protocol's package is not installed: run pip install 'marketing-sync[mcp]'\n"
+        == "marketing-sync: the protocol's package is not installed: run `make extras` in the clone, or `pip "
+        "install 'marketing-sync[mcp]'`\n"
     )
 
 

@@ -11,6 +11,7 @@ import contextlib
 import csv
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -21,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import yaml
 from dotenv import dotenv_values
@@ -28,7 +30,7 @@ from dotenv import dotenv_values
 from marketing_api.sandbox.server import serve
 from tests.fixtures import STANDING, Night
 from tests.pipelines.running import run
-from tests.pipelines.sandboxes import Sandbox
+from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
 
 ROOT = Path(__file__).parents[2]
@@ -208,7 +210,8 @@ def _run(block: Block, home: Path, service: Sandbox, night: Night) -> Iterator[s
         assert found or block.page in UNEVENTFUL, f"no rows: {block.text}"
         yield "\n".join(" ".join(map(str, row)) for row in found)
     elif block.language == "python":
-        with contextlib.redirect_stdout(io.StringIO()) as out, warnings.catch_warnings():
+        account = patch.dict(os.environ, MARKETING_API_URL=service.url, MARKETING_API_KEY=KEY)
+        with contextlib.redirect_stdout(io.StringIO()) as out, warnings.catch_warnings(), account:
             warnings.simplefilter("ignore")  # those of DuckDB and pandas about each other
             exec(compile(block.text, block.page, "exec"), {})
         yield out.getvalue()

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-#: Where a day begins first, and where it ends last: every account's today lies between theirs.
-FIRST_ZONE, LAST_ZONE = "Etc/GMT-14", "Etc/GMT+12"
+#: Where a day begins first.
+FIRST_ZONE = "Etc/GMT-14"
 _DAY = dt.timedelta(days=1)
 #: Days in a row after which a series counts as one that lists every day.
 _DENSE_DAYS = 7
@@ -39,6 +39,9 @@ class DateRange:
         """The same days, cut at the turns of the years."""
         for year in range(self.first.year, self.last.year + 1):
             yield DateRange(max(self.first, dt.date(year, 1, 1)), min(self.last, dt.date(year, 12, 31)))
+
+    def each(self) -> Iterator[dt.date]:
+        return (self.first + _DAY * number for number in range(len(self)))
 
     def __len__(self) -> int:
         return max(0, (self.last - self.first).days + 1)
@@ -99,17 +102,6 @@ def days_to_fetch(
         return chosen.by(today)
     first = min(first_missing(covered, history_start), today - dt.timedelta(days=lookback_days))
     return DateRange(first, today + dt.timedelta(days=ahead))
-
-
-def days_of_run(
-    moment: dt.datetime, zones: Iterable[str | ZoneInfo], lookback_days: int, chosen: ChosenDays | None = None
-) -> DateRange:
-    """The days that a run is about over all of its accounts: those chosen, or the last days wherever one of
-    them is."""
-    todays = [today_in(zone, moment) for zone in zones]
-    if chosen is not None:
-        return chosen.by(max(todays))
-    return DateRange(min(todays) - dt.timedelta(days=lookback_days), max(todays))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What an asset function is given: ways to fetch from one account, each returning batches that can be loaded.
 
-Not here: the functions (`sources`), who runs them (`prefetch`), the rate limit and retries
+Not here: the functions (`sources`), who runs them (`reader`), the rate limit and retries
 (`marketing_api.client`)."""
 
 import datetime as dt

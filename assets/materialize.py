@@ -1,6 +1,6 @@
-"""How a source asset looks in Dagster: one step, a Dagster asset per table, metadata and checks.
+"""How reading looks in Dagster: one step, in it an asset per table, with metadata and checks.
 
-Not here: reading (`prefetch`), which assets exist (`sources`), jobs and resources (`pipelines`).
+Not here: reading (`reader`), which assets exist (`sources`), jobs and resources (`pipelines`).
 """
 
 import datetime as dt
@@ -13,18 +13,16 @@ import dagster as dg
 from assets.days import FIRST_ZONE, DateRange, joined
 from assets.planning.crawl_plan import PlanEntry
 from assets.planning.order import Reason, in_words
-from assets.prefetch import Prefetcher
+from assets.reader import Reader
 from assets.result import AccountResult, share_read
-from assets.sources import SourceAsset
+from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.errors import Stopped
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.tables import Column, Table
 from warehouse.warehouse import Warehouse
 
-#: One more try, after so many seconds, for what a person would simply run again. The step itself requests it:
-#: a retry policy would repeat permanent errors, too, and a step that was stopped.
-_RETRIES, _RETRY_AFTER_S = 1, 30
-
+#: The step's name in Dagster's runs.
+READ_STEP = "read"
 
 #: The checks that every table gets, evaluated with the step that filled it: what each holds the table to, and
 #: how bad it is otherwise.
@@ -46,10 +44,8 @@ _CHECKS = {
 
 #: What is said where people look for missing days.
 _PARTITIONS = (
-    "**Partitions** are for choosing the days that a run reads. *Missing* says only that no run names this "
-    "day as one of its last: a run "
-    "notes few of the days that it read. Which days are in the table is said by *days read so far*, in "
-    "the metadata."
+    "**Partitions** are days. Those that were read of every account are *materialized*, whichever run read "
+    "them; a run of chosen ones reads exactly these."
 )
 
 
@@ -64,75 +60,95 @@ def daily_partitions(start: dt.date) -> dg.DailyPartitionsDefinition:
     return dg.DailyPartitionsDefinition(start_date=start.isoformat(), timezone=FIRST_ZONE, end_offset=1)
 
 
-def dagster_asset(asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
-    """The step that waits for the reader's result of `asset` and reports it, one materialization per
-    table."""
+def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
+    """The step that lets the reader read, and reports each table as soon as it is loaded."""
+    tables = [(asset, table) for asset in SOURCE_ASSETS.values() for table in asset.tables]
 
     @dg.multi_asset(
-        name=asset.name,
-        specs=[_spec(asset, table) for table in asset.tables],
+        name=READ_STEP,
+        specs=[_spec(asset, table, partitions) for asset, table in tables],
         check_specs=[
             dg.AssetCheckSpec(name, asset=asset_key(table), description=doc)
-            for table in asset.tables
+            for _, table in tables
             for name, (doc, _) in _CHECKS.items()
         ],
-        partitions_def=partitions if asset.is_daily else None,
-        backfill_policy=dg.BackfillPolicy.single_run() if asset.is_daily else None,
-        can_subset=len(asset.tables) > 1,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        can_subset=True,
         required_resource_keys={"reader"},
-        description=asset.function.__doc__,
+        description="Reads the chosen tables of all accounts at once, under each account's limit.",
     )
-    def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
-        reader: Prefetcher = context.resources.reader.of(context)
-        if context.retry_number:
-            reader.again(asset)
+    def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
+        run = context.resources.reader
+        reader: Reader = run.of(context)
+        failed: dict[str, str] = {}
         try:
-            results = reader.result(asset)
+            for asset in reader.as_loaded():
+                results = reader.results_of(asset)
+                _log(context, asset, results)
+                if reason := _failure(results):
+                    failed[asset.name] = reason
+                with reader.warehouse.reading():
+                    made = [_materialization(reader, asset, table, results) for table in asset.tables]
+                    if asset.is_daily:
+                        run.note_days(context.instance, asset.tables, _read_by_all(reader, asset, partitions))
+                yield from _selected(context, made)
         except Stopped as stopped:
             raise dg.Failure(str(stopped)) from None
-        failure = _failure(results)
-        if context.retry_number < _RETRIES and any(result.is_worth_a_retry for result in results):
-            # before any output: the steps behind begin when they have what they need
-            raise dg.RetryRequested(max_retries=_RETRIES, seconds_to_wait=_RETRY_AFTER_S) from failure
-        with reader.warehouse.reading():
-            materializations = [_materialization(reader, asset, table, results) for table in asset.tables]
-        _log(context, asset, results)
-        yield from _selected(context, materializations)
-        if failure:
-            raise failure
+        if failed:
+            lines = [f"{name}: {reason}" for name, reason in failed.items()]
+            raise dg.Failure("\n".join(lines), metadata=failed)
 
     return step
 
 
+def chosen_assets(context: dg.AssetExecutionContext) -> list[SourceAsset]:
+    """Those that fill a table which the step is to materialize, or to check."""
+    keys = context.selected_asset_keys | {check.asset_key for check in context.selected_asset_check_keys}
+    return [asset for asset in SOURCE_ASSETS.values() if not keys.isdisjoint(map(asset_key, asset.tables))]
+
+
+def failures_of(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
+    """Why a run failed: by step and, of the one that reads, by asset."""
+    failed = dict[str, str]()
+    for entry in instance.all_logs(run_id, of_type={dg.DagsterEventType.STEP_FAILURE}):
+        event = entry.get_dagster_event()
+        data = event.step_failure_data
+        assets = data.user_failure_data.metadata if data.user_failure_data else {}
+        if event.step_key == READ_STEP and assets:
+            failed |= {name: str(reason.value) for name, reason in assets.items()}
+        elif data.user_failure_data and data.user_failure_data.description:
+            failed[event.step_key or "run"] = data.user_failure_data.description
+        else:
+            failed[event.step_key or "run"] = data.error.message.strip() if data.error else "no reason given"
+    return failed
+
+
 def _selected(
     context: dg.AssetExecutionContext, materializations: Iterable[dg.MaterializeResult[Any]]
-) -> Iterator[dg.MaterializeResult[Any]]:
+) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
     """Those of the tables that were chosen. The others, which the same requests filled, are noted as such in
     the run's log."""
-    checks = context.selected_asset_check_keys
-    is_partitioned = context.has_partition_key or context.has_partition_key_range
     for made in materializations:
         assert made.asset_key is not None  # Dagster's type allows it
         key = dg.AssetKey.from_coercible(made.asset_key)
+        wanted = [
+            check
+            for check in made.check_results or ()
+            if dg.AssetCheckKey(key, str(check.check_name)) in context.selected_asset_check_keys
+        ]
         if key in context.selected_asset_keys:
-            wanted = [
-                check
-                for check in made.check_results or ()
-                if dg.AssetCheckKey(key, str(check.check_name)) in checks
-            ]
             yield made._replace(check_results=wanted)
         else:
-            for day in context.partition_keys if is_partitioned else [None]:
-                context.log_event(
-                    dg.AssetMaterialization(key, "filled by the same requests", made.metadata, partition=day)
-                )
+            context.log_event(dg.AssetMaterialization(key, "filled by the same requests", made.metadata))
+            yield from wanted
 
 
-def _spec(asset: SourceAsset, table: Table) -> dg.AssetSpec:
+def _spec(asset: SourceAsset, table: Table, partitions: dg.DailyPartitionsDefinition) -> dg.AssetSpec:
     return dg.AssetSpec(
         asset_key(table),
         deps=[asset_key(before) for upstream in asset.after for before in upstream.tables],
         description=_description(asset, table),
+        partitions_def=partitions if asset.is_daily else None,
         group_name=f"source/{table.area}",
         kinds={"duckdb"},
         metadata={
@@ -159,7 +175,7 @@ def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
 
 
 def _materialization(
-    reader: Prefetcher, asset: SourceAsset, table: Table, results: list[AccountResult]
+    reader: Reader, asset: SourceAsset, table: Table, results: list[AccountResult]
 ) -> dg.MaterializeResult[Any]:
     counts = [
         report.tables[table.name]
@@ -200,21 +216,30 @@ def _plan_metadata(entries: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
     }
 
 
-def _days_metadata(
-    reader: Prefetcher, table: Table, results: list[AccountResult]
-) -> dict[str, dg.MetadataValue]:
-    """Partitions show the days that runs were started for; this shows which days were read."""
-    lines = []
-    for result in results:
-        days = joined(
-            DateRange(first, last) for first, last in reader.warehouse.covered_days(table, result.account)
-        )
-        lines.append(f"{result.account}: {', '.join(map(str, days)) or 'none'}")
+def _days_metadata(reader: Reader, table: Table, results: list[AccountResult]) -> dict[str, dg.MetadataValue]:
+    """Which days this run read, and which were read ever."""
     now = [f"{result.account}: {result.days_in_words or 'none'}" for result in results]
+    ever = [
+        f"{result.account}: {', '.join(map(str, _days_read(reader, table, result.account))) or 'none'}"
+        for result in results
+    ]
     return {
         "days read": dg.MetadataValue.text("; ".join(now)),
-        "days read so far": dg.MetadataValue.text("; ".join(lines)),
+        "days read so far": dg.MetadataValue.text("; ".join(ever)),
     }
+
+
+def _days_read(reader: Reader, table: Table, account: str) -> list[DateRange]:
+    return joined(DateRange(first, last) for first, last in reader.warehouse.covered_days(table, account))
+
+
+def _read_by_all(reader: Reader, asset: SourceAsset, partitions: dg.DailyPartitionsDefinition) -> set[str]:
+    """The partitions whose day was read of every account."""
+    first, last = partitions.get_first_partition_key() or "", partitions.get_last_partition_key() or ""
+    accounts = [session.account for session in reader.sessions]
+    read = [_days_read(reader, asset.tables[0], account) for account in accounts]
+    days = [{str(day) for each in ranges for day in each.each()} for ranges in read]
+    return {day for day in set.intersection(*days) if first <= day <= last}
 
 
 def _check_results(
@@ -257,12 +282,8 @@ def _log(context: dg.AssetExecutionContext, asset: SourceAsset, results: list[Ac
             context.log.warning(f"{asset.name}, account {result.account}: {'; '.join(result.problems)}")
 
 
-def _failure(results: list[AccountResult]) -> dg.Failure | None:
-    """Naming account and reason; None when no account failed."""
-    failed = {result.account: result.problems for result in results if result.is_failure}
-    if not failed:
-        return None
-    return dg.Failure(
-        "; ".join(f"account {account}: {', '.join(problems)}" for account, problems in failed.items()),
-        metadata={account: "\n".join(problems) for account, problems in failed.items()},
+def _failure(results: list[AccountResult]) -> str:
+    """Naming account and reason; empty when no account failed."""
+    return "; ".join(
+        f"account {result.account}: {', '.join(result.problems)}" for result in results if result.is_failure
     )

@@ -1,7 +1,7 @@
 """What one asset fetched for one account, and what became of it: loaded, missing, and whether that fails the
 night.
 
-Not here: fetching (`fetch`), loading (`prefetch`).
+Not here: fetching (`fetch`), loading (`reader`).
 """
 
 import datetime as dt

@@ -1,7 +1,7 @@
 """The source assets: what is fetched of the service, for which tables, and after what; each is a short
 function under the one decorator.
 
-Not here: what such a function may use (`fetch`), who runs it (`prefetch`), how it looks in Dagster
+Not here: what such a function may use (`fetch`), who runs it (`reader`), how it looks in Dagster
 (`materialize`)."""
 
 from collections.abc import Callable, Sequence

@@ -3,7 +3,7 @@
 KeyboardInterrupt comes at any instruction; in the middle of an import it can leave the import lock taken, on
 which every thread hangs. So the process just ends until something has begun, and work of several threads runs
 beside the main thread, which only waits for it and for the signal. Standard library only: this is imported
-before anything else. Not here: what stopping means to the work (`assets.prefetch`)."""
+before anything else. Not here: what stopping means to the work (`assets.reader`)."""
 
 import math
 import os

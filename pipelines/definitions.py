@@ -9,9 +9,8 @@ from typing import Any
 
 import dagster as dg
 
-from assets.materialize import asset_key, dagster_asset, daily_partitions
+from assets.materialize import asset_key, daily_partitions, read_step
 from assets.models import model_assets
-from assets.prefetch import Prefetcher
 from assets.published import (
     OWN_MODELS,
     REPORT,
@@ -21,7 +20,8 @@ from assets.published import (
     report_asset,
     sync_tables,
 )
-from assets.sources import SOURCE_ASSETS, SourceAsset
+from assets.reader import Reader
+from assets.sources import SourceAsset
 from home.door import report_of
 from home.logs import start_logging
 from home.settings import Settings, load_settings
@@ -40,7 +40,7 @@ from pipelines.publishing import (
 from pipelines.push_jobs import AudienceSyncs, push_jobs, standing_order
 from pipelines.report.mail import Reports
 from pipelines.resources import RunReader, reader_resource, settings_resource
-from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly, partition_tags, shard_tags
+from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly, shard_tags
 from pipelines.sensors import failure_alerts
 
 #: Of a clone; a wheel has none.
@@ -86,8 +86,7 @@ def build_definitions(
     with warnings.catch_warnings():
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
-        reads = [dagster_asset(asset, partitions) for asset in SOURCE_ASSETS.values()]
-        assets: list[Any] = [*reads]
+        assets: list[Any] = [read_step(partitions)]
         jobs: list[Any] = [NIGHTLY_SYNC, REFRESH_CONTACTS, rebuild, forget_job]
         if has_models:
             assets += [*(following or Following(settings)).assets(settings), *sync_tables()]
@@ -123,15 +122,13 @@ def defs() -> dg.Definitions:
 
 def run_in_dagster(
     settings: Settings,
-    reader: Prefetcher,
+    reader: Reader,
     chosen: Sequence[SourceAsset],
     following: Following,
     has_models: bool,
 ) -> str:
     """Returns the run's id."""
-    days = reader.days_of_run()
-    tags = partition_tags(days, reader.began_at, settings.history_start, settings.lookback_days)
-    tags |= {DAYS_TAG: str(days) if reader.chosen_days else ALL_DUE} | shard_tags(settings, settings.shard)
+    tags = {DAYS_TAG: str(reader.days_of_run() or ALL_DUE)} | shard_tags(settings, settings.shard)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         definitions = build_definitions(

@@ -17,7 +17,7 @@ from assets.checkpoint import Checkpoints
 from assets.days import ChosenDays
 from assets.fetch import FetchSettings
 from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, allowance, next_moment
-from assets.prefetch import Prefetcher
+from assets.reader import Reader
 from assets.sources import SourceAsset
 from home.accounts import connections, explained
 from home.door import open_archive, scratch, waits, warehouse_of
@@ -49,7 +49,7 @@ def open_reader(
     *,
     chosen_days: ChosenDays | None = None,
     now: Clock = utc_now,
-) -> Iterator[Prefetcher]:
+) -> Iterator[Reader]:
     """A reader of the chosen assets over all accounts, by the chosen `options.SYNC`. Raises a
     MarketingApiError when none responds."""
     now, shrink_limit = SteadyClock(now), None if options.get("accept_shrink") else settings.shrink_limit
@@ -83,7 +83,7 @@ def open_reader(
             sessions.append(session)
         _open_all(sessions)
         days = settings.history_start, settings.lookback_days, settings.calendar_days_ahead
-        reader = Prefetcher(
+        reader = Reader(
             sessions,
             chosen,
             warehouse,

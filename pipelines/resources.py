@@ -1,26 +1,28 @@
 """Dagster's resources, which all steps of one run share: `settings`, of the run's shard, and `reader`. Not
 here: a reader (`reading`)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import dagster as dg
 
-from assets.materialize import asset_key
-from assets.prefetch import Prefetcher
-from assets.sources import SOURCE_ASSETS, SourceAsset
+from assets.materialize import asset_key, chosen_assets, failures_of
+from assets.reader import Reader
+from assets.sources import SOURCE_ASSETS
 from home.failures import explain
 from home.folder import prepare_home
 from home.logs import start_logging
 from home.options import SYNC
 from home.settings import Settings, SettingsError
 from marketing_api.clock import Clock, utc_now
+from pipelines.dagster_internals import note_partitions
 from pipelines.launchpad import config_fields, values
 from pipelines.publishing import noted
 from pipelines.reading import open_reader
 from pipelines.schedules import chosen_days
+from warehouse.tables import Table
 from write_back.writebacks_export import try_to_export
 
 
@@ -30,24 +32,24 @@ class RunReader:
     that it will read."""
 
     settings: Settings
-    reader: Prefetcher | None = None
+    reader: Reader | None = None
     stack: ExitStack = field(default_factory=ExitStack)
     config: Mapping[str, Any] = field(default_factory=dict)
     now: Clock = utc_now
-    _failure: str | None = None
 
-    def of(self, context: dg.AssetExecutionContext) -> Prefetcher:
-        """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened, for
-        every step with one try."""
-        if self._failure is not None:
-            raise dg.Failure(self._failure)
+    def of(self, context: dg.AssetExecutionContext) -> Reader:
+        """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened."""
         if self.reader is None:
             try:
                 self.reader = self._open(context)
             except Exception as problem:
-                self._failure = explain(problem)[0]
-                raise dg.Failure(self._failure) from None
+                raise dg.Failure(explain(problem)[0]) from None
         return self.reader
+
+    def note_days(self, instance: dg.DagsterInstance, tables: Iterable[Table], days: Set[str]) -> None:
+        """Show the days as materialized that are partitions."""
+        for table in tables:
+            note_partitions(instance, asset_key(table), days)
 
     def note(self, context: dg.AssetExecutionContext) -> None:
         """Note the run in `sync`, for the copy that it publishes."""
@@ -66,22 +68,29 @@ class RunReader:
             else None
         )
 
-    def _open(self, context: dg.AssetExecutionContext) -> Prefetcher:
+    def _open(self, context: dg.AssetExecutionContext) -> Reader:
         prepare_home(self.settings.home, self.settings.lock_seconds)
-        options, days = values(SYNC, self.config), chosen_days(context.run.tags)
-        opened = open_reader(self.settings, _chosen(context), options, chosen_days=days, now=self.now)
+        options, days, chosen = (
+            values(SYNC, self.config),
+            chosen_days(context.run.tags),
+            chosen_assets(context),
+        )
+        opened = open_reader(self.settings, chosen, options, chosen_days=days, now=self.now)
         reader = self.stack.enter_context(opened)
         self.stack.callback(try_to_export, self.settings)
         self.stack.callback(reader.note_run, context.run.run_id, context.run.job_name)
-        reader.begin()
+        failed = _failed_before(context)
+        reader.begin({asset.name for asset in chosen} - failed if failed else ())
         return reader
 
 
-def _chosen(context: dg.AssetExecutionContext) -> list[SourceAsset]:
-    """The assets whose steps this run executes: its selection, or what a rerun from failure left over."""
-    steps, keys = context.run.step_keys_to_execute, set(context.job_def.asset_layer.executable_asset_keys)
-    chosen = [asset for asset in SOURCE_ASSETS.values() if keys.intersection(map(asset_key, asset.tables))]
-    return [asset for asset in chosen if steps is None or asset.name in steps]
+def _failed_before(context: dg.AssetExecutionContext) -> set[str]:
+    """The assets that failed in the run which this one repeats from its failure; empty when it repeats none,
+    or one that did not read to the end."""
+    parent, is_part = context.run.parent_run_id, context.run.step_keys_to_execute is not None
+    return (
+        failures_of(context.instance, parent).keys() & SOURCE_ASSETS.keys() if parent and is_part else set()
+    )
 
 
 def settings_resource(settings: Settings) -> dg.ResourceDefinition:

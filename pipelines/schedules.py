@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets.days import FIRST_ZONE, LAST_ZONE, ChosenDays, DateRange, days_of_run, today_in
+from assets.days import ChosenDays
 from home.settings import SHARD_TAG, Settings, SettingsError
 from pipelines.push_jobs import standing_order
 
@@ -21,21 +21,6 @@ _FIRST_TAG, _LAST_TAG, _ONE_TAG = (
     "dagster/asset_partition_range_end",
     "dagster/partition",
 )
-
-
-def partition_tags(
-    days: DateRange, moment: dt.datetime, history_start: dt.date, lookback_days: int
-) -> dict[str, str]:
-    """The tags with which one run covers a range of daily partitions; of a long range, as of a first night,
-    which reads years, the last days alone: Dagster notes each day of each table as an event of its own, which
-    takes longer than the reading."""
-    first, last = max(days.first, history_start), min(days.last, today_in(FIRST_ZONE, moment))
-    if first > last:
-        return {}
-    first = max(
-        first, last - dt.timedelta(days=lookback_days + 2)
-    )  # todays of several zones are up to two days apart
-    return {_FIRST_TAG: first.isoformat(), _LAST_TAG: last.isoformat()}
 
 
 def chosen_days(tags: Mapping[str, str]) -> ChosenDays | None:
@@ -65,12 +50,7 @@ def shard_tags(settings: Settings, shard: str) -> dict[str, str]:
 
 
 def nightly(settings: Settings) -> dg.ScheduleDefinition:
-    """The nightly sync over the last `lookback_days`; stopped by default where the sandbox stands in."""
-
-    known = [account.timezone for account in settings.accounts if account.timezone]
-    zones = (
-        known if known and len(known) == len(settings.accounts) else [FIRST_ZONE, LAST_ZONE]
-    )  # others report theirs later
+    """The nightly sync; stopped by default where the sandbox stands in."""
 
     @dg.schedule(
         name="nightly",
@@ -83,17 +63,12 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
         description="Reads everything, and the last days of every date-ranged operation again.",
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest]:
-        moment = context.scheduled_execution_time
-        days = days_of_run(moment, zones, settings.lookback_days)
-        tags = partition_tags(days, moment, settings.history_start, settings.lookback_days) | {
-            DAYS_TAG: ALL_DUE
-        }
-        night = moment.isoformat()
+        night = context.scheduled_execution_time.isoformat()
         return [
             dg.RunRequest(
                 f"{night} {shard}".strip(),
                 standing_order(settings),
-                tags | {NIGHT_TAG: night} | shard_tags(settings, shard),
+                {DAYS_TAG: ALL_DUE, NIGHT_TAG: night} | shard_tags(settings, shard),
             )
             for shard in settings.shards or (settings.shard,)
         ]

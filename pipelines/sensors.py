@@ -4,6 +4,7 @@ from typing import Any
 
 import dagster as dg
 
+from assets.materialize import failures_of
 from home import alerts
 from home.settings import SHARD_TAG, Settings
 from pipelines.push_jobs import report_push
@@ -90,19 +91,9 @@ def _nights(instance: dg.DagsterInstance, shards: int) -> dict[str, list[dg.Dags
 
 
 def _failures(instance: dg.DagsterInstance, run: dg.DagsterRun) -> tuple[dict[str, str], list[str]]:
-    """Each failed step of a run with its reason; and the same in lines, or why it failed without one."""
-    logged = instance.all_logs(
-        run.run_id, of_type={dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.PIPELINE_FAILURE}
-    )
-    events = [entry.get_dagster_event() for entry in logged]
-    steps = {event.step_key or "run": _reason(event) for event in events if event.is_step_failure}
-    return steps, [f"{step}: {reason}" for step, reason in steps.items()] or [
-        event.message or "no reason given" for event in events
-    ]
-
-
-def _reason(event: dg.DagsterEvent) -> str:
-    data = event.step_failure_data
-    if data.user_failure_data and data.user_failure_data.description:
-        return data.user_failure_data.description
-    return data.error.message.strip() if data.error else "no reason given"
+    """What failed in a run with its reason; and the same in lines, or why it failed without any."""
+    failed = failures_of(instance, run.run_id)
+    if failed:
+        return failed, [f"{name}: {reason}" for name, reason in failed.items()]
+    logged = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.PIPELINE_FAILURE)
+    return {}, [entry.get_dagster_event().message or "no reason given" for entry in logged]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from assets.prefetch import Prefetcher
+from assets.reader import Reader
 from assets.result import AccountResult, share_read
 from assets.sources import SOURCE_ASSETS
 from home.door import report_of
@@ -38,7 +38,7 @@ order by s.observed_on desc, s.opened_count desc limit 5"""
 _COUNTS = ("new", "changed", "deleted", "rejected")
 
 
-def result_of(reader: Prefetcher, settings: Settings, following: Following) -> SyncResult:
+def result_of(reader: Reader, settings: Settings, following: Following) -> SyncResult:
     """What was read, built, published and sent back."""
     with reader.warehouse.reading():
         tables = list(_tables(reader))
@@ -95,7 +95,7 @@ def _built(report: BuildReport, problems: list[str]) -> Built:
     return Built(len(done) - tests, tests, len(report.of(Status.UNCHANGED)), report.warnings, problems)
 
 
-def _accounts(reader: Prefetcher) -> Iterator[SyncAccount]:
+def _accounts(reader: Reader) -> Iterator[SyncAccount]:
     for session in reader.sessions:
         spent, limit = session.client.statistics, session.limiter.limit
         failures = {
@@ -106,7 +106,7 @@ def _accounts(reader: Prefetcher) -> Iterator[SyncAccount]:
         yield SyncAccount(session.account, spent.requests, spent.waited_s, limit, failures)
 
 
-def _tables(reader: Prefetcher) -> Iterator[SyncTable]:
+def _tables(reader: Reader) -> Iterator[SyncTable]:
     for asset in SOURCE_ASSETS.values():
         results = [result for (name, _), result in reader.results.items() if name == asset.name]
         for table in asset.tables if results else ():
@@ -131,7 +131,7 @@ def _plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:
         yield from (f"account {result.account}: {line}" for line in result.learnt)
 
 
-def _schema_changes(reader: Prefetcher, settings: Settings, *, is_published: bool) -> Iterator[str]:
+def _schema_changes(reader: Reader, settings: Settings, *, is_published: bool) -> Iterator[str]:
     """How the service's responses, and the tables of a copy that was just published, differ from what they
     were."""
     for result in reader.results.values():

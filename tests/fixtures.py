@@ -187,7 +187,7 @@ def command(
 @pytest.fixture
 def unrecorded() -> Iterator[None]:
     """Syncs are not recorded in Dagster."""
-    with not_recorded:
+    with not_recorded():
         yield
 
 

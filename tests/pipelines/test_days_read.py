@@ -13,15 +13,15 @@ import dagster as dg
 import pytest
 
 from assets import sources
-from assets.days import ChosenDays, DateRange, days_of_run, today_in
-from assets.materialize import asset_key, daily_partitions
+from assets.days import ChosenDays, DateRange, today_in
+from assets.materialize import READ_STEP, asset_key, daily_partitions
 from home.folder import prepare_home
 from home.settings import Settings, SettingsError
 from marketing_api.client import Connection, Secret
 from marketing_api.sandbox.options import Options
 from marketing_api.sandbox.server import serve
 from pipelines.definitions import build_definitions
-from pipelines.schedules import ALL_DUE, DAYS_TAG, chosen_days, partition_tags
+from pipelines.schedules import ALL_DUE, DAYS_TAG, chosen_days
 from tests.fixtures import Command
 from tests.pipelines.sandboxes import KEY, Sandbox
 from tests.pipelines.tables import query
@@ -249,33 +249,6 @@ def test_every_accounts_today_is_a_partition_at_every_hour() -> None:
             with dg.partition_loading_context(effective_dt=moment):
                 newest = dt.date.fromisoformat(partitions.get_last_partition_key() or "")
             assert newest == max(today_in(zone, moment) for zone in zones)
-            for zone in zones:
-                tags = partition_tags(days_of_run(moment, [zone], 7), moment, START, 7)
-                assert tags["dagster/asset_partition_range_end"] == str(today_in(zone, moment)) <= str(newest)
-                assert tags["dagster/asset_partition_range_start"] == str(today_in(zone, moment) - 7 * DAY)
-
-
-def test_days_without_partitions_make_no_tags() -> None:
-    moment = dt.datetime(2026, 11, 22, 11, tzinfo=dt.UTC)
-    span = days_of_run(moment, ["UTC"], 7)
-    assert partition_tags(span, moment, dt.date(2027, 1, 1), 7) == {}
-    assert (
-        partition_tags(span, moment, dt.date(2026, 11, 20), 7)["dagster/asset_partition_range_start"]
-        == "2026-11-20"
-    )
-
-
-def test_a_long_range_is_noted_as_its_last_partitions_and_read_whole_when_it_is_run_again() -> None:
-    moment, year = (
-        dt.datetime(2026, 11, 22, 11, tzinfo=dt.UTC),
-        DateRange(dt.date(2025, 11, 1), dt.date(2026, 10, 31)),
-    )
-    tags = partition_tags(year, moment, START, 7)
-    assert tags == {
-        "dagster/asset_partition_range_start": "2026-10-22",
-        "dagster/asset_partition_range_end": "2026-10-31",
-    }
-    assert chosen_days(tags | {DAYS_TAG: str(year)}) == ChosenDays(year.first, year.last)
 
 
 @pytest.mark.parametrize(
@@ -307,8 +280,6 @@ def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(
             instance, scheduled_execution_time=now, repository_def=definitions.get_repository_def()
         )
         (request,) = definitions.get_schedule_def("nightly").evaluate_tick(context).run_requests or []
-        assert request.tags["dagster/asset_partition_range_start"] <= str(today - 7 * DAY)
-        assert str(today) <= request.tags["dagster/asset_partition_range_end"]
 
         def run(tags: dict[str, str]) -> dg.ExecuteInProcessResult:
             keys = [
@@ -323,7 +294,7 @@ def test_a_run_reads_until_the_accounts_own_today_wherever_it_is(
 
         result = run(dict(request.tags))
         assert asked(service, "reputation/direct") == [("2015-01-01", str(today))]
-        reviews = result.asset_materializations_for_node("direct_reviews")[0]
+        reviews = result.asset_materializations_for_node(READ_STEP)[0]
         assert reviews.metadata["days read"].value == f"main: 2015-01-01 to {today}"
         run({"dagster/partition": str(today)})
         assert asked(service, "reputation/direct")[1:] == [(str(today), str(today))]
@@ -342,6 +313,8 @@ def test_a_persons_partitions_are_chosen_days_and_the_schedules_are_not() -> Non
     assert chosen is not None
     assert (str(chosen.first), str(chosen.last)) == ("2026-03-05", "2026-03-06")
     assert chosen_days(range_ | {DAYS_TAG: ALL_DUE}) is None
+    year = DateRange(dt.date(2025, 11, 1), dt.date(2026, 10, 31))
+    assert chosen_days({DAYS_TAG: str(year)}) == ChosenDays(year.first, year.last)
     assert chosen_days({}) is None
     with pytest.raises(SettingsError, match="`2026-03-05 to 2026-03-20`"):
         chosen_days({DAYS_TAG: "last week"})

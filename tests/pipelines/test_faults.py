@@ -10,6 +10,8 @@ from unittest.mock import patch
 import duckdb
 import pytest
 
+from assets.reader import Reader
+from assets.result import AccountResult
 from assets.sources import SOURCE_ASSETS
 from home.folder import prepare_home
 from home.settings import Settings
@@ -57,7 +59,7 @@ def test_what_fails_for_good_costs_its_own_tables_and_is_reported(
 ) -> None:
     """getlist is a detail: the lists themselves, and all that depends on them, must be there without it."""
     monkeypatch.setattr("marketing_api.retry.TRIES", 2)
-    monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
+    monkeypatch.setattr("assets.reader.RETRY_AFTER_S", 0)
     service = start_sandbox(
         "--fault-500-before",
         "1@emailmarketing/getlist,socialmedia/stats",
@@ -107,9 +109,19 @@ def test_a_second_try_asks_only_what_may_succeed_now(
         )
     service.control("faults", **{"500-before": "0.1@emailmarketing/getcontacttimeline"})
     timelines = SOURCE_ASSETS["timelines"]
+    tries, counts = list[AccountResult](), list[int]()
+
+    def calm_down(reader: Reader, _: float) -> bool:
+        tries.extend(reader.results_of(timelines))
+        service.control("faults", off=1)
+        counts.append(service.count)
+        return False
+
+    monkeypatch.setattr(Reader, "_is_stopping_within", calm_down)
     with open_reader(Settings(home, (Connection("main", service.url, Secret(KEY)),)), [timelines]) as reader:
         reader.begin()
-        (first,) = reader.result(timelines)
+        reader.finish()
+        (first,), (since,) = tries, counts
         passing = {
             failure.call.params["id"] for failure in first.failures if isinstance(failure.error, Transient)
         }
@@ -119,10 +131,7 @@ def test_a_second_try_asks_only_what_may_succeed_now(
         assert passing
         assert refused
 
-        service.control("faults", off=1)
-        since = service.count
-        reader.again(timelines)
-        (second,) = reader.result(timelines)
+        (second,) = reader.results_of(timelines)
         assert {entry["params"]["id"] for entry in service.asked(since)} == passing
         assert refused <= {
             failure.call.params["id"] for failure in second.failures if isinstance(failure.error, Refused)

@@ -9,6 +9,7 @@ import dagster as dg
 import duckdb
 import pytest
 
+from assets.materialize import READ_STEP
 from assets.published import REPORT
 from home.settings import Settings
 from marketing_api.client import Connection, Secret
@@ -37,7 +38,7 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
     """The same run builds and publishes, and ends as failed; from there the UI repeats the step, and what is
     behind it. One model, chosen in the UI, is built alone, and all again where nothing changed."""
     monkeypatch.setattr("marketing_api.retry.TRIES", 1)
-    monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
+    monkeypatch.setattr("assets.reader.RETRY_AFTER_S", 0)
     sandbox.control("faults", **{"500-before": "1@user/lists"})
     with no_report():
         ran = command("sync", sandbox=sandbox)
@@ -55,11 +56,11 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
         assert runs.keys() == {"nightly_sync"}
         failed = runs["nightly_sync"]
         assert failed.status is dg.DagsterRunStatus.FAILURE
-        assert _ended(instance, failed.run_id)["users"] == dg.DagsterEventType.STEP_FAILURE.value
+        assert _ended(instance, failed.run_id)[READ_STEP] == dg.DagsterEventType.STEP_FAILURE.value
         behind = dict.fromkeys(("models", "published", "own_models", "report"), _SUCCESS)
         assert behind.items() < _ended(instance, failed.run_id).items()
         order = list(_ended(instance, failed.run_id))
-        assert order.index("users") < order.index("models"), "what is behind waits for the second try"
+        assert order.index(READ_STEP) < order.index("models"), "what is behind waits for the second try"
         since = sandbox.count
         live(monkeypatch, Settings(home, (Connection("main", sandbox.url, Secret(KEY)),)))
         options = dg.ReexecutionOptions.from_failure(failed.run_id, instance)
@@ -68,7 +69,7 @@ def test_a_table_that_cannot_be_read_costs_the_night_no_models(
             dg.execute_job(dg.reconstructable(nightly_job), instance, reexecution_options=options) as again,
         ):
             assert again.success
-        assert _ended(instance, again.run_id) == behind | {"users": _SUCCESS}
+        assert _ended(instance, again.run_id) == behind | {READ_STEP: _SUCCESS}
         assert {entry["operation"] for entry in sandbox.asked(since)} == {"app/me", "user/lists"}
         _one_model_alone(Settings(home), instance)
         caplog.clear()
@@ -188,7 +189,7 @@ def test_every_asset_has_an_owner_and_every_check_a_name_that_says_what_it_holds
     assert str(home / "report" / "index.html") in str(graph.get(REPORT).description)
     daily = graph.get(dg.AssetKey(["source", "feedback_views"])).description
     assert "source.review_stats" in str(daily)
-    assert "*Missing* says only" in str(daily)
+    assert "*materialized*" in str(daily)
 
 
 def test_columns_of_models_lead_to_columns_that_are_there(home: Path) -> None:

@@ -21,7 +21,7 @@ import pytest
 
 from assets import sources
 from assets.account_session import _MOST_WORKERS
-from assets.materialize import asset_key
+from assets.materialize import READ_STEP, asset_key, failures_of
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from home.folder import prepare_home
 from home.settings import Settings, load_settings
@@ -77,7 +77,7 @@ def run_job(settings: Settings, instance: dg.DagsterInstance) -> RunJob:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries of requests and steps without the waiting."""
     monkeypatch.setattr("marketing_api.retry.TRIES", 2)
-    monkeypatch.setattr("assets.materialize._RETRY_AFTER_S", 0)
+    monkeypatch.setattr("assets.reader.RETRY_AFTER_S", 0)
 
 
 def operations(service: Sandbox, since: int = 0) -> Counter[str]:
@@ -85,15 +85,9 @@ def operations(service: Sandbox, since: int = 0) -> Counter[str]:
 
 
 def failures(result: dg.ExecuteInProcessResult) -> dict[str, str]:
-    """Step → reason."""
-    found = {}
-    for event in result.all_events:
-        if event.is_step_failure:
-            data = event.step_failure_data
-            found[str(event.step_key)] = str(
-                data.user_failure_data.description if data.user_failure_data else data.error
-            )
-    return found
+    """Asset or step → reason."""
+    with dg.DagsterInstance.get() as instance:
+        return failures_of(instance, result.run_id)
 
 
 # -- what is asked
@@ -232,7 +226,7 @@ def test_a_failed_step_says_why_and_its_rerun_asks_only_what_is_missing(
     (check,) = [check for check in result.get_asset_check_evaluations() if not check.passed][:1]
     assert (check.check_name, check.asset_key.path[-1]) == ("complete", "managers")
     assert operations(service)["user/managers"] == 4, (
-        "two tries of the step, with two tries of the request each"
+        "two tries of the table, with two tries of the request each"
     )
 
     service.control("faults", off=1)
@@ -286,19 +280,23 @@ def test_what_an_account_lacks_fails_no_step_and_is_asked_no_further(
     assert asked["app/me"] == 3, "once more for each of the two"
 
 
-def test_a_wrong_key_fails_every_step_with_one_request(
+def test_a_wrong_key_fails_the_reading_with_one_request(
     run_job: RunJob, service: Sandbox, settings: Settings
 ) -> None:
     wrong = replace(settings, accounts=(replace(settings.accounts[0], key=Secret("wr0ng")),))
     result = run_job(USERS, MANAGERS, sources.lists, settings=wrong)
-    assert failures(result).keys() == {"users", "managers", "lists"}
-    assert all("the key is missing, wrong or revoked" in reason for reason in failures(result).values())
+    assert failures(result).keys() == {READ_STEP}
+    assert "the key is missing, wrong or revoked" in failures(result)[READ_STEP]
     assert service.count == 1
 
 
 @pytest.mark.slow
 def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
-    command: Command, start_sandbox: StartSandbox, folder: Path, home: Path
+    command: Command,
+    start_sandbox: StartSandbox,
+    folder: Path,
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     service = start_sandbox("--account", "harbor=k1:1:100", "--account", "hill=k2:2:100")
     entries = [
@@ -311,14 +309,13 @@ def test_an_account_with_a_wrong_key_does_not_keep_the_others_out(
     assert ran.code == 1, ran.text
     assert "contacts, account hill: app/me: the service refused" in ran.out
     assert query(home, "select account, count(*) from source.contacts group by 1") == [("harbor", 100)]
-    with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
+    monkeypatch.setenv("DAGSTER_HOME", str(home / "dagster"))
+    with dg.DagsterInstance.get() as instance:
         (run,) = instance.get_runs()
         assert run.status is dg.DagsterRunStatus.FAILURE
-        events = [record.dagster_event for record in instance.all_logs(run.run_id) if record.dagster_event]
-        reasons = [event.step_failure_data.user_failure_data for event in events if event.is_step_failure]
-        assert all(
-            reason and str(reason.description).startswith("account hill: app/me") for reason in reasons
-        )
+        reasons = failures_of(instance, run.run_id)
+        assert reasons.keys() == {"lists", "contacts"}
+        assert all(reason.startswith("account hill: app/me") for reason in reasons.values())
 
     asked = service.count
     assert command(*words, HARBOR="k1", HILL="k2").code == 0
@@ -373,36 +370,19 @@ def _interrupt_after(service: Sandbox, requests: int) -> None:
 # -- schedule, alert, rebuild, loading
 
 
-@pytest.mark.parametrize(
-    ("zones", "first", "last"),
-    [
-        pytest.param(["Pacific/Auckland"], "2026-11-18", "2026-11-21", id="a day ahead"),
-        pytest.param(["Pacific/Auckland", "America/New_York"], "2026-11-17", "2026-11-21", id="several"),
-        pytest.param(
-            ["America/New_York", None],
-            "2026-11-17",
-            "2026-11-21",
-            id="wherever one may be that tells its zone when it is asked",
-        ),
-    ],
-)
-def test_the_schedule_names_the_last_days_of_every_account(
-    settings: Settings, instance: dg.DagsterInstance, zones: list[str | None], first: str, last: str
+def test_the_schedule_reads_what_is_due_and_names_no_days(
+    settings: Settings, instance: dg.DagsterInstance
 ) -> None:
-    """And says that it is no choice of these days: what is due is read, all of history the first time."""
-    accounts = tuple(replace(settings.accounts[0], timezone=zone) for zone in zones)
-    definitions = build_definitions(
-        replace(settings, accounts=accounts, schedule_timezone="Asia/Tokyo", lookback_days=3)
-    )
+    """Days would be a choice of these; what is due is all of history the first time."""
+    definitions = build_definitions(replace(settings, schedule_timezone="Asia/Tokyo"))
     schedule = definitions.get_schedule_def("nightly")
-    moment = dt.datetime(2026, 11, 20, 13, 0, tzinfo=dt.UTC)  # 02:00 of the next day in Auckland
+    moment = dt.datetime(2026, 11, 20, 13, 0, tzinfo=dt.UTC)
     context = dg.build_schedule_context(
         instance, scheduled_execution_time=moment, repository_def=definitions.get_repository_def()
     )
     (request,) = schedule.evaluate_tick(context).run_requests or []
-    assert request.tags["dagster/asset_partition_range_start"] == first
-    assert request.tags["dagster/asset_partition_range_end"] == last
     assert request.tags["marketing-sync/days"] == "all that are due"
+    assert not [tag for tag in request.tags if "partition" in tag]
     assert (schedule.cron_schedule, schedule.execution_timezone) == ("0 2 * * *", "Asia/Tokyo")
 
 

@@ -1,17 +1,25 @@
-"""The command line whose syncs are not recorded in Dagster, which is most of a small one: for what is
-requested, loaded and displayed."""
+"""The command line whose syncs are not recorded in Dagster, which is most of a small one, and try nothing
+twice: for what is requested, loaded and displayed."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from unittest.mock import patch
 
 from pipelines import cli
 
-unrecorded = patch("pipelines.definitions.run_in_dagster", lambda *_: uuid.uuid4().hex)
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    with (
+        patch("pipelines.definitions.run_in_dagster", lambda *_: uuid.uuid4().hex),
+        patch("assets.reader.RETRIES", 0),
+    ):
+        yield
 
 
 def main(words: Sequence[str]) -> int:
-    with unrecorded:
+    with unrecorded():
         return cli.main(words)

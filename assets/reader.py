@@ -1,5 +1,5 @@
-"""Runs the asset functions ahead of the steps that wait for them, so that the limit is busy from the first
-second to the last.
+"""Reads the chosen assets of all accounts at once, so that the limit is busy from the first second to the
+last.
 
 An asset of an account is begun when the assets it comes `after` are in the warehouse; what others wait for
 goes first, its requests and its loads. Not here: what is fetched (`sources`), how (`fetch`), how it is loaded
@@ -8,11 +8,11 @@ goes first, its requests and its loads. Not here: what is fetched (`sources`), h
 import datetime as dt
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from assets.account_session import AccountSession
 from assets.checkpoint import Checkpoints
-from assets.days import ChosenDays, DateRange, days_of_run
+from assets.days import ChosenDays, DateRange
 from assets.fetch import Fetcher, FetchSettings
 from assets.result import AccountResult, Batch
 from assets.sources import SourceAsset
@@ -30,18 +30,21 @@ log = logging.getLogger(__name__)
 _AT_ONCE, _AT_ONCE_LEAST = 32, 4
 #: How long stopping waits for each thread; a load takes seconds.
 _STOP_SECONDS = 30.0
+#: One more try, after so many seconds, for what a person would simply run again.
+RETRIES, RETRY_AFTER_S = 1, 30.0
 
 #: A machine's clock that is moved by less is being kept right.
 _JUMP = dt.timedelta(minutes=1)
 #: When a batch is read again that names no other time.
 _A_NIGHT = dt.timedelta(days=1)
 _STOPPED = "the run was stopped; the next one goes on from there"
+_READ_BEFORE = "read whole by the run that this one resumes"
 
 _Key = tuple[str, str]  # asset, account
 
 
-class Prefetcher:
-    """Reads the chosen assets of all accounts in the background; `result` waits for one of them."""
+class Reader:
+    """Reads the chosen assets of all accounts in the background, from `begin` on."""
 
     def __init__(
         self,
@@ -72,15 +75,10 @@ class Prefetcher:
         self._is_stopping = False
         self.began_at = self.ended_at = now()
 
-    def days_of_run(self) -> DateRange:
-        """The days that the run is about, over all accounts."""
-        skew = max((session.client.clock.skew for session in self.sessions), key=abs, default=dt.timedelta())
-        return days_of_run(
-            self.began_at + skew,
-            [session.zone for session in self.sessions],
-            self._settings.lookback_days,
-            self.chosen_days,
-        )
+    def days_of_run(self) -> DateRange | None:
+        """Those that a person chose; None: all that are due."""
+        today = max(session.today() for session in self.sessions)
+        return self.chosen_days.by(today) if self.chosen_days else None
 
     @property
     def _moved(self) -> dt.timedelta:
@@ -92,36 +90,48 @@ class Prefetcher:
         """When it began as files are dated, which a clock that is set back during the run dates earlier."""
         return self.began_at + min(self._moved, dt.timedelta())
 
-    def begin(self) -> None:
+    def begin(self, read_before: Iterable[str] = ()) -> None:
+        """The assets that the run which this one resumes has read are as if this one had, and not read
+        again."""
+        for name in read_before:
+            for session in self.sessions:
+                result = AccountResult(session.account, learnt=[_READ_BEFORE], is_finished=True)
+                self.results[name, session.account] = result
         self._checkpoints.begin(self._chosen)
         with self._changed:
             self._start_ready()
 
-    def again(self, asset: SourceAsset) -> None:
-        """Read a failed asset once more for the accounts in which it failed: only what is missing is
-        fetched."""
-        with self._changed:
-            for session in self.sessions:
-                key = (asset.name, session.account)
-                if self._is_finished(key) and self.results[key].is_failure:
-                    del self.results[key]
-            self._start_ready()
+    def as_loaded(self) -> Iterator[SourceAsset]:
+        """Each asset when it is read and loaded for every account, whatever became of it, behind those that
+        it comes `after`. Raises Stopped."""
+        waiting = list(self._in_order)
+        while waiting:
+            asset = self._next_loaded(waiting)
+            waiting.remove(asset)
+            yield asset
 
-    def result(self, asset: SourceAsset) -> list[AccountResult]:
-        """Wait until the asset is read and loaded for every account, whatever became of it. Raises
-        Stopped."""
-        keys = [(asset.name, session.account) for session in self.sessions]
-        with self._changed:
-            while not all(map(self._is_finished, keys)):
-                if self._is_stopping:
-                    raise Stopped(_STOPPED)
-                self._changed.wait(0.5)  # in slices, so that an interrupt gets through
-        return [self.results[key] for key in keys]
+    def results_of(self, asset: SourceAsset) -> list[AccountResult]:
+        """Of all accounts in which it was begun."""
+        keys = ((asset.name, session.account) for session in self.sessions)
+        return [self.results[key] for key in keys if key in self.results]
 
     def finish(self) -> None:
         """Wait for everything that was begun. Raises Stopped."""
-        for asset in self._in_order:
-            self.result(asset)
+        for _ in self.as_loaded():
+            pass
+
+    def _next_loaded(self, waiting: Sequence[SourceAsset]) -> SourceAsset:
+        with self._changed:
+            while True:
+                for asset in waiting:
+                    if self._is_loaded(asset) and not any(before in waiting for before in asset.after):
+                        return asset
+                if self._is_stopping:
+                    raise Stopped(_STOPPED)
+                self._changed.wait(0.5)  # in slices, so that an interrupt gets through
+
+    def _is_loaded(self, asset: SourceAsset) -> bool:
+        return all(self._is_finished((asset.name, session.account)) for session in self.sessions)
 
     def stop_fetching(self) -> None:
         """Send nothing more, and release all waiters. What has come is in the archive, and the next run
@@ -245,13 +255,31 @@ class Prefetcher:
         return sum(not result.is_finished for result in mine) < self._at_once
 
     def _start(self, asset: SourceAsset, session: AccountSession) -> None:
-        result = self.results[asset.name, session.account] = AccountResult(session.account)
+        self.results[asset.name, session.account] = AccountResult(session.account)
         name = f"{session.account}/{asset.name}"
-        thread = threading.Thread(target=self._read, args=(asset, session, result), name=name, daemon=True)
+        thread = threading.Thread(target=self._read, args=(asset, session), name=name, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _read(self, asset: SourceAsset, session: AccountSession, result: AccountResult) -> None:
+    def _read(self, asset: SourceAsset, session: AccountSession) -> None:
+        result = self._try(asset, session)
+        for _ in range(RETRIES):
+            if not result.is_worth_a_retry or self._is_stopping_within(RETRY_AFTER_S):
+                break
+            result = self._try(asset, session)  # only what is missing is fetched
+        with self._changed:
+            result.is_finished = True
+            self.ended_at = self.now()
+            self._threads.remove(threading.current_thread())
+            self._start_ready()
+            self._changed.notify_all()
+
+    def _is_stopping_within(self, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._is_stopping, seconds)
+
+    def _try(self, asset: SourceAsset, session: AccountSession) -> AccountResult:
+        result = self.results[asset.name, session.account] = AccountResult(session.account)
         try:
             self._fetch_and_load(asset, session, result)
         except Exception as problem:
@@ -262,12 +290,7 @@ class Prefetcher:
             if isinstance(problem, OtherBusiness):
                 session.problem = problem  # nothing more of the account is worth a request, or believed
             result.error = problem
-        with self._changed:
-            result.is_finished = True
-            self.ended_at = self.now()
-            self._threads.remove(threading.current_thread())
-            self._start_ready()
-            self._changed.notify_all()
+        return result
 
     def _fetch_and_load(self, asset: SourceAsset, session: AccountSession, result: AccountResult) -> None:
         """Batch by batch: while one is loaded, the client goes on with the next requests. What came before an

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterator
 
 from assets.days import FIRST_ZONE, ChosenDays, today_in
-from assets.prefetch import Prefetcher
+from assets.reader import Reader
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from home import exits, interrupts
 from home.folder import dagster_home, prepare_home
@@ -72,7 +72,7 @@ def _notes(settings: Settings) -> Iterator[str]:
         yield _IN_SANDBOX
 
 
-def _exit_code(reader: Prefetcher, result: SyncResult, *, has_models: bool) -> int:
+def _exit_code(reader: Reader, result: SyncResult, *, has_models: bool) -> int:
     if any(isinstance(session.problem, OtherBusiness) for session in reader.sessions):
         return exits.WRONG_USE
     is_done = not (result.not_read or result.problems) and (result.is_published or not has_models)

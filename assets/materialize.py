@@ -108,10 +108,15 @@ def chosen_assets(context: dg.AssetExecutionContext) -> list[SourceAsset]:
 
 
 def failures_of(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
-    """Why a run failed: by step and, of the one that reads, by asset."""
+    """Why a run failed, see `failures_in`."""
+    logged = instance.all_logs(run_id, of_type={dg.DagsterEventType.STEP_FAILURE})
+    return failures_in(entry.get_dagster_event() for entry in logged)
+
+
+def failures_in(events: Iterable[dg.DagsterEvent]) -> dict[str, str]:
+    """Reasons of failed steps: by step and, of the one that reads, by asset."""
     failed = dict[str, str]()
-    for entry in instance.all_logs(run_id, of_type={dg.DagsterEventType.STEP_FAILURE}):
-        event = entry.get_dagster_event()
+    for event in events:
         data = event.step_failure_data
         assets = data.user_failure_data.metadata if data.user_failure_data else {}
         if event.step_key == READ_STEP and assets:

@@ -21,7 +21,7 @@ import pytest
 
 from assets import sources
 from assets.account_session import _MOST_WORKERS
-from assets.materialize import READ_STEP, asset_key, failures_of
+from assets.materialize import READ_STEP, asset_key, failures_in, failures_of
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from home.folder import prepare_home
 from home.settings import Settings, load_settings
@@ -86,8 +86,7 @@ def operations(service: Sandbox, since: int = 0) -> Counter[str]:
 
 def failures(result: dg.ExecuteInProcessResult) -> dict[str, str]:
     """Asset or step → reason."""
-    with dg.DagsterInstance.get() as instance:
-        return failures_of(instance, result.run_id)
+    return failures_in(event for event in result.all_events if event.is_step_failure)
 
 
 # -- what is asked

@@ -29,6 +29,7 @@ from sqlalchemy.pool import QueuePool
 from starlette.types import ASGIApp
 
 from home.failures import HomeError
+from pipelines import CODE_LOCATION, CODE_MODULE
 from warehouse.archive.disk import set_aside
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ _MOST_PRUNED = 500  # at a time
 #: As Dagster names what `marketing-sync ui` loads; the timeline, a job's list of runs and the failure alert
 #: look for runs of it.
 _CODE_LOCATION = RemoteRepositoryOrigin(
-    location_origin_from_module_name("pipelines.definitions", None, None), "__repository__"
+    location_origin_from_module_name(CODE_MODULE, None, None, CODE_LOCATION), "__repository__"
 )
 #: What the UI shows as whoever launched a run, instead of "Manually launched".
 BY_THE_COMMAND = {"user": "marketing-sync sync"}

@@ -17,10 +17,10 @@ from home.folder import dagster_home, prepare_home
 from home.keeper import Keeper
 from home.options import Option
 from home.settings import Settings, SettingsError
+from pipelines import CODE_LOCATION, CODE_MODULE
 from pipelines.commands import Arguments, command, print_error
 
 _HOST, PORT = "127.0.0.1", 3000
-_CODE = "pipelines.definitions"
 _PACKAGES = Path(__file__).parents[2]
 #: How the web server and the daemon find the code server, which they share.
 _WORKSPACE = 'load_from: [{{grpc_server: {{host: localhost, socket: "{socket}", location_name: {name}}}}}]\n'
@@ -88,10 +88,10 @@ def _serve(listener: socket.socket, programs: Keeper, folder: Path, *, has_own_d
     """A server of the code, the daemon and, in this process, the web server. Returns when one of them has
     ended."""
     code, workspace = folder / "code", folder / "workspace.yaml"
-    workspace.write_text(_WORKSPACE.format(socket=code, name=_CODE), encoding="utf-8")
+    workspace.write_text(_WORKSPACE.format(socket=code, name=CODE_LOCATION), encoding="utf-8")
     python = (sys.executable, "-m")
     # Its working directory is where it looks for modules first; settings are read from ours.
-    where = (f"--module-name={_CODE}", f"--working-directory={_PACKAGES}", f"--socket={code}")
+    where = (f"--module-name={CODE_MODULE}", f"--working-directory={_PACKAGES}", f"--socket={code}")
     programs.start(*python, "dagster", "code-server", "start", *where, "--log-level=warning")
     # Imported while the code is loaded: each takes seconds.
     import uvicorn

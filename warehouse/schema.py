@@ -70,14 +70,18 @@ def is_current(connection: duckdb.DuckDBPyConnection) -> bool:
     return fact(connection, "tables") == _fingerprint()
 
 
-@cache
 def _fingerprint() -> str:
     """Of what the tables are declared as, and of the version: a migration may change rows alone."""
+    return f"{SCHEMA_VERSION}-{_digest_of_tables()}"
+
+
+@cache
+def _digest_of_tables() -> str:
     declared = [
         (table.qualified, table.doc, [(each.name, each.sql_type, each.comment) for each in table.columns])
         for table in ALL_TABLES
     ]
-    return f"{SCHEMA_VERSION}-{hashlib.blake2b(repr(declared).encode(), digest_size=16).hexdigest()}"
+    return hashlib.blake2b(repr(declared).encode(), digest_size=16).hexdigest()
 
 
 def columns_of(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from warehouse.archive.file_store import Files
 from warehouse.archive.ledger import NAME, Ledger
 
 
@@ -35,7 +36,7 @@ def _unpacked(path: Path) -> Iterator[tuple[str, bytes]]:
             bodies = duckdb.connect().execute("select body from read_parquet(?)", [str(path)]).fetchall()
             yield "bodies", b"\n".join(body for (body,) in bodies if body)
     elif path.name == NAME:
-        with closing(Ledger(path.parent)) as ledger:
+        with closing(Ledger(path.parent, Files(path.parent))) as ledger:
             recorded = ledger.recorded().values()
             yield "rows", "\n".join(str(entry.row) for entry in recorded).encode()
             yield "bodies", b"\n".join(entry.body() for entry in recorded)

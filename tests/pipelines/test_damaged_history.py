@@ -80,7 +80,7 @@ def test_a_database_that_the_system_refuses_is_explained_with_what_to_do() -> No
             raise RuntimeError("as a library wraps it") from refusal
     except RuntimeError as problem:
         sentence, code = explain(problem)
-    assert (code, "can be read and written, and run the command again" in sentence) == (1, True)
+    assert (code, "readable and writable, and run the command again" in sentence) == (1, True)
 
 
 def test_empty_settings_of_dagster_are_written_anew(dagster_home: Path, home: Path) -> None:

@@ -44,8 +44,8 @@ class Crowd:
         self.order: list[str] = []
         self._may_end = threading.Event()
         self._pool = ThreadPoolExecutor(10)
-        self._first = self._pool.submit(self.queue.do, lambda _: self._may_end.wait(5))
-        self._wait_for(lambda: file.is_open or file.problem is not None)
+        self._first = self._pool.submit(self.queue.do, lambda _: self._may_end.wait(HANGS_S))
+        wait_until(lambda: file.is_open or file.problem is not None)
 
     def comes(self, name: str, urgency: int = 0, problem: Exception | None = None) -> Future[int]:
         """Somebody more waits; the number of the opening is the result."""

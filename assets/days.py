@@ -133,13 +133,17 @@ def prove(
         if days and _is_dense(listed, min(days)):
             first = max(first, min(days))
         end = max(days, default=requested.first - _DAY)
-        has_ended = end + _DAY not in others and any(end + _DAY in some for some in covered)
-        if (days or is_empty) and not has_ended and _is_dense(listed, end):
+        if (days or is_empty) and not _has_ended(end, others, covered) and _is_dense(listed, end):
             last = min(last, end)
     before = DateRange(first_missing(covered, requested.first), last_missing(covered, first - _DAY))
     after = DateRange(last + _DAY, requested.last)
     is_cut = last < min(requested.last, today - NOT_YET)
     return Proof(DateRange(first, last) or None, before or None, after if is_cut else None)
+
+
+def _has_ended(end: dt.date, known: Set[dt.date], covered: Sequence[DateRange]) -> bool:
+    """Whether the day behind was read before, and had nothing."""
+    return end + _DAY not in known and any(end + _DAY in days for days in covered)
 
 
 def _is_dense(listed: Set[dt.date], day: dt.date) -> bool:

@@ -110,12 +110,7 @@ class Fetcher:
         whole = self._wanted_days()
         covered = [] if self.chosen_days else self._covered()
         lacking = {days.first for days in self._covered(is_complete=False)}
-        lists = self.warehouse.listed_days
-        known = [
-            set(lists(each, self.account, days.first - _SERIES_BEFORE, days.last))
-            for days in whole
-            for each in self.tables
-        ]
+        known = self._days_listed(whole)
         todo, more = deque(whole), _MOST_AGAIN
         for days, batch in self._ranges(operation, todo, params):
             served = self._listed(batch, days)
@@ -133,6 +128,15 @@ class Fetcher:
                     more -= 1
                 else:
                     yield self._lacking(batch, operation, again, is_known=is_known)
+
+    def _days_listed(self, ranges: Iterable[DateRange]) -> list[set[dt.date]]:
+        """For each range and table, the days in it, and shortly before it, that the table has rows of."""
+        lists = self.warehouse.listed_days
+        return [
+            set(lists(table, self.account, days.first - _SERIES_BEFORE, days.last))
+            for days in ranges
+            for table in self.tables
+        ]
 
     def _ranges(
         self, operation: Operation, todo: deque[DateRange], params: Mapping[str, Any]

@@ -157,21 +157,30 @@ def _open_all(sessions: Sequence[AccountSession]) -> None:
     or why none responds."""
     for session in sessions:
         threading.Thread(target=session.open, name=f"{session.account}/open", daemon=True).start()
+    _wait_for(sessions)
+    if all(session.problem for session in sessions):
+        raise _none_responds(sessions)
+
+
+def _wait_for(sessions: Sequence[AccountSession]) -> None:
+    """Until each has opened or failed; from the first that has opened on, only so long."""
     until = math.inf
     for session in sessions:
         while not session.opened.wait(0.05) and time.monotonic() < until:
             if until == math.inf and any(each.opened.is_set() and not each.problem for each in sessions):
                 until = time.monotonic() + _OPENED_TOGETHER_S
-    if not all(session.problem for session in sessions):
-        return
+
+
+def _none_responds(sessions: Sequence[AccountSession]) -> Exception:
+    """What is wrong with the home, else why none responds."""
     problems = [session.problem for session in sessions if session.problem]
     for problem in problems:
         if not isinstance(problem, MarketingApiError):
-            raise problem
+            return problem
     text = "; ".join(
         f"account {each.account}: {explained(each.client.connection, problem)}"
         for each, problem in zip(sessions, problems, strict=True)
     )
     is_foreign = any(isinstance(problem, OtherBusiness) for problem in problems)
     is_refused = all(isinstance(problem, AuthenticationFailed) for problem in problems)
-    raise AuthenticationFailed(text) if is_foreign or is_refused else MarketingApiError(text)
+    return AuthenticationFailed(text) if is_foreign or is_refused else MarketingApiError(text)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from collections.abc import Sequence
+
 import dagster as dg
 
 from assets.materialize import failures_of
@@ -66,17 +68,21 @@ def _tell_nights(context: dg.SensorEvaluationContext, settings: Settings) -> dg.
         is_over = all(run.is_finished and run.tags.get(_WILL_RETRY) != "true" for run in runs)
         if night == max(nights) and not is_over:
             return dg.SkipReason(f"the night of {night} is not over")
-        failed = {
-            run.tags.get(SHARD_TAG, ""): "; ".join(_failures(context.instance, run)[1])
-            for run in runs
-            if run.status is dg.DagsterRunStatus.FAILURE
-        }
-        if failed:
+        if failed := _failed_shards(context.instance, runs):
             lines = [f"marketing-sync: {len(failed)} of {len(settings.shards)} shards failed"]
             lines += [f"{shard}: {reason}" for shard, reason in failed.items()]
             alerts.post(settings, {"text": "\n".join(lines), "night": night, "failed": failed})
         context.update_cursor(night)
     return None
+
+
+def _failed_shards(instance: dg.DagsterInstance, runs: Sequence[dg.DagsterRun]) -> dict[str, str]:
+    """Shard → why its run failed."""
+    return {
+        run.tags.get(SHARD_TAG, ""): "; ".join(_failures(instance, run)[1])
+        for run in runs
+        if run.status is dg.DagsterRunStatus.FAILURE
+    }
 
 
 def _nights(instance: dg.DagsterInstance, shards: int) -> dict[str, list[dg.DagsterRun]]:

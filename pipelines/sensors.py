@@ -1,8 +1,7 @@
 """What reacts to runs: an alert to a webhook address when one fails."""
 
-from typing import Any
-
 from collections.abc import Sequence
+from typing import Any
 
 import dagster as dg
 

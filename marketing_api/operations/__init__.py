@@ -1,4 +1,4 @@
-"""Every operation of the service (63), found here by name.
+"""Every operation of the service, found here by name.
 
 Each is declared in the TOML file of its area. `records/AREA.py` names those that fill a table, with what
 reads their rows, and those that code calls; the others are called by their name (`marketing-sync call`)."""

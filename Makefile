@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup extras dev lock sync test test-slow test-services check ui notebook bench attack lint clean docs dist fixture
+.PHONY: help setup extras dev lock coverage sync test test-slow test-services check ui notebook bench attack lint clean docs dist fixture
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -41,6 +41,9 @@ notebook: .venv/extras ## the analysts' notebooks in the browser, on localhost:2
 test test-slow: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew
 test: .venv/dev ## the tests in minutes, three files at a time: some wait, and two cores stay busy
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not attack and not services"
+
+coverage: .venv/dev ## the tests in minutes once more, with what no test runs, and a floor
+	$(BIN)/pytest --cov -n 3 --dist loadfile --no-loadscope-reorder -m "not slow and not attack and not services"
 
 test-slow: .venv/dev ## those that take seconds each: whole nights, kills, models of large accounts
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m "slow and not attack and not services"

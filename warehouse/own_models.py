@@ -113,7 +113,7 @@ def build_own(
     if settings.files() and find_spec("dbt") is None:
         raise DbtMissing(
             "models of your own need dbt, which is not installed: run `make extras` in the clone, or `pip "
-            "install 'marketing-sync[models]'`"
+            "install 'marketing-sync[models]'`, with Python up to 3.13, since dbt 1.11 knows no later one"
         )
     building = _Building(settings, select, is_full=full)
     with closing(Workspace(path.parent / "tmp" / "own_models")) as workspace:

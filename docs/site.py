@@ -13,6 +13,13 @@ sys.path.insert(0, str(ROOT))  # mkdocs has an environment of its own
 
 import marketing_api  # noqa: E402
 
+#: How much a hit on a page counts in the search, by the beginning of its path; 1 otherwise. A word in a title
+#: counts a thousand times one in a text, so less than a thousandth puts a page behind all others.
+_WEIGHTS = {
+    **dict.fromkeys(("CHANGELOG", "CONTRIBUTING", "SECURITY", "decisions/", "dependencies"), 0.0001),
+    **dict.fromkeys(("tutorial", "running", "commands", "connect", "sending-back"), 3),
+    **dict.fromkeys(("marts", "index"), 5),
+}
 _ROOT_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
@@ -28,7 +35,9 @@ def on_files(files: Files, config: Any) -> None:
         files.append(File.generated(config, name, content=text.replace("](docs/", "](")))
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
+def on_page_markdown(markdown: str, page: Any, **_: object) -> str:
     """Links to the root lead to its pages; a list may follow a line of text, as on GitHub."""
+    weights = [weight for start, weight in _WEIGHTS.items() if page.url.startswith(start)]
+    page.meta["search"] = {"boost": weights[0]} if weights else {}
     markdown = re.sub(r"\]\(\.\./((?:\.\./)*[A-Z]+\.md)", r"](\1", markdown)
     return re.sub(r"^((?![-|>#\s]).+| +```)\n(?=- )", r"\1\n\n", markdown, flags=re.MULTILINE)

@@ -11,6 +11,7 @@ from docs.generate import PAGES, sandbox
 from marketing_api.redaction import Secret
 from marketing_api.sandbox.faults import FAULTS
 from marketing_api.sandbox.switches import SWITCHES
+from pipelines.cli import COMMANDS as COMMANDS_OF_PROGRAM
 from tests.pipelines.pages import ALL_PAGES, FILES, NOT_RUN, RUN, Told, blocks
 from tests.pipelines.running import parsed
 from tests.warehouse.test_masking import hashed
@@ -42,6 +43,22 @@ def test_the_sandbox_page_names_every_switch_and_fault() -> None:
 def test_every_command_of_a_page_parses(command: str) -> None:
     words = [NAMED.get(word, word) for word in shlex.split(command)[1:]]
     assert parsed(words).command_path.split()[1] == words[0]
+
+
+def test_the_page_of_commands_has_every_command() -> None:
+    table = re.findall(
+        r"^\| (`.+?) \|", (ROOT / "docs/commands.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert set(re.findall(r"`(?:marketing-sync )?([a-z]+)", " ".join(table))) == set(COMMANDS_OF_PROGRAM)
+
+
+@pytest.mark.parametrize("page", ALL_PAGES)
+def test_columns_of_tables_have_headings(page: str) -> None:
+    """And nobody who reads the page is shown which file it is made from."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    heads = re.findall(r"^\|(.*)\|\n\|[-| :]+\|$", text, re.MULTILINE)
+    assert [head for head in heads if not all(map(str.strip, head.split("|")))] == []
+    assert "\nWritten by `make docs`" not in text
 
 
 @pytest.mark.parametrize("page", ALL_PAGES)

@@ -70,6 +70,17 @@ def test_every_check_passes(result: dg.ExecuteInProcessResult) -> None:
     assert [evaluation.check_name for evaluation in evaluations if not evaluation.passed] == []
 
 
+def test_a_check_is_one_event_and_comes_after_what_it_is_about(result: dg.ExecuteInProcessResult) -> None:
+    """A planned check is three, and dated by the run's beginning."""
+    made = set[dg.AssetKey | None]()
+    for event in result.all_events:
+        assert event.event_type is not dg.DagsterEventType.ASSET_CHECK_EVALUATION_PLANNED
+        if event.event_type is dg.DagsterEventType.ASSET_MATERIALIZATION:
+            made.add(event.asset_key)
+        elif event.event_type is dg.DagsterEventType.ASSET_CHECK_EVALUATION:
+            assert event.asset_check_evaluation_data.asset_key in made
+
+
 def test_metadata_tells_rows_and_requests(result: dg.ExecuteInProcessResult) -> None:
     materialization = materialized(result, "contacts")
     metadata = {name: value.value for name, value in materialization.metadata.items()}

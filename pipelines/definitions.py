@@ -39,7 +39,7 @@ from pipelines.publishing import (
 )
 from pipelines.push_jobs import AudienceSyncs, push_jobs, standing_order
 from pipelines.report.mail import Reports
-from pipelines.resources import RunReader, reader_resource, settings_resource
+from pipelines.resources import Reads, RunReader, SettingsOfRun
 from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly, shard_tags
 from pipelines.sensors import failure_alerts
 
@@ -82,7 +82,7 @@ def build_definitions(
     """Everything that Dagster shows; `resources` replace its own. `has_models` False: the reads alone, which
     load seconds faster."""
     settings = settings or load_settings(Path.cwd())
-    partitions = daily_partitions(settings.history_start)
+    partitions, of_run = daily_partitions(settings.history_start), SettingsOfRun(at_start=settings)
     with warnings.catch_warnings():
         # One run for a range of days is marked beta; the pinned version is tested with it.
         warnings.simplefilter("ignore", dg.BetaWarning)
@@ -96,7 +96,7 @@ def build_definitions(
         jobs=jobs,
         schedules=[nightly(settings)],
         sensors=failure_alerts(settings),
-        resources={"settings": settings_resource(settings), "reader": reader_resource(now)} | resources,
+        resources={"settings": of_run, "reader": Reads(settings=of_run, now=now)} | resources,
         executor=_EXECUTOR,
     )
 

@@ -1,6 +1,7 @@
 """The jobs: which assets run together. Not here: when (`schedules`), with what (`resources`)."""
 
 import dagster as dg
+from pydantic import Field
 
 from assets.materialize import asset_key
 from assets.published import OWN_MODELS
@@ -41,27 +42,23 @@ PUBLISH = dg.define_asset_job(
 )
 
 
-@dg.op(
-    required_resource_keys={"settings"},
-    config_schema={
-        "people": dg.Field(
-            [str], description="Their e-mail addresses; with `apply` they go from this run's config, too."
-        ),
-        "apply": dg.Field(
-            bool, default_value=False, description="Take them out; otherwise what would go is shown."
-        ),
-    },
-)
-def forget_people(context: dg.OpExecutionContext) -> None:
+class Forgetting(dg.Config):
+    people: list[str] = Field(
+        description="Their e-mail addresses; with `apply` they go from this run's config, too."
+    )
+    apply: bool = Field(False, description="Take them out; otherwise what would go is shown.")
+
+
+@dg.op(required_resource_keys={"settings"})
+def forget_people(context: dg.OpExecutionContext, config: Forgetting) -> None:
     """Erase people from everything that is stored about them. Nothing is requested of the service."""
     # with what a report needs: other jobs do without
     from pipelines.publishing import derived
     from upkeep.erasing import dry_run, forget, is_over, people
 
     settings: Settings = context.resources.settings
-    person = people(settings, None, context.op_config["people"], ())
-    is_applied = context.op_config["apply"]
-    places = forget(settings, person, derived(settings)) if is_applied else dry_run(settings, person)
+    person = people(settings, None, config.people, ())
+    places = forget(settings, person, derived(settings)) if config.apply else dry_run(settings, person)
     context.add_output_metadata({each.place: f"{each.rows:,} {each.outcome}" for each in places})
     if not is_over(places):
         raise dg.Failure(

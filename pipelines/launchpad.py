@@ -2,38 +2,41 @@
 seconds to import."""
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Any
 
 import dagster as dg
+from pydantic import Field, create_model
 
 from home.options import CONFIRM, CONFIRM_WORD, Option
 from home.settings import SettingsError
 
 
-def config_fields(options: Iterable[Option]) -> dict[str, dg.Field]:
-    """Those that the UI has, as the config schema of a step; `values` reads what a person made of it."""
+def config_class(name: str, options: Iterable[Option], base: type[Any] = dg.Config) -> type[Any]:
+    """The class of a step's or a resource's config: a field for each option that the UI has; `values` reads
+    what a person made of it."""
 
     def kind(option: Option) -> Any:
         if option.choices:
             # Its name is what Dagster says that a wrong value is not.
-            return dg.Enum(
-                f"{', '.join(option.choices[:-1])} or {option.choices[-1]}",
-                [dg.EnumValue(choice) for choice in option.choices],
-            )
+            title = f"{', '.join(option.choices[:-1])} or {option.choices[-1]}"
+            return StrEnum(title, [(choice, choice) for choice in option.choices])
         if option.holds is list:
-            return [str]
-        return option.holds if option.unset is not None else dg.Noneable(option.holds)
+            return list[str]
+        return option.holds if option.unset is not None else option.holds | None
 
-    return {
-        option.name: dg.Field(kind(option), default_value=option.unset, description=option.help)
+    fields: dict[str, Any] = {
+        option.name: (kind(option), Field(default=option.unset, description=option.help))
         for option in options
         if not option.in_ui
     }
+    return create_model(name, __base__=base, __doc__=base.__doc__, __module__=base.__module__, **fields)
 
 
-def values(options: Iterable[Option], config: Mapping[str, Any]) -> dict[str, Any]:
+def values(options: Iterable[Option], config: Mapping[str, Any] | dg.Config) -> dict[str, Any]:
     """A run config's values by name. Raises SettingsError."""
-    return {option.name: option.of(config.get(option.name)) for option in options}
+    given = dict(config)
+    return {option.name: option.of(given.get(option.name)) for option in options}
 
 
 def check_confirmed(chosen: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ from home.output import PushResult
 from home.progress import Progress, stage
 from home.settings import Settings
 from marketing_api.redaction import markdown_block, without_addresses
-from pipelines.launchpad import check_confirmed, config_fields, values
+from pipelines.launchpad import check_confirmed, config_class, values
 from upkeep.backups import back_up_push
 from write_back.audience_syncs import (
     AudienceSync,
@@ -35,6 +35,8 @@ from write_back.kinds import KINDS, Kind
 from write_back.outbox.outbox import open_outbox
 from write_back.push_report import headline, plan_lines, problem, rejected_now, result_lines
 from write_back.push_service import Planned, PushRun, Ran, conclude, enqueue, order_of, plan_push
+
+_Activations = config_class("Activations", ACTIVATIONS)
 
 
 def push_jobs() -> list[dg.JobDefinition]:
@@ -65,20 +67,24 @@ def _job(kind: Kind) -> dg.JobDefinition:
 
 
 def _plan_op(kind: Kind) -> dg.OpDefinition:
+    config_of_kind = config_class(f"{kind}".title(), kind.all_options)
+
     @dg.op(
         name=f"plan_{kind}",
         description=f"Read the rows, check them, and find out which {kind} change. No request is sent.",
         required_resource_keys={"settings"},
-        config_schema=config_fields(kind.all_options),
         out={
             "plan": dg.Out(dict),
             "push": dg.Out(Ran, is_required=False, description="Only when it is not a dry run."),
         },
     )
-    def plan(context: dg.OpExecutionContext) -> Iterator[dg.Output[Any]]:
+    def plan(
+        context: dg.OpExecutionContext,
+        config: config_of_kind,  # type: ignore[valid-type]
+    ) -> Iterator[dg.Output[Any]]:
         settings: Settings = context.resources.settings
         with _explained():
-            picked = values(kind.all_options, context.op_config)
+            picked = values(kind.all_options, config)
             if not picked["dry_run"]:
                 check_confirmed(picked)
             prepare_home(settings.home, settings.lock_seconds)
@@ -262,14 +268,16 @@ class AudienceSyncs:
             key="activations",
             deps=list(after),
             group_name="activations",
-            config_schema=config_fields(ACTIVATIONS),
             required_resource_keys={"reader", "settings"},
             description="The segments of activations.toml: who entered or left since last time is tagged, "
             "untagged or added to a list.",
         )
-        def activations(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+        def activations(
+            context: dg.AssetExecutionContext,
+            config: _Activations,  # type: ignore[valid-type]
+        ) -> dg.MaterializeResult[None]:
             with _explained():
-                picked = values(ACTIVATIONS, context.op_execution_context.op_config)
+                picked = values(ACTIVATIONS, config)
                 check_confirmed(picked)
             sandbox_url, settings = context.resources.reader.sandbox_url, context.resources.settings
             syncs = self if settings is self._settings else AudienceSyncs(settings)

@@ -2,7 +2,7 @@
 here: a reader (`reading`)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from home.options import SYNC
 from home.settings import Settings, SettingsError
 from marketing_api.clock import Clock, utc_now
 from pipelines.dagster_internals import note_partitions
-from pipelines.launchpad import config_fields, values
+from pipelines.launchpad import config_class, values
 from pipelines.publishing import noted
 from pipelines.reading import open_reader
 from pipelines.schedules import chosen_days
@@ -93,33 +93,33 @@ def _failed_before(context: dg.AssetExecutionContext) -> set[str]:
     )
 
 
-def settings_resource(settings: Settings) -> dg.ResourceDefinition:
-    """The resource `settings`: these, or those of the run's shard. Nothing of them is displayed, since keys
-    are in them."""
+class SettingsOfRun(dg.ConfigurableResource[Settings]):
+    """Accounts, home and settings, as they were read at the start; of a run that names a shard, that one's.
+    Nothing of them is displayed, since keys are in them."""
 
-    @dg.resource(description="Accounts, home and settings, as they were read at the start.")
-    def of_the_run(context: dg.InitResourceContext) -> Settings:
+    at_start: dg.ResourceDependency[Settings]
+
+    def create_resource(self, context: dg.InitResourceContext) -> Settings:
         try:
-            found = settings.of_run(context.run.tags if context.run else {})
+            found = self.at_start.of_run(context.run.tags if context.run else {})
         except SettingsError as problem:
             raise dg.Failure(str(problem), allow_retries=False) from None
-        if found is not settings:
+        if found is not self.at_start:
             start_logging(found, "dagster")  # in its own home, and without its keys
         return found
 
-    return of_the_run
 
+class _Reads(dg.ConfigurableResource[RunReader]):
+    """Reads the accounts ahead of the steps, under each account's limit."""
 
-def reader_resource(now: Clock = utc_now) -> dg.ResourceDefinition:
-    """The resource `reader`."""
+    settings: dg.ResourceDependency[Settings]
+    now: dg.ResourceDependency[Clock]
 
-    @dg.resource(
-        config_schema=config_fields(SYNC),
-        required_resource_keys={"settings"},
-        description="Reads the accounts ahead of the steps, under each account's limit.",
-    )
-    def reader(context: dg.InitResourceContext) -> Iterator[RunReader]:
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator[RunReader]:
         with ExitStack() as stack:
-            yield RunReader(context.resources.settings, stack=stack, config=context.resource_config, now=now)
+            yield RunReader(self.settings, stack=stack, config=dict(self), now=self.now)
 
-    return reader
+
+#: With the options of a sync as its config.
+Reads = config_class("Reads", SYNC, _Reads)

@@ -1,6 +1,7 @@
 """The Dagster code location, composed of its parts, and the nightly job as `marketing-sync sync` runs it: in
 its own process."""
 
+import os
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -26,6 +27,7 @@ from home.door import report_of
 from home.logs import start_logging
 from home.settings import Settings, load_settings
 from marketing_api.clock import Clock, utc_now
+from pipelines import SERVES_REPORT, report_address
 from pipelines.dagster_internals import BY_THE_COMMAND, execute_here, instance_of_the_ui
 from pipelines.jobs import NIGHTLY_SYNC, PUBLISH, REFRESH_CONTACTS, REFRESH_MODELS, forget_job, rebuild
 from pipelines.publishing import (
@@ -102,14 +104,20 @@ def build_definitions(
 
 
 def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
-    """With the owner and, at the report, where it and the notebooks are: as paths, since browsers follow no
-    link from a page to a file."""
-    description = spec.description or ""
-    if spec.key == REPORT:
-        page = report_of(settings.home / ("SHARD" if settings.shards else ""))
-        description += f"\n\nThe page: `{page}`"
-        description += f"\n\nNotebooks: `{_NOTEBOOKS}`" if _NOTEBOOKS.is_dir() else ""
-    return spec.replace_attributes(owners=[settings.owner], description=description)
+    """With the owner and, at the report, where it and the notebooks are: a link in the UI that serves it,
+    paths elsewhere, since browsers follow no link from a page to a file."""
+    if spec.key != REPORT:
+        return spec.replace_attributes(owners=[settings.owner])
+    lines = [spec.description or ""]
+    if SERVES_REPORT in os.environ:
+        lines += [
+            f"[Open the report{f' of {shard}' if shard else ''}]({report_address(shard)})"
+            for shard in settings.shards or (settings.shard,)
+        ]
+    lines.append(f"The page: `{report_of(settings.home / ('SHARD' if settings.shards else ''))}`")
+    if _NOTEBOOKS.is_dir():
+        lines.append(f"Notebooks: `{_NOTEBOOKS}`")
+    return spec.replace_attributes(owners=[settings.owner], description="\n\n".join(lines))
 
 
 @dg.definitions

@@ -6,10 +6,11 @@ launch in the address of an `<img>` included. Not a log-in: a program on this ma
 and needs no browser's headers for it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 #: Each of them once at most: which of two counts, the guard and the server behind it might see differently.
@@ -23,7 +24,13 @@ _RESPONSE = {
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
+#: On a page that is not of the UI: a file with styles in it and nothing else.
+_PAGE = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
+    "Cache-Control": "no-cache",
+}
 _REFUSED, _POLICY_VIOLATION = 403, 1008
+_NOT_FOUND, _NOT_ALLOWED = 404, 405
 
 
 def objection(scope: Mapping[str, Any], port: int) -> str | None:
@@ -105,6 +112,30 @@ class Guard:
             await send({"type": "websocket.close", "code": _POLICY_VIOLATION, "reason": reason})
         else:
             await self._app(scope, receive, send)
+
+
+class WithPages:
+    """The ASGI application `app` and, beside it, a file at each address of `pages`, read-only, whether there
+    is one by now or not.
+
+    It is shown as a page of no address, without scripts: whatever got into it can ask nothing of the UI."""
+
+    def __init__(self, app: ASGIApp, pages: Mapping[str, Path]) -> None:
+        self._app, self._pages = app, pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        page = self._pages.get(scope["path"].rstrip("/")) if scope["type"] == "http" else None
+        if page is None:
+            await self._app(scope, receive, send)
+            return
+        response: Response = FileResponse(page, headers=_PAGE)
+        if scope["method"] not in ("GET", "HEAD"):
+            response = PlainTextResponse("This page is read only.\n", _NOT_ALLOWED)
+        elif not page.is_file():
+            response = PlainTextResponse(
+                "There is no report yet: the first sync writes it.\n", _NOT_FOUND, headers=_PAGE
+            )
+        await response(scope, receive, send)
 
 
 def _with_headers(send: Send) -> Send:

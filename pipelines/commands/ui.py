@@ -9,15 +9,19 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from home import exits
 from home.accounts import connections
+from home.door import report_of
 from home.folder import dagster_home, prepare_home
 from home.keeper import Keeper
 from home.options import Option
 from home.settings import Settings, SettingsError
-from pipelines import CODE_LOCATION, CODE_MODULE
+from pipelines import CODE_LOCATION, CODE_MODULE, SERVES_REPORT, report_address
 from pipelines.commands import Arguments, command, print_error
 
 _HOST, PORT = "127.0.0.1", 3000
@@ -51,6 +55,7 @@ def ui(arguments: Arguments, settings: Settings) -> int:
         os.environ |= {
             "MARKETING_HOME": str(home.parent if settings.shard else home),
             "PYTHONWARNINGS": _IDLE_WARNINGS,
+            SERVES_REPORT: "1",
         }
         if settings.is_sandbox:
             os.environ["MARKETING_SANDBOX_URL"] = accounts[0].url
@@ -61,7 +66,9 @@ def ui(arguments: Arguments, settings: Settings) -> int:
             flush=True,
         )
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
-            _serve(listener, programs, Path(folder), has_own_dagster=not dagster.is_relative_to(home))
+            guarded = partial(_guarded, port=arguments.port, pages=_pages(settings))
+            is_elsewhere = not dagster.is_relative_to(home)
+            _serve(listener, programs, Path(folder), guarded, has_own_dagster=is_elsewhere)
     return print_error(
         "marketing-sync: one of Dagster's programs has ended, so the UI has ended too; start it again",
         exits.INCOMPLETE,
@@ -84,7 +91,27 @@ def listening(port: int) -> socket.socket:
     return listener
 
 
-def _serve(listener: socket.socket, programs: Keeper, folder: Path, *, has_own_dagster: bool) -> None:
+def _pages(settings: Settings) -> dict[str, Path]:
+    """The report of the home, or of every shard."""
+    if not settings.shards:
+        return {report_address(settings.shard): report_of(settings.home)}
+    return {report_address(shard): report_of(settings.home / shard) for shard in settings.shards}
+
+
+def _guarded(application: Any, port: int, pages: Mapping[str, Path]) -> Any:
+    from pipelines.web_guard import Guard, WithPages
+
+    return Guard(WithPages(application, pages), port)
+
+
+def _serve(
+    listener: socket.socket,
+    programs: Keeper,
+    folder: Path,
+    guarded: Callable[[Any], Any],
+    *,
+    has_own_dagster: bool,
+) -> None:
     """A server of the code, the daemon and, in this process, the web server. Returns when one of them has
     ended."""
     code, workspace = folder / "code", folder / "workspace.yaml"
@@ -97,7 +124,6 @@ def _serve(listener: socket.socket, programs: Keeper, folder: Path, *, has_own_d
     import uvicorn
 
     from pipelines.dagster_internals import DAEMON, set_damaged_history_aside, web_server
-    from pipelines.web_guard import Guard
 
     for line in () if has_own_dagster else set_damaged_history_aside(Path(os.environ["DAGSTER_HOME"])):
         print(line, file=sys.stderr)
@@ -105,10 +131,12 @@ def _serve(listener: socket.socket, programs: Keeper, folder: Path, *, has_own_d
         return
     programs.start(*python, *DAEMON, f"--workspace={workspace}", "--log-level=warning")
     with web_server(workspace, _REFRESH_MS) as application:
-        guarded = Guard(application, listener.getsockname()[1])
         server = uvicorn.Server(
             uvicorn.Config(
-                guarded, log_config=None, lifespan="off", timeout_graceful_shutdown=_LAST_REQUESTS_S
+                guarded(application),
+                log_config=None,
+                lifespan="off",
+                timeout_graceful_shutdown=_LAST_REQUESTS_S,
             )
         )
 

@@ -17,6 +17,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
+from home.door import report_of
 from tests.pipelines.browser import CHROMIUM, Browser, browser
 from tests.pipelines.running import finish, start
 from tests.waiting import HANGS_S, wait_until
@@ -44,6 +45,7 @@ class Ui:
     """The served UI, and a program of this machine that asks it."""
 
     port: int
+    home: Path
 
     @property
     def url(self) -> str:
@@ -65,8 +67,9 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    home = tmp_path_factory.mktemp("ui") / "home"
     process = start(
-        tmp_path_factory.mktemp("ui") / "home",
+        home,
         None,
         "ui",
         "--port",
@@ -79,7 +82,7 @@ def ui(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ui]:
         assert requests.get(f"http://127.0.0.1:{port}/server_info", timeout=HANGS_S).ok, (
             "whoever comes early waits"
         )
-        yield Ui(port)
+        yield Ui(port, home)
     finally:
         process.terminate()
         finish(process)
@@ -204,7 +207,49 @@ def test_no_response_may_be_framed_or_read_by_other_pages(ui: Ui, path: str) -> 
     assert "Access-Control-Allow-Origin" not in told
 
 
+def test_the_report_is_served_alone_and_read_only(ui: Ui) -> None:
+    page = report_of(ui.home)
+    page.parent.mkdir(exist_ok=True)
+    page.unlink(missing_ok=True)
+    address = f"{ui.url}/report"
+    assert requests.get(address, timeout=HANGS_S).status_code == 404
+    page.write_text("<title>Report</title><script>fetch('/graphql')</script>")
+    page.with_name("beside.html").write_text("beside")
+    found = requests.get(f"{address}/", timeout=HANGS_S)
+    assert found.text == page.read_text()
+    assert "default-src 'none'" in found.headers["Content-Security-Policy"], "no script of it runs"
+    assert "; sandbox" in found.headers["Content-Security-Policy"], "it is a page of no address"
+    assert "frame-ancestors 'none'" in found.headers["Content-Security-Policy"]
+    assert requests.post(address, json={}, timeout=HANGS_S).status_code == 405
+    host = f"Host: 127.0.0.1:{ui.port}"
+    assert " 403 " in raw(ui, "GET /report HTTP/1.1", f"Host: {EVIL}:{ui.port}")
+    assert " 403 " in raw(ui, "GET /report HTTP/1.1", host, f"Origin: http://{EVIL}")
+    assert " 403 " in raw(ui, "DELETE /report HTTP/1.1", host)
+    for path in (
+        "/report/beside.html",
+        "/report/../version",
+        "/report/%2e%2e/version",
+        "/report//index.html",
+    ):
+        prepared = requests.Request("GET", ui.url).prepare()
+        prepared.url = ui.url + path  # as it is written
+        with requests.Session() as session:
+            assert ">Dagster</title>" in session.send(prepared, timeout=HANGS_S).text, path
+
+
 # -- in a browser
+
+
+@needs_browser
+def test_the_report_is_a_click_away_from_its_asset(tab: Browser, ui: Ui) -> None:
+    page = report_of(ui.home)
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("<title>Our report</title>")
+    tab.open(f"{ui.url}/assets/report")
+    tab.wait_for("[...document.links].some((link) => link.innerText == 'Open the report')")
+    tab.run("[...document.links].find((link) => link.innerText == 'Open the report').target = '', 0")
+    tab.run("[...document.links].find((link) => link.innerText == 'Open the report').click(), 0")
+    tab.wait_for("document.title == 'Our report'")
 
 
 @needs_browser

@@ -45,7 +45,7 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
     dagster = home / "dagster"
     if (home / RESTORING).exists():
         raise HomeError(
-            f"{home} is being restored, and that has not ended: run `marketing-sync restore` again"
+            f"{home} is being restored, and that is not finished: run `marketing-sync restore` again"
         )
     check_not_newer(home)
     try:
@@ -95,7 +95,7 @@ def dagster_home(home: Path) -> Iterator[Path]:
     own = os.environ.get("DAGSTER_HOME", "")
     if own and not (Path(own).is_absolute() and Path(own).is_dir()):
         raise HomeError(
-            f"DAGSTER_HOME={own} is no folder with its whole path: correct it, or unset it to use "
+            f"DAGSTER_HOME={own} is not the absolute path of a folder: correct it, or unset it to use "
             "the home's own"
         )
     os.environ["DAGSTER_HOME"] = own or str(home / "dagster")
@@ -154,9 +154,7 @@ def work_list(home: Path) -> Path:
 
 def unfinished_erasure(home: Path) -> str:
     """A sentence for whoever uses the home; empty when nobody is being forgotten."""
-    sentence = (
-        "people are to be forgotten, and that has not ended: `marketing-sync forget --apply` goes on with it"
-    )
+    sentence = "an erasure of people is not finished: `marketing-sync forget --apply` resumes it"
     return sentence if work_list(home).exists() else ""
 
 

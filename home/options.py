@@ -160,7 +160,7 @@ SYNC = (
     ),
     Option(
         "quiet",
-        "print nothing unless something could not be read or made",
+        "print nothing unless something could not be read or built",
         in_ui="nothing: the UI prints nothing",
     ),
 )

@@ -72,8 +72,7 @@ class Silence:
             self._why = str(problem)
         if is_first:  # most likely a wrong address, which nobody should have to wait for
             log.warning(
-                "account %s: no response yet (%s); it is tried again. Is the address right, and "
-                "the service up?",
+                "account %s: no response yet (%s); retrying. Is the address right, and the service up?",
                 self._account,
                 problem,
             )
@@ -87,8 +86,8 @@ class Silence:
     def check(self) -> None:
         if self.is_over:
             raise GivenUp(
-                f"no whole response for {_PATIENCE} ({self._why}); the account is asked nothing "
-                "more in this run"
+                f"no whole response for {_PATIENCE} ({self._why}); this run sends no more "
+                "requests to the account"
             )
 
     def log_when_due(self) -> None:
@@ -98,7 +97,7 @@ class Silence:
         self._logged_at = now
         why = self._why or f"{self._under_way} under way"
         log.warning(
-            "account %s: no response for %.0f s (%s); it is given up after %s",
+            "account %s: no response for %.0f s (%s); giving up after %s",
             self._account,
             now - since,
             why,

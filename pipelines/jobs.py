@@ -62,7 +62,8 @@ def forget_people(context: dg.OpExecutionContext, config: Forgetting) -> None:
     context.add_output_metadata({each.place: f"{each.rows:,} {each.outcome}" for each in places})
     if not is_over(places):
         raise dg.Failure(
-            "not all could be taken out: this step's metadata says where they are left", allow_retries=False
+            "not everything could be erased: this step's metadata says where they are left",
+            allow_retries=False,
         )
 
 

@@ -126,7 +126,7 @@ def _is_agreed(planned: Planned, arguments: SimpleNamespace) -> bool:
     count = planned.plan.new_count + planned.plan.changed_count
     if arguments.json or not sys.stdin.isatty() or str(planned.order.file) == "-":
         raise SettingsError(
-            f"{planned.order.kind} have to be agreed to: run it on a terminal without --json, or with --yes"
+            f"{planned.order.kind} have to be confirmed: run it on a terminal without --json, or with --yes"
         )
     try:
         return input(agreement.format(count=count)).strip() == str(count)

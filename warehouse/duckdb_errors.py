@@ -90,8 +90,8 @@ def broken(path: Path, problem: duckdb.Error) -> WarehouseError | None:
     """What to say when there is no room, or the file is damaged; None when the problem is another one."""
     if is_full(problem):
         return WarehouseError(
-            f"there is no room for {path.name} in {path.parent}: make room and run again, nothing that came "
-            f"is lost. DuckDB says: {problem}"
+            f"there is no space left for {path.name} in {path.parent}: free some and run again; nothing that "
+            f"was received is lost. DuckDB says: {problem}"
         )
     if any(sign in str(problem) for sign in _DAMAGED):
         return WarehouseDamaged(

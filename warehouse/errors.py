@@ -77,12 +77,12 @@ class ArchiveError(WarehouseError):
 
 
 class ArchiveFull(ArchiveError):
-    """No space left at `path`, or a quota or file-size limit was reached: make room and run again."""
+    """No space left at `path`, or a quota or file-size limit was reached: free some and run again."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
             f"the archive has no room for {path.name} in {path.parent} ({reason}). Nothing recorded before "
-            "is lost: make room and run again"
+            "is lost: free some and run again"
         )
 
 

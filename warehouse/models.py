@@ -173,7 +173,7 @@ def build(
         full = full or fact(connection, _MARK) != mark
         blocked = _blocker(connection)
         with transaction(connection):
-            note_fact(connection, _BLOCKER, "the last building of the models did not come to its end")
+            note_fact(connection, _BLOCKER, "the last build of the models did not finish")
         connection.execute("set preserve_insertion_order = false")  # takes less memory
         building = _Build(connection, nodes, is_full=full, is_selected=bool(select))
         report = BuildReport(tuple(building.run(_chosen(nodes, select), on_node)), full)

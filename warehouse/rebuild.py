@@ -110,8 +110,8 @@ def _rebuild(old: Warehouse, new: Warehouse, accept_loss: bool) -> RebuildReport
             )
         if (lost := applied - again) and not accept_loss:
             raise ArchiveError(
-                f"{len(lost):,} of the loads that {old.path} is made of cannot be made again, since files of "
-                "the archive are damaged or gone. It stays as it is: put the files back, or run "
+                f"{len(lost):,} loads of {old.path} cannot be repeated, since files of the archive are "
+                "damaged or missing. It was not changed: put the files back, or run "
                 "`marketing-sync rebuild --accept-loss`"
             )
         _take_over(connection, new.path)

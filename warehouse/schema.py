@@ -43,7 +43,7 @@ def ensure_schema(connection: duckdb.DuckDBPyConnection) -> None:
                 rows(connection, statement)
             except duckdb.ConversionException as problem:
                 raise WarehouseError(
-                    f"`{statement}` does not suit what the warehouse holds: run `marketing-sync rebuild`"
+                    f"`{statement}` does not fit the tables of the warehouse: run `marketing-sync rebuild`"
                 ) from problem
         stamp_version(connection, SCHEMA_VERSION)
         note_fact(connection, "tables", _fingerprint())

@@ -162,9 +162,10 @@ def _check_shrink(sync: AudienceSync, now: int, before: int, limit: float | None
     """InputError when too many have left at once."""
     if limit is not None and before and (not now or now < before * (1 - limit)):
         raise InputError(
-            f"activation {sync.name}: its result has {now:,} people, and had {before:,}; nothing was "
-            "pushed. Look at the query and the data; if it is right, run `marketing-sync push activations "
-            f"{sync.name} --accept-shrink --apply` (in the launchpad: accept_shrink)"
+            f"activation {sync.name}: its result has {now:,} people, the last one had {before:,}; nothing "
+            "was pushed. Look at the query and the data; if it is right, run "
+            f"`marketing-sync push activations {sync.name} --accept-shrink --apply` (in the launchpad: "
+            "accept_shrink)"
         )
 
 

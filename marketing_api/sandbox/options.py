@@ -128,7 +128,7 @@ def command(run: Callable[[Options, int | None], int]) -> click.Command:
         params=parameters,
         callback=lambda parent, **given: run(_options(given), parent),
         help="A stand-in for the service, on the loopback only. Faults take a probability, and the "
-        "operations that they hit, like 0.02@goal/show; behind a switch stands its row of the observations.",
+        "operations that they hit, like 0.02@goal/show; numbers in brackets are rows of docs/how-sure.md.",
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
         options_metavar="[--port P] [--contacts N] [--now TIME] [OPTIONS]",
     )

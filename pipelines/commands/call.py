@@ -41,7 +41,7 @@ _FIRST_PAUSE = 0.03
     Option("yes", "do not ask before a write"),
 )
 def call(arguments: Arguments, settings: Settings) -> int:
-    """Prints the payload as JSON; exit code 1 when nothing was sent because nobody agreed to a write."""
+    """Prints the payload as JSON. Exit code 1 when a write was not confirmed and so not sent."""
     call = operations.find(arguments.operation).bind(**_parameters(arguments.parameters))
     with connections(settings) as accounts:
         connection = chosen(settings, accounts, arguments.account)

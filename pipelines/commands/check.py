@@ -81,7 +81,7 @@ def _accept_business(arguments: Arguments, settings: Settings, accounts: Sequenc
         file=sys.stderr,
     )
     if not arguments.yes and not sys.stdin.isatty():
-        raise SettingsError("that has to be confirmed: run it on a terminal, or with --yes")
+        raise SettingsError("this has to be confirmed: run it on a terminal, or with --yes")
     if not (arguments.yes or says_yes("Go on under the same name with this one? [y/N] ")):
         return print_error("nothing was changed", exits.INCOMPLETE)
     note_owner(settings, connection.account, told)

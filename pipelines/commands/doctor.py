@@ -151,8 +151,8 @@ def _memory(settings: Settings) -> Iterator[Finding]:
     except (OSError, KeyError, ValueError):  # another system; it is the least likely trouble
         return
     advice = "" if free >= _LEAST_MEMORY else ": end other programs"
-    may_take = f"the models may take {settings.models_memory} (MARKETING_MODELS_MEMORY)"
-    yield Finding("memory", not advice, f"{free / 1e9:,.1f} GB to be had, {may_take}{advice}")
+    may_take = f"the models use up to {settings.models_memory} (MARKETING_MODELS_MEMORY)"
+    yield Finding("memory", not advice, f"{free / 1e9:,.1f} GB available, {may_take}{advice}")
 
 
 def _warehouse(settings: Settings) -> Iterator[Finding]:

@@ -31,7 +31,7 @@ from write_back.push_report import result_lines
 )
 def forget(arguments: Arguments, settings: Settings) -> int:
     """Rows that totals depend on stay, with pseudonyms; keyed fingerprints keep the person from coming back.
-    What an interrupted erasure left is done first. Exit code 1 when something could not be taken out."""
+    An interrupted erasure is finished first. Exit code 1 when something could not be erased."""
     prepare_home(settings.home, settings.lock_seconds)
     if arguments.also_at_service and not arguments.apply:
         raise click.UsageError("--also-at-service deletes at the service: give it with --apply")
@@ -41,7 +41,7 @@ def forget(arguments: Arguments, settings: Settings) -> int:
         for each in places:
             print(f"{each.place}: {each.rows:,}")
         found = plural(sum(each.rows for each in places), "row")
-        print(f"{found} in {plural(len(places), 'place')}; a dry run: --apply takes them out")
+        print(f"{found} in {plural(len(places), 'place')}; a dry run: --apply erases them")
         return exits.DONE
     if arguments.also_at_service and not _is_deleted_at_service(settings, person):
         return print_error(
@@ -58,7 +58,7 @@ def forget(arguments: Arguments, settings: Settings) -> int:
         return exits.DONE
     is_left = unfinished(settings.home) is not None
     again = "`marketing-sync forget --apply` tries again" if is_left else "the places are listed above"
-    return print_error(f"not all could be taken out: {again}", exits.INCOMPLETE)
+    return print_error(f"not everything could be erased: {again}", exits.INCOMPLETE)
 
 
 def _is_deleted_at_service(settings: Settings, person: Person) -> bool:

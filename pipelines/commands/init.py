@@ -39,7 +39,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
     file = settings.folder / ".env"
     if settings.accounts and not load_settings(settings.folder, {}).accounts:
         raise SettingsError(
-            "the environment holds an address and a key, and it goes before .env: unset them first"
+            "address and key are set in the environment, which overrides .env: unset them first"
         )
     # A script says what it wants.
     if (
@@ -74,7 +74,7 @@ def init(arguments: Arguments, settings: Settings) -> int:
 def _asked_url(url: str | None) -> str:
     if url is None and not sys.stdin.isatty():
         raise SettingsError(
-            "say the address with --url URL where there is no terminal to ask on; the key is read from "
+            "there is no terminal to ask on: give the address with --url URL; the key is read from "
             "standard input"
         )
     return url or str(click.prompt("Address of the service, like https://HOST/1"))

@@ -29,7 +29,7 @@ from warehouse.storage import shown
     is_for_all_shards=True,
 )
 def lake(arguments: Arguments, settings: Settings) -> int:
-    """What it holds, by shard. Exit code 1 when something is the matter with it."""
+    """Lists what it holds, by shard. Exit code 1 when there is a problem with it."""
     storage, now = lake_storage(settings), utc_now()
     by_shard = dict.fromkeys(settings.shards) | manifests(storage)
     found = [each for each in by_shard.values() if each]

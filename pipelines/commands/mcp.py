@@ -170,7 +170,7 @@ def _find(table: str, names: Sequence[str]) -> str:
     )
 )
 def mcp(arguments: Arguments, settings: Settings) -> int:
-    """Serves the client that started it, until that hangs up; see docs/assistants.md. Exit code 1 when
+    """Serves the client that started it, until it disconnects; see docs/assistants.md. Exit code 1 when
     nothing is published yet."""
     copy = PublishedCopy(published_path(settings.home), allows_personal=arguments.personal_data)
     with interrupts.end_quietly(), closing(copy):

@@ -36,8 +36,8 @@ ACCOUNT = Option("account", "look in this account only", str, metavar="NAME")
     Option("to", "folder for person.html and person.json", str, Path, metavar="DIR"),
 )
 def person(arguments: Arguments, settings: Settings) -> int:
-    """Rows of every table with where they come from and when, also what was computed and what was sent; other
-    people's rows that name them are quoted around the address only."""
+    """Rows of every table with where they come from and when, also what was computed and what was sent.
+    Where other people's rows name the person, only the text around the address is quoted."""
     _check(arguments)
     folder, account = arguments.to, arguments.account and account_of(settings, arguments.account)
     with reading(settings) as connection:
@@ -70,7 +70,7 @@ def _check(arguments: Arguments) -> None:
     if arguments.address is not None:
         check_address(arguments.address)
     if arguments.to is None:
-        raise click.UsageError("say where the page is to be written: --to DIR")
+        raise click.UsageError("name the folder for the page: --to DIR")
     for path in (arguments.to / name for name in _FILES):
         if path.exists():
             raise SettingsError(f"{path} is there already: name another folder")

@@ -38,7 +38,7 @@ from warehouse.publish import published_path, roll_back
     JSON,
 )
 def publish(arguments: Arguments, settings: Settings) -> int:
-    """When the warehouse is not fit for it, the copy that is there stays, and the exit code is 1."""
+    """When the warehouse fails a publish check, the previous copy stays, and the exit code is 1."""
     prepare_home(settings.home, settings.lock_seconds)
     if arguments.rollback:
         published, mailed = roll_back(settings.home, settings.personal_data, settings.personal_group_min), ""

@@ -24,7 +24,7 @@ from write_back.writebacks_export import try_to_export
     Option(
         "url", "the backup's address (default: MARKETING_BACKUP_URL)", str, metavar="URL", is_positional=True
     ),
-    Option("release", "allow pushes again: you know what was sent since the backup"),
+    Option("release", "allow pushes again, once you know what was sent since the backup"),
 )
 def restore(arguments: Arguments, settings: Settings) -> int:
     """Every hash is checked, then the warehouse is rebuilt from the archive. Resumes when it was

@@ -41,7 +41,7 @@ def test_tls_that_is_never_agreed_on_is_ended(tmp_path: Path) -> None:
 def test_an_account_that_answers_nothing_is_asked_nothing_more(tmp_path: Path) -> None:
     found = met("429, Retry-After ten years", tmp_path)
     under_way = [
-        reason for reason in found.reasons if "asked nothing more" not in reason
+        reason for reason in found.reasons if "sends no more requests" not in reason
     ]  # when it was given up; any may end last
     assert len(under_way) < len(found.reasons)
     assert all("over the rate limit" in reason for reason in under_way)

@@ -190,7 +190,7 @@ def test_moves_and_deletions_change_what_they_name_and_nothing_else(
             at.push("moves", "--from", str(moves), "--apply"),
             at.push("deletions", "--from", str(deletions), "--apply"),
         ]
-        assert [run.code for run in runs] == [0, 2], "deletions have to be agreed to"
+        assert [run.code for run in runs] == [0, 2], "deletions have to be confirmed"
         runs += [at.push("deletions", "--from", str(deletions), "--apply", "--yes")]
         assert (runs[-1].code, differences(at.before, at.service.world, moved, deleted)) == (0, []), runs[-1]
         assert list(spills(at.service, at.before, at.home, *runs)) == []

@@ -43,7 +43,7 @@ ALL_PAGES = [
 #: Commands that are not run, and why.
 NOT_RUN = {
     "marketing-sync restore": "it needs an empty machine: test_backup_command.py has one",
-    "make setup": "it fills .venv from the package registry, as .ci/run has it do",
+    "make dev": "it fills .venv from the package registry, as .ci/run has it do",
     "make test": "these tests are what it runs",
     "make check": "these tests are part of it",
     "marketing-sync sandbox --port 8765 "
@@ -97,7 +97,6 @@ FILES = {"vip.csv": "email,tag\nann@example.com,vip\n", "data/live/personal.key"
 SAVED = {
     **dict.fromkeys((("docs/lake.md", "dotenv"), ("docs/backup.md", "dotenv")), ".env"),
     ("docs/sending-back.md", "toml"): "activations.toml",
-    ("docs/tutorial.md", "csv"): "people.csv",
 }
 
 #: Where nothing goes wrong, some questions of these have no rows: tests/warehouse/marts/test_page.py and

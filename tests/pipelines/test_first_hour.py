@@ -91,7 +91,7 @@ def test_init_writes_nothing_that_does_not_work(
 def test_init_leaves_accounts_toml_and_the_environment_alone(
     command: Command, sandbox: Sandbox, folder: Path
 ) -> None:
-    assert "goes before .env" in command("init", "--url", sandbox.url, sandbox=sandbox).err
+    assert "overrides .env" in command("init", "--url", sandbox.url, sandbox=sandbox).err
     (folder / "accounts.toml").write_text('[accounts.a]\nurl = "https://x/1"\nkey_env = "A_KEY"\n')
     ran = command("init", "--url", sandbox.url, A_KEY="k")
     assert ran.code == 2

@@ -47,7 +47,7 @@ def test_one_that_is_no_folder_is_said_before_a_request_is_sent(
     before = sandbox.count
     ran = command("sync", "--only", "lists", sandbox=sandbox, DAGSTER_HOME=wrong)
     assert (ran.code, sandbox.count) == (2, before)
-    assert f"DAGSTER_HOME={wrong} is no folder" in ran.err
+    assert f"DAGSTER_HOME={wrong} is not the absolute path of a folder" in ran.err
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -96,7 +96,7 @@ def test_a_file_with_usual_headers_needs_no_map_and_the_plan_says_what_it_took_t
     planned = command("push", "tags", "--from", name, sandbox=service)
     assert planned.code == 0, planned.text
     assert 'columns: email ← "E-Mail", tag ← "Tag(s)"\n' in planned.out
-    assert "1 address is not in the warehouse: the service is asked for each" in planned.out
+    assert "1 address is not in the warehouse: each is looked up at the service" in planned.out
     assert service.count == 0
     words = shlex.split(planned.out.rstrip().splitlines()[-1])[1:]
     assert words == ["push", "tags", "--from", name, "--apply"]
@@ -131,7 +131,7 @@ def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_k
         (["push", "tags"], "either --from FILE or --sql QUERY: give one of them"),
         (["push", "tags", "--from", "no.csv"], "there is no file no.csv"),
         (["push", "tags", "--sql", "delete from source.contacts"], "has to be a SELECT"),
-        (["push", "tags", "--sql", "select 1 as x"], "the input has no column"),
+        (["push", "tags", "--sql", "select 1 as x"], "the input has no columns"),
         (["push", "tags", "--sql", "select 1", "--map", "email"], "'email' is not OURS=THEIRS"),
         (
             ["push", "tags", "--sql", "select 1", "--map", "email=a", "email=b"],

@@ -73,7 +73,7 @@ def test_nothing_is_found_of_them_and_everybody_else_is_as_before_also_when_it_w
     killed.kill()
     killed.communicate()
     assert address not in (filled / "forgetting.json").read_text()
-    assert "that has not ended" in command("status").out
+    assert "is not finished" in command("status").out
     ran = command("forget", "--apply")
     assert ran.code == 0, ran.text
     assert found_in(filled, tokens) == []

@@ -245,4 +245,4 @@ def test_a_night_runs_them_and_says_what_came_of_each(
     assert activations.problems == []
     segment(0)
     activations.run()
-    assert "its result has 0 people, and had 3" in activations.problems[0]
+    assert "its result has 0 people, the last one had 3" in activations.problems[0]

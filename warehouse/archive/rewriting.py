@@ -59,7 +59,7 @@ def forget_in_archive(root: Path, forgotten: Forgotten, *, apply: bool) -> Mappi
         contextlib.closing(disk.Workspace(root / "tmp")) as workspace,
     ):
         if not is_alone:
-            raise ArchiveError(f"another process is recording in {root}: end it, and try again")
+            raise ArchiveError(f"another process is writing to {root}: end it, and try again")
         return _Rewriting(archive, forgotten, workspace).all(apply=apply)
 
 

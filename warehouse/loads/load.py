@@ -172,7 +172,7 @@ def repair_log(connection: duckdb.DuckDBPyConnection, archive: Archive) -> int:
         order = dict.fromkeys([*noted, *logged])
         archive.ledger.rewrite_loads(known[load_id] for load_id in order if load_id in known)
         log.warning(
-            "the log of loads lacked %d that the warehouse has (%d were damaged): they were written anew",
+            "the load log lacked %d entries that the warehouse has (%d were damaged): they were restored",
             len(missing),
             damaged,
         )

@@ -204,9 +204,9 @@ def _check(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
     if missing:
         advice.append("or add it to the input")
     if unknown:
-        verb = "is a column" if len(unknown) == 1 else "are columns"
+        columns = "column" if len(unknown) == 1 else "columns"
         titles = ", ".join(f"{shown(title)}{near(title, names.all)}" for title in unknown[:10])
-        parts.append(f"{titles} {verb} that nothing is known about")
+        parts.append(f"unknown {columns} {titles}")
         known = f"; known are {_list(dict.fromkeys(names.all))}"
         advice.append("leave one out with --ignore NAME")
     raise InputError(f"{'; '.join(parts)}{known}; {', '.join(advice)}")
@@ -216,7 +216,8 @@ def _missing(names: _Names, found: Mapping[str, str], missing: list[tuple[str, .
     """And titles that are the exact names of custom fields here, and usually what is missing."""
     if missing:
         firsts = (" or ".join(names.spec.names[column][0] for column in group) for group in missing)
-        yield f"the input has no column {' and '.join(firsts)}"
+        columns = "column" if len(missing) == 1 else "columns"
+        yield f"the input has no {columns} {' and '.join(firsts)}"
     for column in (column for group in missing for column in group):
         for name, title in found.items():
             if name not in names.spec.names and column in names.meanings.get(_bare(title), ()):

@@ -100,7 +100,7 @@ def _content(path: Path, limit: int) -> bytes:
         is_piped = stat.S_ISFIFO(mode) and str(path).startswith(("/dev/", "/proc/"))
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or is_piped):
             raise InputError(
-                f"{path} is a device, a pipe or a socket, and no file: name a file, or `-` for standard input"
+                f"{path} is a device, a pipe or a socket, not a file: name a file, or `-` for standard input"
             )
         with path.expanduser().open("rb") as file:
             return file.read(limit + 1)
@@ -150,7 +150,7 @@ def _encoding(name: str, content: bytes) -> tuple[str, list[str]]:
     if content.startswith(_UTF_16):
         return "utf-16", []
     if b"\0" in content:
-        raise InputError(f"{name} is no text: give a CSV, TSV, JSON lines, Parquet or Excel (.xlsx) file")
+        raise InputError(f"{name} is not text: give a CSV, TSV, JSON lines, Parquet or Excel (.xlsx) file")
     for encoding in ("utf-8-sig", "cp1252", "latin-1"):  # the last one takes everything
         chunks = (content[start : start + _CHUNK] for start in range(0, len(content), _CHUNK))
         with contextlib.suppress(UnicodeDecodeError):
@@ -201,7 +201,7 @@ def _json_record(where: str, line: bytes) -> dict[str, Any]:
             f"{where} is not a whole JSON object in UTF-8: write one object a line, each member once"
         ) from None
     if not isinstance(record, dict):
-        raise InputError(f"{where} is no JSON object: write one object a line, and no list around them")
+        raise InputError(f"{where} is not a JSON object: write one object a line, without a list around them")
     if nested := [title for title, value in record.items() if isinstance(value, dict | list)]:
         raise InputError(f"{where}: {shown(nested[0])} holds a list or an object: write a text or a number")
     return record

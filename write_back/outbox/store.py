@@ -230,8 +230,8 @@ def _explained(problem: sqlite3.Error, path: Path) -> OutboxError:
     text = str(problem)
     if "full" in text or "disk I/O" in text:
         return OutboxFull(
-            f"there is no room for the outbox {path} ({text}): free some and run the command again, nothing "
-            "is lost or sent twice"
+            f"there is no space left for the outbox {path} ({text}): free some and run the command again; "
+            "nothing is lost or sent twice"
         )
     if "locked" in text or "busy" in text:
         return OutboxBusy(

@@ -85,13 +85,13 @@ def test_a_short_row_is_filled_up_and_a_long_one_is_a_fault_of_its_own() -> None
         ("a,b\n1,2\n3," + "x" * 131_073, "row 3 has a cell of more than 131,072 characters"),
         ("email,Email,email\n1,2,3", "two columns are called “email”"),
         ("email,,city\n1,2,3", "column 2 has values but no name"),
-        (b"\x00\x01\x02", "is no text"),
+        (b"\x00\x01\x02", "is not text"),
         (b"\xd0\xcf\x11\xe0 old", "save it as .xlsx"),
         (b"PAR1 cut", "not a whole Parquet file"),
         (b"PK\x03\x04 cut", "cannot be read as an Excel workbook"),
         ('{"a": 1}\n\n{"b": [1]}', "line 3: “b” holds a list or an object"),
         ('{"a": {}}', "line 1: “a” holds a list or an object"),
-        ('{"a": 1}\n[1]', "line 2 is no JSON object"),
+        ('{"a": 1}\n[1]', "line 2 is not a JSON object"),
         ('{"a": 1}\n{"a": 1', "line 2 is not a whole JSON object"),
         (
             '{"a": 1, "a": 2}',
@@ -163,7 +163,7 @@ def test_json_lines_are_rows_with_the_numbers_of_their_lines(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("", "is empty"), ("{}\n{}", "is empty"), ('[{"email": "a@b.co"}]', "line 1 is no JSON object")],
+    [("", "is empty"), ("{}\n{}", "is empty"), ('[{"email": "a@b.co"}]', "line 1 is not a JSON object")],
 )
 def test_a_json_file_without_rows_is_said(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "x.jsonl").write_text(text)

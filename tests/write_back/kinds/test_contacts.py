@@ -364,7 +364,7 @@ def test_unknown_and_missing_columns_are_one_error_that_says_what_to_do(plan: Pl
     with pytest.raises(InputError) as refusal:
         plan({"who": "a@example.com", "lst": "News", "citty": "Rom"})
     said = str(refusal.value)
-    assert "the input has no column email and list_id" in said
+    assert "the input has no columns email and list_id" in said
     assert "“citty” (did you mean “City”?)" in said
     assert "--map ours=theirs" in said
     assert "--ignore" in said

@@ -143,7 +143,7 @@ def test_an_unknown_id_is_trusted_while_some_contacts_were_never_read(known: Kno
 
 
 def test_missing_columns_are_said(plan: Planner) -> None:
-    with pytest.raises(InputError, match="no column email or contact_id and tag"):
+    with pytest.raises(InputError, match="no columns email or contact_id and tag"):
         plan({"labels": "a"})
 
 

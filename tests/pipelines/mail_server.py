@@ -32,9 +32,8 @@ class _Conversation(socketserver.StreamRequestHandler):
         self._reply("220 ready")
         while line := self.rfile.readline().decode().strip():
             command, _, rest = line.partition(" ")
-            said = next(
-                (reply for step, reply in server.says.items() if step in (command.upper(), rest)), None
-            )
+            asked = (command.upper(), rest.upper())  # Python 3.13 writes some of it small
+            said = next((reply for step, reply in server.says.items() if step.upper() in asked), None)
             if said == "":
                 return None
             if said:

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "personal.key").write_text("k" * 64)
     (folder / "models").mkdir()
     (folder / "models" / "mine.sql").write_text("select 1")
-    with sqlite3.connect(folder / "outbox.sqlite") as outbox:
+    with closing(sqlite3.connect(folder / "outbox.sqlite")) as outbox, outbox:
         outbox.execute("pragma journal_mode = wal")
         outbox.execute("create table item (n integer)")
     return folder
@@ -102,7 +103,7 @@ def test_a_lost_home_is_made_again_with_the_same_tables(home: Path, storage: Sto
     for name in ("personal.key", "models/mine.sql"):
         assert (tmp_path / "new" / name).read_bytes() == (home / name).read_bytes()
     assert logged(tmp_path / "new") == logged(home)
-    with sqlite3.connect(tmp_path / "new" / "outbox.sqlite") as outbox:
+    with closing(sqlite3.connect(tmp_path / "new" / "outbox.sqlite")) as outbox:
         assert outbox.execute("select count(*) from item").fetchone() == (0,)
 
 

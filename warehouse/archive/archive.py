@@ -55,10 +55,13 @@ class Archive(contextlib.AbstractContextManager["Archive"]):
         self._size = self._count = 0  # of what this process has recorded since it last sealed
         self._is_closed = False
         self._recorded: dict[AccountCall, int] = {}  # the last whole response to each call, of this process
-        with self.ledger.alone() as is_alone:
-            if is_alone:
-                self._seal_if_there_is_room()
-        exceed_request_id(self._reader.last_id())
+        with contextlib.ExitStack() as opening:
+            opening.callback(self.ledger.close)
+            with self.ledger.alone() as is_alone:
+                if is_alone:
+                    self._seal_if_there_is_room()
+            exceed_request_id(self._reader.last_id())
+            opening.pop_all()
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -102,11 +102,14 @@ class Ledger:
         self._inode = 0
         self._claim = os.open(root / "ledger.lock", os.O_CREAT | os.O_RDWR, 0o600)
         self.is_recording = False
-        self.run(self.catch_up)
-        for name, take_in in ((LOADS, _take_in_loads), (UNFINISHED, _take_in_unfinished)):
-            if (path := root / name).is_file():
-                self.run(partial(take_in, path))
-                path.unlink()
+        with contextlib.ExitStack() as opening:
+            opening.callback(self.close)
+            self.run(self.catch_up)
+            for name, take_in in ((LOADS, _take_in_loads), (UNFINISHED, _take_in_unfinished)):
+                if (path := root / name).is_file():
+                    self.run(partial(take_in, path))
+                    path.unlink()
+            opening.pop_all()
 
     def close(self) -> None:
         with self._lock:

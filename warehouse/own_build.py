@@ -22,6 +22,7 @@ from warehouse.models import Outcome, Status
 
 #: The name of the project around the user's files.
 _PACKAGE = "own"
+_OF_DBT = ("dbt", "dbt_duckdb")
 _BUILT = ("model", "seed", "snapshot")
 _STATUS = {"success": Status.OK, "pass": Status.OK, "warn": Status.WARNED, "skipped": Status.SKIPPED}
 #: Beside what DuckDB counts: Python, dbt, and lists that it does not count.
@@ -130,10 +131,13 @@ class _Project:
         return found.difference(failed)
 
     def overridden(self) -> str:
-        """What is wrong with macros of theirs that stand in for dbt's, of which nobody could say what they
-        make; empty when none does."""
+        """What is wrong with macros of theirs that stand in for dbt's, and packages that run SQL by
+        themselves: nobody could say what they make; empty when nothing does."""
+        for node in self.manifest.nodes.values():
+            if str(node.resource_type) == "operation":
+                return f"the package {node.package_name} has {', '.join(node.tags)}: leave it out"
         macros = self.manifest.macros.values()
-        of_dbt = {macro.name for macro in macros if macro.package_name.startswith("dbt")}
+        of_dbt = {macro.name for macro in macros if macro.package_name in _OF_DBT}
         for macro in macros:
             is_theirs = macro.package_name == _PACKAGE and macro.original_file_path.startswith("macros/")
             names = {macro.name, macro.name.rpartition("__")[2]}
@@ -165,7 +169,7 @@ class _Project:
             if macro is not None and macro.unique_id not in seen:
                 seen.add(macro.unique_id)
                 waiting += macro.depends_on.macros
-                texts += [] if macro.package_name.startswith("dbt") else [macro.macro_sql]
+                texts += [] if macro.package_name in _OF_DBT else [macro.macro_sql]
         asks = seen & {"macro.dbt.run_query", "macro.dbt.statement"}
         return bool(asks) or any("adapter" in text for text in texts)
 

@@ -46,6 +46,13 @@ _LINKS = {
 
 #: Folders of the user's folder that hold something else than models; dbt's names.
 _OTHERS = ("macros", "tests", "snapshots", "seeds")
+#: What it has beside them when it is a dbt project itself: where `dbt deps` puts packages, what dbt writes,
+#: and files that stand in for ours.
+_PACKAGES = "dbt_packages"
+_OF_A_PROJECT = {_PACKAGES, "target", "logs"} | {
+    f"{name}.yml"
+    for name in ("dbt_project", "profiles", "packages", "dependencies", "package-lock", "selectors")
+}
 _SUFFIXES = (".sql", ".yml", ".yaml", ".md", ".csv", ".py")
 #: A file as messages name it.
 _PATH = re.compile(r"\w++(?:[./-]++\w++)*+")
@@ -63,7 +70,17 @@ class OwnSettings:
     variables: Mapping[str, str] = field(default_factory=lambda: ModelSettings().variables)
 
     def files(self) -> list[Path]:
-        return sorted(path for path in self.folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
+        return sorted(
+            path
+            for path in self.folder.rglob("*")
+            if path.suffix in _SUFFIXES
+            and path.is_file()
+            and path.relative_to(self.folder).parts[0] not in _OF_A_PROJECT
+        )
+
+    def packages(self) -> list[Path]:
+        """Those that dbt fetched; ours it has."""
+        return [path for path in (self.folder / _PACKAGES).glob("*/") if path.name != "marketing_sync"]
 
 
 class NoSuchModel(WarehouseError):
@@ -167,7 +184,8 @@ class _Building:
         for name in ("models", *_OTHERS):
             shutil.rmtree(folder / name, ignore_errors=True)
         shutil.copytree(_SKELETON, folder, dirs_exist_ok=True)
-        for link, target in _LINKS.items():
+        fetched = {f"packages/{package.name}": package.resolve() for package in self._settings.packages()}
+        for link, target in (_LINKS | fetched).items():
             (folder / link).parent.mkdir(exist_ok=True)
             if not (folder / link).is_symlink():
                 (folder / link).symlink_to(target, target_is_directory=True)

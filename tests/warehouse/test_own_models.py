@@ -14,7 +14,7 @@ import pytest
 
 from marketing_api.redaction import Secret
 from warehouse.errors import WarehouseError
-from warehouse.masking import Masking
+from warehouse.masking import Masking, own_columns
 from warehouse.models import BuildReport, Status, build, publish_blockers
 from warehouse.own_models import PROBLEM, DbtMissing, NoSuchModel, OwnSettings, build_own, new_model
 from warehouse.policies import PersonalData
@@ -381,6 +381,41 @@ def test_contracts_hooks_snapshots_seeds_and_own_tests_are_dbts(home: Path) -> N
     assert asked(home / "warehouse.duckdb", "select count(*) from custom.firm") == [(2,)], (
         "the constraint is kept with the table"
     )
+
+
+@pytest.mark.slow
+def test_a_dbt_project_of_the_users_with_packages_is_such_a_folder(home: Path) -> None:
+    """Its own project files, and what dbt wrote there, do not count."""
+    files = {
+        "dbt_project.yml": "name: team\nprofile: team\n",
+        "packages.yml": "packages: [{ git: https://example.com/words.git }]\n",
+        "target/compiled/mine.sql": "no sql",
+        "dbt_packages/marketing_sync/dbt_project.yml": "name: marketing_sync\n",
+        "dbt_packages/dbt_words/dbt_project.yml": "name: dbt_words\n",
+        "dbt_packages/dbt_words/macros/twice.sql": "{% macro twice(n) %}2 * {{ n }}{% endmacro %}"
+        "{% macro hidden() %}{{ adapter.quote('x') }}{% endmacro %}",
+        "dbt_packages/dbt_words/models/theirs.sql": "select 1 as x",
+    }
+    report = made(
+        home,
+        **files,
+        **{
+            "models/mine.sql": "select {{ dbt_words.twice(21) }} as x from {{ ref('account_daily') }} limit 1",
+            "models/hid.sql": "select 1 as {{ dbt_words.hidden() }} from {{ ref('account_daily') }} limit 1",
+        },
+    )
+    assert report.problems == []
+    assert {node.relation for node in report.made} == {"custom.mine", "custom.hid"}
+    assert asked(home / "warehouse.duckdb", "from custom.mine") == [(42,)]
+    with duckdb.connect(str(home / "warehouse.duckdb"), read_only=True) as connection:
+        personal = own_columns(connection)
+    assert personal["custom.mine"] == {"x": []}
+    assert personal["custom.hid"]["x"], "what asks dbt while it is compiled cannot be followed"
+
+    (home / "models" / "dbt_packages" / "dbt_words" / "dbt_project.yml").write_text(
+        "name: dbt_words\non-run-start: create table marts.z as select 1 as x\n"
+    )
+    assert "the package dbt_words has on-run-start: leave it out" in made(home).problem
 
 
 @pytest.mark.slow

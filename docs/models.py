@@ -29,6 +29,7 @@ import yaml
 from warehouse.connection import connect
 from warehouse.dbt_project import COMPILED, PLACEHOLDER, PROJECT, QUIET, Node
 from warehouse.lineage import NOTHING, UNKNOWN, Derived, Reading, Types, follow, listed, scopes_of
+from warehouse.loads.coverage import FRESH_FOR
 from warehouse.masking import LINEAGE
 from warehouse.models import ModelSettings, build
 from warehouse.schema import columns_of, ensure_schema
@@ -52,7 +53,12 @@ def render() -> dict[str, str]:
     files = {f"{_STAGING}/stg_{table.name}.sql": _filled("view.sql", table=table) for table in read}
     for area, tables in groupby(read, key=lambda table: table.area):
         files[f"{_STAGING}/{area}.yml"] = _filled("views.yml", tables=list(tables))
-    files[f"{_STAGING}/sources.yml"] = _filled("sources.yml", tables=TABLES.values(), sync_tables=SYNC_TABLES)
+    files[f"{_STAGING}/sources.yml"] = _filled(
+        "sources.yml",
+        tables=TABLES.values(),
+        sync_tables=SYNC_TABLES,
+        hours=f"{FRESH_FOR.total_seconds() / 3600:g}",
+    )
     versioned = [TABLES[name] for name in _VERSIONED]
     files |= {
         f"{_VERSIONS}/history_{table.name}.sql": _filled("versions.sql", table=table) for table in versioned
@@ -177,6 +183,7 @@ def _compiled() -> list[Node]:
             raise SystemExit(str(ran.exception or "; ".join(filter(None, failed))))
         return ran.result
 
+    duckdb.connect("warehouse.duckdb").close()  # dbt makes none
     parsed = run(dbtRunner(), "parse")
     runner = dbtRunner(parsed)
     nodes = {result.node.unique_id: result.node for result in run(runner, "compile").results}

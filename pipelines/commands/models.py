@@ -10,6 +10,7 @@ from home.options import Option
 from home.settings import Settings
 from pipelines.commands import Arguments, Group, command
 from pipelines.publishing import OwnModels, model_settings
+from warehouse.dbt_project import PROJECT
 from warehouse.errors import WarehouseError
 from warehouse.models import Outcome, Status
 from warehouse.own_models import NoSuchModel, new_model
@@ -81,4 +82,12 @@ def _line(outcome: Outcome) -> str:
     return f"{what}: passed" if outcome.node.is_test else f"{what}: built in {outcome.seconds:.1f} s"
 
 
-models = Group("models", commands=[_new, _build], subcommand_metavar="new|build [NAME]...")
+@command(name="path", short_help="print where our dbt project is")
+def _path(arguments: Arguments, settings: Settings) -> int:
+    """Print the folder of our dbt project, which one of yours has as a package: `local:` in its
+    packages.yml. See docs/own-models.md."""
+    print(PROJECT)
+    return exits.DONE
+
+
+models = Group("models", commands=[_new, _build, _path], subcommand_metavar="new|build|path [NAME]...")

@@ -278,7 +278,7 @@ def test_half_forgotten_nobody_works_in_the_home(command: Command, filled: Path)
     """What is loaded between would be there twice: with names and with pseudonyms."""
     (filled / "forgetting.json").write_text('{"erasure_id": "a number"}')
     refused = command("publish")
-    assert (refused.code, "`marketing-sync forget --apply` goes on" in refused.err) == (2, True)
+    assert (refused.code, "`marketing-sync forget --apply` resumes it" in refused.err) == (2, True)
     assert command("forget", "--apply").code == 0
     assert command("publish").code == 0
 

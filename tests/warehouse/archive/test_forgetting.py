@@ -288,7 +288,7 @@ def test_killed_at_any_moment_the_next_time_ends_the_same(
 def test_nobody_is_forgotten_while_another_process_records(full: Path, forgotten: Forgotten) -> None:
     with Archive(full) as archive:
         archive.record(exchange(envelope({})))
-        with pytest.raises(ArchiveError, match="recording"):
+        with pytest.raises(ArchiveError, match="is writing to"):
             forget_in_archive(full, forgotten, apply=True)
 
 

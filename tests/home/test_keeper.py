@@ -24,8 +24,9 @@ open(sys.argv[1], "w").write(f"{os.getpid()} {child.pid}\\n")
 time.sleep(0.5 if sys.argv[2:] else 3600)
 """
 PARENT = """
-import sys, time
+import signal, sys, time
 from home.keeper import Keeper
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where a shell runs the tests in the background, it is ignored
 with Keeper() as programs:
     for words in ({commands}):
         programs.start(sys.executable, "-c", {program!r}, *words)

@@ -41,9 +41,9 @@ def _reader(convert: Callable[[str], T], hint: str) -> Callable[[str], T]:
     return read
 
 
-def _matching(pattern: re.Pattern[str], hint: str) -> Callable[[str], str]:
+def _matching(is_one: Callable[[str], object], hint: str) -> Callable[[str], str]:
     def convert(text: str) -> str:
-        if not pattern.fullmatch(text):
+        if not is_one(text):
             raise ValueError
         return text
 
@@ -62,11 +62,11 @@ def _within(least: float, number: float, most: float = math.inf) -> float:
     return number
 
 
-def _secret(pattern: re.Pattern[str], message: str) -> Callable[[str], Secret]:
+def _secret(is_one: Callable[[str], object], message: str) -> Callable[[str], Secret]:
     """Refuses in a message that does not quote what was written, which may hold a password."""
 
     def read(text: str) -> Secret:
-        if not pattern.fullmatch(text):
+        if not is_one(text):
             raise SettingsError(message)
         return Secret(text)
 
@@ -103,19 +103,19 @@ tags = _reader(
     lambda text: json.dumps(dict(json.loads(text))), 'a JSON object is needed, like {"team": "marketing"}'
 )
 _hours = _matching(
-    _HOURS,
+    _HOURS.fullmatch,
     "hours are needed, like 120, or by channel, like email=120,visit=24",
 )
 owner = _matching(
-    _OWNER,
+    _OWNER.fullmatch,
     "an e-mail address or a team is needed, like team:marketing-data",
 )
-memory = _matching(_MEMORY, "an amount of memory is needed, like 2GB or 800MB")
+memory = _matching(_MEMORY.fullmatch, "an amount of memory is needed, like 2GB or 800MB")
 storage_url = _matching(
-    _STORAGE_URL,
+    _STORAGE_URL.fullmatch,
     "a folder is needed, or an address like s3://BUCKET/FOLDER",
 )
-mailbox = _matching(_MAILBOX, "a mail address is needed")
+mailbox = _matching(_MAILBOX.fullmatch, "a mail address is needed")
 mailboxes = _reader(
     lambda text: tuple(mailbox(part.strip()) for part in text.split(",")),
     "mail addresses are needed, like ann@example.com, separated by commas",
@@ -125,11 +125,11 @@ mail_on = _one_of("nightly", *WEEKDAYS)
 log_level = _one_of("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 log_format = _one_of("text", "json")
 personal_key = _secret(
-    _PERSONAL_KEY,
+    _PERSONAL_KEY.fullmatch,
     f"MARKETING_PERSONAL_KEY is too short to be a key: {LEAST_KEY} characters are the least",
 )
 redis_url = _secret(
-    _REDIS_URL,
+    _REDIS_URL.fullmatch,
     "MARKETING_BUDGET_URL: the address of a Redis server is needed, like redis://HOST:6379/0",
 )
 

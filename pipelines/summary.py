@@ -31,7 +31,11 @@ from warehouse.publish import published_path
 if TYPE_CHECKING:
     from pipelines.definitions import Following  # brings Dagster, which takes seconds to import
 
-_FIRST_QUERY = """\
+_OF_MARTS = """\
+select subject, sent_at::date as sent_on, open_rate, click_rate
+from marts.campaign_performance
+where type = 'standard' and sent_count > 0 order by sent_at desc limit 5"""
+_OF_SOURCE = """\
 select c.subject, s.opened_count, s.opened_percent
 from source.campaign_stats s join source.campaigns c using (account, campaign_id)
 order by s.observed_on desc, s.opened_count desc limit 5"""
@@ -78,7 +82,7 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
         "report": report_of(settings.home) if result.is_published else "",
         "warehouse": settings.warehouse_path,
         "status": f"{program} status",
-        "query": first_query(file),
+        "query": first_query(file, _OF_MARTS if result.is_published else _OF_SOURCE),
     }
     template = text_template(__file__, _as_it_is, clock=clock)
     console.print(template.render(result=result, places=places), end="", emoji=False)
@@ -142,15 +146,15 @@ def _schema_changes(reader: Reader, settings: Settings, *, is_published: bool) -
         yield f"published file, {line}"
 
 
-def first_query(file: Path) -> str:
+def first_query(file: Path, query: str = _OF_SOURCE) -> str:
     """What to type into a shell to start with, with DuckDB's own command line or without; later lines are
     indented as the summary is."""
     if shutil.which("duckdb"):
-        typed = f'duckdb -readonly {shlex.quote(str(file))} "{_FIRST_QUERY}"'
+        typed = f'duckdb -readonly {shlex.quote(str(file))} "{query}"'
     else:
         code = (
             f"import duckdb; duckdb.connect({json.dumps(str(file))}, "
-            f'read_only=True).sql("""{_FIRST_QUERY}""").show()'
+            f'read_only=True).sql("""{query}""").show()'
         )
         typed = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}"
     return typed.replace("\n", "\n           ")

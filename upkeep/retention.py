@@ -15,6 +15,7 @@ from home.folder import in_use
 from home.progress import stage
 from home.settings import Settings
 from marketing_api.clock import utc_now
+from marketing_api.errors import Stopped
 from warehouse.archive.disk import remove
 from warehouse.retention import compact, let_go, note_sizes
 
@@ -42,5 +43,7 @@ def tidy(settings: Settings, prune_runs: Callable[[datetime], object]) -> None:
                         remove(path)
             if settings.kept.dagster:
                 prune_runs(utc_now() - timedelta(settings.kept.dagster))
+    except Stopped:
+        return  # the next run does it
     except Exception as problem:
         log.warning("the home is not tidied up: %s", explain(problem)[0])

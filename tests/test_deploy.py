@@ -359,7 +359,7 @@ def ask(
             method, path, body=b"{}" if method in ("POST", "PUT") else None, headers={"Host": host} | headers
         )
         status = connection.getresponse().status
-    except http.client.RemoteDisconnected:  # 444
+    except (ConnectionResetError, BrokenPipeError):  # 444: closed, whether the body had been read or not
         status = 0
     finally:
         connection.close()

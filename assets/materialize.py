@@ -18,6 +18,7 @@ from assets.result import AccountResult, share_read
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.errors import Stopped
 from warehouse.loads.coverage import FRESH_FOR
+from warehouse.loads.load import TableReport
 from warehouse.tables import Column, Table
 from warehouse.warehouse import Warehouse
 
@@ -200,12 +201,7 @@ def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
 def _materialization(
     reader: Reader, asset: SourceAsset, table: Table, results: list[AccountResult]
 ) -> dg.MaterializeResult[Any]:
-    counts = [
-        report.tables[table.name]
-        for result in results
-        for report in result.reports
-        if table.name in report.tables
-    ]
+    counts = _of_table(table, results)
     share = share_read(results)
     return dg.MaterializeResult(
         asset_key=asset_key(table),
@@ -225,6 +221,12 @@ def _materialization(
         },
         check_results=list(_check_results(reader.warehouse, table, results)),
     )
+
+
+def _of_table(table: Table, results: list[AccountResult]) -> list[TableReport]:
+    """What each load did to the table."""
+    reports = (report.tables for result in results for report in result.reports)
+    return [tables[table.name] for tables in reports if table.name in tables]
 
 
 def _plan_metadata(entries: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
@@ -272,9 +274,9 @@ def _check_results(
     missing = [
         f"{result.account}: {problem}" for result in results for problem in result.problems
     ] + warehouse.incomplete(table)
-    reports = [report for result in results for report in result.reports if table.name in report.tables]
-    shrunk = [reason for report in reports for reason in report.tables[table.name].refused]
-    drift = [line for report in reports for line in report.tables[table.name].drift]
+    reports = _of_table(table, results)
+    shrunk = [reason for report in reports for reason in report.refused]
+    drift = [line for report in reports for line in report.drift]
     verdicts = {
         "unique_keys": (not duplicates, f"{duplicates} keys occur more than once"),
         "complete": (not missing, "; ".join(missing) or "all that was requested came"),

@@ -32,9 +32,10 @@ from write_back.audience_syncs import (
     turnover,
 )
 from write_back.kinds import KINDS, Kind
+from write_back.order import Planned, Ran
 from write_back.outbox.outbox import open_outbox
 from write_back.push_report import headline, plan_lines, problem, rejected_now, result_lines
-from write_back.push_service import Planned, PushRun, Ran, conclude, enqueue, order_of, plan_push
+from write_back.push_service import PushRun, conclude, enqueue, order_of, plan_push
 
 _Activations = config_class("Activations", ACTIVATIONS)
 

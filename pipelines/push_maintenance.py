@@ -19,9 +19,10 @@ from home.settings import Settings, SettingsError, account_of
 from pipelines.push_terminal import interruptible, shown, watched
 from write_back import push_report as report
 from write_back.kinds import KINDS, NOT_IDEMPOTENT
+from write_back.order import Ran
 from write_back.outbox.outbox import Outbox, open_outbox
 from write_back.push_report import grouped, result_of, say
-from write_back.push_service import Ran, finish_push
+from write_back.push_service import finish_push
 from write_back.refusals import is_permanent
 from write_back.rejected_rows import RejectedRows, rejected_rows, write_copy, write_csv
 

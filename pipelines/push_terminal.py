@@ -25,9 +25,10 @@ from write_back import push_report as report
 from write_back.audience_syncs import FILE, chosen, push_turnover, read_audience_syncs, turnover
 from write_back.input.rows import InputError
 from write_back.kinds import KINDS, Kind
+from write_back.order import Planned, Ran
 from write_back.outbox.outbox import open_outbox
 from write_back.push_report import say
-from write_back.push_service import Planned, PushRun, Ran, enqueue, finish_push, order_of, plan_push
+from write_back.push_service import PushRun, enqueue, finish_push, order_of, plan_push
 from write_back.rejected_rows import write_planned
 
 

@@ -39,9 +39,10 @@ from warehouse.person import Person, find_person
 from warehouse.sql import literal, rows
 from write_back.forgetting import forget_in_outbox, forget_in_pushes
 from write_back.kinds.moves_and_deletions import DELETIONS
+from write_back.order import Order, Ran
 from write_back.outbox.outbox import open_outbox
 from write_back.outbox.store import copy_of
-from write_back.push_service import Order, Ran, enqueue, finish_push, plan_push
+from write_back.push_service import enqueue, finish_push, plan_push
 
 _REWRITTEN, _REMOVED = "rewritten", "removed"
 #: Outcomes that keep people from being forgotten everywhere.

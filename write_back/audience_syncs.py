@@ -23,9 +23,10 @@ from write_back.input.query import read_query
 from write_back.input.rows import Cell, InputError, Rows, text_of
 from write_back.item import EffectKind, Source
 from write_back.kinds import kinds_that
+from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import open_outbox
 from write_back.planning import QUEUED
-from write_back.push_service import Order, Planned, Ran, Watch, enqueue, finish_push, plan_push
+from write_back.push_service import Watch, enqueue, finish_push, plan_push
 
 FILE = "activations.toml"
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
@@ -27,12 +27,10 @@ from write_back.consent import LEFT, LEFT_ON_TARGET
 from write_back.input.rows import shown
 from write_back.item import DONE, OPEN, Plan, Reason, State
 from write_back.kinds import KINDS
+from write_back.order import Planned, Ran
 from write_back.outbox.outbox import Entry, Outbox, Push
 from write_back.refusals import known
 from write_back.rejected_rows import RejectedRows, write_rejections
-
-if TYPE_CHECKING:
-    from write_back.push_service import Planned, Ran
 
 _TEXTS = Path(__file__).with_suffix(".jinja")
 _SHOWN, _MOST_WAITING = 10, 20  # changes, bad rows and the like; the rest is in rejected.csv

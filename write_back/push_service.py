@@ -12,16 +12,13 @@ without."""
 
 from __future__ import annotations
 
-import datetime as dt
 import gc
 import sys
 import threading
-import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from home.alerts import try_to_post
@@ -30,7 +27,6 @@ from home.folder import in_use
 from home.identity import check_kind
 from home.output import PushResult
 from home.settings import Settings, SettingsError, account_of
-from marketing_api.clock import utc_now
 from marketing_api.errors import MarketingApiError, OtherBusiness
 from marketing_api.operations import account as operations
 from marketing_api.pacing import SPECIFIED_RATE
@@ -40,8 +36,9 @@ from write_back.account_state import load_known
 from write_back.input.files import read_file
 from write_back.input.query import read_query
 from write_back.input.rows import InputError, Rows
-from write_back.item import Options, Plan
+from write_back.item import Options
 from write_back.kinds import Kind, make_plan, verify
+from write_back.order import Order, Planned, Ran
 from write_back.outbox.outbox import Outbox, open_outbox
 from write_back.outbox.store import check_not_held, sender_lock
 from write_back.planning import without_forgotten
@@ -60,41 +57,6 @@ _ENQUEUE_WAIT_S, _SENDER_WAIT_S = 600.0, 24 * 3600.0
 
 
 # ---- what somebody wants pushed, and the plan of it
-
-
-@dataclass(frozen=True)
-class Order:
-    """What is to be pushed, from where (`file` or `query`), and how."""
-
-    kind: Kind
-    account: str
-    file: Path | None = None
-    query: str | None = None
-    options: Options = field(default_factory=Options)
-    reject_limit: float = 0.05
-    verify: str = "sample"
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A plan with what it was made from. `revision`: the outbox's before it was looked into; `rate`: requests
-    a second to reckon with."""
-
-    order: Order
-    rows: Rows = field(repr=False)
-    plan: Plan
-    revision: int
-    rate: float
-
-    @property
-    def refusal(self) -> str | None:
-        """Why nothing is sent, in words; None unless too many rows are bad."""
-        limit, share = self.order.reject_limit, self.plan.bad_share
-        words = (
-            f"{100 * share:.1f} % of the rows are not valid, more than the {100 * limit:g} % of the limit:"
-            " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
-        )
-        return words if share > limit else None
 
 
 def order_of(settings: Settings, kind: Kind, typed: Mapping[str, Any]) -> Order:
@@ -183,23 +145,6 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
 
 
 # ---- send and verify
-
-
-@dataclass
-class Ran:
-    """What a run does for an account: its own push, if it has one, the earlier ones that it goes on with,
-    sending or reading back, what it costs, in requests and in seconds that they waited for the limit, and why
-    it ended early."""
-
-    job: str
-    account: str
-    push_id: int | None = None
-    run: str = field(default_factory=lambda: uuid.uuid4().hex)
-    began_at: dt.datetime = field(default_factory=utc_now)
-    requests: int = 0
-    waited_s: float = 0.0
-    earlier: frozenset[int] = frozenset()
-    stopped: str | None = None
 
 
 @dataclass

@@ -19,9 +19,9 @@ from marketing_api.redaction import without_addresses
 from warehouse.bookkeeping import Run, load_requests, shown_revision, write_changes, write_run
 from warehouse.errors import WarehouseError
 from write_back.kinds import KINDS
+from write_back.order import Ran
 from write_back.outbox.outbox import Entry, open_outbox
 from write_back.outbox.store import OutboxError
-from write_back.push_service import Ran
 
 log = logging.getLogger(__name__)
 

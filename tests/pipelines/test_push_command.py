@@ -28,8 +28,9 @@ from tests.pipelines.test_cli_errors import says
 from tests.waiting import wait_until
 from warehouse.connection import connect
 from write_back import kinds
+from write_back.order import Order
 from write_back.outbox.outbox import open_outbox
-from write_back.push_service import Order, enqueue, plan_push
+from write_back.push_service import enqueue, plan_push
 
 ACTIVE = "select distinct email from source.contacts where status = 'active' order by email limit 12"
 TAGS = ("push", "tags", "--sql", f"select email, 'vip' as tag from ({ACTIVE})")

@@ -364,9 +364,9 @@ def test_words_of_the_service_that_are_not_known_stay_here(
     refused: str, command: Command, service: Sandbox, alerts: type[Alerts]
 ) -> None:
     from write_back.item import Reason
+    from write_back.order import Ran
     from write_back.outbox.outbox import open_outbox
     from write_back.push_report import alert_body, explained, result_of
-    from write_back.push_service import Ran
 
     home = Path(refused.partition("rejected rows: ")[2].partition("/pushes/")[0])
     with open_outbox(home) as outbox:

@@ -9,8 +9,8 @@ from home.output import PushResult, Reason
 from write_back.input.rows import Rows
 from write_back.item import OPEN, Change, Plan, Source, State
 from write_back.kinds import CONTACTS, TAGS
+from write_back.order import Order, Planned
 from write_back.push_report import plan_lines, result_lines
-from write_back.push_service import Order, Planned
 
 
 def result(rows: Mapping[State, int], requests: Mapping[State, int]) -> PushResult:

@@ -91,6 +91,16 @@ class DbtMissing(WarehouseError):
     """Nobody else needs it, so it is installed for models of one's own alone."""
 
 
+def what_is_missing() -> str:
+    """What to install before models can be built; empty when everything is there."""
+    return (
+        ""
+        if find_spec("dbt")
+        else "models of your own need dbt, which is not installed: run `make extras` in the clone, or `pip "
+        "install 'marketing-sync[models]'`, with Python up to 3.13, since dbt 1.11 knows no later one"
+    )
+
+
 def new_model(folder: Path, name: str, ours: Iterable[str] = ()) -> list[Path]:
     """Write a model to begin with, and its description. WarehouseError when the name is taken, also by one of
     `ours`, or cannot be one of a table."""
@@ -127,11 +137,8 @@ def build_own(
     and what `connect` raises."""
     if not path.exists():
         raise NoWarehouse(f"there is no {path} yet: run `marketing-sync sync` first")
-    if settings.files() and find_spec("dbt") is None:
-        raise DbtMissing(
-            "models of your own need dbt, which is not installed: run `make extras` in the clone, or `pip "
-            "install 'marketing-sync[models]'`, with Python up to 3.13, since dbt 1.11 knows no later one"
-        )
+    if settings.files() and (missing := what_is_missing()):
+        raise DbtMissing(missing)
     building = _Building(settings, select, is_full=full)
     with closing(Workspace(path.parent / "tmp" / "own_models")) as workspace:
         workspace.sweep()

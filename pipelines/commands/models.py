@@ -13,7 +13,7 @@ from pipelines.publishing import OwnModels, model_settings
 from warehouse.dbt_project import PROJECT
 from warehouse.errors import WarehouseError
 from warehouse.models import Outcome, Status
-from warehouse.own_models import NoSuchModel, new_model
+from warehouse.own_models import NoSuchModel, new_model, what_is_missing
 
 
 @command(
@@ -37,6 +37,7 @@ def _new(arguments: Arguments, settings: Settings) -> int:
         raise click.UsageError(str(problem)) from None
     print(*made, sep="\n")
     print(f"edit them, then `marketing-sync models build {arguments.name}` makes custom.{arguments.name}")
+    print(end=f"{missing}\n" if (missing := what_is_missing()) else "")
     return exits.DONE
 
 

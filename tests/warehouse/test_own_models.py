@@ -16,7 +16,15 @@ from marketing_api.redaction import Secret
 from warehouse.errors import WarehouseError
 from warehouse.masking import Masking, own_columns
 from warehouse.models import BuildReport, Status, build, publish_blockers
-from warehouse.own_models import PROBLEM, DbtMissing, NoSuchModel, OwnSettings, build_own, new_model
+from warehouse.own_models import (
+    PROBLEM,
+    DbtMissing,
+    NoSuchModel,
+    OwnSettings,
+    build_own,
+    new_model,
+    what_is_missing,
+)
 from warehouse.policies import PersonalData
 from warehouse.publish import earlier, publish, published_path
 from warehouse.schema import fact
@@ -421,6 +429,7 @@ def test_a_dbt_project_of_the_users_with_packages_is_such_a_folder(home: Path) -
 @pytest.mark.slow
 def test_without_dbt_it_says_what_to_install(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warehouse.own_models.find_spec", lambda name: None)
+    assert "make extras" in what_is_missing()
     with pytest.raises(DbtMissing, match=r"make extras.+marketing-sync\[models\]"):
         made(home, mine="select 1 as one")
     for file in (home / "models").iterdir():

@@ -146,7 +146,7 @@ def build_own(
         if settings.files():
             with connect(path, **waits):
                 copy_locked(path, copy)
-            with _parsed_before(folder):
+            with _parsed_before(folder, settings):
                 building.run(folder, on_node)
         with connect(path, memory_limit=settings.memory, **waits) as connection:
             ensure_schema(connection)
@@ -154,9 +154,13 @@ def build_own(
 
 
 @contextmanager
-def _parsed_before(folder: Path) -> Iterator[None]:
-    """What dbt has read of the project, ours in it: it reads only files that are new since."""
-    kept = private_folder() / "own-models.msgpack"
+def _parsed_before(folder: Path, settings: OwnSettings) -> Iterator[None]:
+    """What dbt has read of the project, ours in it: it reads only files that are new since. Not with
+    packages: it would find those of another project."""
+    if (settings.folder / _PACKAGES).is_dir():
+        yield
+        return
+    kept = private_folder() / "own-project.msgpack"
     parsed = folder / "target" / "partial_parse.msgpack"
     parsed.parent.mkdir(exist_ok=True)
     with suppress(FileNotFoundError):

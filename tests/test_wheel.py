@@ -63,10 +63,10 @@ def beside(tmp_path: Path) -> Path:
 
 
 def run(packages: Path, folder: Path, *words: str) -> str:
-    """Of `python -m WORDS` in the folder."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("MARKETING_", "DAGSTER_"))
-    }
+    """Of `python -m WORDS` in the folder. A test that has imported our dbt plugin or definitions left the paths
+    of its own packages in this process' environment."""
+    ours = ("MARKETING_", "DAGSTER_", "PYTHON")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     settings = {
         "PYTHONPATH": str(packages),
         "MARKETING_HOME": str(folder / "home"),

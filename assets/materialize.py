@@ -14,7 +14,7 @@ from assets.days import FIRST_ZONE, DateRange, joined
 from assets.planning.crawl_plan import PlanEntry
 from assets.planning.order import Reason, in_words
 from assets.reader import Reader
-from assets.result import AccountResult, share_read
+from assets.result import AccountResult, done_to, share_read
 from assets.sources import SOURCE_ASSETS, SourceAsset
 from marketing_api.errors import Stopped
 from warehouse.loads.coverage import FRESH_FOR
@@ -201,16 +201,15 @@ def column_schema(columns: Iterable[Column]) -> dg.TableSchema:
 def _materialization(
     reader: Reader, asset: SourceAsset, table: Table, results: list[AccountResult]
 ) -> dg.MaterializeResult[Any]:
-    counts = _of_table(table, results)
-    share = share_read(results)
+    done, share = done_to(table, results), share_read(results)
     return dg.MaterializeResult(
         asset_key=asset_key(table),
         metadata={
             "dagster/row_count": reader.warehouse.row_count(table),
-            "rows added": sum(count.new for count in counts),
-            "rows changed": sum(count.changed for count in counts),
-            "rows deleted": sum(count.deleted for count in counts),
-            "records rejected": sum(count.rejected for count in counts),
+            "rows added": done.new,
+            "rows changed": done.changed,
+            "rows deleted": done.deleted,
+            "records rejected": done.rejected,
             "requests planned": sum(result.planned for result in results),
             **_plan_metadata([result.plan for result in results if result.plan is not None]),
             "requests used": sum(result.spent.requests for result in results),
@@ -219,14 +218,8 @@ def _materialization(
             **(_days_metadata(reader, table, results) if asset.is_daily else {}),
             "preview": dg.MetadataValue.md(reader.warehouse.preview(table)),
         },
-        check_results=list(_check_results(reader.warehouse, table, results)),
+        check_results=list(_check_results(reader.warehouse, table, results, done)),
     )
-
-
-def _of_table(table: Table, results: list[AccountResult]) -> list[TableReport]:
-    """What each load did to the table."""
-    reports = (report.tables for result in results for report in result.reports)
-    return [tables[table.name] for tables in reports if table.name in tables]
 
 
 def _plan_metadata(entries: list[PlanEntry]) -> dict[str, dg.MetadataValue]:
@@ -268,21 +261,18 @@ def _read_by_all(reader: Reader, asset: SourceAsset, partitions: dg.DailyPartiti
 
 
 def _check_results(
-    warehouse: Warehouse, table: Table, results: list[AccountResult]
+    warehouse: Warehouse, table: Table, results: list[AccountResult], done: TableReport
 ) -> Iterator[dg.AssetCheckResult]:
     duplicates, rejected = warehouse.duplicate_keys(table), warehouse.rejected_count(table)
     missing = [
         f"{result.account}: {problem}" for result in results for problem in result.problems
     ] + warehouse.incomplete(table)
-    reports = _of_table(table, results)
-    shrunk = [reason for report in reports for reason in report.refused]
-    drift = [line for report in reports for line in report.drift]
     verdicts = {
         "unique_keys": (not duplicates, f"{duplicates} keys occur more than once"),
         "complete": (not missing, "; ".join(missing) or "all that was requested came"),
-        "shrink": (not shrunk, "; ".join(shrunk) or "no listing lost too many rows"),
+        "shrink": (not done.refused, "; ".join(done.refused) or "no listing lost too many rows"),
         "readable": (not rejected, f"{rejected} records in sync.rejected_records"),
-        "same_schema": (not drift, "; ".join(drift) or "the same as before"),
+        "same_schema": (not done.drift, "; ".join(done.drift) or "the same as before"),
     }
     for name, (passed, text) in verdicts.items():
         severity = _CHECKS[name][1]

@@ -25,7 +25,8 @@ from marketing_api.errors import (
 from marketing_api.exchange import Response
 from marketing_api.redaction import without_addresses
 from warehouse.errors import WarehouseError
-from warehouse.loads.load import LoadReport
+from warehouse.loads.load import LoadReport, TableReport
+from warehouse.tables import Table
 
 Scope = Mapping[str, Any]
 
@@ -204,6 +205,16 @@ def share_read(results: Iterable[AccountResult]) -> float | None:
             lacking + sum(map(len, joined(result.lacking))),
         )
     return min(fetched / planned, days / (days + lacking) if lacking else 1) if planned else None
+
+
+def done_to(table: Table, results: Iterable[AccountResult]) -> TableReport:
+    """What all loads together did to a table."""
+    total = TableReport(table.name)
+    for result in results:
+        for report in result.reports:
+            if table.name in report.tables:
+                total.add(report.tables[table.name])
+    return total
 
 
 def _sentence(error: Exception) -> str:

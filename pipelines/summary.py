@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from assets.reader import Reader
-from assets.result import AccountResult, share_read
+from assets.result import AccountResult, done_to, share_read
 from assets.sources import SOURCE_ASSETS
 from home.door import report_of
 from home.output import Built, SyncAccount, SyncResult, SyncTable
@@ -114,11 +114,9 @@ def _tables(reader: Reader) -> Iterator[SyncTable]:
     for asset in SOURCE_ASSETS.values():
         results = [result for (name, _), result in reader.results.items() if name == asset.name]
         for table in asset.tables if results else ():
-            reports = [report for result in results for report in result.reports]
-            counts = [report.tables[table.name] for report in reports if table.name in report.tables]
-            sums = {name: sum(getattr(count, name) for count in counts) for name in _COUNTS}
-            rows = reader.warehouse.row_count(table)
-            yield SyncTable(table.name, rows, **sums, share_read=share_read(results))
+            rows, done = reader.warehouse.row_count(table), done_to(table, results)
+            counts = {name: getattr(done, name) for name in _COUNTS}
+            yield SyncTable(table.name, rows, **counts, share_read=share_read(results))
 
 
 def _cells(table: SyncTable) -> tuple[str, ...]:

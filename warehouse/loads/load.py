@@ -10,7 +10,7 @@ import json
 import logging
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import duckdb
@@ -101,6 +101,11 @@ class TableReport:
     unproven: list[str] = field(default_factory=list)  # why rows that were not listed are kept
     drift: list[str] = field(default_factory=list)  # how its responses differ from those before, a line each
     stale: list[str] = field(default_factory=list)  # scopes of which a newer response was loaded before
+
+    def add(self, other: Self) -> None:
+        """What another load did to the same table, too."""
+        for each in fields(self)[1:]:
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
 @dataclass

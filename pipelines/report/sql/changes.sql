@@ -18,7 +18,7 @@ with counts as (
     from marts.account_daily where account = $account
     union all
     select redeemed_on, 13, 'Coupons redeemed', false, count(coupon_id)
-    from source.coupons where account = $account and _deleted_at is null group by redeemed_on
+    from source.coupons where account = $account group by redeemed_on
     union all
     select null, 13, 'Coupons redeemed', false, null
 ),

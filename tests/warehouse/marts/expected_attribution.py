@@ -38,7 +38,7 @@ def touch(source: Source, *, is_first: bool) -> Found:
     people: dict[tuple[str, str], set[int]] = {}
     for row in source.rows("contacts"):
         people.setdefault((row["account"], address(row["email"])), set()).add(row["contact_id"])
-    for coupon in source.rows("coupons"):
+    for coupon in source.rows("coupons", deleted=True):
         if coupon["is_redeemed"] and coupon["redeemed_on"]:
             account, email = coupon["account"], address(coupon["email"])
             mine = [
@@ -139,7 +139,7 @@ def attribution(source: Source) -> Found:
     present = grouped(
         [row | {"address": address(row["email"])} for row in source.rows("contacts")], "account", "address"
     )
-    for coupon in source.rows("coupons"):
+    for coupon in source.rows("coupons", deleted=True):
         if coupon["is_redeemed"] and coupon["redeemed_on"]:
             ids = {
                 row["contact_id"] for row in present.get((coupon["account"], address(coupon["email"])), [])

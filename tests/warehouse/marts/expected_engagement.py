@@ -27,7 +27,7 @@ def contact_engagement(source: Source) -> Found:
     }
     names = {(row["account"], row["list_id"]): row["name"] for row in source.rows("lists")}
     coupons: dict[tuple[str, str], Found] = {}
-    for row in source.rows("coupons"):
+    for row in source.rows("coupons", deleted=True):
         coupons.setdefault((row["account"], address(row["email"])), []).append(row)
     people: dict[tuple[str, str], Found] = {}
     for row in source.rows("contacts"):
@@ -324,23 +324,15 @@ def _minutes(first: dt.datetime, last: dt.datetime) -> int:
 
 
 def coupon_funnel(source: Source) -> Found:
-    coupons = source.rows("coupons")
-    known: dict[tuple[str, str], dt.datetime] = {}
-    for row in source.rows("contacts"):
-        key = (row["account"], address(row["email"]))
-        known[key] = min(known.get(key, row["_first_seen_at"]), row["_first_seen_at"])
-    first = {
-        account: min(row["_first_seen_at"] for row in rows)
-        for (account,), rows in grouped(coupons, "account").items()
-    }
-    half_a_day = dt.timedelta(hours=12)
+    coupons = source.rows("coupons", deleted=True)
+    read: dict[tuple[str, str], dt.datetime] = {}
+    for row in source.rows("sync.contact_coverage"):
+        if first := row["coupon_first_asked_at"]:
+            key = (row["account"], address(row["email"]))
+            read[key] = min(read.get(key, first), first)
     for row in coupons:
-        seen_at, since = row["_first_seen_at"], known.get((row["account"], address(row["email"])))
-        is_known = (
-            seen_at > first[row["account"]] + half_a_day
-            and since is not None
-            and seen_at > since + half_a_day
-        )
+        seen_at, since = row["_first_seen_at"], read.get((row["account"], address(row["email"])))
+        is_known = since is not None and seen_at > since + dt.timedelta(hours=12)
         issued_on = source.local_date(row["account"], seen_at) if is_known else None
         row["issued_month"] = f"{issued_on:%Y-%m}" if issued_on else "unknown"
         is_timed = issued_on and row["is_redeemed"] and row["redeemed_on"]

@@ -76,7 +76,7 @@ def _things(source: Source, account: str, performed: Found) -> Things:
         if row["account"] == account and row["type"] == "standard" and (row["sent_count"] or 0) > 0
     ]
     mine = {
-        name: [row for row in source.rows(name) if row["account"] == account]
+        name: [row for row in source.rows(name, deleted=True) if row["account"] == account]
         for name in ("online_reviews", "coupons")
     }
     dated = {

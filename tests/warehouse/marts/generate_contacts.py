@@ -254,5 +254,6 @@ def _coupon(made: Made, number: int, email: str, rows: list[Row]) -> None:
             is_redeemed=is_redeemed,
             redeemed_on=made.today - dt.timedelta(days=made.draw.randint(0, 90)) if is_redeemed else None,
             _first_seen_at=made.moment(made.draw.choice([45, 45, 40, 20, 1])),
+            _deleted_at=made.moment(0.5) if number % 11 == 0 else None,
         )
     )

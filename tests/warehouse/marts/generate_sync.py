@@ -112,14 +112,16 @@ def _row(made: Made, name: str, scope: str, as_of: dt.datetime, *, is_complete: 
 
 def _contacts(made: Made, rows: Rows) -> list[Row]:
     """Most contacts that exist, and some that are gone."""
-    ids = sorted({row["contact_id"] for row in rows["contacts"]})
+    emails = {row["contact_id"]: row["email"] for row in rows["contacts"]}
     return [
         {
             "account": made.account,
             "contact_id": contact_id,
+            "email": email,
             "timeline_asked_at": made.moment(made.draw.random() * 20) if made.chance(0.9) else None,
+            "coupon_first_asked_at": made.moment(contact_id % 3 * 15) if contact_id % 7 else None,
             "coupon_asked_at": made.moment(made.draw.random() * 20) if made.chance(0.7) else None,
         }
-        for contact_id in ids
+        for contact_id, email in sorted(emails.items())
         if made.chance(0.95)
     ]

@@ -28,7 +28,7 @@ redemptions as (
         -- the service tells the day only: all of it counts
         timezone(timezone, redeemed_on::timestamp) as begun_at,
         timezone(timezone, (redeemed_on + 1)::timestamp) - interval 1 microsecond as outcome_at
-    from {{ current('stg_coupons') }}
+    from {{ ref('stg_coupons') }}
     join accounts using (account)
     where is_redeemed and redeemed_on is not null
 ),

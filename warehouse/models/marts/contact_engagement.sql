@@ -93,7 +93,7 @@ coverage as (
 coupons as (
     select account, email_normalized as email, count(*) as coupon_count,
         count(*) filter (where is_redeemed) as redeemed_count
-    from {{ current('stg_coupons') }}
+    from {{ ref('stg_coupons') }}
     group by all
 ),
 

@@ -1,35 +1,28 @@
 -- Coupons issued and what became of them; one row per month of issue.
--- The service tells no day of issue. It is known, to the night, of coupons that appeared at an address which
--- had been read before.
+-- The service tells no day of issue. It is known, to the reading, of coupons that appeared at an address of
+-- which coupons had been read before. Those that are gone, or whose contacts are, were issued all the same.
 with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),
 
 coupons as (
     select account, coupon_id, email_normalized as email, is_redeemed, redeemed_on, first_seen_at
-        from {{ current('stg_coupons') }}
-),
-
-first_nights as (
-    select account, min(first_seen_at) as first_read_at from coupons group by all
+        from {{ ref('stg_coupons') }}
 ),
 
 addresses as (
-    select account, email_normalized as email, min(first_seen_at) as known_since
-        from {{ current('stg_contacts') }} group by all
+    select account, email_normalized as email, min(coupon_first_asked_at) as read_since
+        from {{ source('sync', 'contact_coverage') }} group by all
 ),
 
 issued as (
     select
         coupons.*,
-        case
-            when first_seen_at > first_read_at + interval 12 hour
-                and first_seen_at > coalesce(known_since, first_seen_at) + interval 12 hour
-                then {{ local_date('first_seen_at', 'timezone') }}
-        end as issued_on
+        -- responses are loaded many at once, and what they show is as of the newest of them
+        case when first_seen_at > read_since + interval 12 hour
+            then {{ local_date('first_seen_at', 'timezone') }} end as issued_on
     from coupons
     join accounts using (account)
-    join first_nights using (account)
     left join addresses using (account, email)
 ),
 

@@ -38,7 +38,7 @@ happenings as (
     from {{ ref('stg_online_reviews') }}
     join accounts using (account)
     union all by name
-    select account, redeemed_on as day_on, coupon_id from {{ current('stg_coupons') }} where is_redeemed
+    select account, redeemed_on as day_on, coupon_id from {{ ref('stg_coupons') }} where is_redeemed
 ),
 
 -- what did not happen is 0 where the account has anything of the kind; else nobody can tell
@@ -47,7 +47,7 @@ first_days as (
         account,
         min(day_on) as first_on,
         case when count(campaign_id) > 0 then 0 end as no_campaign,
-        case when account in (select account from {{ current('stg_coupons') }}) then 0 end as no_coupon
+        case when account in (select account from {{ ref('stg_coupons') }}) then 0 end as no_coupon
     from happenings
     group by account
 ),

@@ -65,13 +65,16 @@ def open_warehouse(
     read_only: bool = False,
     is_sealed: bool = False,
     memory_limit: str | None = MEMORY_LIMIT,
+    zone: str = "UTC",
 ) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """The warehouse's file, as it is. Raises what `connect` raises."""
+    """The warehouse's file, as it is; `zone`: of its times, where it is sealed. Raises what `connect`
+    raises."""
     return connect(
         settings.warehouse_path,
         read_only=read_only,
         is_sealed=is_sealed,
         memory_limit=memory_limit,
+        zone=zone,
         **waits(settings),
     )
 

@@ -19,7 +19,7 @@ from marketing_api import __version__
 #: In the order of use.
 COMMANDS = (
     *("init", "doctor", "check", "sync", "push", "plan", "status", "models", "publish", "lake", "report"),
-    *("mcp", "person", "forget", "rebuild", "backup", "restore", "ui", "call", "sandbox"),
+    *("query", "tables", "mcp", "person", "forget", "rebuild", "backup", "restore", "ui", "call", "sandbox"),
 )
 _FOLDER = Path(__file__).with_name("commands")
 _PURPOSE = "Everything of a marketing-automation account in DuckDB, every night."

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -26,19 +24,20 @@ from marketing_api.exchange import Outcome
 from marketing_api.redaction import plain
 from pipelines.publishing import breaking_changes, is_published_since, what_is_published
 from warehouse.models import BuildReport, Status
-from warehouse.publish import published_path
 
 if TYPE_CHECKING:
     from pipelines.definitions import Following  # brings Dagster, which takes seconds to import
 
+#: A query to start with, of what is published and of a warehouse alone. Later lines are indented as the
+#: summary is.
 _OF_MARTS = """\
 select subject, sent_at::date as sent_on, open_rate, click_rate
-from marts.campaign_performance
-where type = 'standard' and sent_count > 0 order by sent_at desc limit 5"""
+           from marts.campaign_performance
+           where type = 'standard' and sent_count > 0 order by sent_at desc limit 5"""
 _OF_SOURCE = """\
 select c.subject, s.opened_count, s.opened_percent
-from source.campaign_stats s join source.campaigns c using (account, campaign_id)
-order by s.observed_on desc, s.opened_count desc limit 5"""
+           from source.campaign_stats s join source.campaigns c using (account, campaign_id)
+           order by s.observed_on desc, s.opened_count desc limit 5"""
 _COUNTS = ("new", "changed", "deleted", "rejected")
 
 
@@ -77,12 +76,11 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
     program = "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
     if program.endswith("__main__.py"):
         program = f"{shlex.quote(sys.executable)} -m marketing_sync"
-    file = published_path(settings.home) if result.is_published else settings.warehouse_path
     places = {
         "report": report_of(settings.home) if result.is_published else "",
         "warehouse": settings.warehouse_path,
         "status": f"{program} status",
-        "query": first_query(file, _OF_MARTS if result.is_published else _OF_SOURCE),
+        "query": f'{program} query "{_OF_MARTS if result.is_published else _OF_SOURCE}"',
     }
     template = text_template(__file__, _as_it_is, clock=clock)
     console.print(template.render(result=result, places=places), end="", emoji=False)
@@ -142,20 +140,6 @@ def _schema_changes(reader: Reader, settings: Settings, *, is_published: bool) -
                 yield from report.drift
     for line in breaking_changes(settings) if is_published else ():
         yield f"published file, {line}"
-
-
-def first_query(file: Path, query: str = _OF_SOURCE) -> str:
-    """What to type into a shell to start with, with DuckDB's own command line or without; later lines are
-    indented as the summary is."""
-    if shutil.which("duckdb"):
-        typed = f'duckdb -readonly {shlex.quote(str(file))} "{query}"'
-    else:
-        code = (
-            f"import duckdb; duckdb.connect({json.dumps(str(file))}, "
-            f'read_only=True).sql("""{query}""").show()'
-        )
-        typed = f"{shlex.quote(sys.executable)} -c {shlex.quote(code)}"
-    return typed.replace("\n", "\n           ")
 
 
 def days_read(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from warehouse import duckdb_errors
 from warehouse.duckdb_errors import Held
 from warehouse.errors import Holder, NoWarehouse, WarehouseLocked
 from warehouse.schema import check_version
-from warehouse.sql import add_normal_form, rows
+from warehouse.sql import add_normal_form, literal, rows
 
 #: Loads take seconds and the models' build less than a minute; who waits longer than this waits for something
 #: that hangs.
@@ -37,15 +37,21 @@ _POLL = (0.02, 0.2)
 #: Taking turns is normal; a person wants to know about it when it lasts longer than this.
 _WORTH_REPORTING_S = 1.0
 
-#: Settings of an instance for SQL that others wrote, in this order: the last makes them final.
-SEAL = (
-    "set global timezone = 'UTC'",
-    "set global max_temp_directory_size = '4GB'",  # else nine tenths of what is free on the disk
-    "set python_enable_replacements = false",  # or a table's name may mean a variable of this program
-    "set autoload_known_extensions = false",
-    "set enable_external_access = false",
-    "set lock_configuration = true",
-)
+
+def seal_in(zone: str) -> tuple[str, ...]:
+    """Settings of an instance for SQL that others wrote, in this order: the last makes them final. Times are
+    in `zone`."""
+    return (
+        f"set global timezone = {literal(zone)}",
+        "set global max_temp_directory_size = '4GB'",  # else nine tenths of what is free on the disk
+        "set python_enable_replacements = false",  # or a table's name may mean a variable of this program
+        "set autoload_known_extensions = false",
+        "set enable_external_access = false",
+        "set lock_configuration = true",
+    )
+
+
+SEAL = seal_in("UTC")
 
 OnWait = Callable[[Holder], None]
 
@@ -92,6 +98,7 @@ def connect(
     memory_limit: str | None = None,
     threads: int | None = None,
     is_sealed: bool = False,
+    zone: str = "UTC",
     on_wait: OnWait | None = None,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """The DuckDB file at `path`, open for the duration of the `with`; created when it is not there (unless
@@ -104,14 +111,15 @@ def connect(
     a half-read one keeps the file locked. What is not committed is rolled back.
 
     `is_sealed` (for SQL that others wrote): an instance of its own, read-only, that reaches no file but this
-    one, loads nothing and keeps its settings. It waits until this process has the file closed.
+    one, loads nothing and keeps its settings, with times in `zone`. It waits until this process has the file
+    closed.
 
     Raises WarehouseLocked, WarehouseTooNew, NotAWarehouse, NoWarehouse; WarehouseError when there is no room.
     """
     real, limits = path.resolve(), {"memory_limit": memory_limit, "threads": threads}
     place = _places.setdefault(real, _Place(real))
     config = {name: limit for name, limit in limits.items() if limit is not None}
-    mode = _Mode(read_only or is_sealed, is_sealed, config)
+    mode = _Mode(read_only or is_sealed, is_sealed, config, zone)
     connection = _wait_for(place, mode, deadline_s, on_wait)
     try:
         check_version(connection, path)
@@ -143,6 +151,7 @@ class _Mode(NamedTuple):
     read_only: bool = False
     is_sealed: bool = False
     config: Mapping[str, Any] = {}
+    zone: str = "UTC"  # where it is sealed
 
 
 class _User(NamedTuple):
@@ -231,7 +240,7 @@ def _wait_for(
 def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     is_new = not path.exists()
     if is_new and mode.read_only:
-        raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
+        raise NoWarehouse(f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     config = {
         **mode.config,
@@ -242,7 +251,7 @@ def _open(path: Path, mode: _Mode) -> duckdb.DuckDBPyConnection:
     try:
         connection = duckdb.connect(str(path), read_only=mode.read_only, config=config)
         add_normal_form(connection)
-        for setting in SEAL if mode.is_sealed else ():
+        for setting in seal_in(mode.zone) if mode.is_sealed else ():
             connection.execute(setting)
     except duckdb.Error as problem:
         raise duckdb_errors.unopened(path, problem) from problem

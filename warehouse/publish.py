@@ -82,7 +82,7 @@ def publish(
     warehouse = partial(connect, path, memory_limit=MEMORY_LIMIT, **waits)
     with turn(home), closing(Workspace(home / "tmp" / "publish")) as workspace:
         if not path.exists():
-            raise NoWarehouse(f"there is no {path} yet: nothing has been synced")
+            raise NoWarehouse(f"there is no {path} yet: nothing has been synced; run `marketing-sync sync`")
         workspace.sweep()
         snapshot, temporary = workspace.file("warehouse.duckdb"), workspace.file("published.duckdb")
         with warehouse():  # a copy with its log, as of one moment between two transactions

@@ -1,9 +1,9 @@
 """One SELECT that somebody else wrote over the published file, as JSON, within limits of time, memory and
-text.
+text; and what any query of somebody else's is read within (`opened`, `selecting`).
 
 It runs in a process of its own, which is started for the first and again behind one that had to be ended:
 DuckDB can neither be interrupted in every function nor counts all memory that it takes. Not here: who asks,
-and how (`pipelines.commands.mcp`)."""
+and how (`pipelines.commands.mcp`, `query`)."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ import duckdb
 import msgspec
 
 from warehouse.child import START_S, Child, Ended, Silent, other_side
-from warehouse.connection import SEAL, bounded_memory
+from warehouse.connection import bounded_memory, seal_in
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.errors import NothingPublished, WarehouseError
 from warehouse.policies import PersonalData
@@ -30,7 +30,11 @@ QUERY_SECONDS = 30.0
 _MEMORY_BYTES = 500_000_000
 _MEMORY = f"{_MEMORY_BYTES // 10**6}MB"
 #: Nothing is spilled to disk: a process that is killed would leave it there.
-_CONFIG = {"memory_limit": _MEMORY, "temp_directory": "", "autoinstall_known_extensions": False}
+_CONFIG: dict[str, Any] = {
+    "memory_limit": _MEMORY,
+    "temp_directory": "",
+    "autoinstall_known_extensions": False,
+}
 
 #: An answer as JSON: times in ISO 8601, NaN and infinity as null, types that JSON does not know as text.
 encode = msgspec.json.Encoder(enc_hook=str, decimal_format="number").encode
@@ -45,15 +49,17 @@ class PersonalDataKept(NoAnswer):
 
 
 @contextmanager
-def opened(path: Path, *, allows_personal: bool) -> Iterator[tuple[duckdb.DuckDBPyConnection, Published]]:
+def opened(
+    path: Path, *, allows_personal: bool, zone: str = "UTC", **config: Any
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Published]]:
     """The copy, sealed as for the query of a push: it reaches no other file and no network, loads nothing,
-    and keeps its settings.
+    and keeps its settings. `config`: other limits than an assistant's.
 
     Raises PersonalDataKept, NothingPublished, PublishedLocked.
     """
     try:
-        connection = duckdb.connect(str(path), read_only=True, config=_CONFIG)  # type: ignore[arg-type]
-        for setting in SEAL:
+        connection = duckdb.connect(str(path), read_only=True, config=_CONFIG | config)
+        for setting in seal_in(zone):
             connection.execute(setting)
         published = read_facts(connection)
     except duckdb.Error:
@@ -63,6 +69,24 @@ def opened(path: Path, *, allows_personal: bool) -> Iterator[tuple[duckdb.DuckDB
         if published.personal_data is PersonalData.KEEP and not allows_personal:
             raise PersonalDataKept
         yield connection, published
+
+
+@contextmanager
+def selecting(connection: duckdb.DuckDBPyConnection, sql: str, memory: str) -> Iterator[None]:
+    """What somebody's query is run and read within. NoAnswer when it is not one SELECT or cannot be run, in a
+    sentence that may quote values: whoever reads it may read the tables."""
+    try:
+        if reason := not_one_select(connection, sql):
+            raise NoAnswer(f"the query {reason}")
+        yield
+    except (duckdb.Error, MemoryError) as problem:
+        is_too_much = is_out_of_memory(problem)
+        reason = (
+            f"it takes more than {memory} of memory: let it do less"
+            if is_too_much
+            else query_problem(problem, may_quote=True)
+        )
+        raise NoAnswer(f"the query cannot be run: {reason[:MESSAGE_LIMIT]}") from None
 
 
 class Queries:
@@ -108,24 +132,15 @@ class Queries:
 
 
 def _answer(path: Path, sql: str, limit: int, *, allows_personal: bool) -> dict[str, Any]:
-    with opened(path, allows_personal=allows_personal) as (connection, _), bounded_memory(_MEMORY_BYTES):
-        try:
-            if reason := not_one_select(connection, sql):
-                raise NoAnswer(f"the query {reason}")
-            found = connection.execute(sql)
-            columns = [
-                {"name": name, "type": str(sql_type)} for name, sql_type, *_ in found.description or ()
-            ]
-            most = min(max(limit, 1), ROW_LIMIT)
-            return _result(columns, found.fetchmany(most + 1), most)
-        except (duckdb.Error, MemoryError) as problem:
-            is_too_much = is_out_of_memory(problem)
-            reason = (
-                f"it takes more than {_MEMORY} of memory: let it do less"
-                if is_too_much
-                else query_problem(problem, may_quote=True)
-            )
-            raise NoAnswer(f"the query cannot be run: {reason[:MESSAGE_LIMIT]}") from None
+    with (
+        opened(path, allows_personal=allows_personal) as (connection, _),
+        bounded_memory(_MEMORY_BYTES),
+        selecting(connection, sql, _MEMORY),
+    ):
+        found = connection.execute(sql)
+        columns = [{"name": name, "type": str(sql_type)} for name, sql_type, *_ in found.description or ()]
+        most = min(max(limit, 1), ROW_LIMIT)
+        return _result(columns, found.fetchmany(most + 1), most)
 
 
 def _result(columns: Sequence[dict[str, Any]], found: Sequence[tuple[Any, ...]], most: int) -> dict[str, Any]:

@@ -7,11 +7,10 @@ afresh, and no other, so that a long conversation sees the copy of the next nigh
 import inspect
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
-from difflib import get_close_matches
-from functools import cache, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +23,11 @@ from home.settings import Settings, SettingsError
 from marketing_api import __version__
 from marketing_api.clock import utc_now
 from pipelines.commands import Arguments, command
+from pipelines.commands.tables import declared, described, listed
 from pipelines.publishing import in_words
 from warehouse.errors import WarehouseError
-from warehouse.models import ModelSettings
 from warehouse.publish import Published, published_path
 from warehouse.published_query import (
-    MESSAGE_LIMIT,
     QUERY_SECONDS,
     NoAnswer,
     PersonalDataKept,
@@ -37,7 +35,7 @@ from warehouse.published_query import (
     encode,
     opened,
 )
-from warehouse.sql import literal, quoted, records, rows, statements, value
+from warehouse.sql import records, statements
 
 if TYPE_CHECKING:  # takes a second to import, and is not installed everywhere
     from mcp.server import MCPServer
@@ -54,7 +52,6 @@ _PERSONAL = (
     "--personal-data` to serve it all the same"
 )
 _QUERIES = statements(Path(__file__).with_suffix(".sql"))
-_COUNT = "select count(*) from {}.{}"
 
 Answer = dict[str, Any]
 
@@ -74,42 +71,23 @@ class PublishedCopy:
         Marts hold ready-made answers, `source` what the marketing service holds, `history` its changes,
         `sync` how it was read."""
         with self._opened() as (connection, _):
-            tables = [
-                {
-                    "table": f"{schema}.{name}",
-                    "rows": value(connection, _COUNT.format(quoted(schema), quoted(name))),
-                    "comment": comment,
-                }
-                for schema, name, comment in rows(connection, _QUERIES["tables"])
-            ]
+            tables = listed(connection)
         asked = {
-            name: {"questions": [each["ask"] for each in declared["questions"]]}
-            for name, declared in _declared().items()
-            if "questions" in declared
+            name: {"questions": [each["ask"] for each in model.meta["questions"]]}
+            for name, model in declared().items()
+            if "questions" in model.meta
         }
         return [table | asked.get(table["table"], {}) for table in tables]
 
     def describe_table(self, table: str) -> Answer:
-        """The columns of a table, such as `marts.campaign_performance`, with types and what they mean; of a
-        mart the SQL of the metrics over it, and example queries."""
+        """The columns of a table, such as `marts.campaign_performance`, with types and what they mean;
+        its key; of a mart the SQL of the metrics over it, and example queries."""
         with self._opened() as (connection, _):
-            found = {
-                f"{schema}.{name}": (schema, name, comment)
-                for schema, name, comment in rows(connection, _QUERIES["tables"])
-            }
-            qualified = _find(table, list(found))
-            schema, name, comment = found[qualified]
-            columns = records(connection, _QUERIES["columns"], (schema, name))
-        declared = _declared().get(qualified, {})
-        asked = declared.get("questions", ())
-        examples = [{"question": each["ask"], "sql": each["sql"]} for each in asked]
-        return {
-            "table": qualified,
-            "comment": comment,
-            "columns": columns,
-            "metrics": declared.get("metrics", {}),
-            "examples": examples,
-        }
+            found = described(connection, table)
+        model = declared().get(found["table"])
+        meta = model.meta if model else {}
+        examples = [{"question": each["ask"], "sql": each["sql"]} for each in meta.get("questions", ())]
+        return {**found, "metrics": meta.get("metrics", {}), "examples": examples}
 
     def query(self, sql: str, limit: int = 100) -> msgspec.Raw:
         """The result of one SELECT in DuckDB's SQL, up to `limit` rows (at most 1,000); `is_cut_off` tells
@@ -143,24 +121,6 @@ class PublishedCopy:
 
     def close(self) -> None:
         self._queries.close()
-
-
-@cache
-def _declared() -> Mapping[str, Mapping[str, Any]]:
-    """Model → what this version declares of it: the `questions` that it answers (`ask`) with a query for each
-    (`sql`), and the SQL of the `metrics` over it."""
-    return {node.relation: node.meta for node in ModelSettings().nodes() if not node.is_test}
-
-
-def _find(table: str, names: Sequence[str]) -> str:
-    """The table that is meant, with or without its schema."""
-    wanted = table.strip().lower().replace('"', "")
-    found = [wanted] if wanted in names else [name for name in names if name.partition(".")[2] == wanted]
-    if len(found) == 1:
-        return found[0]
-    meant = found or get_close_matches(wanted, names, 3)
-    hint = f"did you mean {' or '.join(meant)}?" if meant else "list_tables names them all"
-    raise NoAnswer(f"there is no table {literal(table[:MESSAGE_LIMIT])}; {hint}")
 
 
 @command(

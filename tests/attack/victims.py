@@ -8,10 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
-
 from pipelines import cli
-from tests.attack.stage import Action, Service, asked, copy, run
+from tests.attack.stage import Action, Service, copy, run
 from warehouse.errors import WarehouseError
 
 _PEOPLE = (
@@ -85,7 +83,6 @@ VICTIMS = (
     ),
     Victim("report", "whole", command("report")),
     Victim("rebuild", "whole", command("rebuild")),
-    Victim("migrate", "older", command("sync", "--only", "lists")),
     Victim("models", "read", _build_models),
     Victim("sync with models", "read", command("sync"), is_publishing=True),
 )
@@ -121,20 +118,6 @@ def _begin(folder: Path, service: Service) -> None:
         pass
 
 
-def _age(folder: Path, service: Service) -> None:
-    """As a version before this one left it: without some columns and tables, and without its mark."""
-
-    def change() -> None:
-        with duckdb.connect(str(folder / "home" / "warehouse.duckdb")) as connection:
-            for table in ("contacts", "lists", "direct_reviews"):
-                connection.execute(f"alter table source.{table} drop column extra")
-            connection.execute("drop table sync.rejected_records")
-            connection.execute("delete from sync.meta where name in ('tables')")
-            connection.execute("update sync.meta set value = '1' where name = 'schema_version'")
-
-    asked(change)
-
-
 #: Name → the home that it comes from, and what is done to that.
 HOMES: dict[str, tuple[str, Callable[[Path, Service], None]]] = {
     "new": ("", _begin),
@@ -142,5 +125,4 @@ HOMES: dict[str, tuple[str, Callable[[Path, Service], None]]] = {
     "whole": ("read", _done(command("sync"))),
     "next": ("whole", _done(command("report"), days=1)),
     "twice": ("whole", _done(command("publish"))),
-    "older": ("read", _age),
 }

@@ -26,6 +26,15 @@ class Group(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """An unknown one is answered with those that there are."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as problem:
+            ctx.fail(f"{problem.format_message()} It is one of: {', '.join(self.commands)}")
+
 
 class Command(click.Command):
     """An option of several values takes them all at once, too: `--only lists users` is `--only lists --only

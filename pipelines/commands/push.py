@@ -22,7 +22,7 @@ _AFTERWARDS: dict[str, tuple[Option, ...]] = {
     "cancel": (*AFTERWARDS, UNKNOWN),
 }
 
-push = Group("push", epilog=_TEXTS["examples"], no_args_is_help=False, subcommand_metavar="WHAT [ARGS]...")
+push = Group("push", epilog=_TEXTS["examples"], subcommand_metavar="WHAT [ARGS]...")
 
 
 def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:

@@ -23,6 +23,7 @@ from tests.pipelines.running import environment, parsed
         (["snyc"], "Did you mean 'sync'?"),
         (["sync", "--ony", "users"], "'--only'"),
         (["push", "contact"], "Did you mean 'contacts'?"),
+        (["push"], "contacts     add contacts to lists"),
         (["sync", "--only", "contcats"], "did you mean contacts?"),
     ],
 )

@@ -100,7 +100,8 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     connection.begin()
     try:
         yield
+        connection.commit()
     except BaseException:
-        connection.rollback()
+        with suppress(duckdb.TransactionException):  # a commit that failed may have ended it
+            connection.rollback()
         raise
-    connection.commit()

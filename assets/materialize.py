@@ -154,15 +154,15 @@ def evaluated(
 def _selected(
     context: dg.AssetExecutionContext, materializations: Iterable[dg.MaterializeResult[Any]]
 ) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
-    """Those of the tables that were chosen. The others, which the same requests filled, are noted as such in
-    the run's log. All with their checks."""
+    """Those of the tables that were chosen. The others, which the same requests filled or the chosen ones
+    need, are noted as such in the run's log. All with their checks."""
     for made in materializations:
         assert made.asset_key is not None  # Dagster's type allows it
         key = dg.AssetKey.from_coercible(made.asset_key)
         if key in context.selected_asset_keys:
             yield made._replace(check_results=[])
         else:
-            context.log_event(dg.AssetMaterialization(key, "filled by the same requests", made.metadata))
+            context.log_event(dg.AssetMaterialization(key, "read by the same run", made.metadata))
         for result in made.check_results or ():
             yield from evaluated(context, result)
 

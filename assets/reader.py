@@ -56,9 +56,11 @@ class Reader:
         *,
         chosen_days: ChosenDays | None = None,
         shrink_limit: float | None = None,
+        needed: Sequence[SourceAsset] = (),
         now: Clock = utc_now,
     ) -> None:
         self.sessions = tuple(sessions)
+        self.needed = tuple(needed)  # which nobody chose, see `sources.with_needed`
         self.warehouse = warehouse
         self.results: dict[_Key, AccountResult] = {}  # of what was begun
         self.chosen_days = chosen_days
@@ -74,6 +76,10 @@ class Reader:
         self._threads: list[threading.Thread] = []
         self._is_stopping = False
         self.began_at = self.ended_at = now()
+
+    @property
+    def chosen(self) -> Sequence[SourceAsset]:
+        return tuple(self._chosen.values())
 
     def days_of_run(self) -> DateRange | None:
         """Those that a person chose; None: all that are due."""

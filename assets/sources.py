@@ -4,7 +4,7 @@ function under the one decorator.
 Not here: what such a function may use (`fetch`), who runs it (`reader`), how it looks in Dagster
 (`materialize`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,6 +68,16 @@ def one_request(operation: Operation, *tables: Table, **params: Any) -> SourceAs
 
     function.__name__, function.__doc__ = tables[0].name, tables[0].doc
     return source_asset(*tables)(function)
+
+
+def with_needed(chosen: Iterable[SourceAsset], was_read: Callable[[SourceAsset], bool]) -> list[SourceAsset]:
+    """The chosen assets, and those that they come after as far as these were never read: without them there
+    would be nothing to request."""
+    wanted = {asset.name for asset in chosen}
+    for asset in reversed(SOURCE_ASSETS.values()):  # each is declared behind those that it comes after
+        if asset.name in wanted:
+            wanted |= {each.name for each in asset.after if each.name not in wanted and not was_read(each)}
+    return [asset for asset in SOURCE_ASSETS.values() if asset.name in wanted]
 
 
 # ---- the account itself

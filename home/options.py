@@ -141,8 +141,15 @@ LIMITS = (
 )
 _PARTITIONS = "the partitions of the run: whoever launches it picks a range of days"
 _SELECTION = "the selection of the run: whoever launches it picks assets"
+ONLY = Option(
+    "only",
+    "these assets or tables only, and what they need and was never read",
+    list,
+    metavar="ASSET",
+    in_ui=_SELECTION,
+)
 SYNC = (
-    Option("only", "these assets or tables only", list, metavar="ASSET", in_ui=_SELECTION),
+    ONLY,
     Option(
         "from", "first day of date-ranged reads, e.g. 2026-01-31", str, day, metavar="DAY", in_ui=_PARTITIONS
     ),

@@ -402,7 +402,7 @@ class SyncResult(Struct):
     accounts: list[SyncAccount]
     tables: list[SyncTable]
     read: list[str]
-    """which days were read, and what the crawl plan left out"""
+    """which days were read, what the crawl plan left out, and what was read since others needed it"""
     not_read: list[str]
     """what is missing, and why; empty when everything requested was read"""
     schema_changes: list[str]

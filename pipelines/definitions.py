@@ -3,7 +3,6 @@ its own process."""
 
 import os
 import warnings
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from assets.published import (
     sync_tables,
 )
 from assets.reader import Reader
-from assets.sources import SourceAsset
 from home.door import report_of
 from home.logs import start_logging
 from home.settings import Settings, load_settings
@@ -131,7 +129,6 @@ def defs() -> dg.Definitions:
 def run_in_dagster(
     settings: Settings,
     reader: Reader,
-    chosen: Sequence[SourceAsset],
     following: Following,
     has_models: bool,
 ) -> str:
@@ -146,7 +143,7 @@ def run_in_dagster(
             return execute_here(
                 definitions.resolve_job_def("nightly_sync"),
                 instance,
-                [] if has_models else [asset_key(table) for asset in chosen for table in asset.tables],
+                [] if has_models else [asset_key(table) for asset in reader.chosen for table in asset.tables],
                 tags=tags | BY_THE_COMMAND,
                 config=_QUIET | (standing_order(settings) if has_models else {}),
             )

@@ -18,13 +18,14 @@ from assets.days import ChosenDays
 from assets.fetch import FetchSettings
 from assets.planning.crawl_plan import COUPONS, TIMELINES, Planner, Rules, allowance, next_moment
 from assets.reader import Reader
-from assets.sources import SourceAsset
+from assets.sources import SOURCE_ASSETS, SourceAsset, with_needed
 from home.accounts import connections, explained
 from home.door import open_archive, scratch, waits, warehouse_of
 from home.folder import in_use
 from home.identity import Recognition
-from home.settings import Settings
-from marketing_api.client import RequestBudget
+from home.settings import Settings, SettingsError
+from home.values import did_you_mean
+from marketing_api.client import Connection, RequestBudget
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import AuthenticationFailed, MarketingApiError, OtherBusiness
 from marketing_api.rate_limit import RateLimiter
@@ -50,13 +51,14 @@ def open_reader(
     chosen_days: ChosenDays | None = None,
     now: Clock = utc_now,
 ) -> Iterator[Reader]:
-    """A reader of the chosen assets over all accounts, by the chosen `options.SYNC`. Raises a
-    MarketingApiError when none responds."""
+    """A reader of the chosen assets, and of what they need, over all accounts, by the chosen `options.SYNC`.
+    Raises a MarketingApiError when none responds."""
     now, shrink_limit = SteadyClock(now), None if options.get("accept_shrink") else settings.shrink_limit
     with in_use(settings.home), ExitStack() as stack:
         check_places(settings)
         accounts = stack.enter_context(connections(settings))
         warehouse = _warehouse(settings, stack.enter_context(open_archive(settings.home)))
+        picked, chosen = chosen, needed_too(chosen, accounts, warehouse)
         spool = stack.enter_context(scratch(settings.home, "spool")).folder()
         budget = budget_of(settings, options.get("max_requests"), options.get("until"), now)
         planners = Planners(settings, warehouse, chosen, len(accounts), bool(options.get("all")), now)
@@ -91,6 +93,7 @@ def open_reader(
             FetchSettings(*days, settings.goal_domains),
             chosen_days=chosen_days,
             shrink_limit=shrink_limit,
+            needed=[asset for asset in chosen if asset not in picked],
             now=now,
         )
         try:
@@ -100,6 +103,29 @@ def open_reader(
     tidy(settings, _prune_runs)
     if problem := back_up_run(settings):
         raise WarehouseError(problem)
+
+
+def named_assets(names: Sequence[str]) -> list[SourceAsset]:
+    """The assets of these names, or which fill tables of these names; all when none is named. Raises
+    SettingsError."""
+    by_name = {table.name: asset for asset in SOURCE_ASSETS.values() for table in asset.tables}
+    by_name |= SOURCE_ASSETS
+    wanted = [name.removeprefix("source.") for name in names]
+    if unknown := [name for name in wanted if name not in by_name]:
+        near = "".join(did_you_mean(name, by_name) for name in unknown)
+        raise SettingsError(
+            f"no asset or table is named {', '.join(unknown)}{near}; there are {', '.join(sorted(by_name))}"
+        )
+    picked = {by_name[name].name for name in wanted or by_name}
+    return [asset for asset in SOURCE_ASSETS.values() if asset.name in picked]
+
+
+def needed_too(
+    chosen: Sequence[SourceAsset], accounts: Sequence[Connection], warehouse: Warehouse
+) -> list[SourceAsset]:
+    """With what they need and was never read of one of the accounts."""
+    names = {connection.account for connection in accounts}
+    return with_needed(chosen, lambda asset: names <= warehouse.accounts_read(asset.tables[0]))
 
 
 def _prune_runs(before: dt.datetime) -> None:

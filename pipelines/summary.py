@@ -53,7 +53,7 @@ def result_of(reader: Reader, settings: Settings, following: Following) -> SyncR
         seconds=max((reader.ended_at - reader.began_at).total_seconds(), 0.001),
         accounts=list(_accounts(reader)),
         tables=tables,
-        read=[*days_read(reader.results), *_plans(reader.results)],
+        read=[*_needed(reader), *days_read(reader.results), *_plans(reader.results)],
         not_read=list(problem_lines(reader.problems())),
         schema_changes=list(_schema_changes(reader, settings, is_published=is_published)),
         notices=reader.notices(),
@@ -121,6 +121,11 @@ def _cells(table: SyncTable) -> tuple[str, ...]:
     read = "–" if table.share_read is None else f"{math.floor(100 * table.share_read)} %"
     counts = [getattr(table, name) for name in _COUNTS]
     return table.table, f"{table.rows:,}", *(f"{count:,}" if count else "·" for count in counts), read
+
+
+def _needed(reader: Reader) -> Iterator[str]:
+    if names := ", ".join(asset.name for asset in reader.needed):
+        yield f"read first, since what was chosen needs it and it never was: {names}"
 
 
 def _plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:

@@ -227,6 +227,11 @@ class Warehouse:
         )
         return {tuple(key): hash_ for *key, hash_ in self._rows(sql, account=account)}
 
+    def accounts_read(self, table: Table) -> set[str]:
+        """Those of which anything of the table was ever read, also that there is nothing."""
+        sql = "select distinct account from sync.coverage where table_name = $table"
+        return set(self._column(sql, table=table.name))
+
     def holds(self, table: Table, account: str) -> bool:
         """Whether the table has rows of the account that are there."""
         sql = f"select 1 from {table.qualified} where account = $account and {table.is_there} limit 1"

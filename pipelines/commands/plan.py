@@ -2,7 +2,7 @@
 
 It goes by what the last sync left: what only the listings will show is not in it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,19 +10,20 @@ from rich.console import Console
 
 from assets.planning.crawl_plan import CAMPAIGN_STATS, CampaignPlan, ContactPlan, PlanEntry, Planner
 from assets.planning.order import Reason, in_words
-from assets.sources import SOURCE_ASSETS
+from assets.sources import SourceAsset, campaign_stats
 from home import exits
 from home.accounts import known_accounts
 from home.door import open_archive, warehouse_of
 from home.folder import prepare_home
-from home.options import JSON, LIMITS
+from home.options import JSON, LIMITS, ONLY
 from home.output import AccountPlan, Plan, Planned, emit
 from home.progress import clock
 from home.settings import Settings
 from home.texts import grid, text_template
+from marketing_api.operations import ALL
 from marketing_api.rate_limit import RateLimiter
 from pipelines.commands import Arguments, command
-from pipelines.reading import Planners, budget_of
+from pipelines.reading import Planners, budget_of, named_assets, needed_too
 
 _OTHERS = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
 #: What is not planned contact by contact. Nothing else is requested before it is there.
@@ -72,9 +73,10 @@ def night(
     return Night(wanted, sent, allowed, plan, requests_all)
 
 
-@command(*LIMITS, JSON)
+@command(ONLY, *LIMITS, JSON)
 def plan(arguments: Arguments, settings: Settings) -> int:
-    plans = list(_plans(arguments, settings)) if settings.warehouse_path.exists() else []
+    chosen = named_assets(arguments.only)
+    plans = list(_plans(arguments, settings, chosen)) if settings.warehouse_path.exists() else []
     console = Console(highlight=False, soft_wrap=True)
     if arguments.json:
         emit(Plan(plans))
@@ -90,25 +92,30 @@ def plan(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE
 
 
-def _plans(arguments: Arguments, settings: Settings) -> Iterator[AccountPlan]:
+def _plans(arguments: Arguments, settings: Settings, chosen: Sequence[SourceAsset]) -> Iterator[AccountPlan]:
     prepare_home(settings.home, settings.lock_seconds)
     with open_archive(settings.home) as archive:
         warehouse = warehouse_of(settings, archive)
         warehouse.read("select 1")  # makes sure that the tables are as this version declares them
-        accounts, assets = known_accounts(settings), list(SOURCE_ASSETS.values())
+        accounts = known_accounts(settings)
+        assets = needed_too(chosen, accounts, warehouse)
         budget = budget_of(settings, arguments.max_requests, arguments.until)
         planners = Planners(settings, warehouse, assets, len(accounts), arguments.all)
         for connection in accounts:
             limiter = RateLimiter.shared(connection)
             limited, whole = (planners.of(connection.account, limiter, each) for each in (budget, None))
-            yield _plan_of(settings, limited, whole, limiter.rate)
+            yield _plan_of(settings, assets, limited, whole, limiter.rate)
 
 
-def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) -> AccountPlan:
+def _plan_of(
+    settings: Settings, assets: Sequence[SourceAsset], planner: Planner, whole: Planner, rate: float
+) -> AccountPlan:
     """One account; `whole` plans without the budget, `rate` is the one at which its requests leave."""
-    campaigns = planner.campaigns()
-    others = int(planner.warehouse.read(_OTHERS, {"account": planner.account}).column(0)[0].as_py())
-    before = {LISTINGS: others, CAMPAIGN_STATS: len(campaigns.campaigns)}
+    campaigns = planner.campaigns() if campaign_stats in assets else None
+    params = {"account": planner.account, "operations": _operations(assets)}
+    before = {LISTINGS: int(planner.warehouse.read(_OTHERS, params).column(0)[0].as_py())}
+    if campaigns:
+        before[CAMPAIGN_STATS] = len(campaigns.campaigns)
     allowed = planner.allowance()
     if allowed is not None:
         left = max(allowed - sum(before.values()), 0)  # a sync requests them first
@@ -122,7 +129,8 @@ def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) 
         requests_all=planner.rules.requests_all,
     )
     out, sent = planned.left_out, sum(planned.sent.values())
-    entries: dict[str, CampaignPlan | PlanEntry] = {CAMPAIGN_STATS: campaigns, **plan.entries}
+    of_campaigns = {CAMPAIGN_STATS: campaigns} if campaigns else {}
+    entries: dict[str, CampaignPlan | PlanEntry] = {**of_campaigns, **plan.entries}
     lines = [Planned(LISTINGS, planned.sent[LISTINGS], out.get(LISTINGS, 0), None, {})]
     for name, entry in entries.items():
         why = {str(reason): number for reason, number in entry.counts.items()}
@@ -130,6 +138,12 @@ def _plan_of(settings: Settings, planner: Planner, whole: Planner, rate: float) 
     return AccountPlan(
         planner.account, sent, sent / rate, rate, lines, planned.sentences(rate, settings.max_age_days)
     )
+
+
+def _operations(assets: Sequence[SourceAsset]) -> list[str]:
+    """Those that fill tables of the assets."""
+    records = {table.record for asset in assets for table in asset.tables}
+    return [operation.name for operation in ALL.values() if records.intersection(operation.records)]
 
 
 def _print(console: Console, plan: AccountPlan) -> None:

@@ -7,18 +7,16 @@ from collections.abc import Iterator
 
 from assets.days import FIRST_ZONE, ChosenDays, today_in
 from assets.reader import Reader
-from assets.sources import SOURCE_ASSETS, SourceAsset
 from home import exits, interrupts
 from home.folder import dagster_home, prepare_home
 from home.options import JSON, SYNC
 from home.output import SyncResult, emit
 from home.progress import Progress, stop_stages
 from home.settings import Settings, SettingsError
-from home.values import did_you_mean
 from marketing_api.clock import utc_now
 from marketing_api.errors import OtherBusiness
 from pipelines.commands import Arguments, command, print_error
-from pipelines.reading import open_reader
+from pipelines.reading import named_assets, open_reader
 from pipelines.summary import print_summary, result_of
 from write_back.writebacks_export import try_to_export
 
@@ -34,7 +32,7 @@ def sync(arguments: Arguments, settings: Settings) -> int:
 
 
 def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:
-    chosen, options = _chosen(arguments.only), vars(arguments)
+    chosen, options = named_assets(arguments.only), vars(arguments)
     days = _days(options["from"], options["to"])
     has_models = not (arguments.only or arguments.reads_only)
     prepare_home(settings.home, settings.lock_seconds)
@@ -50,7 +48,7 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
 
             following = Following(settings)
             stop.check()
-            run_id = run_in_dagster(settings, reader, chosen, following, has_models)
+            run_id = run_in_dagster(settings, reader, following, has_models)
             if not stop.is_set:
                 reader.finish()
             reader.note_run(run_id, "nightly_sync")
@@ -77,20 +75,6 @@ def _exit_code(reader: Reader, result: SyncResult, *, has_models: bool) -> int:
         return exits.WRONG_USE
     is_done = not (result.not_read or result.problems) and (result.is_published or not has_models)
     return exits.DONE if is_done else exits.INCOMPLETE
-
-
-def _chosen(names: list[str]) -> list[SourceAsset]:
-    """The assets of these names, or which fill tables of these names; all when none is named."""
-    by_name = {table.name: asset for asset in SOURCE_ASSETS.values() for table in asset.tables}
-    by_name |= SOURCE_ASSETS
-    wanted = [name.removeprefix("source.") for name in names]
-    if unknown := [name for name in wanted if name not in by_name]:
-        near = "".join(did_you_mean(name, by_name) for name in unknown)
-        raise SettingsError(
-            f"no asset or table is named {', '.join(unknown)}{near}; there are {', '.join(sorted(by_name))}"
-        )
-    picked = {by_name[name].name for name in wanted or by_name}
-    return [asset for asset in SOURCE_ASSETS.values() if asset.name in picked]
 
 
 def _days(first: dt.date | None, last: dt.date | None) -> ChosenDays | None:

@@ -22,6 +22,7 @@ from home.options import (
     AFTERWARDS,
     JSON,
     LIMITS,
+    ONLY,
     OUT,
     PERMANENT,
     SYNC,
@@ -47,7 +48,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 #: Words of the command line → what is declared for them.
 COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
     ("sync",): (*SYNC, JSON),
-    ("plan",): (*LIMITS, JSON),
+    ("plan",): (ONLY, *LIMITS, JSON),
     **{("push", str(kind)): (*kind.all_options, JSON) for kind in KINDS.values()},
     ("push", "activations"): ACTIVATIONS,
     ("push", "status"): (*AFTERWARDS, JSON),
@@ -66,7 +67,7 @@ ONE_SIDED: dict[tuple[str, ...], set[str]] = {
         "quiet",
         "json",
     },  # the UI's own ways: the selection of assets, the range of partitions
-    ("plan",): {"json"},
+    ("plan",): {"only", "json"},
     **{
         ("push", str(kind)): {"apply", "dry_run", "confirm", "json"} for kind in KINDS.values()
     },  # what --apply says in one word

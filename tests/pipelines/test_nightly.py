@@ -135,6 +135,18 @@ def test_a_run_of_one_asset_asks_for_nothing_else(run_job: RunJob, service: Sand
 
 
 @pytest.mark.slow
+def test_what_the_chosen_table_needs_is_read_first_and_noted(run_job: RunJob, service: Sandbox) -> None:
+    result = run_job(sources.contacts)
+    assert result.success, failures(result)
+    made = {event.asset_key: event.materialization for event in result.get_asset_materialization_events()}
+    assert made[asset_key(sources.contacts.tables[0])].metadata["dagster/row_count"].value == 100
+    assert made[asset_key(sources.lists.tables[0])].description == "read by the same run"
+    since = service.count
+    assert run_job(sources.contacts).success
+    assert "emailmarketing/getlists" not in operations(service, since), "it was read before"
+
+
+@pytest.mark.slow
 def test_a_person_may_ask_for_everybody_or_for_little_in_the_launchpad(
     settings: Settings, service: Sandbox
 ) -> None:
@@ -196,7 +208,7 @@ def test_one_table_of_a_shared_request_can_be_materialized_and_the_others_are_no
     found = {event.asset_key: event.materialization for event in result.get_asset_materialization_events()}
     assert found.keys() == {chosen, *others}
     assert {materialization.description for key, materialization in found.items() if key != chosen} == {
-        "filled by the same requests"
+        "read by the same run"
     }
     assert {check.asset_key for check in result.get_asset_check_evaluations()} == {chosen, *others}
     assert query(settings.home, "select count(*) from source.lists") == [

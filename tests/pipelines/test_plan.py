@@ -62,6 +62,24 @@ def loads(home: Path, asset: str) -> list[Any]:
     ]
 
 
+def test_what_was_never_read_is_read_with_what_needs_it(
+    command: Command, service: Sandbox, home: Path
+) -> None:
+    ran = command("sync", "--only", "timelines", sandbox=service)
+    assert ran.code == 0, ran.text
+    assert "read first, since what was chosen needs it and it never was: lists, contacts" in ran.out
+    assert query(home, "select count(distinct contact_id) from source.timeline_events")[0][0] > 0
+    planned = command("plan", "--only", "campaign_stats", sandbox=service).out
+    assert "campaign_stats" in planned
+    assert "timelines" not in planned
+    planned, since = command("plan", "--only", "contacts", "--all", sandbox=service).out, service.count
+    told = int(planned.split("listings and details", 1)[1].split()[0])
+    ran = command("sync", "--only", "contacts", sandbox=service)
+    assert (ran.code, "read first" in ran.out) == (0, False), ran.text
+    assert told == asked(service, since)["getcontacts"]
+    assert command("plan", "--only", "contcats", sandbox=service).code == 2
+
+
 @pytest.mark.slow
 def test_the_first_night_asks_everybody_and_the_next_what_is_due(
     command: Command, service: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch

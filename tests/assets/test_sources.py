@@ -1,0 +1,33 @@
+"""Which assets are read along with the chosen ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from assets.sources import SOURCE_ASSETS, with_needed
+
+
+@pytest.mark.parametrize(
+    ("chosen", "read", "expected"),
+    [
+        ("timelines", "", "lists contacts timelines"),
+        ("timelines", "lists contacts", "timelines"),
+        ("timelines coupons", "lists", "contacts timelines coupons"),
+        ("contacts lists", "", "lists contacts"),
+        ("campaign_stats", "", "campaigns campaign_stats"),
+        ("users", "", "users"),
+    ],
+)
+def test_what_an_asset_comes_after_is_read_with_it_when_it_never_was(
+    chosen: str, read: str, expected: str
+) -> None:
+    found = with_needed(
+        [SOURCE_ASSETS[name] for name in chosen.split()], lambda asset: asset.name in read.split()
+    )
+    assert {asset.name for asset in found} == set(expected.split())
+
+
+def test_an_asset_is_declared_behind_those_that_it_comes_after() -> None:
+    names = list(SOURCE_ASSETS)
+    for asset in SOURCE_ASSETS.values():
+        assert all(names.index(before.name) < names.index(asset.name) for before in asset.after)

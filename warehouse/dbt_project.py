@@ -55,7 +55,6 @@ class Node:
     columns: Mapping[str, str] = field(default_factory=dict)  # name → description
     meta: Mapping[str, Any] = field(default_factory=dict)
     declared: Mapping[str, bool] = field(default_factory=dict)  # column → whether its yml calls it personal
-    internal: tuple[str, ...] = ()  # columns that only its next building needs: they are not published
 
     @property
     def is_test(self) -> bool:

@@ -3,8 +3,7 @@ what is shown of it then.
 
 Nothing hangs on what a column is called. `source` and `sync` tables declare it (`Column.is_personal`,
 `is_internal`). For models it follows from their SQL (`lineage`): a column that is made of a personal one is
-personal; what only their next building needs, their yml calls `internal`. Nobody has to mark anything, and a
-column that nobody knows is published and personal."""
+personal. Nobody has to mark anything, and a column that nobody knows is published and personal."""
 
 import hashlib
 import hmac
@@ -87,14 +86,13 @@ INTERNAL_TABLES = {table.qualified for table in SYNC_TABLES if table.is_internal
 
 @cache
 def internal_columns() -> Collection[tuple[str, str]]:
-    """(relation, column) of what only the loading or the next building of a model needs."""
-    loading = {
+    """(relation, column) of what only the loading needs."""
+    return {
         (table.qualified, column.name)
         for table in ALL_TABLES
         for column in table.columns
         if column.is_internal
     }
-    return loading.union((node.relation, name) for node in models().values() for name in node.internal)
 
 
 def published_columns(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, PublishedColumn]]:

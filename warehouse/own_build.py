@@ -74,14 +74,8 @@ def described(node: Any, names: Mapping[str, str], first: str = "", later: str =
         is_warning=is_test and config.severity.lower() == "warn",
         columns={name: _in_a_line(column.description) for name, column in columns.items()},
         meta=config.meta,
-        declared=_said_of(columns, "personal"),
-        internal=tuple(name for name, is_internal in _said_of(columns, "internal").items() if is_internal),
+        declared={name: each.meta["personal"] for name, each in columns.items() if "personal" in each.meta},
     )
-
-
-def _said_of(columns: Mapping[str, Any], word: str) -> dict[str, bool]:
-    """Column → what its yml has under that word, where it has anything."""
-    return {name: each.meta[word] for name, each in columns.items() if word in each.meta}
 
 
 def _proved_key(test: Any) -> list[str]:

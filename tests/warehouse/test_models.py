@@ -74,13 +74,12 @@ def test_a_night_that_keeps_what_it_can_gives_the_same_rows_as_one_that_makes_al
 
 
 def test_a_night_writes_only_the_messages_of_contacts_that_changed(path: Path) -> None:
-    query(path, "update marts.contact_campaign set automation = 'kept'")
+    query(path, "update staging.int_messages set automation = 'kept'")
     a_night_later(path)
     assert not build(path, select=selected("+contact_campaign")).problem
     written = query(
         path,
-        "select distinct contact_id from marts.contact_campaign where automation is distinct from "
-        "'kept' order by 1",
+        "select distinct contact_id from staging.int_messages where automation is distinct from 'kept' order by 1",
     )
     changed = (
         "select distinct contact_id from source.timeline_events where _changed_at = (select "
@@ -169,7 +168,7 @@ def test_a_message_that_two_campaigns_may_have_sent_is_credited_to_neither(path:
 
 def test_a_warehouse_that_older_models_built_is_made_anew_with_the_new_columns(path: Path) -> None:
     """As of what is kept by contact a column cannot be added in a night."""
-    query(path, "alter table marts.contact_campaign drop column is_quick_open")
+    query(path, "alter table staging.int_messages drop column is_quick_open")
     query(path, "update sync.meta set value = 'of older models' where name = 'models'")
     report = build(path, select=selected("+contact_campaign"))
     assert not report.problem

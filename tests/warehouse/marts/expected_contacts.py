@@ -221,8 +221,8 @@ _EVER = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 def _by_subject(source: Source) -> dict[tuple[Any, ...], Found]:
     """(account, kind, subject) → the campaigns that went out: id, and from when until when they may have sent
-    messages. The end is when an answer first listed them as sent; where the sending is told, hours around it
-    are both."""
+    messages. The end is when an answer first listed them as sent, or their sending was over; where the sending
+    is told, hours around it are both."""
     found: dict[tuple[Any, ...], Found] = {}
     for row in source.rows("campaigns", deleted=True):
         if row["subject"] is None or row["status"] in ("draft", "scheduled"):
@@ -238,7 +238,48 @@ def _by_subject(source: Source) -> dict[tuple[Any, ...], Found]:
             )
         campaign = {"id": row["campaign_id"], "begins_at": begins_at, "gone_at": gone_at}
         found.setdefault((row["account"], kind, row["subject"].strip().lower()), []).append(campaign)
+    times: dict[tuple[Any, ...], list[dt.datetime]] = {}
+    for message in _messages(source):
+        key = (message["account"], message["kind"], (message["message_text"] or "").strip().lower())
+        if message["sent_at"]:
+            times.setdefault(key, []).append(message["sent_at"])
+    for key, some in found.items():
+        if key[1] == "standard" and len(some) > 1:
+            _end(some, _sendings(sorted(times.get(key, []))))
     return found
+
+
+def _sendings(times: list[dt.datetime]) -> list[tuple[dt.datetime, dt.datetime]]:
+    """First and last message of each; between two are more than 36 hours."""
+    found: list[tuple[dt.datetime, dt.datetime]] = []
+    for at in times:
+        if found and at - found[-1][1] <= dt.timedelta(hours=36):
+            found[-1] = (found[-1][0], at)
+        else:
+            found.append((at, at))
+    return found
+
+
+def _end(campaigns: Found, sendings: list[tuple[dt.datetime, dt.datetime]]) -> None:
+    """Walk through the sendings: each takes one of those that wait. When none waits, all are gone."""
+    day = dt.timedelta(days=1)
+    first = min(one["begins_at"] for one in campaigns)
+    created = [one["begins_at"] - (day if one["begins_at"] == first else 0 * day) for one in campaigns]
+    waiting, known, over = 0, 0, []
+    for begun_at, ended_at in sendings:
+        if begun_at < first - day:
+            continue
+        now_known = sum(at <= ended_at for at in created)
+        waiting, known = waiting + now_known - known, now_known
+        if not waiting and any(ended_at < at <= ended_at + day for at in created):
+            return  # the clocks do not fit
+        waiting = max(waiting - 1, 0)
+        if not waiting:
+            over.append(ended_at)
+    for campaign, at in zip(campaigns, created, strict=True):
+        ends = [one for one in over if one >= at]
+        if ends:
+            campaign["gone_at"] = min([ends[0], *([campaign["gone_at"]] if campaign["gone_at"] else [])])
 
 
 def _campaign(campaigns: Found, at: dt.datetime | None) -> tuple[int | None, bool]:

@@ -3,6 +3,9 @@
 -- Timelines name subjects, not campaigns. Every subject that a campaign ever had counts, and campaigns that
 -- are gone. Where several campaigns may have sent a message, none is named: a guess would credit one campaign
 -- with what another did.
+-- What was sent tells who has gone out: a standard campaign goes out once, within one sending, so that of the
+-- campaigns created by the end of a sending at least one more has gone out with it. Once as many sendings as
+-- campaigns are over, all of these have.
 with campaigns as (
     select
         account,
@@ -20,7 +23,7 @@ with campaigns as (
     window campaign as (partition by account, campaign_id)
 ),
 
-subjects as (
+spans as (
     select
         account,
         kind,
@@ -35,6 +38,94 @@ subjects as (
     from campaigns
     where subject is not null
     group by all
+),
+
+begun as (
+    select
+        * replace (
+            -- clocks and time zones may differ by up to a day
+            case when begins_at = min(begins_at) over by_subject then begins_at - interval 1 day
+                else begins_at end as begins_at
+        ),
+        min(begins_at) over by_subject - interval 1 day as first_at
+    from spans
+    window by_subject as (partition by account, kind, subject)
+),
+
+-- by the hour, as these are few, of subjects that were used again
+hours as (
+    select account, kind, lower(trim(message_text)) as subject, min(sent_at) as from_at, max(sent_at) as until_at
+    from {{ ref('int_messages') }}
+    where (account, kind, lower(trim(message_text))) in (
+        select (account, kind, subject) from spans where kind = 'standard'
+            group by account, kind, subject having count(*) > 1
+    )
+    group by account, kind, lower(trim(message_text)), date_trunc('hour', sent_at)
+    having min(sent_at) is not null
+),
+
+marked as (
+    select *, coalesce(from_at > lag(until_at) over by_subject + interval 36 hours, true) as is_first
+    from hours
+    window by_subject as (partition by account, kind, subject order by from_at)
+),
+
+sendings as (
+    select account, kind, subject, number, min(from_at) as from_at, max(until_at) as until_at
+    from (
+        select *, count_if(is_first) over (partition by account, kind, subject order by from_at) as number
+        from marked
+    )
+    group by all
+),
+
+-- how many campaigns were created by the end of each sending, and whether the next was within a day of it
+created as (
+    select
+        account,
+        kind,
+        subject,
+        sendings.from_at,
+        until_at,
+        count_if(begins_at <= until_at) as begun_count,
+        coalesce(bool_or(begins_at > until_at and begins_at <= until_at + interval 1 day), false) as is_near_next
+    from sendings
+    join begun using (account, kind, subject)
+    where sendings.from_at >= first_at
+    group by all
+),
+
+balanced as (
+    select *, begun_count - row_number() over by_subject as balance
+    from created
+    window by_subject as (partition by account, kind, subject order by from_at)
+),
+
+-- a sending of which nobody is left to have sent it takes nothing away: the balance starts anew
+lowest as (
+    select *, least(0, min(balance) over (
+        partition by account, kind, subject order by from_at rows between unbounded preceding and 1 preceding
+    )) as lowest
+    from balanced
+),
+
+settled as (
+    select account, kind, subject, until_at
+    from lowest
+    -- just before the next was created: the clocks do not fit, and nothing is settled
+    qualify balance <= lowest
+        and not bool_or(balance < lowest and is_near_next) over (partition by account, kind, subject)
+),
+
+subjects as (
+    select
+        begun.account, begun.kind, begun.subject, campaign_id, title, begins_at,
+        least(gone_out_by, min(settled.until_at)) as gone_out_by
+    from begun
+    left join settled
+        on settled.account = begun.account and settled.kind = begun.kind and settled.subject = begun.subject
+            and settled.until_at >= begun.begins_at
+    group by begun.account, begun.kind, begun.subject, campaign_id, title, begins_at, gone_out_by
 ),
 
 begins as (
@@ -63,8 +154,7 @@ select
     account,
     kind,
     subject,
-    -- clocks and time zones may differ by up to a day
-    case when lag(from_at) over by_subject is null then from_at - interval 1 day else from_at end as from_at,
+    from_at,
     coalesce(lead(from_at) over by_subject, timestamptz '9999-01-01 00:00+00') as until_at,
     case when candidate_count = 1 then campaign_id end as campaign_id,
     case when candidate_count = 1 then title end as title,

@@ -1,167 +1,52 @@
 -- What each contact was sent and did with it; one row per contact and message.
--- Incremental by contact: one of whose entries changed (counted and summed over the times of change, so that
--- it does not matter in which order loads came), or whose message belongs to another campaign, or to none,
--- since the campaigns changed.
-{{ config(
-    materialized='incremental', incremental_strategy='delete+insert', unique_key=['account', 'contact_id'],
-    on_schema_change='fail'
-) }}
-with accounts as (
-    select account, timezone as zone from {{ ref('int_accounts') }}
-),
-
-subjects as (
-    select * from {{ ref('int_campaign_subjects') }}
-),
-
--- not materialized: the details are read for the contacts that changed, everything else for all
-events as not materialized (
-    -- email-campaign-sent, mail-sent, email-sent, …: an open set of keys
-    select account, contact_id, event_key, key, snippet, occurred_at, details, changed_at
-    from {{ ref('stg_timeline_events') }}
-    where key like '%sent' or key like '%campaign'
-),
-
-automations as not materialized (
-    select account, contact_id, automation_key, name, type, triggered_at, details, changed_at
-    from {{ ref('stg_timeline_automations') }}
-),
-
-visits as not materialized (
-    select account, contact_id, link, visited_at, changed_at from {{ ref('stg_timeline_visits') }}
-),
-
-stamps as (
-    select account, contact_id, count(*) as entry_count, sum(epoch_ms(changed_at))::bigint as entry_stamp
-    from (
-        select account, contact_id, changed_at from events
-        union all
-        select account, contact_id, changed_at from automations
-        union all
-        select account, contact_id, changed_at from visits
-    )
-    group by all
-),
-
-changed as materialized (
-    {%- if is_incremental() %}
-    select stamps.* from stamps
-    anti join {{ this }} as before
-        on before.account = stamps.account and before.contact_id = stamps.contact_id
-        and before._entry_count = stamps.entry_count and before._entry_stamp = stamps.entry_stamp
-    union
-    select stamps.* from stamps
-    semi join (
-        select before.account, before.contact_id
-        from {{ this }} as before
-        left join subjects
-            on subjects.account = before.account and subjects.kind = before.kind
-                and subjects.subject = lower(trim(before.message_text))
-            and before.sent_at >= subjects.from_at and before.sent_at < subjects.until_at
-        where before.campaign_id is distinct from subjects.campaign_id
-            or before.is_ambiguous <> coalesce(subjects.is_ambiguous, false)
-    ) as moved using (account, contact_id)
-    {%- else %}
-    select * from stamps
-    {%- endif %}
-),
-
-entries as (
-    select
-        account, contact_id, 'standard' as kind, event_key as message_key,
-        {{ channel_of_key('key') }} as channel,
-        null::varchar as automation, snippet, occurred_at,
-        {{ keys_and_texts('details') }} as entry
-    from events
-    {{ "semi join changed using (account, contact_id)" if is_incremental() }}
-    union all
-    select
-        account, contact_id, 'automated', automation_key, {{ channel_of_type('type') }}, name, null,
-        triggered_at,
-        {{ keys_and_texts('details') }}
-    from automations
-    {{ "semi join changed using (account, contact_id)" if is_incremental() }}
-),
-
-messages as (
-    select
-        account, contact_id, kind, message_key, channel, automation,
-        coalesce({{ detail('entry', 'subject') }}, snippet, {{ detail('entry', 'message') }}) as message_text,
-        coalesce(occurred_at, {{ moment(detail('entry', 'send-date'), 'zone') }}) as sent_at,
-        is_email_with_details,
-        {{ is_told(detail('entry', 'open-date')) }} as has_open_date,
-        {{ moment(detail('entry', 'open-date'), 'zone') }} as opened_at,
-        {{ moment(detail('entry', 'click-date'), 'zone') }} as clicked_at,
-        case
-            when {{ detail('entry', 'links-clicked') }} is null then case
-                when {{ is_told(detail('entry', 'click-date')) }} then 1
-                when is_email_with_details or list_contains(entry.keys, 'click-date') then 0
-            end
-            else coalesce(
-                try_cast({{ detail('entry', 'links-clicked') }} as bigint),
-                -- a list of links in place of their number
-                try(json_array_length({{ detail('entry', 'links-clicked') }}::json))::bigint,
-                {{ is_told(detail('entry', 'links-clicked')) }}::bigint
-            )
-        end as click_count
-    -- the silence of another channel, and of an e-mail without details, says nothing
-    from (select *, channel = 'email' and coalesce(len(entry.keys) > 0, false) as is_email_with_details
-        from entries)
-    join accounts using (account)
+with messages as (
+    select * from {{ ref('int_messages') }}
 ),
 
 matched as (
     select messages.*, subjects.campaign_id, subjects.title as subject, subjects.is_ambiguous
     from messages
-    left join subjects
+    left join {{ ref('int_campaign_subjects') }} as subjects
         on subjects.account = messages.account and subjects.kind = messages.kind
             and subjects.subject = lower(trim(messages.message_text))
         and messages.sent_at >= subjects.from_at and messages.sent_at < subjects.until_at
 ),
 
 links as (
-    select account, campaign_id, list(distinct url) as urls from {{ ref('stg_campaign_links') }} group by all
+    select distinct account, campaign_id, url from {{ ref('stg_campaign_links') }}
 ),
 
+visits as (
+    select account, contact_id, link as url, visited_at from {{ ref('stg_timeline_visits') }}
+),
+
+-- timelines count the clicks on campaigns without saying when
 visited as (
-    select account, contact_id, list({'link': link, 'visited_at': visited_at}) as visits from visits
-    {{ "semi join changed using (account, contact_id)" if is_incremental() }}
+    select account, contact_id, message_key, min(visited_at) as visited_at
+    from (select * from matched where click_count > 0 and clicked_at is null)
+    join links using (account, campaign_id)
+    join visits using (account, contact_id, url)
+    where visited_at >= sent_at
     group by all
 )
 
 select
-    matched.account,
-    matched.contact_id,
+    account,
+    contact_id,
     message_key,
     kind,
     channel,
-    matched.campaign_id,
+    campaign_id,
     coalesce(is_ambiguous, false) as is_ambiguous,
     automation,
     subject,
     message_text,
     sent_at,
-    case when has_open_date or click_count > 0 then true when is_email_with_details
-        then false end as is_opened,
+    is_opened,
     opened_at,
-    -- moments are told to the minute: the minute of the sending or the one after is at most two minutes
-    case
-        when not has_open_date and is_email_with_details and click_count = 0 then false
-        when date_diff('minute', sent_at, opened_at) >= -1 then date_diff('minute', sent_at, opened_at) <= 1
-    end as is_quick_open,
+    is_quick_open,
     click_count > 0 as is_clicked,
     click_count,
-    coalesce(
-        clicked_at,
-        list_min([visit.visited_at for visit in visited.visits if visit.visited_at >= sent_at
-            and list_contains(links.urls, visit.link)])
-    ) as clicked_at,
-    entry_count as _entry_count,
-    entry_stamp as _entry_stamp
+    coalesce(clicked_at, visited.visited_at) as clicked_at
 from matched
-join changed on changed.account = matched.account and changed.contact_id = matched.contact_id
--- timelines count the clicks on campaigns without saying when
-left join links on links.account = matched.account and links.campaign_id = matched.campaign_id
-    and click_count > 0
-left join visited on visited.account = matched.account and visited.contact_id = matched.contact_id
-    and click_count > 0
+left join visited using (account, contact_id, message_key)

@@ -397,8 +397,9 @@ class Nights:
 
 
 def _may_lack(name: str, row: dict[str, Any]) -> bool:
-    """What the ledger leaves open: joins by registration, active members where a listing broke off."""
-    return name in ("joined_count", "active_size") and row[name] is None
+    """What the ledger leaves open: active members where a listing broke off, and flows of a day on which the
+    list was not read, or for the first time."""
+    return (name == "active_size" and row[name] is None) or (name in FLOWS and row["days_covered"] is None)
 
 
 def _by_day(relation: duckdb.DuckDBPyRelation) -> Figures:

@@ -120,8 +120,8 @@ def _growth(readings: Readings, contacts: Found) -> Iterator[dict[str, Any]]:
     came: list[Crossing] = []
     for row in contacts:
         begun_at = first[row["list_id"]]
-        if row["_first_seen_at"] > begun_at:
-            came.append(Crossing(row, row["_first_seen_at"]))
+        if row["list_id"] in readings.new_lists or row["_first_seen_at"] > begun_at:
+            came.append(Crossing(row, max(row["_first_seen_at"], begun_at)))
             continue
         day = readings.day(begun_at)
         if row["registered_at"]:
@@ -155,6 +155,7 @@ def _cross(
     """What arrivals and departures of one day are: moves, or nothing where a list has the same person as
     before."""
     kinds = dict.fromkeys(came, "joined_count") | dict.fromkeys(went, "left_count")
+    arrivals = set(came)
     for number, person in enumerate(_PERSONS):
         for arrival, departure in _pairs(came, went, person, needs_address=number > 0):
             is_move = arrival.list_id != departure.list_id
@@ -164,7 +165,7 @@ def _cross(
                 [one for one in went if one is not departure],
             )
     for one, kind in kinds.items():
-        sign = 1 if one.moment == one.row["_first_seen_at"] else -1
+        sign = 1 if one in arrivals else -1
         found = flows[one.list_id, day]
         found["size"] += sign
         found["active"] += sign * (one.row["status"] == "active")
@@ -197,13 +198,19 @@ def _days(
     names = {
         (row["account"], row["list_id"]): row["name"] for row in readings.source.rows("lists", deleted=True)
     }
-    covered, begun = readings.days_covered(list_id), min(flows)
+    covered, begun, is_new = readings.days_covered(list_id), min(flows), list_id in readings.new_lists
     size = active = 0
     for day in (begun + dt.timedelta(days=offset) for offset in range((last - begun).days + 1)):
         found, is_observed = flows.get(day, Counter()), day >= first_on
+        is_told = (
+            is_observed
+            and (is_new or day > first_on)
+            and (day in covered or day in flows or not covered or day < min(covered))
+        )
         size += found["size"]
         active += found["active"]
-        counts = {name: found[name] if is_observed else None for name in _FLOWS}
+        counts = {name: found[name] if is_told else None for name in _FLOWS}
+        net = found["joined_count"] + found["moved_in_count"] - found["left_count"] - found["moved_out_count"]
         yield {
             **{
                 "account": readings.account,
@@ -212,13 +219,10 @@ def _days(
                 "day_on": day,
             },
             **counts,
-            "joined_count": found["joined_count"],
-            **dict.fromkeys(("unsubscribed_count", "bounced_count"), 0 if is_observed else None),
-            "net_change": found["joined_count"]
-            + found["moved_in_count"]
-            - found["left_count"]
-            - found["moved_out_count"],
-            "size": size,
+            **dict.fromkeys(("unsubscribed_count", "bounced_count"), 0 if is_told else None),
+            "net_change": net if is_told else None,
+            "survivor_count": found["size"] if not is_new and day <= first_on else None,
+            "size": size if is_observed else None,
             "active_size": active if is_observed else None,
             "days_covered": covered.get(day),
             "is_observed": is_observed,
@@ -248,15 +252,20 @@ def account_daily(source: Source) -> Found:
         ),
     }
     first = {account: _first_day(source, account) for account in source.zones}
+    last_asked: dict[str, dt.date] = {}
+    for row in source.rows("sync.contact_coverage"):
+        if day := source.local_date(row["account"], row["timeline_asked_at"]):
+            last_asked[row["account"]] = max(day, last_asked.get(row["account"], day))
     keys = {key for days in parts.values() for key in days}
     found = [
-        _day(key, {name: days.get(key, []) for name, days in parts.items()}, is_known=key[1] >= first[key[0]])
-        for key in keys
+        _day(key, {name: days.get(key, []) for name, days in parts.items()}, first[key[0]]) for key in keys
     ]
     read = days_read(source)
     for row in found:
         if row["post_count"] is None and read.get((row["account"], "social_posts"), {}).get(row["day_on"]):
             row["post_count"] = 0
+        if not row["visit_count"] and row["day_on"] > last_asked[row["account"]]:
+            row["visit_count"] = None
     return found
 
 
@@ -271,6 +280,12 @@ _UNUSUAL = {
     "positive_count": "Positive mentions",
     "negative_count": "Negative mentions",
     "social_click_change": "Clicks in social posts",
+}
+#: Figures that may have come about over several days → the column that says how many.
+_SPANS = {
+    "joined_count": "list_days_covered",
+    "left_count": "list_days_covered",
+    "social_click_change": "social_days_covered",
 }
 
 
@@ -291,7 +306,8 @@ def _anomaly(
 
     def value(ago: int) -> float | None:
         row = days.get((account, day - dt.timedelta(days=ago)), {})
-        return row.get(name) if name != "left_count" or row.get("list_days_covered") == 1 else None
+        span = _SPANS.get(name)
+        return row.get(name) if span is None or row.get(span) == 1 else None
 
     today = source.local_date(account, source.as_of(account))
     weekdays = [
@@ -349,7 +365,7 @@ def _first_day(source: Source, account: str) -> dt.date:
     )
 
 
-def _day(key: tuple[Any, ...], rows: dict[str, Found], *, is_known: bool) -> dict[str, Any]:
+def _day(key: tuple[Any, ...], rows: dict[str, Found], first_on: dt.date) -> dict[str, Any]:
     def total(part: str, name: str) -> float | None:
         known = [row[name] for row in rows[part] if row[name] is not None]
         return sum(known) if known else None
@@ -367,13 +383,14 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found], *, is_known: bool) -> dic
     return {
         "account": key[0],
         "day_on": key[1],
-        "member_count": total("lists", "size"),
-        "active_member_count": total("lists", "active_size") if is_known else None,
-        "joined_count": total("lists", "joined_count"),
-        **{name: total("lists", name) if is_known else None for name in _FLOWS[1:]},
+        "member_count": total("lists", "size") if key[1] >= first_on else None,
+        "active_member_count": total("lists", "active_size") if key[1] >= first_on else None,
+        **{name: total("lists", name) if key[1] > first_on else None for name in _FLOWS},
         "list_days_covered": max(
             (row["days_covered"] for row in rows["lists"] if row["days_covered"]), default=None
-        ),
+        )
+        if all(row["days_covered"] for row in rows["lists"] if row["size"])
+        else None,
         "mail_days_covered": max(
             (row["days_covered"] for row in rows["mails"] if row["days_covered"]), default=None
         ),
@@ -386,5 +403,8 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found], *, is_known: bool) -> dic
         **{name: review.get(name) for name in names},
         "mention_count": total("social", "mention_count"),
         "post_count": total("social", "post_count"),
+        "social_days_covered": max(
+            (row["click_days_covered"] for row in rows["social"] if row["click_days_covered"]), default=None
+        ),
         "social_click_change": total("social", "click_change"),
     }

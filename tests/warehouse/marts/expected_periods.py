@@ -54,7 +54,7 @@ def period_summary(source: Source, performed: Found) -> Found:
                     "begins_on": day,
                     "ends_on": after - _DAY,
                     "is_over": after <= today,
-                    **_summed(inside, things),
+                    **_summed(day, inside, things),
                 }
                 day = after
             for day, row in rows.items():
@@ -90,7 +90,7 @@ def _things(source: Source, account: str, performed: Found) -> Things:
     return {name: [(day, thing) for day, thing in some if day] for name, some in dated.items()}
 
 
-def _summed(inside: Things | dict[str, list[Any]], everything: Things) -> dict[str, Any]:
+def _summed(begins_on: dt.date, inside: Things | dict[str, list[Any]], everything: Things) -> dict[str, Any]:
     campaigns: Any = inside["campaigns"]
     told = [
         row for row in campaigns if row["opened_count"] is not None and row["delivered_count"] is not None
@@ -111,8 +111,9 @@ def _summed(inside: Things | dict[str, list[Any]], everything: Things) -> dict[s
     )
     row |= {name: share(row[part], row["delivered_count"]) for name, part in rates}
     for name in ("joined_count", "online_review_count"):
+        known = [on for on, one in everything["days"] if one[name] is not None]
         counts = [one[name] for one in inside["days"] if one[name] is not None]
-        row[name] = sum(counts) if counts else None
+        row[name] = sum(counts) if counts and min(known) <= begins_on else None
     return row | {
         "average_rating": mean(list(inside["ratings"])),
         "redeemed_count": len(inside["coupons"]) if everything["coupons"] else None,

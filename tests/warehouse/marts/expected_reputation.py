@@ -60,6 +60,8 @@ def _days(source: Source, account: str) -> Found:
         for day, complete in read.get((account, table), {}).items()
         if complete
     ]
+    sites = [row["observed_on"] for row in source.rows("online_review_channels") if row["account"] == account]
+    first, last = min(sites, default=dt.date.max), max(sites, default=dt.date.min)
     found: Found = []
     for offset in range((max([*told, *asked]) - min(told)).days + 1):
         day = min(told) + dt.timedelta(days=offset)
@@ -67,13 +69,14 @@ def _days(source: Source, account: str) -> Found:
         row: dict[str, Any] = {"account": account, "day_on": day}
         row |= {name: stats[day][name] if day in stats else nothing for name in ("good_count", "bad_count")}
         row |= {
-            "online_review_count": len(ratings.get(day, [])),
+            "online_review_count": len(ratings.get(day, [])) if first <= day <= last else None,
             "ratings": [rating for rating in ratings.get(day, []) if rating is not None],
         }
         for name in ("positive", "negative"):
-            unmentioned = 0 if is_read("sentiment_mentions", day) else None
             row[f"{name}_count"] = (
-                sum(one["polarity"] == name for one in mood[day]) if day in mood else unmentioned
+                sum(one["polarity"] == name for one in mood.get(day, []))
+                if is_read("sentiment_mentions", day)
+                else None
             )
         row["view_count"] = views[day] if day in views else 0 if is_read("feedback_views", day) else None
         found.append(row)
@@ -106,11 +109,12 @@ def reputation_overview(source: Source) -> Found:
     return [
         row
         for (account,), rows in days.items()
-        for row in [*_sites(source, account, rows[-1]["day_on"]), _page(source, account, rows)]
+        for row in [*_sites(source, account, rows), _page(source, account, rows)]
     ]
 
 
-def _sites(source: Source, account: str, today: dt.date) -> Found:
+def _sites(source: Source, account: str, days: Found) -> Found:
+    today = days[-1]["day_on"]
     ratings, reviews, mentions = (
         {
             key[0]: rows
@@ -154,7 +158,9 @@ def _sites(source: Source, account: str, today: dt.date) -> Found:
                 for one in mentions.get(channel, [])
                 if one["reviewed_on"] and start < one["reviewed_on"] <= today
             ]
-            row |= _shares("positive", mood.count("positive"), "negative", mood.count("negative"), length)
+            counts = [mood.count(polarity) for polarity in ("positive", "negative")]
+            known: list[int | None] = [*counts] if _is_whole(days, length, "positive_count") else [None, None]
+            row |= _shares("positive", known[0], "negative", known[1], length)
             row |= dict.fromkeys((f"good_count_{length}d", f"bad_count_{length}d", f"good_rate_{length}d"))
         found.append(row)
     return found
@@ -175,11 +181,17 @@ def _rating(observations: Found) -> dict[str, Any]:
     }
 
 
-def _shares(name: str, count: int, other: str, rest: int, length: int) -> dict[str, Any]:
+def _is_whole(days: Found, length: int, *names: str) -> bool:
+    """Whether every day of the window is known."""
+    recent = days[-length:]
+    return len(recent) == length and all(day[name] is not None for day in recent for name in names)
+
+
+def _shares(name: str, count: int | None, other: str, rest: int | None, length: int) -> dict[str, Any]:
     return {
         f"{name}_count_{length}d": count,
         f"{other}_count_{length}d": rest,
-        f"{name}_rate_{length}d": share(count, count + rest),
+        f"{name}_rate_{length}d": share(count, added(count, rest)),
     }
 
 
@@ -208,7 +220,10 @@ def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
     }
     for length in (7, 28):
         recent = days[-length:]
-        good, bad = (sum(day[name] or 0 for day in recent) for name in ("good_count", "bad_count"))
+        is_whole = _is_whole(days, length, "good_count", "bad_count")
+        good, bad = (
+            sum(day[name] for day in recent) if is_whole else None for name in ("good_count", "bad_count")
+        )
         row |= _shares("good", good, "bad", bad, length)
         row |= dict.fromkeys(
             (f"positive_count_{length}d", f"negative_count_{length}d", f"positive_rate_{length}d")

@@ -161,24 +161,28 @@ def link_changes(source: Source) -> Found:
     """Clicks of each link and network since its last total; of one that appears later, since the account's
     night before."""
     rows = source.rows("social_link_clicks")
-    first = {
-        account: min(row["observed_on"] for row in some)
+    nights = {
+        account: sorted({row["observed_on"] for row in some})
         for (account,), some in grouped(rows, "account").items()
     }
     found = []
     for (account, _, network), some in grouped(rows, "account", "link_id", "network").items():
         last: int | None = None
+        last_on: dt.date | None = None
         for row in sorted(some, key=lambda row: row["observed_on"]):
-            base = last if last is not None else None if row["observed_on"] == first[account] else 0
+            place = nights[account].index(row["observed_on"])
+            base = last if last is not None else 0 if place else None
+            since = last_on or (nights[account][place - 1] if place else None)
             found.append(
                 {
                     "account": account,
                     "network": network,
                     "day_on": row["observed_on"],
                     "change": less(row["click_count"], base),
+                    "days_covered": (row["observed_on"] - since).days if since else None,
                 }
             )
-            last = row["click_count"]
+            last, last_on = row["click_count"], row["observed_on"]
     return found
 
 
@@ -197,10 +201,14 @@ def social_daily(source: Source) -> Found:
     found, read = [], days_read(source)
     for key in {**mentions, **posts, **clicks}:
         account, network, day = key
-        none = 0 if read.get((account, "social_posts"), {}).get(day) else None
         known = [row["change"] for row in clicks.get(key, []) if row["change"] is not None]
         row = {"account": account, "network": network, "day_on": day, "mention_count": mentions.get(key)}
-        row |= {"post_count": posts.get(key, none), "click_change": sum(known) if known else None}
+        spans = [row["days_covered"] for row in clicks.get(key, []) if row["days_covered"] is not None]
+        row |= {
+            "post_count": posts.get(key, 0) if read.get((account, "social_posts"), {}).get(day) else None,
+            "click_change": sum(known) if known else None,
+            "click_days_covered": max(spans, default=None),
+        }
         for days in (7, 28):
             window = [mentions.get((account, network, day - dt.timedelta(days=back))) for back in range(days)]
             row[f"mention_count_mean_{days}d"] = mean(window)

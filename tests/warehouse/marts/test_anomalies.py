@@ -15,10 +15,12 @@ from warehouse.models import ModelSettings
 TODAY = dt.date(2026, 3, 20)  # a Friday
 FIGURES = ["joined_count", "left_count", "visit_count", "good_count", "bad_count", "online_review_count"]
 FIGURES += ["view_count", "positive_count", "negative_count", "social_click_change"]
+#: What may have come about over several days.
+_SPANS = {"joined_count": "list", "left_count": "list", "social_click_change": "social"}
 
 
 def anomalies(days: pd.DataFrame, campaign_at: str | None = None) -> pd.DataFrame:
-    """What the mart makes of the accounts' days: account, day_on, any of FIGURES, list_days_covered; and of a
+    """What the mart makes of the accounts' days: account, day_on, any of FIGURES and days covered; and of a
     campaign of the first."""
     node = next(
         node for node in ModelSettings().nodes() if node.relation == "marts.anomalies" and not node.is_test
@@ -26,7 +28,7 @@ def anomalies(days: pd.DataFrame, campaign_at: str | None = None) -> pd.DataFram
     with duckdb.connect() as connection:
         connection.execute("create schema marts; create schema staging; create schema intermediate")
         accounts = pd.DataFrame({"account": days["account"].unique(), "today": TODAY})
-        wanted = {**dict.fromkeys(FIGURES), "list_days_covered": 1}
+        wanted = {**dict.fromkeys(FIGURES), "list_days_covered": 1, "social_days_covered": 1}
         table = days.assign(**{name: value for name, value in wanted.items() if name not in days})
         connection.register("accounts", accounts)
         connection.register("days", table)
@@ -96,9 +98,13 @@ def test_a_campaign_of_that_day_or_the_one_before_is_said(sent_at: str, is_said:
         days_of("main", "view_count", [5] * 41 + [90]),  # five earlier Thursdays
         days_of("main", "view_count", [5] * 91 + [None]),  # not known is not nothing
         days_of("main", "view_count", [0, 1, 2] * 30 + [0, 3]),  # small numbers
-        days_of(
-            "main", "left_count", [5] * 91 + [90], list_days_covered=[1] * 91 + [4]
-        ),  # of four days together
+        *(
+            days_of("main", figure, [5] * 91 + [90], **{f"{kind}_days_covered": [1] * 91 + [days]})
+            for figure, kind in _SPANS.items()
+            for days in (4, None)  # of four days together; nobody knows of how many
+        ),
+        # of the Thursdays before, only five were of a day alone
+        days_of("main", "joined_count", [5] * 91 + [90], list_days_covered=[2] * 56 + [1] * 36),
     ],
 )
 def test_what_nothing_can_be_said_about_is_not_unusual(days: pd.DataFrame) -> None:

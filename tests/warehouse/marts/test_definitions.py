@@ -81,7 +81,10 @@ def edges(account: str) -> dict[str, list[Row]]:
         "business": rows([{"business_id": 1, "timezone": name}]),
         "sync.coverage": [
             read("business", "all"),
-            *(read(table, f"{first}..{days[TODAY]}") for table in ("review_stats", "feedback_views")),
+            *(
+                read(table, f"{first}..{days[TODAY]}")
+                for table in ("review_stats", "feedback_views", "sentiment_mentions")
+            ),
         ],
         "lists": rows([{"list_id": 1, "name": "x"}]),
         "contacts": rows(

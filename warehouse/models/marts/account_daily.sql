@@ -16,11 +16,14 @@ members as (
     select
         account,
         day_on,
-        sum(size)::bigint as member_count,
-        sum(joined_count)::bigint as joined_count,
-        max(days_covered) as list_days_covered,
-        {%- for name in ['active_size', 'moved_in_count', 'left_count', 'moved_out_count'] %}
-        case when day_on >= any_value(first_read_on)
+        -- what a list gains that was not read stands on a later day
+        case when count(*) filter (where size > 0 and days_covered is null) = 0
+            then max(days_covered) end as list_days_covered,
+        {%- for name in ['size', 'active_size'] %}
+        case when day_on >= any_value(first_read_on) then sum({{ name }}) end::bigint as {{ name }},
+        {%- endfor %}
+        {%- for name in ['joined_count', 'moved_in_count', 'left_count', 'moved_out_count'] %}
+        case when day_on > any_value(first_read_on)
             then sum({{ name }}) end::bigint as {{ name }}{{ "," if not loop.last }}
         {%- endfor %}
     from {{ ref('list_growth_daily') }}
@@ -44,6 +47,13 @@ mails as (
     group by all
 ),
 
+timelines_read as (
+    select account, {{ local_date('max(timeline_asked_at)', 'any_value(timezone)') }} as last_on
+    from {{ source('sync', 'contact_coverage') }}
+    join accounts using (account)
+    group by account
+),
+
 visits as (
     select account, {{ local_date('visits.visited_at', 'accounts.timezone') }} as day_on,
         count(*) as visit_count
@@ -63,6 +73,7 @@ social as (
         day_on,
         sum(mention_count)::bigint as mention_count,
         sum(post_count)::bigint as post_count,
+        max(click_days_covered) as social_days_covered,
         sum(click_change)::bigint as social_click_change
     from {{ ref('social_daily') }}
     where day_on is not null
@@ -89,7 +100,7 @@ days as (
 select
     account,
     day_on,
-    members.member_count,
+    members.size as member_count,
     members.active_size as active_member_count,
     members.joined_count,
     members.moved_in_count,
@@ -103,7 +114,7 @@ select
     mails.click_change,
     mails.bounced_change,
     mails.unsubscribed_change,
-    coalesce(visits.visit_count, 0) as visit_count,
+    coalesce(visits.visit_count, case when day_on <= timelines_read.last_on then 0 end) as visit_count,
     reviews.good_count,
     reviews.bad_count,
     reviews.online_review_count,
@@ -113,11 +124,13 @@ select
     reviews.view_count,
     social.mention_count,
     coalesce(social.post_count, posts_read.post_count) as post_count,
+    social.social_days_covered,
     social.social_click_change
 from days
 left join members using (account, day_on)
 left join mails using (account, day_on)
 left join visits using (account, day_on)
+left join timelines_read using (account)
 left join reviews using (account, day_on)
 left join social using (account, day_on)
 left join posts_read using (account, day_on)

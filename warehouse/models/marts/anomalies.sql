@@ -1,6 +1,6 @@
 -- Days on which a figure left its usual band; one row per account, day and figure.
 {%- set figures = {
-    'joined_count': ('New members', none),
+    'joined_count': ('New members', 'list_days_covered'),
     'left_count': ('Members who left', 'list_days_covered'),
     'visit_count': ('Visits', none),
     'good_count': ('Good reviews', none),
@@ -9,7 +9,7 @@
     'view_count': ('Views of the feedback page', none),
     'positive_count': ('Positive mentions', none),
     'negative_count': ('Negative mentions', none),
-    'social_click_change': ('Clicks in social posts', none),
+    'social_click_change': ('Clicks in social posts', 'social_days_covered'),
 } %}
 with accounts as (
     select account, timezone, today from {{ ref('int_accounts') }}

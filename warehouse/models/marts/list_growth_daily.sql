@@ -12,7 +12,7 @@ zones as (
 ),
 
 lists_read as (
-    select account, list_id, first_read_at, first_read_on, timezone from {{ ref('int_lists_read') }}
+    select account, list_id, first_read_at, first_read_on, timezone, is_new from {{ ref('int_lists_read') }}
 ),
 
 versions as (
@@ -33,7 +33,7 @@ sequences as (
 ),
 
 steps as materialized (
-    select sequences.*, first_read_at, first_read_on, timezone, ended_before is null as is_first
+    select sequences.*, first_read_at, first_read_on, timezone, is_new, ended_before is null as is_first
     from sequences
     join lists_read using (account, list_id)
 ),
@@ -41,27 +41,28 @@ steps as materialized (
 -- contacts whose history begins after the list's first reading: new ones, and those that had changed before
 -- the models were first built
 late as (
-    select steps.*, coalesce(contacts.first_seen_at, valid_from) as seen_at
+    select steps.*, greatest(coalesce(contacts.first_seen_at, valid_from),
+        case when is_new then first_read_at end) as seen_at
     from steps
     left join {{ ref('stg_contacts') }} as contacts using (account, list_id, contact_id)
-    where is_first and valid_from > first_read_at
+    where is_first and (is_new or valid_from > first_read_at)
 ),
 
 -- since when those are members who were there at the first reading: only their registration tells
 past as (
     select account, list_id, registered_at, status, valid_from, first_read_on, timezone
     from steps
-    where is_first and coalesce(valid_from <= first_read_at, true)
+    where is_first and not is_new and coalesce(valid_from <= first_read_at, true)
     union all
     select account, list_id, registered_at, status, valid_from, first_read_on, timezone from late
-        where seen_at <= first_read_at
+        where seen_at <= first_read_at and not is_new
 ),
 
 moments as (
     select account, list_id, contact_id, email_normalized as address, status, true as is_arrival,
         seen_at as moment
     from late
-    where seen_at > first_read_at
+    where seen_at > first_read_at or is_new
     union all
     select account, list_id, contact_id, email_normalized, status, true, valid_from from steps
         where ended_before = 'deleted'
@@ -172,7 +173,7 @@ changes as (
     group by all
 ),
 
-readings as (
+noted as (
     select distinct account, split_part(scope, '=', 2)::bigint as list_id,
         {{ local_date('as_of', 'timezone') }} as day_on
     from {{ source('sync', 'readings') }}
@@ -182,7 +183,7 @@ readings as (
 nights as (
     select account, list_id, day_on,
         day_on - lag(day_on) over (partition by account, list_id order by day_on) as days_covered
-    from readings
+    from noted
 ),
 
 ends as (
@@ -210,11 +211,19 @@ filled as (
             'member_change', 'active_change'] %}
         coalesce({{ name }}, 0) as {{ name }},
         {%- endfor %}
+        first_read_on,
+        is_new,
         days_covered,
-        coalesce(day_on >= first_read_on, false) as is_observed
+        coalesce(day_on >= first_read_on, false) as is_observed,
+        -- what came about by its first reading, nobody saw; of a list that began empty all was seen. Nor is
+        -- anything seen on a day without a reading; before readings were noted, each may have had one
+        is_observed and (is_new or day_on > first_read_on) and (nights.day_on is not null
+            or changes.day_on is not null or coalesce(day_on < noted_from, true)) as is_told
     from calendar
     left join changes using (account, list_id, day_on)
     left join nights using (account, list_id, day_on)
+    left join (select account, list_id, min(day_on) as noted_from from noted group by all)
+        using (account, list_id)
     join lists_read using (account, list_id)
 )
 
@@ -223,14 +232,14 @@ select
     list_id,
     lists.name as list_name,
     day_on,
-    joined_count,
-    case when is_observed then moved_in_count end as moved_in_count,
-    case when is_observed then left_count end as left_count,
-    case when is_observed then moved_out_count end as moved_out_count,
-    case when is_observed then unsubscribed_count end as unsubscribed_count,
-    case when is_observed then bounced_count end as bounced_count,
-    joined_count + moved_in_count - left_count - moved_out_count as net_change,
-    sum(member_change) over by_list::bigint as size,
+    {%- for name in ['joined_count', 'moved_in_count', 'left_count', 'moved_out_count', 'unsubscribed_count',
+        'bounced_count'] %}
+    case when is_told then {{ name }} end as {{ name }},
+    {%- endfor %}
+    case when is_told then joined_count + moved_in_count - left_count - moved_out_count end as net_change,
+    case when not is_new and coalesce(day_on <= first_read_on, true)
+        then member_change end as survivor_count,
+    case when is_observed then sum(member_change) over by_list end::bigint as size,
     case when is_observed then sum(active_change) over by_list end::bigint as active_size,
     days_covered,
     is_observed

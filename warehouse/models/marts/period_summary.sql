@@ -41,11 +41,15 @@ happenings as (
     select account, redeemed_on as day_on, coupon_id from {{ ref('stg_coupons') }} where is_redeemed
 ),
 
--- what did not happen is 0 where the account has anything of the kind; else nobody can tell
+-- what did not happen is 0 where the account has anything of the kind; else nobody can tell. A period that
+-- began before the first day of which a figure is known has no sum of it
 first_days as (
     select
         account,
         min(day_on) as first_on,
+        {%- for name in others[:2] %}
+        min(day_on) filter (where {{ name }} is not null) as {{ name }}_from,
+        {%- endfor %}
         case when count(campaign_id) > 0 then 0 end as no_campaign,
         case when account in (select account from {{ ref('stg_coupons') }}) then 0 end as no_coupon
     from happenings
@@ -77,9 +81,8 @@ periods as (
         unnest(generate_series(date_trunc(period, first_on), today::timestamp,
             to_months(months) + to_days(days)))::date as begins_on,
         to_months(months) + to_days(days) as length,
-        today,
-        no_campaign,
-        no_coupon
+        first_days.* exclude (account, first_on),
+        today
     from first_days
     join accounts using (account)
     cross join kinds
@@ -99,7 +102,10 @@ filled as (
         {%- for name in mails %}
         coalesce({{ name }}, case when coalesce(campaign_count, 0) = 0 then no_campaign end) as {{ name }},
         {%- endfor %}
-        {{ others | join(", ") }},
+        {%- for name in others[:2] %}
+        case when begins_on >= {{ name }}_from then {{ name }} end as {{ name }},
+        {%- endfor %}
+        average_rating,
         coalesce(nullif(redeemed_count, 0), no_coupon) as redeemed_count
     from periods
     left join summed using (account, period, begins_on)

@@ -9,6 +9,21 @@ last_days as (
     select account, max(day_on) as as_of_on from {{ ref('review_daily') }} group by all
 ),
 
+-- what happened in a window of which a day was not read, nobody knows
+windows_read as (
+    select
+        account,
+{%- for days in [7, 28] %}
+        count(positive_count) filter (where {{ in_last_days('day_on', 'as_of_on', days) }})
+            = {{ days }} as is_sentiment_read_{{ days }}d,
+        count(good_count + bad_count) filter (where {{ in_last_days('day_on', 'as_of_on', days) }})
+            = {{ days }} as is_stats_read_{{ days }}d{{ "," if not loop.last }}
+{%- endfor %}
+    from {{ ref('review_daily') }}
+    join last_days using (account)
+    group by account
+),
+
 observations as (
     select * from {{ ref('stg_online_review_channels') }}
 ),
@@ -94,12 +109,15 @@ online as (
 {%- for days in [7, 28] %}
         null::bigint as good_count_{{ days }}d,
         null::bigint as bad_count_{{ days }}d,
-        coalesce(mentions.positive_count_{{ days }}d, 0) as positive_count_{{ days }}d,
-        coalesce(mentions.negative_count_{{ days }}d, 0) as negative_count_{{ days }}d,
+        case when is_sentiment_read_{{ days }}d
+            then coalesce(mentions.positive_count_{{ days }}d, 0) end as positive_count_{{ days }}d,
+        case when is_sentiment_read_{{ days }}d
+            then coalesce(mentions.negative_count_{{ days }}d, 0) end as negative_count_{{ days }}d,
         null::double as view_count_mean_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
     from sites
     left join last_days using (account)
+    left join windows_read using (account)
     left join ratings using (account, channel)
     left join reviews using (account, channel)
     left join mentions using (account, channel)
@@ -142,12 +160,11 @@ feedback_page as (
         null::double as average_rating_28d,
 {%- for days in [7, 28] %}
         coalesce(max(direct.review_count_{{ days }}d), 0) as review_count_{{ days }}d,
-        (sum(days.good_count)
-            filter (where {{ in_last_days('days.day_on', 'last_days.as_of_on',
-                days) }}))::bigint as good_count_{{ days }}d,
-        (sum(days.bad_count)
-            filter (where {{ in_last_days('days.day_on', 'last_days.as_of_on',
-                days) }}))::bigint as bad_count_{{ days }}d,
+{%- for name in ['good_count', 'bad_count'] %}
+        case when bool_and(is_stats_read_{{ days }}d) then sum(days.{{ name }})
+            filter (where {{ in_last_days('days.day_on', 'last_days.as_of_on', days) }})
+            end::bigint as {{ name }}_{{ days }}d,
+{%- endfor %}
         null::bigint as positive_count_{{ days }}d,
         null::bigint as negative_count_{{ days }}d,
         max_by(days.view_count_mean_{{ days }}d,
@@ -155,6 +172,7 @@ feedback_page as (
 {%- endfor %}
     from {{ ref('review_daily') }} as days
     join last_days using (account)
+    join windows_read using (account)
     left join direct using (account)
     group by days.account, last_days.as_of_on
 ),

@@ -50,6 +50,13 @@ views as (
     select account, period_on as day_on, view_count, true as is_told from {{ current('stg_feedback_views') }}
 ),
 
+-- sites show their newest reviews: what they had shown before the first reading, nobody saw
+sites_read as (
+    select account, min(observed_on) as first_on, max(observed_on) as last_on
+    from {{ ref('stg_online_review_channels') }}
+    group by account
+),
+
 told_days as (
     select account, day_on from stats
     union
@@ -86,17 +93,19 @@ counted as (
         day_on,
         case when stats.is_told then stats.good_count when days_read.is_stats_read then 0 end as good_count,
         case when stats.is_told then stats.bad_count when days_read.is_stats_read then 0 end as bad_count,
-        coalesce(online.online_review_count, 0) as online_review_count,
+        case when day_on between sites_read.first_on and sites_read.last_on
+            then coalesce(online.online_review_count, 0) end as online_review_count,
         coalesce(online.rated_count, 0) as rated_count,
         coalesce(online.rating_sum, 0) as rating_sum,
-        coalesce(sentiment.positive_count, case when days_read.is_sentiment_read
-            then 0 end) as positive_count,
-        coalesce(sentiment.negative_count, case when days_read.is_sentiment_read
-            then 0 end) as negative_count,
+        case when days_read.is_sentiment_read
+            then coalesce(sentiment.positive_count, 0) end as positive_count,
+        case when days_read.is_sentiment_read
+            then coalesce(sentiment.negative_count, 0) end as negative_count,
         case when views.is_told then views.view_count when days_read.is_views_read then 0 end as view_count
     from days
     left join days_read using (account, day_on)
     left join stats using (account, day_on)
+    left join sites_read using (account)
     left join online using (account, day_on)
     left join sentiment using (account, day_on)
     left join views using (account, day_on)

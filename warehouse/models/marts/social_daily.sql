@@ -20,14 +20,14 @@ posts as (
     group by all
 ),
 
--- a day without a post has none where the calendar was read
 days_read as (
-    select account, day_on, 0 as post_count from {{ ref('int_days_read') }}
+    select account, day_on, true as is_read from {{ ref('int_days_read') }}
         where is_complete and table_name = 'social_posts'
 ),
 
 clicks as (
-    select account, network, observed_on as day_on, sum(click_change)::bigint as click_change
+    select account, network, observed_on as day_on, sum(click_change)::bigint as click_change,
+        max(days_covered) as click_days_covered
     from {{ ref('social_link_clicks_daily') }}
     group by all
 ),
@@ -45,8 +45,9 @@ select
     network,
     day_on,
     mentions.mention_count,
-    coalesce(posts.post_count, days_read.post_count) as post_count,
+    case when days_read.is_read then coalesce(posts.post_count, 0) end as post_count,
     clicks.click_change,
+    clicks.click_days_covered,
     avg(mentions.mention_count) over last_7 as mention_count_mean_7d,
     avg(mentions.mention_count) over last_28 as mention_count_mean_28d
 from days

@@ -61,6 +61,13 @@ def test_columns_of_tables_have_headings(page: str) -> None:
     assert "\nWritten by `make docs`" not in text
 
 
+def test_every_question_has_one_short_query() -> None:
+    page = (ROOT / "docs/questions.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"^### .+\n\n```sql$", page, re.MULTILINE)) == page.count("\n### ") == 25
+    queries = blocks("docs/questions.md")
+    assert max(block.text.count("\n") for block in queries if block.language == "sql") <= 6
+
+
 @pytest.mark.parametrize("page", ALL_PAGES)
 def test_what_a_page_makes_can_be_made(page: str) -> None:
     made = re.findall(r"(?:`|^)make ([a-z]+)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)

@@ -45,12 +45,8 @@ def contact_lifecycle(source: Source) -> Found:
 
 def _reactions(source: Source, account: str, messages: Found, visits: Found) -> dict[dt.date, Found]:
     """By day, in their order."""
-    some = [("open", one, one["opened_at"] or one["sent_at"]) for one in messages if one["is_opened"]]
-    some += [
-        ("click", one, one["clicked_at"] or one["opened_at"] or one["sent_at"])
-        for one in messages
-        if one["is_clicked"]
-    ]
+    some = [("open", one, one["opened_at"]) for one in messages]
+    some += [("click", one, one["clicked_at"] or one["opened_at"]) for one in messages if one["is_clicked"]]
     some += [("visit", None, one["visited_at"]) for one in visits]
     found: dict[dt.date, Found] = {}
     today = _today(source, account)
@@ -150,15 +146,15 @@ def _watched(
 
 
 def _ended(source: Source, account: str, entries: Found) -> dict[dt.date, list[tuple[str, dt.datetime]]]:
-    """Of the first reading, as the models were built once: each status and day once."""
-    moments: dict[tuple[str, dt.date], dt.datetime] = {}
+    """Of the first reading, as the models were built once: each status once."""
+    moments: dict[str, dt.datetime] = {}
     for row in entries:
         at = row["_first_seen_at"] if row["_deleted_at"] else row["_changed_at"]
         if row["status"] in ("unsubscribed", "bounced"):
-            on = source.local_date(account, at)
-            assert on is not None
-            moments[row["status"], on] = min(at, moments.get((row["status"], on), at))
+            moments[row["status"]] = min(at, moments.get(row["status"], at))
     found: dict[dt.date, list[tuple[str, dt.datetime]]] = {}
-    for (status, on), at in moments.items():
+    for status, at in moments.items():
+        on = source.local_date(account, at)
+        assert on is not None
         found.setdefault(on, []).append((status, at))
     return found

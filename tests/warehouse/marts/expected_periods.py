@@ -175,13 +175,9 @@ def _reactions(
     source: Source, ids: dict[tuple[str, int], set[str]]
 ) -> dict[tuple[str, str, dt.date], set[str]]:
     """(account, address, month) → what the address did in it."""
-    moments = [
-        (row, "open", row["opened_at"] or row["sent_at"])
-        for row in contact_campaign(source)
-        if row["is_opened"]
-    ]
+    moments = [(row, "open", row["opened_at"]) for row in contact_campaign(source) if row["is_opened"]]
     moments += [
-        (row, "click", row["clicked_at"] or row["opened_at"] or row["sent_at"])
+        (row, "click", row["clicked_at"] or row["opened_at"])
         for row in contact_campaign(source)
         if row["is_clicked"]
     ]

@@ -161,7 +161,8 @@ statuses as (
         status,
         valid_from,
         lag(status) over by_contact as status_before,
-        lag(valid_from) over by_contact is not null as is_day_known
+        lag(valid_from) over by_contact is not null as is_day_known,
+        min(valid_from) over (partition by account, address, status) as first_shown_at
     from all_statuses
     semi join changed using (account, address)
     window by_contact as (partition by account, list_id, contact_id order by valid_from)
@@ -174,7 +175,9 @@ ended as (
         min(valid_from) as moment
     from statuses
     join accounts using (account)
+    -- in another list the address is seen with it once more, though nothing happened
     where status in ('unsubscribed', 'bounced') and status is distinct from status_before
+        and (is_day_known or valid_from = first_shown_at)
     group by all
 ),
 

@@ -1,11 +1,14 @@
--- What contacts did by themselves, and when; one row per opened message, clicked message and visit.
-select account, contact_id, 'open' as reaction, coalesce(opened_at, sent_at) as moment, message_key
+-- What contacts did by themselves, and when; one row per opened message, clicked message and visit of which the
+-- moment is known.
+-- A message that was clicked was opened, but nobody knows when: a click is no opening of its own. The moment of
+-- the sending is none of a reaction.
+select account, contact_id, 'open' as reaction, opened_at as moment, message_key
 from {{ ref('contact_campaign') }}
-where is_opened and coalesce(opened_at, sent_at) is not null
+where opened_at is not null
 union all
-select account, contact_id, 'click', coalesce(clicked_at, opened_at, sent_at), message_key
+select account, contact_id, 'click', coalesce(clicked_at, opened_at), message_key
 from {{ ref('contact_campaign') }}
-where is_clicked and coalesce(clicked_at, opened_at, sent_at) is not null
+where is_clicked and coalesce(clicked_at, opened_at) is not null
 union all
 select account, contact_id, 'visit', visited_at, null
 from {{ ref('stg_timeline_visits') }}

@@ -29,6 +29,11 @@ def contact_engagement(source: Source) -> Found:
     coupons: dict[tuple[str, str], Found] = {}
     for row in source.rows("coupons", deleted=True):
         coupons.setdefault((row["account"], address(row["email"])), []).append(row)
+    registered: dict[tuple[str, str], dt.datetime] = {}
+    for row in source.rows("contacts", deleted=True):
+        if moment := row["registered_at"]:
+            key = (row["account"], address(row["email"]))
+            registered[key] = min(moment, registered.get(key, moment))
     people: dict[tuple[str, str], Found] = {}
     for row in source.rows("contacts"):
         if address(row["email"]):
@@ -46,9 +51,7 @@ def contact_engagement(source: Source) -> Found:
             "list_count": len(lists),
             "lists": lists,
             "status": next((status for status in _STATUSES if status in statuses), "unknown"),
-            "registered_at": min(
-                (one["registered_at"] for one in entries if one["registered_at"]), default=None
-            ),
+            "registered_at": registered.get((account, email)),
             "coupon_count": len(given),
             "redeemed_count": sum(bool(one["is_redeemed"]) for one in given),
             "timeline_as_of": min((moment for one in ids if (moment := asked.get(one))), default=None),

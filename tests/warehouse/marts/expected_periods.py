@@ -147,6 +147,7 @@ def cohort_retention(source: Source) -> Found:
             after = begin("month", month + 31 * _DAY)
             kinds = [reactions.get((account, email, month), set[str]()) for email in read]
             clickers = sum("click" in one for one in kinds)
+            mailed = sum("message" in one for one in kinds)
             row = {
                 "account": account,
                 "registered_month": registered,
@@ -157,7 +158,8 @@ def cohort_retention(source: Source) -> Found:
             row |= {
                 "address_count": len(some),
                 "read_count": len(read),
-                "responder_count": sum(map(bool, kinds)),
+                "mailed_count": mailed,
+                "responder_count": sum(bool(one - {"message"}) for one in kinds),
                 "clicker_count": clickers,
             }
             found.append(
@@ -174,13 +176,14 @@ def cohort_retention(source: Source) -> Found:
 def _reactions(
     source: Source, ids: dict[tuple[str, int], set[str]]
 ) -> dict[tuple[str, str, dt.date], set[str]]:
-    """(account, address, month) → what the address did in it."""
+    """(account, address, month) → what the address did in it, and `message` where it was sent one."""
     moments = [(row, "open", row["opened_at"]) for row in contact_campaign(source) if row["is_opened"]]
     moments += [
         (row, "click", row["clicked_at"] or row["opened_at"])
         for row in contact_campaign(source)
         if row["is_clicked"]
     ]
+    moments += [(row, "message", row["sent_at"]) for row in contact_campaign(source)]
     moments += [(row, "visit", row["visited_at"]) for row in source.rows("timeline_visits")]
     found: dict[tuple[str, str, dt.date], set[str]] = {}
     for row, kind, moment in moments:

@@ -64,15 +64,17 @@ changed as materialized (
 ),
 
 contacts as (
-    select account, contact_id, address, timezone, registered_at
+    select account, contact_id, address, timezone
     from all_contacts
     join accounts using (account)
     semi join changed using (account, address)
 ),
 
 registrations as (
-    select account, address, {{ local_date('min(registered_at)', 'any_value(timezone)') }} as registered_on
-        from contacts group by all
+    select account, address, {{ local_date('registered_at', 'timezone') }} as registered_on
+    from (select account, hash(email) as address, registered_at from {{ ref('int_addresses') }})
+    join accounts using (account)
+    semi join changed using (account, address)
 ),
 
 -- narrow, as there are many of them: keys by their hash

@@ -6,7 +6,7 @@ with accounts as (
 
 -- who is gone counts, too: without them every cohort would look the better the more of it left
 contacts as (
-    select account, contact_id, email_normalized as email, registered_at from {{ ref('stg_contacts') }}
+    select distinct account, contact_id, email_normalized as email from {{ ref('stg_contacts') }}
         where email_normalized is not null
 ),
 
@@ -18,36 +18,46 @@ addresses as (
     select
         account,
         email,
-        date_trunc('month',
-            {{ local_date('min(registered_at)', 'any_value(timezone)') }})::date as registered_month,
+        date_trunc('month', {{ local_date('registered_at', 'timezone') }})::date as registered_month,
         count(timeline_asked_at) > 0 as is_read
     from contacts
+    join {{ ref('int_addresses') }} using (account, email)
     left join coverage using (account, contact_id)
     join accounts using (account)
+    where registered_at is not null
     group by all
-    having min(registered_at) is not null
 ),
 
-reactions as (
-    select account, contact_id, moment, reaction = 'click' as is_click from {{ ref('int_reactions') }}
+happenings as (
+    select account, contact_id, reaction as kind, moment from {{ ref('int_reactions') }}
+    union all
+    select account, contact_id, 'message', sent_at from {{ ref('contact_campaign') }}
+        where sent_at is not null
 ),
 
-active_months as (
+months_of_addresses as (
     select
         account,
         email,
         date_trunc('month', {{ local_date('moment', 'timezone') }})::date as month_on,
-        bool_or(is_click) as has_clicked
-    from reactions
-    join (select distinct account, contact_id, email from contacts) using (account, contact_id)
+        bool_or(kind = 'message') as is_mailed,
+        bool_or(kind <> 'message') as has_reacted,
+        bool_or(kind = 'click') as has_clicked
+    from happenings
+    join contacts using (account, contact_id)
     join accounts using (account)
     group by all
 ),
 
 counted as (
-    select account, registered_month, month_on, count(*) as responder_count,
+    select
+        account,
+        registered_month,
+        month_on,
+        count(*) filter (where is_mailed) as mailed_count,
+        count(*) filter (where has_reacted) as responder_count,
         count(*) filter (where has_clicked) as clicker_count
-    from active_months
+    from months_of_addresses
     join addresses using (account, email)
     where is_read
     group by all
@@ -77,6 +87,7 @@ select
     month_on + interval 1 month <= today as is_over,
     address_count,
     read_count,
+    coalesce(mailed_count, 0) as mailed_count,
     coalesce(responder_count, 0) as responder_count,
     coalesce(clicker_count, 0) as clicker_count,
     {{ safe_rate('coalesce(responder_count, 0)', 'read_count') }} as responder_rate,

@@ -12,7 +12,7 @@ with accounts as (
 ),
 
 present as (
-    select account, email_normalized as email, contact_id, list_id, status, registered_at
+    select account, email_normalized as email, contact_id, list_id, status
     from {{ current('stg_contacts') }}
     where email_normalized is not null
 ),
@@ -110,7 +110,6 @@ addresses as (
             when bool_or(status = 'unsubscribed') then 'unsubscribed'
             else coalesce(min(status), 'unknown')
         end as status,
-        min(registered_at) as registered_at,
         min(timeline_asked_at) as timeline_as_of,
         coalesce(sum(message_count), 0)::bigint as message_count,
         coalesce(sum(sent_count), 0)::bigint as sent_count,
@@ -153,11 +152,13 @@ recency as (
             when last_clicked_at is not null
                 then greatest(0, today - {{ local_date('last_clicked_at', 'timezone') }})
         end as days_since_clicked,
+        registered_at,
         today - {{ local_date('registered_at', 'timezone') }} as days_since_registered,
         coalesce(coupon_count, 0) as coupon_count,
         coalesce(redeemed_count, 0) as redeemed_count
     from addresses
     join accounts using (account)
+    left join {{ ref('int_addresses') }} using (account, email)
     left join coupons using (account, email)
 )
 

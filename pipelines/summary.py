@@ -28,16 +28,11 @@ from warehouse.models import BuildReport, Status
 if TYPE_CHECKING:
     from pipelines.definitions import Following  # brings Dagster, which takes seconds to import
 
-#: A query to start with, of what is published and of a warehouse alone. Later lines are indented as the
-#: summary is.
+#: A query to start with. Later lines are indented as the summary is.
 _OF_MARTS = """\
 select subject, sent_at::date as sent_on, open_rate, click_rate
            from marts.campaign_performance
            where type = 'standard' and sent_count > 0 order by sent_at desc limit 5"""
-_OF_SOURCE = """\
-select c.subject, s.opened_count, s.opened_percent
-           from source.campaign_stats s join source.campaigns c using (account, campaign_id)
-           order by s.observed_on desc, s.opened_count desc limit 5"""
 _COUNTS = ("new", "changed", "deleted", "rejected")
 
 
@@ -76,11 +71,13 @@ def print_summary(result: SyncResult, settings: Settings) -> None:
     program = "marketing-sync" if shutil.which("marketing-sync") else shlex.quote(sys.argv[0])
     if program.endswith("__main__.py"):
         program = f"{shlex.quote(sys.executable)} -m marketing_sync"
+    _, largest = max(((each.rows, each.table) for each in result.tables), default=(0, "contacts"))
+    first_query = _OF_MARTS if result.is_published else f"from source.{largest} limit 5"
     places = {
         "report": report_of(settings.home) if result.is_published else "",
         "warehouse": settings.warehouse_path,
         "status": f"{program} status",
-        "query": f'{program} query "{_OF_MARTS if result.is_published else _OF_SOURCE}"',
+        "query": f'{program} query "{first_query}"',
     }
     template = text_template(__file__, _as_it_is, clock=clock)
     console.print(template.render(result=result, places=places), end="", emoji=False)
@@ -125,7 +122,7 @@ def _cells(table: SyncTable) -> tuple[str, ...]:
 
 def _needed(reader: Reader) -> Iterator[str]:
     if names := ", ".join(asset.name for asset in reader.needed):
-        yield f"read first, since what was chosen needs it and it never was: {names}"
+        yield f"read first, since what was chosen needs it and it was never read: {names}"
 
 
 def _plans(results: Mapping[tuple[str, str], AccountResult]) -> Iterator[str]:

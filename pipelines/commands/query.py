@@ -40,7 +40,7 @@ select account, (select max(name) from pg_timezone_names() where name = business
 from source.business where _deleted_at is null"""
 _NOT_PUBLISHED = (
     "nothing is published yet: this reads the warehouse itself, with all personal data, and a sync waits "
-    "until the query ends; `marketing-sync publish` makes the copy"
+    "until the query ends; a whole `marketing-sync sync` builds the marts and publishes a copy"
 )
 #: What a sheet of Excel holds: rows below the header, letters of a cell, digits of a number, and
 #: years, without that of infinity.

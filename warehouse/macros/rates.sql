@@ -7,6 +7,11 @@
         then ({{ part }})::double / ({{ whole }}) end)
 {%- endmacro %}
 
+{# A sum that is NULL when one of its parts is: less than all of it would look like all. #}
+{% macro whole_sum(part) -%}
+    case when count(*) = count({{ part }}) then sum({{ part }})::bigint end
+{%- endmacro %}
+
 {#
     Whether a percentage that the service states beside a count contradicts the counts of its own answer
     (api-observed row 25), of a row of campaign_stats; NULL where no percentage can be compared. The share may

@@ -70,14 +70,14 @@ def campaign_daily(source: Source) -> Found:
     before = nights_before(source)
     campaigns = {(row["account"], row["campaign_id"]): row for row in source.rows("campaigns", deleted=True)}
     links = grouped(source.rows("campaign_links"), "account", "campaign_id", "url")
-    totals: dict[tuple[Any, ...], float] = {}
-    gains: dict[tuple[Any, ...], float] = {}
+    totals: dict[tuple[Any, ...], float | None] = {}
+    gains: dict[tuple[Any, ...], float | None] = {}
     for (account, campaign_id, _), rows in links.items():
         gained = changes(rows, before, "click_count")
         for row in rows:
             place = (account, campaign_id, row["observed_on"])
-            totals[place] = totals.get(place, 0) + row["click_count"]
-            gains[place] = gains.get(place, 0) + (gained[row["observed_on"]] or 0)
+            totals[place] = added(totals.get(place, 0), row["click_count"])
+            gains[place] = added(gains.get(place, 0), gained[row["observed_on"]])
     found, is_told = [], can_tell_openings(source)
     for (account, campaign_id), rows in grouped(
         source.rows("campaign_stats"), "account", "campaign_id"
@@ -128,7 +128,8 @@ def _counted(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Fou
         )
         is_asked = last["observed_on"] is not None
         named = links.get((*key, last["observed_on"]), [])
-        clicked = len({row["email"].lower() for row in clickers.get(key, [])}) if is_asked else None
+        is_whole = is_asked and all(row["clicker_count"] is not None for row in named)
+        clicked = len({row["email"].lower() for row in clickers.get(key, [])}) if is_whole else None
         counted = added(last["opened_count"], last["unopened_count"])
         bounced = last["bounced_count"]
         is_told = campaign["delivered_count"] is not None and campaign["delivered_count"] >= (
@@ -161,7 +162,7 @@ def _counted(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Fou
                 "sent_count": sent,
                 "delivered_count": delivered,
                 "clicker_count": clicked,
-                "click_count": sum(row["click_count"] for row in named) if is_asked else None,
+                "click_count": added(*(row["click_count"] for row in named)) if is_asked else None,
                 "link_count": len(named) if is_asked else None,
                 "open_rate": share(opened, delivered),
                 "click_rate": share(clicked, delivered) if can_tell[key] else None,
@@ -266,7 +267,7 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
                 "is_current": last["observed_on"] == max(nights),
                 "click_count_7d": last["click_count"]
                 if is_new
-                else last["click_count"] - then[-1]
+                else less(last["click_count"], then[-1])
                 if min(nights) <= a_week_ago
                 else None,
                 "click_rate": share(last["clicker_count"], campaign["delivered_count"]),
@@ -275,8 +276,10 @@ def campaign_link_clicks(source: Source, performed: Found) -> Found:
     for links in grouped(found, "account", "campaign_id").values():
         counts = [row["click_count"] for row in links]
         for row in links:
-            row["click_share_rate"] = share(row["click_count"], sum(counts))
-            row["click_rank"] = 1 + sum(count > row["click_count"] for count in counts)
+            own = row["click_count"]
+            row["click_share_rate"] = share(own, added(*counts))
+            more = [count for count in counts if own is not None and count is not None and count > own]
+            row["click_rank"] = None if own is None else 1 + len(more)
     return found
 
 
@@ -286,7 +289,7 @@ def send_time_performance(source: Source, performed: Found) -> Found:
         for row in performed
         if row["type"] == "standard" and row["sent_at"] and (row["sent_count"] or 0) > 0
     ]
-    chosen = [row for row in chosen if row["opened_count"] is not None]
+    chosen = [row for row in chosen if None not in (row["opened_count"], row["delivered_count"])]
     for row in chosen:
         local = source.local(row["account"], row["sent_at"])
         assert local is not None
@@ -296,7 +299,7 @@ def send_time_performance(source: Source, performed: Found) -> Found:
         chosen, "account", "weekday_number", "weekday", "hour"
     ).items():
         sums = {
-            name: sum(row[name] for row in rows if row[name] is not None)
+            name: added(*(row[name] for row in rows))
             for name in ("sent_count", "delivered_count", "opened_count", "clicker_count")
         }
         rates = {

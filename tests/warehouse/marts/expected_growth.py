@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tests.warehouse.marts.expected import Found, Source, grouped, once
+from tests.warehouse.marts.expected import Found, Source, added, grouped, once
 from tests.warehouse.marts.expected_campaigns import campaign_daily, can_tell_openings
 from tests.warehouse.marts.expected_reputation import days_read, review_daily
 from tests.warehouse.marts.expected_social import social_daily
@@ -370,6 +370,7 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found], first_on: dt.date) -> dic
         known = [row[name] for row in rows[part] if row[name] is not None]
         return sum(known) if known else None
 
+    clicks = [one["click_change"] for one in rows["mails"] if one["days_covered"] is not None]
     review = rows["reviews"][0] if rows["reviews"] else {}
     names = (
         "good_count",
@@ -395,10 +396,8 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found], first_on: dt.date) -> dic
             (row["days_covered"] for row in rows["mails"] if row["days_covered"]), default=None
         ),
         **{f"{name}_change": total("mails", f"{name}_change") for name in ("sent", "other_sent", "opened")},
-        **{
-            f"{name}_change": total("mails", f"{name}_change")
-            for name in ("click", "bounced", "unsubscribed")
-        },
+        **{f"{name}_change": total("mails", f"{name}_change") for name in ("bounced", "unsubscribed")},
+        "click_change": added(*clicks) if clicks else None,
         "visit_count": len(rows["visits"]),
         **{name: review.get(name) for name in names},
         "mention_count": total("social", "mention_count"),

@@ -101,7 +101,8 @@ def _summed(begins_on: dt.date, inside: Things | dict[str, list[Any]], everythin
     }
     for name in _MAILS:
         known = [one[name] for one in told if one[name] is not None]
-        row[name] = sum(known) if known or not campaigns else None
+        is_unread = name == "clicker_count" and len(known) < len(told)
+        row[name] = sum(known) if (known and not is_unread) or not campaigns else None
     if not everything["campaigns"]:
         row |= dict.fromkeys(("campaign_count", "sent_count", *_MAILS))
     rates = (

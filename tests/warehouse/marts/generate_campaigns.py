@@ -115,14 +115,16 @@ def _links(
         if place == 2 and night == made.today:
             continue  # gone from the last answer
         count = clicks // (place + 1)
+        # one of its addresses could not be read; now and then, and the last time
+        is_unread = campaign_id % 8 == 2 and place == 1 and (made.today - night).days % 3 == 0
         rows.append(
             made.row(
                 campaign_id=campaign_id,
                 url=url,
                 observed_on=night,
                 message=f"Link {place}",
-                clicker_count=count // 2,
-                click_count=count,
+                clicker_count=None if is_unread else count // 2,
+                click_count=None if is_unread else count,
             )
         )
 

@@ -292,7 +292,10 @@ _ELSEWHERE = {
     (
         "campaign_link_clicks",
         "click_share_rate",
-    ): "click_count / (sum(click_count) over (partition by account, campaign_id))",
+    ): (
+        "click_count / (case when bool_and(click_count is not null) over (partition by account, campaign_id) "
+        "then sum(click_count) over (partition by account, campaign_id) end)"
+    ),
     ("social_link_performance", "top_network_rate"): None,
     ("automation_activity", "open_of_sent_rate"): "opened_count / open_known_count",
     ("automation_activity", "click_of_sent_rate"): "clicked_count / click_known_count",

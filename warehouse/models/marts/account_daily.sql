@@ -39,7 +39,9 @@ mails as (
         sum(sent_change)::bigint as sent_change,
         sum(sent_change * (not can_tell_openings)::bigint)::bigint as other_sent_change,
         sum(opened_change)::bigint as opened_change,
-        sum(click_change)::bigint as click_change,
+        -- of all, or unknown; on a campaign's first day there is no change to know
+        case when count_if(days_covered is not null and click_change is null) = 0
+            then sum(click_change)::bigint end as click_change,
         sum(bounced_change)::bigint as bounced_change,
         sum(unsubscribed_change)::bigint as unsubscribed_change
     from {{ ref('campaign_daily') }}

@@ -18,8 +18,9 @@ clicks as (
         account,
         campaign_id,
         observed_on,
-        sum(click_count)::bigint as click_count,
-        sum(click_change)::bigint as click_change
+        true as has_links,
+        {{ whole_sum('click_count') }} as click_count,
+        {{ whole_sum('click_change') }} as click_change
     from {{ ref('campaign_links_daily') }}
     group by all
 )
@@ -35,12 +36,13 @@ select
     case when channels.can_tell_openings then stats.opened_count end as opened_count,
     stats.bounced_count,
     stats.unsubscribed_count,
-    coalesce(clicks.click_count, 0) as click_count,
+    case when clicks.has_links then clicks.click_count else 0 end as click_count,
     stats.opened_change + stats.unopened_change + stats.bounced_change as sent_change,
     case when channels.can_tell_openings then stats.opened_change end as opened_change,
     stats.bounced_change,
     stats.unsubscribed_change,
-    case when stats.days_covered is not null then coalesce(clicks.click_change, 0) end as click_change
+    case when stats.days_covered is not null
+        then case when clicks.has_links then clicks.click_change else 0 end end as click_change
 from stats
 left join campaigns using (account, campaign_id)
 left join channels using (account, campaign_id)

@@ -37,7 +37,7 @@ campaigns as (
 -- the week
 a_week_before as (
     select links.account, links.campaign_id, links.url,
-        max_by(links.click_count, links.observed_on) as click_count
+        arg_max_null(links.click_count, links.observed_on) as click_count
     from links
     join stats using (account, campaign_id)
     where {{ observed_before('links.observed_on', 'stats.last_asked_on', 7) }}
@@ -65,11 +65,14 @@ select
     case
         when campaigns.created_on > stats.last_asked_on - 7 then latest.click_count
         when asked_a_week_before.account is not null
-            then latest.click_count - coalesce(a_week_before.click_count, 0)
+            then latest.click_count
+                - case when a_week_before.url is not null then a_week_before.click_count else 0 end
     end as click_count_7d,
     {{ safe_rate('latest.clicker_count', 'campaigns.delivered_count') }} as click_rate,
-    {{ safe_rate('latest.click_count', 'sum(latest.click_count) over campaign') }} as click_share_rate,
-    rank() over (campaign order by latest.click_count desc nulls last) as click_rank
+    {{ safe_rate('latest.click_count', 'case when bool_and(latest.click_count is not null) over campaign '
+        ~ 'then sum(latest.click_count) over campaign end') }} as click_share_rate,
+    case when latest.click_count is not null
+        then rank() over (campaign order by latest.click_count desc nulls last) end as click_rank
 from latest
 join observed using (account, campaign_id, url)
 left join stats using (account, campaign_id)

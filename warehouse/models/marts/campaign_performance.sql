@@ -24,7 +24,8 @@ delivery as (
 
 -- links and totals come in one answer: links of an earlier day are links that are gone
 clicks as (
-    select account, campaign_id, observed_on, count(*) as link_count, sum(click_count) as click_count
+    select account, campaign_id, observed_on, count(*) as link_count,
+        {{ whole_sum('click_count') }} as click_count, count(*) = count(clicker_count) as are_clickers_known
     from {{ ref('stg_campaign_links') }}
     group by all
 ),
@@ -68,10 +69,11 @@ counted as (
         latest_stats.unsubscribed_count,
         latest_stats.opened_percent,
         {{ is_percent_inconsistent('latest_stats') }} as is_percent_inconsistent,
-        case when latest_stats.campaign_id is not null
+        -- of a link one of whose clickers could not be read nobody knows the clicks, and so of all together
+        case when latest_stats.campaign_id is not null and coalesce(clicks.are_clickers_known, true)
             then coalesce(clickers.clicker_count, 0) end as clicker_count,
         case when latest_stats.campaign_id is not null
-            then coalesce(clicks.click_count, 0)::bigint end as click_count,
+            then case when clicks.link_count > 0 then clicks.click_count else 0 end end as click_count,
         case when latest_stats.campaign_id is not null then coalesce(clicks.link_count, 0) end as link_count
     from campaigns
     left join accounts using (account)

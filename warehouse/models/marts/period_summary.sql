@@ -27,7 +27,7 @@ campaigns as (
 
 happenings as (
     select
-        account, day_on, campaign_id, sent_count,
+        account, day_on, campaign_id, sent_count, is_told and clicker_count is null as is_unread,
         {%- for name in mails[1:] %} case when is_told
             then {{ name }} end as {{ name }}{{ "," if not loop.last }}{% endfor %}
     from campaigns
@@ -62,9 +62,10 @@ summed as (
         period,
         date_trunc(period, day_on)::date as begins_on,
         count(campaign_id) as campaign_count,
-        {%- for name in mails + others[:2] %}
+        {%- for name in mails + others[:2] if name != 'clicker_count' %}
         sum({{ name }})::bigint as {{ name }},
         {%- endfor %}
+        case when not coalesce(bool_or(is_unread), false) then sum(clicker_count)::bigint end as clicker_count,
         avg(average_rating) as average_rating,
         count(coupon_id) as redeemed_count
     from happenings

@@ -4,6 +4,7 @@
 with campaigns as (
     select * from {{ ref('campaign_performance') }}
     where type = 'standard' and sent_at is not null and sent_count > 0 and opened_count is not null
+        and delivered_count is not null
 ),
 
 accounts as (
@@ -25,8 +26,8 @@ select
     sum(sent_count)::bigint as sent_count,
     sum(delivered_count)::bigint as delivered_count,
     sum(opened_count)::bigint as opened_count,
-    sum(clicker_count)::bigint as clicker_count,
+    {{ whole_sum('clicker_count') }} as clicker_count,
     {{ rate('open_rate', over='sum({})') }} as open_rate,
-    {{ rate('click_rate', over='sum({})') }} as click_rate
+    {{ rate('click_rate', over='(' ~ whole_sum('{}') ~ ')') }} as click_rate
 from placed
 group by all

@@ -32,7 +32,9 @@ def list_performance(source: Source) -> Found:
             "is_deleted": one["_deleted_at"] is not None,
         }
         row["first_read_on"] = readings.day(first_at) if first_at else None
-        row |= _people(mine, first_at)
+        row |= _people(mine)
+        if key[1] not in readings.new_lists:  # the generated nights are fewer than 90
+            row |= {name: None for name in row if "90d" in name}
         since = today - dt.timedelta(days=89)
         told = [
             message
@@ -63,23 +65,17 @@ def _is_there(member: dict[str, Any], moment: dt.datetime, first_at: dt.datetime
     return has_come and (member["_deleted_at"] is None or moment < member["_deleted_at"])
 
 
-def _people(members: Found, first_at: dt.datetime | None) -> dict[str, Any]:
-    """Of the generated nights, which are fewer than 90: whoever was ever active was so within them."""
+def _people(members: Found) -> dict[str, Any]:
+    """Of a list that came in the generated nights, which are fewer than 90: nobody was on it before them,
+    and whoever was ever active was so within them."""
     now: dict[str | int, set[str]] = {}
-    ever, then = set[str | int](), set[str | int]()
+    ever = set[str | int]()
     for member in members:
         person = address(member["email"]) or member["contact_id"]
         if member["_deleted_at"] is None:
             now.setdefault(person, set()).add(member["status"])
         if member["status"] == "active":
             ever.add(person)
-            begun_at = member["_first_seen_at"] if member["_deleted_at"] else member["_changed_at"]
-            if (
-                first_at
-                and begun_at <= first_at
-                and (member["_deleted_at"] is None or member["_deleted_at"] > first_at)
-            ):
-                then.add(person)
     active = {person for person, statuses in now.items() if "active" in statuses}
     fates = Counter(
         "left"
@@ -96,6 +92,6 @@ def _people(members: Found, first_at: dt.datetime | None) -> dict[str, Any]:
             "lost_90d_count": lost,
         },
         **{f"{fate}_90d_count": fates[fate] for fate in ("left", "unsubscribed", "bounced", "other")},
-        "active_change_90d": len(active) - len(then) if first_at else None,
+        "active_change_90d": len(active),
         "churn_90d_rate": share(lost, len(ever)),
     }

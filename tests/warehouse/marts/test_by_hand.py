@@ -244,8 +244,8 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row(_LIST, 2, _on(20), 0, 0, 1, 0, 2),
     ],
     "list_performance": [
-        _row(_MEMBERS, 1, 2, 2, 2, 0, 1, 0, 3, 1, 1 / 3, 1 / 3),
-        _row(_MEMBERS, 2, 1, 0, 0, 0, 0, None, 0, 0, None, None),
+        _row(_MEMBERS, 1, 2, 2, None, None, None, None, 3, 1, 1 / 3, 1 / 3),
+        _row(_MEMBERS, 2, 1, 0, None, None, None, None, 0, 0, None, None),
     ],
     "message_matching": [
         _row(_MATCHING, "automated", "email", 1, 0, 0, 1, 0),

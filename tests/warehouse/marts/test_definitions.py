@@ -86,7 +86,7 @@ def edges(account: str) -> dict[str, list[Row]]:
                 for table in ("review_stats", "feedback_views", "sentiment_mentions")
             ),
         ],
-        "lists": rows([{"list_id": 1, "name": "x"}]),
+        "lists": rows([{"list_id": 1, "name": "x", "_first_seen_at": OLD}]),
         "contacts": rows(
             [
                 {
@@ -95,6 +95,8 @@ def edges(account: str) -> dict[str, list[Row]]:
                     "email": "a@b.example",
                     "status": "active",
                     "registered_at": OLD,
+                    "_first_seen_at": OLD,
+                    "_changed_at": OLD,
                 }
             ]
         ),

@@ -13,7 +13,11 @@ lists as (
 ),
 
 lists_read as (
-    select account, list_id, first_read_at, first_read_on from {{ ref('int_lists_read') }}
+    select account, list_id, first_read_at, first_read_on,
+        -- of a list that began empty all is known; of others nobody saw who had left before
+        is_new or coalesce(first_read_at <= since_90d, false) as is_read_90d
+    from {{ ref('int_lists_read') }}
+    join accounts using (account)
 ),
 
 members as (
@@ -67,13 +71,11 @@ was_active as (
         list_id,
         address,
         bool_or(
-            valid_from <= greatest(since_90d, first_read_at)
-                and coalesce(valid_to > greatest(since_90d, first_read_at), true)
+            valid_from <= since_90d and coalesce(valid_to > since_90d, true)
         ) as is_then
     from {{ ref('history_contacts') }} as versions
     join (select account, list_id, contact_id, address from members) using (account, list_id, contact_id)
     join accounts using (account)
-    left join lists_read using (account, list_id)
     where versions.status = 'active' and coalesce(valid_to > since_90d, true)
     group by all
 ),
@@ -102,15 +104,19 @@ select
     lists.name as list_name,
     lists.is_deleted,
     lists_read.first_read_on,
-    {%- for name in ['address_count', 'active_count', 'active_90d_count', 'left_90d_count',
-        'unsubscribed_90d_count', 'bounced_90d_count', 'other_90d_count'] %}
+    {%- for name in ['address_count', 'active_count'] %}
     coalesce(people.{{ name }}, 0) as {{ name }},
     {%- endfor %}
-    coalesce(people.active_90d_count - people.active_count, 0) as lost_90d_count,
-    case when lists_read.first_read_at is not null
+    {%- for name in ['active_90d_count', 'left_90d_count', 'unsubscribed_90d_count', 'bounced_90d_count',
+        'other_90d_count'] %}
+    case when is_read_90d then coalesce(people.{{ name }}, 0) end as {{ name }},
+    {%- endfor %}
+    case when is_read_90d
+        then coalesce(people.active_90d_count - people.active_count, 0) end as lost_90d_count,
+    case when is_read_90d
         then coalesce(people.active_count - people.active_then_count, 0) end as active_change_90d,
-    {{ safe_rate('people.active_90d_count - people.active_count',
-        'people.active_90d_count') }} as churn_90d_rate,
+    case when is_read_90d then {{ safe_rate('people.active_90d_count - people.active_count',
+        'people.active_90d_count') }} end as churn_90d_rate,
     {%- for name in ['sent_90d_count', 'opened_90d_count', 'clicked_90d_count'] %}
     coalesce(messages.{{ name }}, 0) as {{ name }},
     {%- endfor %}

@@ -1,10 +1,24 @@
 -- The coverage of the contacts that were requested: what is stored, brought up to date by the responses; one
--- row per contact. `name`: timeline or coupon, of which columns are brought up to date.
+-- row per contact. `name`: timeline or coupon, of which columns are brought up to date. Coupons are of an
+-- address: of another one that the contact has by now they were not requested.
 create or replace temp table noted as
 with responses as ({responses}),
 changed as ({changed}),
-before as (from sync.contact_coverage where account = getvariable('account')
-    and contact_id in (select contact_id from responses)),
+live as (
+    select contact_id, min(email) as email from source.contacts
+    where account = getvariable('account') and _deleted_at is null
+        and contact_id in (select contact_id from responses)
+        group by contact_id
+),
+before as (
+    select c.* replace (if(is_same, coupon_asked_at, null) as coupon_asked_at,
+        if(is_same, coupon_first_asked_at, null) as coupon_first_asked_at)
+    from (
+        select c.*, coalesce(c.email_normalized = normal_form(p.email), true) as is_same
+        from sync.contact_coverage c left join live p using (contact_id)
+        where account = getvariable('account') and contact_id in (select contact_id from responses)
+    ) c
+),
 fresh as (
     select contact_id, arg_min(a.requested_at, a.request_id) as first,
         arg_max(a.requested_at, a.request_id) as at,
@@ -13,16 +27,10 @@ fresh as (
     from responses a left join before b using (contact_id)
     where b.{name}_request is null or a.request_id > b.{name}_request
     group by contact_id
-),
-live as (
-    select contact_id, min(email) as email from source.contacts
-    where account = getvariable('account') and _deleted_at is null
-        and contact_id in (select contact_id from fresh)
-        group by contact_id
 )
 select getvariable('account') as account, contact_id, coalesce(p.email, f.email, b.email) as email,
     nullif(normal_form(coalesce(p.email, f.email, b.email)), '') as email_normalized,
-    b.* exclude (account, contact_id, email, email_normalized, {own_columns}),
+    b.* exclude (account, contact_id, email, email_normalized, is_same, {own_columns}),
     coalesce(b.{name}_first_asked_at, b.{name}_asked_at, f.first) as {name}_first_asked_at,
     f.at as {name}_asked_at,
     f.request as {name}_request,

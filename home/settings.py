@@ -79,6 +79,11 @@ class Settings:
     attribution_hours: str = setting(
         read.windows, "120", "hours in which a touch counts for an outcome; by channel: email=120,visit=24"
     )
+    rate_messages: int = setting(
+        read.count,
+        100,
+        "how many messages a rate needs to say something: of fewer it is marked (is_small_sample)",
+    )
     kept: Kept = setting(
         read.kept,
         Kept(),

@@ -38,6 +38,7 @@ MODELS_STEP = "models"
 def model_settings(settings: Settings) -> ModelSettings:
     return ModelSettings(
         attribution_hours=settings.attribution_hours,
+        rate_messages=settings.rate_messages,
         timezone=settings.timezone,
         zones={account.account: account.timezone for account in settings.accounts if account.timezone},
         memory=settings.models_memory,

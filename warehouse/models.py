@@ -123,9 +123,11 @@ OnNode = Callable[[int, int, str], None]
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     """What the models depend on beside the data. `zones`: time zones of accounts that are not as the account
-    says. `attribution_hours`: of all touches, or by channel (`email=120,visit=24`)."""
+    says. `attribution_hours`: of all touches, or by channel (`email=120,visit=24`).
+    `rate_messages`: rates of fewer are marked."""
 
     attribution_hours: int | str = 120
+    rate_messages: int = 100
     timezone: str = "UTC"
     zones: Mapping[str, str] = field(default_factory=dict)
     memory: str = "2GB"
@@ -138,6 +140,7 @@ class ModelSettings:
     def variables(self) -> dict[str, str]:
         return {
             "attribution_hours": f"{self.attribution_hours}",
+            "rate_messages": f"{self.rate_messages}",
             "default_time_zone": self.timezone,
             "time_zones": json.dumps(dict(self.zones), sort_keys=True),
             "grace_hours": f"{GRACE.total_seconds() / 3600:g}",

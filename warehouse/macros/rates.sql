@@ -7,6 +7,11 @@
         then ({{ part }})::double / ({{ whole }}) end)
 {%- endmacro %}
 
+{# Whether too few messages arrived for their rates to say something. #}
+{% macro is_small_sample(delivered) -%}
+    coalesce({{ delivered }} < {{ var('rate_messages') }}, true)
+{%- endmacro %}
+
 {# A sum that is NULL when one of its parts is: less than all of it would look like all. #}
 {% macro whole_sum(part) -%}
     case when count(*) = count({{ part }}) then sum({{ part }})::bigint end

@@ -169,6 +169,7 @@ def _counted(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Fou
                 "click_to_open_rate": share(clicked, opened),
                 "bounce_rate": share(last["bounced_count"], sent),
                 "unsubscribe_rate": share(last["unsubscribed_count"], delivered),
+                "is_small_sample": delivered is None or delivered < 100,
             }
         )
     return found
@@ -306,6 +307,7 @@ def send_time_performance(source: Source, performed: Found) -> Found:
             "open_rate": share(sums["opened_count"], sums["delivered_count"]),
             "click_rate": share(sums["clicker_count"], sums["delivered_count"]),
         }
+        rates["is_small_sample"] = len(rows) == 1 or (sums["delivered_count"] or 0) < 100
         place = {"account": account, "weekday_number": number, "weekday": weekday, "hour": hour}
         found.append({**place, "campaign_count": len(rows), **sums, **rates})
     return found

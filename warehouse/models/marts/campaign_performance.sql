@@ -154,6 +154,7 @@ select
     rated.click_to_open_rate,
     rated.bounce_rate,
     rated.unsubscribe_rate,
+    {{ is_small_sample('rated.delivered_count') }} as is_small_sample,
     compared.comparable_count_90d,
     compared.median_open_rate_90d,
     rated.open_rate - compared.median_open_rate_90d as open_rate_over_median,

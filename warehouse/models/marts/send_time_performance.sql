@@ -28,6 +28,7 @@ select
     sum(opened_count)::bigint as opened_count,
     {{ whole_sum('clicker_count') }} as clicker_count,
     {{ rate('open_rate', over='sum({})') }} as open_rate,
-    {{ rate('click_rate', over='(' ~ whole_sum('{}') ~ ')') }} as click_rate
+    {{ rate('click_rate', over='(' ~ whole_sum('{}') ~ ')') }} as click_rate,
+    count(*) = 1 or {{ is_small_sample('sum(delivered_count)') }} as is_small_sample
 from placed
 group by all

@@ -51,6 +51,19 @@ def short_day(value: dt.date | dt.datetime) -> str:
     return f"{value.day} {value:%b}"
 
 
+def days_of(first: dt.date, count: int = 7) -> str:
+    """So many days from the first on: `16–22 Nov 2026`, `28 Dec 2026 – 3 Jan 2027`."""
+    last = first + dt.timedelta(days=count - 1)
+    if first.year != last.year:
+        return f"{day(first)} – {day(last)}"
+    return f"{first.day}–{day(last)}" if first.month == last.month else f"{short_day(first)} – {day(last)}"
+
+
+def month(value: dt.date) -> str:
+    """`November 2026`."""
+    return f"{value:%B %Y}"
+
+
 def plural(count: int, one: str, many: str = "") -> str:
     """`1 contact`, `1,200 contacts`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -29,8 +29,8 @@ def _():
 def _(account, con):
     channels = con.execute(
         """
-        select channel as "Channel", average_rating as "Rating", average_rating_change_28d as "… change, 28 days",
-            review_count as "Reviews", review_count_28d as "… 28 days", good_rate_28d as "Good reviews, 28 days",
+        select channel as "Channel", average_rating as "Stated rating", average_rating_change_28d as "Change, 28 days",
+            review_count as "Reviews", review_count_28d as "Reviews, 28 days", good_rate_28d as "Good reviews, 28 days",
             positive_rate_28d as "Positive mentions, 28 days", last_review_at::date as "Newest"
         from marts.reputation_overview where account = ? order by review_count desc nulls last, channel
         """,
@@ -38,30 +38,23 @@ def _(account, con):
     ).df()
     mo.stop(channels.empty, mo.md("*Nobody has said anything yet.*"))
     channels["Newest"] = channels["Newest"].dt.date
-    recent = float(channels["… 28 days"].sum())
-    rated = channels.dropna(subset=["Rating"])[lambda frame: frame["Reviews"] > 0]
-    _said = [
+    recent = float(channels["Reviews, 28 days"].sum())
+    _said = (
         f"{published.plural(int(recent), 'review')} came in the last 28 days of "
-        f"{published.number(float(channels['Reviews'].sum()))}"
-    ]
-    if len(rated):
-        _mean = float((rated["Rating"] * rated["Reviews"]).sum() / rated["Reviews"].sum())
-        _said.append(f"review sites give {published.rating(_mean)} of 5")
+        f"{published.number(float(channels['Reviews'].sum()))}."
+    )
     forms = {
-        "Rating": published.rating,
-        "… change, 28 days": lambda value: published.change(value, 1),
+        "Stated rating": published.rating,
+        "Change, 28 days": lambda value: published.change(value, 1),
         "Good reviews, 28 days": published.share,
         "Positive mentions, 28 days": published.share,
     }
     _note = (
-        "Good reviews are of the own feedback page; positive mentions as the service judges "
-        "them. A dash "
-        "is not known."
+        "The stated rating is the site's own, of all its reviews. Good reviews are of the own feedback page; "
+        "positive mentions as the service judges them. A dash is not known."
     )
-    mo.vstack(
-        [published.heading("; ".join(_said) + "."), published.table(channels, forms), published.note(_note)]
-    )
-    return
+    mo.vstack([published.heading(_said), published.table(channels, forms), published.note(_note)])
+    return channels, forms
 
 
 @app.cell

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from home.formatting import short_day
+from home.formatting import UNKNOWN, day, number
 
 _MACROS = Path(__file__).parent / "templates" / "charts.html"
 
@@ -38,11 +38,21 @@ class Bar(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One day or week: what goes up and what goes down; None where that is not known."""
+    """One week or month: its name, the mark below it, and its one or two values, None where not known; a
+    running one is paler."""
 
-    on: dt.date
-    up: float | None
-    down: float | None = 0
+    name: str
+    mark: str
+    first: float | None
+    second: float | None = None
+    is_running: bool = False
+
+
+class Series(NamedTuple):
+    """A line: its name, and (day, value), oldest first."""
+
+    name: str
+    points: Sequence[tuple[dt.date, float]]
 
 
 def bars(
@@ -51,36 +61,46 @@ def bars(
     *,
     axis: Format,
     unit: float = 1,
-    reference: tuple[float, str] | None = None,
     top: int = 0,
 ) -> Markup:
-    """Labelled bars on one scale from 0, whose ticks are multiples of `unit`, or 0 … `top`. `reference`: a
-    value to compare with, named."""
+    """Labelled bars on one scale from 0, whose ticks are multiples of `unit`, or 0 … `top`."""
     if not items:
         return Markup()
-    most = max([item.value or 0 for item in items] + [reference[0] if reference else 0])
+    most = max(item.value or 0 for item in items)
     ticks = list(map(float, range(top + 1))) if top and most <= top else _ticks(0, most, unit=unit)
-    mark = _place(reference[0], ticks[-1]) if reference else None
     label = f"{title}: {'; '.join(f'{item.label}: {item.shown}' for item in items)}"
-    return _drawn("bars", title, items, ticks, axis, reference, mark, label)
+    return _drawn("bars", title, items, ticks, axis, label)
 
 
-def line(title: str, points: Sequence[tuple[dt.date, float]], *, shown: Format) -> Markup:
-    """One value over time. The axis need not begin at 0: it shows change."""
-    if not points:
+def lines(title: str, series: Sequence[Series], *, shown: Format) -> Markup:
+    """Up to two values over time, each named at its end. The axis need not begin at 0: it shows change."""
+    series = [each for each in series if len(each.points) > 1]
+    if not series:
         return Markup()
-    ticks = _ticks(min(value for _, value in points), max(value for _, value in points))
+    values = [value for each in series for _, value in each.points]
+    ticks = _ticks(min(values), max(values))
     left = _left(ticks, shown)
-    first, last = points[0][0], points[-1][0]
+    first = min(each.points[0][0] for each in series)
+    last = max(each.points[-1][0] for each in series)
     days = max((last - first).days, 1)
-    places = [
-        (_n(left + (on - first).days / days * (WIDTH - left - 5)), _n(_y(value, ticks)))
-        for on, value in points
+
+    def places(points: Sequence[tuple[dt.date, float]]) -> list[tuple[str, str]]:
+        spread = (WIDTH - 5 - left) / days
+        return [(_n(left + (on - first).days * spread), _n(_y(value, ticks))) for on, value in points]
+
+    drawn = []
+    for name, points in series:
+        is_rising = points[-1][1] >= points[0][1]
+        words = f"{name} {shown(points[-1][1])}"
+        drawn.append((words, is_rising, _track(places(points)), places(points)))
+    named = [(each.name, dict(each.points)) for each in series]
+    tips = [
+        f"{day(on)}: {', '.join(f'{name} {shown(values[on])}' for name, values in named if on in values)}"
+        for on in named[0][1]
     ]
-    label = f"from {shown(points[0][1])} on {short_day(first)} to {shown(points[-1][1])} on {short_day(last)}"
-    note = f"{label[0].upper()}{label[1:]}."
-    track, days_shown = _track(places), (first, last)
-    return _drawn("line", title, track, places[-1], days_shown, left, ticks, shown, f"{title}: {label}", note)
+    told = [f"{each.name} from {shown(each.points[0][1])} to {shown(each.points[-1][1])}" for each in series]
+    label = f"{title}, {day(first)} to {day(last)}: {'; '.join(told)}"
+    return _drawn("lines", title, drawn, tips, (first, last), left, ticks, shown, label)
 
 
 def sparkline(name: str, values: Sequence[float]) -> Markup:
@@ -98,27 +118,48 @@ def sparkline(name: str, values: Sequence[float]) -> Markup:
     )
 
 
-def columns(title: str, items: Sequence[Column], *, names: tuple[str, str], unit: str) -> Markup:
-    """What goes up above the axis, in the accent's colour; what goes down below it, in the second one; from
-    the first on of which either is known. Nothing where nothing moves."""
-    items = list(dropwhile(lambda item: item.up is None and item.down is None, items))
-    if not any(item.up or item.down for item in items):
+def columns(
+    title: str,
+    items: Sequence[Column],
+    *,
+    names: Sequence[str],
+    is_inside: bool = False,
+    shown: Format = number,
+    axis: Format | None = None,
+    unit: float = 1,
+) -> Markup:
+    """One or two values by week or month, each with a name: the second one below the axis, or inside of the
+    first, of which it is a part. From the first on of which either is known; nothing where all are 0."""
+    items = list(dropwhile(lambda item: item.first is None and item.second is None, items))
+    if not any(item.first or item.second for item in items):
         return Markup()
-    ticks = _ticks(-max(item.down or 0 for item in items), max(item.up or 0 for item in items))
-    up = _total(names[0], [(item.on, item.up) for item in items])
-    down = _total(names[1], [(item.on, item.down) for item in items])
-    since = f"{unit} from {short_day(items[0].on)} on"
-    note, left = _drawn("columns_note", up, down, since), _left(ticks, _unsigned)
-    return _drawn("columns", title, items, ticks, left, _unsigned, f"{title}: {up}, {down}; {since}", note)
-
-
-def _total(name: str, values: Sequence[tuple[dt.date, float | None]]) -> str:
-    """E.g. `left 12`, `left 12 since 3 Mar` where it is not known before."""
-    known = [(on, value) for on, value in values if value is not None]
-    if not known:
-        return f"{name} not known"
-    since = f" since {short_day(known[0][0])}" if known[0][0] != values[0][0] else ""
-    return f"{name} {sum(value for _, value in known):,.0f}{since}"
+    below = 0 if is_inside else max(item.second or 0 for item in items)
+    axis = axis or _unsigned
+    ticks = _ticks(-below, max(item.first or 0 for item in items), unit=unit)
+    tips = [
+        f"{item.name}{' so far' if item.is_running else ''}: "
+        + ", ".join(
+            f"{name} {UNKNOWN if value is None else shown(value)}"
+            for name, value in zip(names, (item.first, item.second), strict=False)
+        )
+        for item in items
+    ]
+    looks = ("second", "accent") if is_inside else ("accent", "second")
+    legend = list(zip(looks, names, strict=False))
+    label, left = f"{title}, from {tips[0]} to {tips[-1]}", _left(ticks, axis)
+    return _drawn(
+        "columns",
+        title,
+        items,
+        tips,
+        ticks,
+        left,
+        axis,
+        is_inside,
+        looks,
+        label,
+        _drawn("legend", legend),
+    )
 
 
 def stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Markup:
@@ -145,8 +186,14 @@ def strength(place: int, count: int) -> float:
 def _macros() -> Any:
     """By name. Every text is escaped by itself."""
     made = Environment(autoescape=True, undefined=StrictUndefined)
-    made.filters |= {"n": _n, "y": _y, "place": _place, "fitting": _fitting, "short_day": short_day}
-    made.globals |= {"WIDTH": WIDTH, "ROW": _ROW, "PLOT_BOTTOM": _TOP + _PLOT_HEIGHT, "strength": strength}
+    made.filters |= {"n": _n, "y": _y, "place": _place, "fitting": _fitting, "day": day}
+    made.globals |= {
+        "WIDTH": WIDTH,
+        "ROW": _ROW,
+        "PLOT_BOTTOM": _TOP + _PLOT_HEIGHT,
+        "strength": strength,
+        "marked": _marked,
+    }
     return made.from_string(re.sub(r"\n\s*", "", _MACROS.read_text(encoding="utf-8"))).module
 
 
@@ -209,6 +256,12 @@ def _ticks(low: float, high: float, *, unit: float = 1) -> list[float]:
     power = 10 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw)
     return [step * place * unit for place in range(math.floor(first / step), math.ceil(last / step) + 1)]
+
+
+def _marked(count: int) -> list[int]:
+    """The columns below which a mark has room: five at most, the last one of them."""
+    step = -(-count // 5)
+    return [place for place in range(count) if (count - 1 - place) % step == 0]
 
 
 def _n(value: float, digits: int = 1) -> str:

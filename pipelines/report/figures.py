@@ -2,137 +2,254 @@
 (`templates/`)."""
 
 import datetime as dt
+import math
+import statistics
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from home.formatting import UNKNOWN, change_of, cut, day, number, plural, rating, share
+from home.formatting import (
+    UNKNOWN,
+    change_of,
+    cut,
+    day,
+    days_of,
+    number,
+    plural,
+    points,
+    rating,
+    share,
+    short_day,
+)
 from pipelines.report.queries import AccountData, Row, Rows
 
-_CAMPAIGN_DAYS = dt.timedelta(days=90)
-#: A newer campaign is news; how much more or less than usual is worth a word; campaigns in the line below
-#: their share.
-_NEWS_DAYS, _LEAST_POINTS, _TREND = dt.timedelta(days=14), 0.01, 12
+#: A newer campaign is news; how much more or less than usual is worth a word.
+_NEWS_DAYS, _LEAST_POINTS = dt.timedelta(days=14), 0.01
+#: Whole weeks of the key figures, and those that say what is usual.
+SPAN_WEEKS, _USUAL_WEEKS, _YEAR_WEEKS = 13, 8, 52
 
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: Tiers in the order of worth, with their rule in words.
-TIERS: Mapping[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))[
-    "tiers"
-]
+TIERS: Mapping[str, str] = _TEXTS["tiers"]
+#: Column → its name and what it counts of whom, in the order of the page.
+MEASURES: Mapping[str, Sequence[str]] = _TEXTS["measures"]
 
 
 class Figure(NamedTuple):
-    """One large number: its name, the number as shown, a line below, and a series beside it, oldest first,
-    with what that is."""
+    """One large number: its name, the number as shown, of whom and when, what to compare it with, and a
+    series beside it, oldest first, with what that is."""
 
     name: str
     value: str
-    below: str = ""
+    below: str
+    compared: str = ""
     trend: tuple[float, ...] = ()
     trend_name: str = ""
 
 
-def headline(account: AccountData) -> list[str]:
-    """What a person would say first, in up to three sentences: what left its usual range most, and the newest
-    campaign."""
-    known = [
-        row for row in account.rows["changes"] if row["week"] is not None and row["usual_most"] is not None
-    ]
-    moved = sorted((row for row in known if row["surprise"]), key=lambda row: -row["surprise"])[:2]
-    sentences = [
-        f"{row['name']}: {number(row['week'])} in 7 days, where {number(row['usual_least'])} to "
-        f"{number(row['usual_most'])} are usual."
-        for row in moved
-    ]
-    if known and not moved:
-        sentences.append(
-            f"The last 7 days were as usual: none of the {len(known)} counts left its usual range."
+class Change(NamedTuple):
+    """A measure in the last whole week, the one before, 52 weeks before, and so far in the running one, as
+    shown; which whole numbers are usual, and how far the last week is outside of that, in its widths."""
+
+    name: str
+    last: str
+    before: str
+    difference: str
+    year_before: str
+    so_far: str
+    usual: tuple[int, int] | None
+    surprise: float
+    is_known: bool
+
+
+def last_week(account: AccountData) -> dt.date:
+    """The Monday of the last whole week."""
+    return account.today - dt.timedelta(days=account.today.weekday() + 7)
+
+
+def shown(column: str, value: float | None) -> str:
+    """A measure in words."""
+    return (
+        share(value)
+        if column.endswith("_rate")
+        else rating(value)
+        if column == "average_rating"
+        else number(value)
+    )
+
+
+def difference_of(column: str, value: float | None, before: float | None) -> str:
+    """Between two values of a measure, in words."""
+    if value is None or before is None:
+        return UNKNOWN
+    if column.endswith("_rate"):
+        return points(value - before)
+    return change_of(value - before, 1 if column == "average_rating" else 0)
+
+
+def changes(account: AccountData) -> list[Change]:
+    """Each measure by week. What is sent is the owner's choice, and a rate is no count: of these nothing is
+    usual."""
+    weeks = account.rows["weeks"]
+    if not weeks:
+        return []
+    found = []
+    for column, (name, _) in MEASURES.items():
+        so_far, last, before, *_ = values = [row[column] for row in weeks]
+        is_usual = column.endswith("_count") and column != "sent_count"
+        usual = usual_range(values[2 : 2 + _USUAL_WEEKS]) if is_usual and last is not None else None
+        surprise = max(last - usual[1], usual[0] - last, 0) / max(usual[1] - usual[0], 1) if usual else 0
+        found.append(
+            Change(
+                name,
+                shown(column, last),
+                shown(column, before),
+                difference_of(column, last, before),
+                shown(column, values[1 + _YEAR_WEEKS]),
+                shown(column, so_far),
+                usual,
+                surprise,
+                is_known=any(value is not None for value in values[:3]),
+            )
         )
-    return [*sentences, *_news(account)]
+    return found
+
+
+def usual_range(values: Sequence[float | None]) -> tuple[int, int] | None:
+    """Around the middle of earlier weeks, twice their median absolute deviation (1.4826 of which are one
+    standard deviation of a normal distribution) or a count's own root; nothing is usual with less than four
+    weeks."""
+    known = [value for value in values if value is not None]
+    if len(known) < _USUAL_WEEKS / 2:
+        return None
+    middle = statistics.median(known)
+    spread = 1.4826 * statistics.median(abs(value - middle) for value in known)
+    reach = 2 * max(spread, math.sqrt(middle), 1)
+    return max(math.floor(middle - reach), 0), math.ceil(middle + reach)
+
+
+def headline(account: AccountData) -> list[str]:
+    """What a person would say first: last week in figures, what of it was unusual, and the newest
+    campaign."""
+    return [*_week(account), *_unusual(account), *_news(account)]
+
+
+def _week(account: AccountData) -> Iterator[str]:
+    """What happened in the last whole week, of what is known."""
+    row = account.rows["weeks"][1] if account.rows["weeks"] else {}
+    parts = []
+    if row.get("campaign_count"):
+        opened = f", {share(row['open_rate'])} opened" if row["open_rate"] is not None else ""
+        parts.append(
+            f"{plural(row['campaign_count'], 'campaign')} of {plural(row['sent_count'], 'message')}{opened}"
+        )
+    elif row.get("campaign_count") == 0:
+        parts.append("no campaign was sent")
+    pairs = (
+        ("contacts joined", "joined_count", "left", "left_count"),
+        ("good reviews on the feedback page", "good_count", "bad", "bad_count"),
+    )
+    for name, column, other, second in pairs:
+        if row.get(column) is not None:
+            more = f", {number(row[second])} {other}" if row[second] is not None else ""
+            parts.append(f"{number(row[column])} {name}{more}")
+    if (count := row.get("online_review_count")) is not None:
+        mean = f", {rating(row['average_rating'])} of 5" if row["average_rating"] is not None else ""
+        parts.append(f"{plural(int(count), 'review')} on review sites{mean}")
+    if row.get("redeemed_count") is not None:
+        parts.append(f"{plural(int(row['redeemed_count']), 'coupon')} redeemed")
+    if parts:
+        yield f"Last week, {days_of(last_week(account))}: {'; '.join(parts)}."
+
+
+def _unusual(account: AccountData) -> Iterator[str]:
+    """What left its usual range most, in up to two sentences. Visits and the like follow from campaigns."""
+    known = [change for change in changes(account) if change.usual]
+    moved = sorted((change for change in known if change.surprise), key=lambda change: -change.surprise)[:2]
+    after = (
+        " A campaign was sent in that week." if moved and account.rows["weeks"][1]["campaign_count"] else ""
+    )
+    for change in moved:
+        least, most = change.usual or (0, 0)
+        usual = f"where {number(least)} to {number(most)} a week are usual"
+        yield f"{change.name}: {change.last} last week, {usual}.{after}"
+    if known and not moved:
+        counts = f"none of {plural(len(known), 'count')}"
+        yield f"Nothing was unusual: {counts} left the range of the {_USUAL_WEEKS} weeks before."
 
 
 def _news(account: AccountData) -> Iterator[str]:
     """Of the newest campaign, when it is new and its openings are known."""
     for row in account.rows["campaigns"][:1]:
-        sent, points = row["sent_at"], row["open_rate_over_median"]
+        sent, over = row["sent_at"], row["open_rate_over_median"]
         if (
             sent
-            and points is not None
+            and over is not None
             and account.today - sent.astimezone(ZoneInfo(account.zone)).date() <= _NEWS_DAYS
         ):
-            against = f"{abs(100 * points):.1f} points {'more' if points > 0 else 'less'} than usual"
-            against = against if abs(points) >= _LEAST_POINTS else "as usual"
+            against = f"{abs(100 * over):.1f} points {'more' if over > 0 else 'less'} than usual"
+            against = against if abs(over) >= _LEAST_POINTS else "as usual"
             yield (
                 f"“{cut(row['subject'] or '(no subject)', 60)}”, sent {day(sent)}, was opened by "
-                f"{share(row['open_rate'])}: {against}."
+                f"{share(row['open_rate'])} so far: {against}."
             )
 
 
 def key_figures(account: AccountData) -> list[Figure]:
-    """Four numbers that show how the account stands."""
-    return [_contacts(account), _openings(account), _rating(account), _coupons(account)]
+    """Four numbers that show how the account stands: its contacts, and three of the 13 whole weeks to last
+    Sunday."""
+    return [_contacts(account), *_of_span(account)]
 
 
 def _contacts(account: AccountData) -> Figure:
-    tiers = account.rows["tiers"]
-    reachable = sum(row["addresses"] for row in tiers if row["engagement_tier"] != "unreachable")
-    weeks = {row["name"]: row["week"] for row in account.rows["changes"]}
-    joined, left = weeks.get("Contacts joined"), weeks.get("Contacts left")
-    below = (
-        f"{change_of(joined - left)} contacts in 7 days"
-        if tiers and joined is not None and left is not None
-        else ""
-    )
-    trend = tuple(
-        row["member_count"]
-        for row in account.rows["days"][-_CAMPAIGN_DAYS.days :]
-        if row["member_count"] is not None
-    )
+    days = [row for row in account.rows["days"] if row["active_member_count"] is not None]
+    first = account.today - dt.timedelta(weeks=SPAN_WEEKS)
+    trend = tuple(row["active_member_count"] for row in days if row["day_on"] >= first)
+    before = next((row for row in days if row["day_on"] == account.today - dt.timedelta(days=7)), None)
+    now = days[-1]["active_member_count"] if days else None
+    compared = f"{change_of(now - before['active_member_count'])} in 7 days" if before else ""
+    of_all = f"of {number(days[-1]['member_count'])}, on {day(days[-1]['day_on'])}" if days else ""
     return Figure(
-        "Reachable people", number(reachable) if tiers else UNKNOWN, below, trend, "all contacts, 90 days"
+        "Active contacts",
+        number(now),
+        of_all,
+        compared,
+        trend,
+        f"since {day(max(first, days[0]['day_on']))}" if days else "",
     )
 
 
-def _openings(account: AccountData) -> Figure:
-    known = [
-        row for row in account.rows["campaigns"] if None not in (row["opened_count"], row["delivered_count"])
-    ]
-    recent = [row for row in known if _is_recent(row, account)]
-    opened, delivered = total(recent, "opened_count"), total(recent, "delivered_count")
-    below = plural(len(recent), "campaign") if recent else "no campaign"
-    rates = [row["open_rate"] for row in known if row["open_rate"] is not None]
-    trend = tuple(reversed(rates[:_TREND]))
-    rate = opened / delivered if delivered else None
-    return Figure(
-        "Messages opened", share(rate), f"{below} in 90 days", trend, f"the last {len(trend)} campaigns"
-    )
+def span_words(account: AccountData) -> str:
+    return f"{SPAN_WEEKS} weeks to {short_day(last_week(account) + dt.timedelta(days=6))}"
 
 
-def _is_recent(campaign: Row, account: AccountData) -> bool:
-    moment = campaign["sent_at"] or campaign["created_at"]
-    return bool(moment) and moment.astimezone(ZoneInfo(account.zone)).date() > account.today - _CAMPAIGN_DAYS
+def _of_span(account: AccountData) -> Iterator[Figure]:
+    """Each with the 13 weeks before, and the same a year before."""
+    spans = account.rows["spans"] or [{}] * 3
+    ends = span_words(account)
+    weeks = account.rows["weeks"][SPAN_WEEKS:0:-1]
+    for column, of, one in (
+        ("open_rate", "campaign_count", "campaign"),
+        ("average_rating", "online_review_count", "review"),
+        ("redeemed_count", "", "coupon"),
+    ):
+        now, before, year = (shown(column, _value(span, column)) for span in spans)
+        count = spans[0].get(of)
+        below = f"{plural(int(count), one)}, {ends}" if count is not None else ends
+        trend = tuple(row[column] for row in weeks if row[column] is not None)
+        compared = f"13 weeks before {before} · year before {year}"
+        yield Figure(
+            MEASURES[column][0], now, below, compared, trend, f"each week with a {one}" if of else "each week"
+        )
 
 
-def _rating(account: AccountData) -> Figure:
-    rated = [
-        row for row in account.rows["channels"] if row["average_rating"] is not None and row["review_count"]
-    ]
-    reviews = total(rated, "review_count")
-    mean = sum(row["average_rating"] * row["review_count"] for row in rated) / reviews if reviews else None
-    return Figure(
-        "Rating on review sites",
-        rating(mean),
-        f"of 5, {plural(int(reviews), 'review')}" if reviews else "no rated reviews",
-    )
-
-
-def _coupons(account: AccountData) -> Figure:
-    issued, redeemed = (
-        total(account.rows["coupons"], column) for column in ("issued_count", "redeemed_count")
-    )
-    below = f"{number(redeemed)} of {number(issued)}" if issued else "none issued"
-    return Figure("Coupons redeemed", share(redeemed / issued if issued else None), below)
+def _value(span: Row, column: str) -> float | None:
+    if column == "open_rate":
+        return span["opened_count"] / span["delivered_count"] if span.get("delivered_count") else None
+    value: float | None = span.get(column)
+    return value
 
 
 def total(rows: Rows, column: str) -> float:

@@ -14,12 +14,13 @@ from marketing_api.redaction import without_addresses
 from warehouse.errors import NothingPublished
 from warehouse.policies import PersonalData
 from warehouse.publish import Published, facts, reading
-from warehouse.sql import records, rows
+from warehouse.sql import literal, records, rows
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 
-#: Name → the query for the rows of one `$account`; the variable `today` is its date of today.
+#: Name → the query for the rows of one `$account`; the variables `today` and `zone` are its date
+#: of today and its time zone.
 QUERIES = {
     path.stem: path.read_text(encoding="utf-8")
     for path in sorted(Path(__file__).with_name("sql").glob("*.sql"))
@@ -97,6 +98,7 @@ def _account(
     )
     today = (as_of or published.published_at).astimezone(ZoneInfo(zone)).date()
     rows(connection, f"set variable today = date '{today}'")
+    rows(connection, f"set variable zone = {literal(zone)}")
     found = {key: _rows(connection, sql, name) for key, sql in QUERIES.items()}
     return AccountData(name, as_of, today, zone, found, now, published.personal_data is PersonalData.KEEP)
 

@@ -1,11 +1,12 @@
 """The whole page, from the data of all accounts to one HTML document: the templates, what they may call, and
 each account's charts."""
 
+import base64
 import datetime as dt
+import hashlib
 import os
 import re
-import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -16,13 +17,13 @@ from markupsafe import Markup
 
 from home import formatting
 from home.door import report_of, scratch
-from home.formatting import change_of, day, number, rating, share, short_day, whole_share
+from home.formatting import UNKNOWN, day, days_of, month, number, rating, share, short_day, whole_share
 from home.freshness import standstill
 from home.progress import stage
 from marketing_api.clock import utc_now
 from pipelines.report import charts, figures
 from pipelines.report.figures import key_figures
-from pipelines.report.queries import AccountData, ReportData, Rows, read_report
+from pipelines.report.queries import AccountData, ReportData, Row, Rows, read_report
 from warehouse.archive.disk import create, move_into_place, no_folder
 from warehouse.loads.coverage import FRESH_FOR
 from warehouse.publish import published_path
@@ -32,7 +33,11 @@ _UNFIT = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 _TEMPLATES = Path(__file__).parent / "templates"
-_GROWTH_DAYS, _CAMPAIGNS = 90, 10
+_SCRIPT = re.sub(
+    r"^\s+|^//.*\n", "", (_TEMPLATES / "page.js").read_text(encoding="utf-8"), flags=re.MULTILINE
+)
+#: Of a chart.
+_WEEKS = 27
 _FILTERS = (
     "number",
     "share",
@@ -40,6 +45,8 @@ _FILTERS = (
     "change_of",
     "points",
     "day",
+    "days_of",
+    "month",
     "plural",
     "cut",
     "without_blank_lines",
@@ -48,7 +55,7 @@ _FILTERS = (
 
 
 def render(report: ReportData) -> str:
-    """A document of its own: no script, no font, picture or style from elsewhere."""
+    """A document of its own: no font, picture, style or script from elsewhere, and no script but ours."""
     published_at = report.published.published_at.astimezone(dt.UTC)
     return readable(environment().get_template("page.html").render(report=report, published_at=published_at))
 
@@ -78,11 +85,24 @@ def environment() -> Environment:
         extensions=[_Unindented],
     )
     made.filters |= {name: getattr(formatting, name) for name in _FILTERS}
+    made.filters |= {
+        "measure": lambda column: figures.MEASURES[column][0],
+        "short_month": lambda value: f"{value:%b %y}",
+    }
     made.tests |= {"lacking": figures.is_lacking, "mostly_unread": figures.is_mostly_unread}
-    drawn = (charts.swatch, charts.strength, charts.sparkline, pictures_of)
-    told = (key_figures, figures.headline, figures.tiers_of, as_of, standstill)
+    drawn = (charts.swatch, charts.strength, charts.sparkline, pictures_of, campaign_pictures)
+    told = (
+        key_figures,
+        figures.headline,
+        figures.changes,
+        figures.last_week,
+        figures.tiers_of,
+        as_of,
+        standstill,
+    )
     made.globals |= {function.__name__: function for function in (*drawn, *told)}
-    made.globals |= {"TIERS": figures.TIERS, "one_day": dt.timedelta(days=1)}
+    made.globals |= {"TIERS": figures.TIERS, "MEASURES": figures.MEASURES, "SCRIPT": Markup(_SCRIPT)}  # noqa: S704 (ours)
+    made.globals["script_hash"] = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
     return made
 
 
@@ -99,61 +119,163 @@ def as_of(account: AccountData) -> str:
 def pictures_of(account: AccountData) -> dict[str, Markup]:
     """Every chart of the account; empty where it has nothing to show."""
     rows = account.rows
-    first = account.today - dt.timedelta(days=_GROWTH_DAYS)
-    days = [row for row in rows["days"] if row["day_on"] > first and row["member_count"] is not None]
-    rated = [row for row in rows["channels"] if row["average_rating"] is not None]
-    averages = [(row["channel"], row["average_rating"]) for row in rated]
-    ratings = [charts.Bar(channel, average, rating(average)) for channel, average in averages]
+    stated = [row for row in rows["channels"] if row["average_rating"] is not None]
+    ratings = [
+        charts.Bar(row["channel"], row["average_rating"], rating(row["average_rating"])) for row in stated
+    ]
     regained = [
         charts.Bar(row["message"], row["won_back"], number(row["won_back"]))
         for row in rows["lifecycle_regained"]
     ]
     tiers = [(tier.capitalize(), people) for tier, people in figures.tiers_of(account).items()]
-    weeks, reacting = rows["weeks"], rows["lifecycle_weeks"]
+    months = _months(account)
     return {
-        "opened": _campaigns("Opened, share of delivered messages", rows["campaigns"], "open_rate"),
-        "clicked": _campaigns("Clicked, share of delivered messages", rows["campaigns"], "click_rate"),
-        "contacts": charts.line(
-            "Contacts", [(row["day_on"], row["member_count"]) for row in days], shown=number
+        "rates": _rates(account),
+        "funnel": _funnel(account),
+        "sent": charts.columns(
+            "Messages sent and opened, by month of sending",
+            months("sent_count", "opened_count"),
+            names=("messages sent", "messages opened"),
+            is_inside=True,
         ),
-        "movement": _columns(
-            "Contacts that joined and left, by week",
-            weeks if days else [],
-            "contacts",
-            joined="joined",
-            gone="left",
-        ),
+        "contacts": _growth(account),
+        "movement": _weeks(account, "Contacts joined and left, by week", "joined_count", "left_count"),
+        "visits": _weeks(account, "Visits to your pages, by week", "visit_count"),
         "tiers": charts.stack("People by tier", tiers, unit="people"),
         "reacting": _columns(
-            "Began and stopped to react, by week",
-            reacting,
-            "people",
+            "People who began and stopped to react, by week",
+            rows["lifecycle_weeks"],
             gained="began or came back",
             lost="turned at risk",
         ),
         "regained": charts.bars("Came back after a message, 13 weeks", regained, axis=number),
-        "reviews": _columns(
-            "Good and bad reviews on the feedback page, by week", weeks, "reviews", good="good", bad="bad"
+        "reviews": _weeks(
+            account, "Good and bad reviews on the feedback page, by week", "good_count", "bad_count"
         ),
-        "ratings": charts.bars("Average rating on review sites, of 5", ratings, axis=number, top=5),
+        "online": charts.columns(
+            "Reviews on review sites, by month",
+            months("online_review_count"),
+            names=["reviews on review sites"],
+        ),
+        "ratings": charts.bars("Average rating as each site states it, of 5", ratings, axis=number, top=5),
+        "mentions": _weeks(account, "Mentions on social networks, by week", "mention_count"),
+        "links": _weeks(account, "Clicks on links in posts, by week", "social_click_count"),
+        "redeemed": charts.columns(
+            "Coupons redeemed, by month", months("redeemed_count"), names=["coupons redeemed"]
+        ),
         "coupons": charts.bars("Coupons of all time", list(_coupons(rows["coupons"])), axis=number),
     }
 
 
-def _campaigns(title: str, rows: Rows, column: str) -> Markup:
-    rows = rows[:_CAMPAIGNS]
-    known = [row[column] for row in rows if row[column] is not None]
-    median = statistics.median(known) if len(known) > 2 else None
-    usual = None if median is None else (median, f"median of these {share(median)}")
-    items = [charts.Bar(row["subject"] or "(no subject)", row[column], share(row[column])) for row in rows]
-    return charts.bars(title, items, axis=whole_share, unit=0.01, reference=usual)
+def _growth(account: AccountData) -> Markup:
+    """Contacts once a week, up to today, of a year."""
+    days = [row for row in account.rows["days"] if (account.today - row["day_on"]).days % 7 == 0][-53:]
+    series = [
+        charts.Series(name, [(row["day_on"], row[column]) for row in days if row[column] is not None])
+        for name, column in (("all contacts", "member_count"), ("active", "active_member_count"))
+    ]
+    return charts.lines("Contacts, once a week", series, shown=number)
 
 
-def _columns(title: str, rows: Rows, unit: str, **names: str) -> Markup:
+def _weeks(account: AccountData, title: str, *columns: str) -> Markup:
+    """Of half a year."""
+    weeks = reversed(account.rows["weeks"][:_WEEKS])
+    items = [
+        charts.Column(
+            days_of(row["begins_on"]),
+            short_day(row["begins_on"]),
+            *_pair(row, columns),
+            row["begins_on"] > figures.last_week(account),
+        )
+        for row in weeks
+    ]
+    return charts.columns(title, items, names=_names(columns))
+
+
+def _months(account: AccountData) -> Callable[..., list[charts.Column]]:
+    def items(*columns: str) -> list[charts.Column]:
+        return [
+            charts.Column(
+                month(row["begins_on"]), f"{row['begins_on']:%b}", *_pair(row, columns), not row["is_over"]
+            )
+            for row in reversed(account.rows["months"])
+        ]
+
+    return items
+
+
+def _pair(row: Row, columns: Sequence[str]) -> tuple[float | None, float | None]:
+    first, second = [*(row[column] for column in columns), None][:2]
+    return first, second
+
+
+def _names(columns: Sequence[str]) -> list[str]:
+    return [figures.MEASURES[column][0].lower() for column in columns]
+
+
+def _rates(account: AccountData) -> Markup:
+    items = [
+        charts.Column(
+            f"{row['subject'] or '(no subject)'}, {day(row['sent_at'])}",
+            short_day(row["sent_at"]),
+            row["open_rate"],
+            row["click_rate"],
+        )
+        for row in reversed(account.rows["campaigns"])
+        if row["type"] != "automated" and row["sent_at"]
+    ]
+    names = ("opened", "clicked")
+    title = "Opened and clicked, of delivered messages, by campaign"
+    return charts.columns(title, items, names=names, is_inside=True, shown=share, axis=whole_share, unit=0.01)
+
+
+def _funnel(account: AccountData) -> Markup:
+    """Of the messages of the key figures."""
+    span = account.rows["spans"][0] if account.rows["spans"] else {}
+    delivered = span.get("delivered_count")
+    columns = {"Delivered": "delivered_count", "Opened": "opened_count", "Clicked": "clicker_count"}
+    counts = [(name, span[column]) for name, column in columns.items()] if delivered else []
+    items = [
+        charts.Bar(name, count, f"{number(count)}, {share(count / delivered)}") for name, count in counts
+    ]
+    return charts.bars(f"Campaigns of {figures.span_words(account)}", items, axis=number)
+
+
+def _columns(title: str, rows: Rows, **names: str) -> Markup:
     """Of the two columns that have these names."""
     up, down = names
-    weeks = [charts.Column(row["begins_on"], row[up], row[down]) for row in rows]
-    return charts.columns(title, weeks, names=(names[up], names[down]), unit=unit)
+    weeks = [
+        charts.Column(days_of(row["begins_on"]), short_day(row["begins_on"]), row[up], row[down])
+        for row in rows
+    ]
+    return charts.columns(title, weeks, names=list(names.values()))
+
+
+def campaign_pictures(account: AccountData, campaign: Row) -> list[Markup]:
+    """What became of one campaign's messages, and how its openings grew."""
+    sent = campaign["sent_count"]
+    steps = {
+        "Sent": "sent_count",
+        "Delivered": "delivered_count",
+        "Opened": "opened_count",
+        "Clicked": "clicker_count",
+    }
+    items = [
+        charts.Bar(
+            name,
+            campaign[column],
+            f"{number(campaign[column])}, {share(campaign[column] / sent)} of sent"
+            if campaign[column] is not None
+            else UNKNOWN,
+        )
+        for name, column in steps.items()
+    ]
+    days = [row for row in account.rows["campaign_days"] if row["campaign_id"] == campaign["campaign_id"]]
+    opened = charts.Series("opened", [(row["observed_on"], row["opened_count"]) for row in days])
+    return [
+        charts.bars("From sent to clicked", items, axis=number),
+        charts.lines("Opened by each night’s reading", [opened], shown=number),
+    ]
 
 
 def _coupons(rows: Rows) -> Iterator[charts.Bar]:
@@ -187,10 +309,12 @@ def preview(report: ReportData) -> str:
     for account in report.accounts:
         lines = [f"**{account.name}**, {day(account.today)}", ""]
         for figure in key_figures(account):
-            lines.append(f"- {figure.name}: **{figure.value}** {figure.below}".rstrip())
-        lines += ["", "|  | yesterday | 7 days | against the 7 before |", "| --- | --: | --: | --: |"]
-        for row in account.rows["changes"]:
-            cells = row["name"], number(row["yesterday"]), number(row["week"]), change_of(row["difference"])
-            lines.append(f"| {' | '.join(cells)} |")
+            lines.append(
+                f"- {figure.name}: **{figure.value}** {figure.below}; {figure.compared}".rstrip("; ")
+            )
+        week = days_of(figures.last_week(account))
+        lines += ["", f"|  | {week} | week before | change |", "| --- | --: | --: | --: |"]
+        for change in figures.changes(account):
+            lines.append(f"| {' | '.join(change[:4])} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts) or "Nothing has been read yet."

@@ -32,7 +32,7 @@ from warehouse.publish import Published
 
 NIGHT = dt.datetime(2026, 3, 20, 2, 30, tzinfo=dt.UTC)  # a Friday
 PASSWORD = "unmistakable-password-77a1"
-HEADLINE = "“Spring & more”, sent 20 Mar 2026, was opened by 41.0 %: 11.0 points more than usual."
+HEADLINE = "“Spring & more”, sent 20 Mar 2026, was opened by 41.0 % so far: 11.0 points more than usual."
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def test_it_holds_the_headline_and_the_report(
     assert server.logins == [f"\0robot\0{PASSWORD}".encode()]
     text = part(message, "plain")
     assert text.startswith("Harbor")
-    assert f"\n\n{HEADLINE}\n\nReachable people: –\n" in text, text
-    assert "Messages opened: 40.8 % · 1 campaign in 90 days" in text
+    assert f"\n\n{HEADLINE}\n\nActive contacts: –\n" in text, text
+    assert "Opened: – · 13 weeks to 15 Mar · 13 weeks before – · year before –" in text
     assert "\n\n\n" not in text
     assert HEADLINE.replace("&", "&amp;") in part(message, "html")
     [attached] = message.iter_attachments()
@@ -295,7 +295,7 @@ def test_publishing_mails_once(
     assert "mailed" not in again.out + back.out
     [(recipients, message)] = server.mails
     assert recipients == ["ann@example.com"]
-    assert "Reachable people" in part(message, "plain")
+    assert "Active contacts" in part(message, "plain")
 
 
 @pytest.mark.filterwarnings("ignore")  # of Dagster's

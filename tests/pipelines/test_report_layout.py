@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from home import formatting
 from pipelines.report import charts
 from tests.pipelines.test_report import FULL, TODAY, account, page
@@ -17,7 +19,11 @@ def test_labels_leave_room_for_the_value_and_axes_for_their_numbers() -> None:
     assert f">{'W' * 23}…</text>" in drawn
     assert ">Spring menu<" in drawn
     few, many = (
-        charts.line("Contacts", [(TODAY, size), (TODAY, size * 2)], shown=formatting.number)
+        charts.lines(
+            "Contacts",
+            [charts.Series("all", [(TODAY - dt.timedelta(days=1), size), (TODAY, size * 2)])],
+            shown=formatting.number,
+        )
         for size in (10, 10_000_000)
     )
     assert 'x1="44"' in few

@@ -1,12 +1,28 @@
--- The last 13 weeks, the newest of which ends today; null where one of its days is not known.
--- Who came and left on a night without a reading, the next one shows.
-with weeks as (select getvariable('today')::date - 7 * back::integer - 6 as begins_on from range(13) as weeks (back)),
+-- Weeks from Monday on, newest first: the running one so far, and 65 whole ones; one row per week.
+-- A sum of days is null where one of them is not known.
+with weeks as (
+    select today, date_trunc('week', today)::date - 7 * back::integer as begins_on, least(greatest(today - begins_on, 1), 7) as day_count
+    from (select getvariable('today')::date as today) cross join range(66) as weeks (back)
+),
+-- What a missing night would have shown as a change, the next one shows.
 days as (
-    select *, day_on between min(day_on) filter (joined_count is not null) over () and max(day_on) filter (joined_count is not null) over () as is_read
+    select * replace (coalesce(left_count, if(day_on between min(day_on) filter (left_count is not null) over ()
+            and max(day_on) filter (left_count is not null) over (), 0, null)) as left_count),
+        coalesce(social_click_change, if(day_on between min(day_on) filter (social_click_change is not null) over ()
+            and max(day_on) filter (social_click_change is not null) over (), 0, null)) as social_click_count
     from marts.account_daily where account = $account
+),
+summed as (
+    select begins_on,
+        if(count(left_count) >= any_value(day_count), sum(left_count), null) as left_count,
+        if(count(visit_count) >= any_value(day_count), sum(visit_count), null) as visit_count,
+        if(count(good_count) >= any_value(day_count), sum(good_count), null) as good_count,
+        if(count(bad_count) >= any_value(day_count), sum(bad_count), null) as bad_count,
+        if(count(mention_count) >= any_value(day_count), sum(mention_count), null) as mention_count,
+        if(count(social_click_count) >= any_value(day_count), sum(social_click_count), null) as social_click_count
+    from weeks left join days on day_on between begins_on and least(begins_on + 6, today) group by begins_on
 )
-select begins_on, if(count(good_count) = 7, sum(good_count), null) as good, if(count(bad_count) = 7, sum(bad_count), null) as bad,
-    if(count(*) filter (is_read) = 7, coalesce(sum(joined_count), 0), null) as joined,
-    if(count(*) filter (is_read) = 7, coalesce(sum(left_count), 0), null) as gone
-from weeks left join days on day_on between begins_on and begins_on + 6
-group by begins_on order by begins_on
+select begins_on, campaign_count, sent_count, opened_count, clicker_count, open_rate, click_rate, joined_count, left_count, visit_count,
+    good_count, bad_count, online_review_count, average_rating, mention_count, social_click_count, redeemed_count
+from summed left join (from marts.period_summary where account = $account and period = 'week') using (begins_on)
+order by begins_on desc

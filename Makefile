@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup extras dev lock coverage sync test test-slow test-services check ui notebook bench attack lint clean docs dist fixture
+.PHONY: help setup extras dev lock coverage sync test test-slow test-services check ui notebook notebook-edit bench attack lint clean docs dist fixture
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -35,7 +35,10 @@ sync: .venv/installed ## the nightly sync, against the sandbox when no key is co
 ui: .venv/installed ## the Dagster UI on 127.0.0.1:3000
 	@$(BIN)/marketing-sync ui
 
-notebook: .venv/extras ## the analysts' notebooks in the browser, on localhost:2718
+notebook: .venv/extras ## the analysts' notebooks as pages in the browser; notebook-edit opens them to be changed
+	@$(BIN)/marimo run --host 127.0.0.1 --token --include-code notebooks
+
+notebook-edit: .venv/extras
 	@$(BIN)/marimo edit --host 127.0.0.1 notebooks
 
 test test-slow: export PYTHONDONTWRITEBYTECODE = # empty: hundreds of processes would compile the packages anew

@@ -13,8 +13,13 @@ def _():
     # Getting started
 
     Everything the nightly sync knows is in one DuckDB file, which is never locked. This page shows what is in it, how fresh
-    it is, and how to ask. The other notebooks answer a question each: campaigns, contact segments, reputation, data quality;
-    `ask.py` takes questions of your own, in SQL.
+    it is, and how to ask. The other pages:
+
+    - [Campaign review](?file=campaign_review.py): how each campaign did, what was clicked, and when mails are opened
+    - [Contact segments](?file=contact_segments.py): who is engaged, who is dormant, and a tag for them
+    - [Reputation](?file=reputation.py): ratings, reviews and mentions over time
+    - [Data quality](?file=data_quality.py): what was read, what is missing
+    - [Ask](?file=ask.py): questions of your own, in SQL
     """)
     return
 

@@ -1,4 +1,5 @@
-with weeks as (select getvariable('today')::date - 7 * back::integer - 6 as begins_on from range(13) as weeks (back)),
+-- the last 13 whole weeks from Monday on
+with weeks as (select date_trunc('week', getvariable('today')::date)::date - 7 * back::integer as begins_on from range(1, 14) as weeks (back)),
 days as (select day_on from marts.account_daily where account = $account),
 steps as (
     select day_on, count(*) filter (transition in ('activated', 'won back')) as gained, count(*) filter (transition = 'at risk') as lost

@@ -13,7 +13,7 @@ const compare = (a, b) => a === null ? (b === null ? 0 : 1) : b === null ? -1 : 
 const field = cell => {
   const shown = text(cell), value = number(shown);
   if (shown === "–") return "";
-  if (value !== null) return / %$/.test(shown) ? String(value / 100) : String(value);
+  if (value !== null) return / (%|pts)$/.test(shown) ? String(+(value / 100).toFixed(4)) : String(value);
   return '"' + shown.replace(/^[=+\-@\t]/, "'$&").replace(/"/g, '""') + '"';
 };
 for (const table of document.querySelectorAll(".table")) {

@@ -27,7 +27,7 @@ from warehouse.errors import NoWarehouse
 from warehouse.sql import statements
 from write_back.input import values
 from write_back.input.columns import fold, near
-from write_back.input.rows import Cell, InputError, cell_of, shown, text_of
+from write_back.input.rows import Cell, InputError, as_seen, cell_of, held, shown, text_of
 from write_back.input.values import BadValue
 from write_back.item import Past
 
@@ -77,7 +77,7 @@ class Lists:
     def several(self, cell: Cell, what: str = "the list") -> tuple[int, ...]:
         """The lists that a cell names by ids or names, each once: one, or several with commas or semicolons
         between them."""
-        text = text_of(cell)
+        text = held(cell)
         if text is None:
             raise BadValue(f"{what} is missing")
         if only := self._find(text):
@@ -124,7 +124,7 @@ class Lists:
 
 
 def _key(name: str) -> str:
-    return name.strip().casefold()
+    return as_seen(name).casefold()
 
 
 def _fields_by_name(labels: Mapping[str, str]) -> dict[str, list[str]]:

@@ -80,9 +80,10 @@ class Planning(ABC):
     def read(self, read_row: Callable[[int, int], T]) -> Iterator[T]:
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be
         read at all, are rejected."""
+        faults = {**self.picked.faults, **self.rows.faults}
         for index, number in enumerate(self.rows.numbers):
-            if number in self.rows.faults:
-                self.reject(number, self.rows.faults[number])
+            if number in faults:
+                self.reject(number, faults[number])
             elif (row := self.attempt(number, read_row, index, number)) is not None:
                 yield row
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from home.door import pushes_of
 from warehouse.archive.disk import create, make_folder
-from write_back.input.rows import FORMULA_SIGNS, Rows, text_of
+from write_back.input.rows import FORMULA_SIGNS, Rows, kept_text, text_of
 from write_back.item import Plan, Reason, Source, State
 from write_back.outbox.outbox import Entry, Outbox
 
@@ -89,7 +89,7 @@ def _given(rows: Rows, reasons: Iterable[Reason], push_id: int | None) -> Reject
     why = {row: replace(each, rows=(row,)) for each in reasons for row in each.rows}
     columns = tuple(name for name in rows.columns if name not in INFORMATION)
     found = [
-        RejectedRow(push_id, why[number], tuple(text_of(rows.cells[name][place]) or "" for name in columns))
+        RejectedRow(push_id, why[number], tuple(kept_text(rows.cells[name][place]) or "" for name in columns))
         for place, number in enumerate(rows.numbers)
         if number in why
     ]
@@ -156,7 +156,7 @@ def keep_rows(path: Path, rows: Rows, numbers: Collection[int]) -> None:
     """Keep these rows of the input: the service may refuse them later, when the file may be gone."""
     wanted = set(numbers)
     kept = rows.at(place for place, number in enumerate(rows.numbers) if number in wanted)
-    cells = {name: pa.array(list(map(text_of, column)), pa.string()) for name, column in kept.cells.items()}
+    cells = {name: pa.array(list(map(kept_text, column)), pa.string()) for name, column in kept.cells.items()}
     table = pa.table({"": pa.array(kept.numbers, pa.int64())} | cells)
     with _private(path, "wb") as stream:
         pq.write_table(table, stream, compression="zstd", write_page_checksum=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from write_back.input.rows import Cell, InputError, Rows, shown
+from write_back.input.rows import Cell, InputError, Rows, as_seen, shown, text_of
 from write_back.item import Options
 
 
@@ -45,22 +45,33 @@ _LONGEST_NAME = 100
 @dataclass(frozen=True)
 class Picked:
     """The input's cells by our column; `fields`: those of custom fields, by the title or what it was mapped
-    to or guessed to mean. `renamed`: our column or the custom field, and that title."""
+    to or guessed to mean. `faults`: row number → why a cell of these cannot be read. `renamed`: our column or
+    the custom field, and that title."""
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     fields: Mapping[str, list[Cell]] = field(repr=False)
     warnings: tuple[str, ...] = ()
+    faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     renamed: tuple[tuple[str, str], ...] = ()
 
 
 def fold(name: str) -> str:
-    """Case, blanks and underscores do not tell names apart."""
-    return "".join(name.split()).replace("_", "").casefold()
+    """Case, blanks, underscores and what is not seen do not tell names apart."""
+    return "".join(as_seen(name).split()).replace("_", "").casefold()
 
 
 def _bare(name: str) -> str:
     """As usual spellings are compared."""
     return fold(name.translate(_FILLERS))
+
+
+_WHO = frozenset(_bare(each) for name in ("email", "contact_id") for each in (name, *SPELLINGS[name]))
+
+
+def names_somebody(cells: Sequence[Cell]) -> bool:
+    """Whether the row can be a header, by its words: one names addresses or contacts, and none is one."""
+    words = [text for cell in cells if (text := text_of(cell))]
+    return not any("@" in word for word in words) and not _WHO.isdisjoint(map(_bare, words))
 
 
 def names_contacts(title: str, mapping: Mapping[str, str]) -> bool:
@@ -81,7 +92,9 @@ def pick(rows: Rows, spec: Spec, options: Options, fields: Collection[str] = ())
     called = mapped | names.called([title for title in left if title not in mapped])
     found, warnings = _one_for_each(called, mapped)
     _check(names, found, [title for title in left if title not in called])
-    return _picked(rows, names, found, mapped, tuple(warnings))
+    faults = _faults(rows, found.values(), clears=options.clear_empty)
+    warnings += _unseen(rows, found.values())
+    return _picked(rows, names, found, mapped, tuple(warnings), faults)
 
 
 def _picked(
@@ -90,6 +103,7 @@ def _picked(
     found: Mapping[str, str],
     mapped: Collection[str],
     warnings: tuple[str, ...],
+    faults: Mapping[int, str],
 ) -> Picked:
     """`found`: our column or the custom field → the title that it is."""
     ours = names.spec.names
@@ -99,7 +113,24 @@ def _picked(
         guessed.get(title, title): rows.cells[title] for name, title in found.items() if name not in ours
     }
     renamed = tuple((guessed[title], title) for title in rows.columns if title in guessed)
-    return Picked(cells, fields, warnings, renamed)
+    return Picked(cells, fields, warnings, faults, renamed)
+
+
+def _faults(rows: Rows, titles: Iterable[str], *, clears: bool) -> dict[int, str]:
+    """Row → why a cell of these columns cannot be read. `clears`: nothing empties a field because a formula
+    failed."""
+    found: dict[int, str] = {}
+    for title in titles:
+        for number in rows.failed.get(title, ()) if clears else ():
+            found.setdefault(number, f"column {shown(title)}: a cell shows an error like #N/A")
+        for number, reason in rows.cell_faults.get(title, {}).items():
+            found.setdefault(number, reason)
+    return found
+
+
+def _unseen(rows: Rows, titles: Collection[str]) -> list[str]:
+    hidden = [shown(title) for title in rows.hidden if title in titles]
+    return [f"hidden in the sheet, and used: column {', '.join(hidden)}"] if hidden else []
 
 
 class _Names:

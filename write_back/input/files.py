@@ -9,32 +9,37 @@ import collections
 import contextlib
 import copy
 import csv
-import datetime as dt
 import io
 import json
-import re
 import stat
 import sys
-import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
-from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from home.formatting import plural
 from home.settings import INPUT_LIMIT
-from write_back.input.rows import InputError, Rows, cell_of, rows_of_columns, rows_of_records, shown
+from write_back.input.columns import names_somebody
+from write_back.input.rows import (
+    CannotBeSent,
+    InputError,
+    Rows,
+    cell_of,
+    rows_of_columns,
+    rows_of_records,
+    shown,
+)
+from write_back.input.workbook import Line, first_sheet
 
 _PARQUET, _ZIP, _OLD_OFFICE, _UTF_16 = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
 _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 #: Letters of a header that are looked at, below csv's own limit for a cell; bytes and rows that are decoded
 #: at once; what a cell takes at least, once it is read.
 _LONGEST_HEADER, _CHUNK, BATCH, _CELL_BYTES = 100_000, 1 << 20, 50_000, 25
-#: What a formula that failed leaves in its cell.
-_FAILED = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!"})
 
 Record = TypeVar("Record", bound=Sequence[Any])
 
@@ -219,45 +224,48 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _read_excel(name: str, content: bytes, budget: InputBudget) -> Rows:
     """The rows of an .xlsx file. A formula without a stored value is a fault of its row."""
     try:
-        with warnings.catch_warnings(), zipfile.ZipFile(io.BytesIO(content)) as archive:
-            warnings.simplefilter("ignore")  # about styles and extensions, which do not matter here
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_size(archive, budget)
-            return _read_sheet(name, content, archive, budget)
+            return _read_sheet(name, archive, budget)
     except InputError:
         raise
-    except Exception as problem:  # openpyxl lets many kinds of errors through for damaged files
+    except Exception as problem:  # damaged files have many ways of it
         raise InputError(
             f"{name} cannot be read as an Excel workbook ({type(problem).__name__}): save it anew, or as CSV"
         ) from None
 
 
-def _read_sheet(name: str, content: bytes, archive: zipfile.ZipFile, budget: InputBudget) -> Rows:
-    import openpyxl  # large, and rarely needed
-
-    with contextlib.closing(
-        openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-    ) as book:
-        sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
-        if not sheets:
-            raise InputError(f"{name} has no sheet with cells")
-        sheet = sheets[0]
-        sheet.reset_dimensions()  # some programs write a wrong size, and cells beyond it would be lost
-        faults = dict(_not_calculated(archive, sheet._worksheet_path.lstrip("/")))  # type: ignore[attr-defined]
-        records = [list(values) for values in budget.records(sheet.iter_rows(values_only=True))]
-    for number, record in enumerate(records, 1):
-        for place, value in enumerate(record):
-            if isinstance(value, dt.datetime):  # kept as fractions of days, which miss the second by a little
-                record[place] = (value + dt.timedelta(milliseconds=500)).replace(microsecond=0)
-            elif type(value) is str and value in _FAILED:
-                faults.setdefault(number, "a formula in it failed: a cell shows an error like #N/A")
-    note = f"{name} has {len(sheets)} sheets; only the first, {sheet.title}, is read"
-    notes = [note] if len(sheets) > 1 else []
-    return rows_of_records(name, records, faults=faults, warnings=notes)
+def _read_sheet(name: str, archive: zipfile.ZipFile, budget: InputBudget) -> Rows:
+    sheet = first_sheet(name, archive)
+    lines, hidden = list[Line](), list[int]()
+    for line in sheet.lines:
+        budget.take(cells=len(line.cells) or 1)
+        if not line.is_hidden:
+            lines.append(line)
+        elif any(line.cells):
+            hidden.append(line.number)
+    notes = []
+    if sheet.sheet_count > 1:
+        notes.append(f"{name} has {sheet.sheet_count} sheets; only the first, {sheet.title}, is read")
+    if hidden:
+        which = ", ".join(map(str, hidden[:5])) + (", …" if len(hidden) > 5 else "")
+        notes.append(
+            f"{plural(len(hidden), 'hidden row')} left out (row {which}): show them in the sheet if they are "
+            "meant, too"
+        )
+    return rows_of_records(
+        name,
+        [line.cells for line in lines],
+        numbers=[line.number for line in lines],
+        is_header=names_somebody,
+        hidden=sheet.hidden_columns,
+        warnings=notes,
+    )
 
 
 def _check_size(archive: zipfile.ZipFile, budget: InputBudget) -> None:
     """Unpack everything a piece at a time, to know how large it is: the directory may say what it likes, and
-    openpyxl believes it."""
+    zipfile believes it."""
     for member in archive.infolist():
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise zipfile.BadZipFile
@@ -266,23 +274,6 @@ def _check_size(archive: zipfile.ZipFile, budget: InputBudget) -> None:
         with archive.open(whole) as stream:
             while chunk := stream.read(_CHUNK):
                 budget.take(len(chunk))
-
-
-def _not_calculated(archive: zipfile.ZipFile, path: str) -> Iterator[tuple[int, str]]:
-    """Formulas that were written by a program that does not calculate. An empty text as result (`t="str"`) is
-    a value."""
-    with archive.open(path) as sheet:
-        for _, element in ElementTree.iterparse(sheet):  # noqa: S314 (openpyxl parses the same; entities are limited by expat)
-            if element.tag.endswith("}c"):
-                has_formula, place = element.find("{*}f") is not None, element.get("r", "")
-                if has_formula and not element.findtext("{*}v") and element.get("t") != "str":
-                    reason = (
-                        f"the formula in cell {place} has no stored value: open the file in Excel, save it, "
-                        "and try again"
-                    )
-                    yield int(re.sub(r"\D", "", place)), reason
-            elif element.tag.endswith("}row"):
-                element.clear()
 
 
 # -- columnar input: Parquet files, and what a query gave
@@ -306,8 +297,28 @@ def rows_of_batches(
     for batch in budget.batches(batches):
         count += batch.num_rows
         for column, values in zip(columns, batch.columns, strict=True):
-            is_ns = pa.types.is_timestamp(values.type) and values.type.unit == "ns"
-            if is_ns:  # which Python has no type for
-                values = values.cast(pa.timestamp("us", values.type.tz), safe=False)
-            column += values.to_pylist()
-    return rows_of_columns(name, schema.names, columns, list(range(2, 2 + count)))
+            column += _values(values)
+    return rows_of_columns(name, list(map(cell_of, schema.names)), columns, list(range(2, 2 + count)))
+
+
+def _values(values: pa.Array) -> list[Any]:
+    """As Python has them; CannotBeSent in place of what it has not, like a moment after the year 9999."""
+    kind = values.type
+    if pa.types.is_float32(kind) or pa.types.is_float16(
+        kind
+    ):  # in its own shortest form: 0.1, not 0.10000000149
+        return [None if text is None else float(text) for text in values.cast(pa.string()).to_pylist()]
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":  # which Python has no type for
+        values = values.cast(pa.timestamp("us", kind.tz), safe=False)
+    try:
+        found: list[Any] = values.to_pylist()
+        return found
+    except (pa.ArrowException, OverflowError, ValueError):
+        return [_value(each) for each in values]
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except (pa.ArrowException, OverflowError, ValueError):
+        return CannotBeSent(f"a {scalar.type} that no calendar or text has (infinity, or a year after 9999?)")

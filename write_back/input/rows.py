@@ -6,11 +6,14 @@ what columns mean (`columns`)."""
 
 import datetime as dt
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import zip_longest
-from typing import Any
+from itertools import count, pairwise, zip_longest
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from home.exits import WrongUse
@@ -22,6 +25,36 @@ Cell = str | dt.datetime | None
 #: A spreadsheet takes a cell that begins so for a formula; an apostrophe before it says that it is text.
 FORMULA_SIGNS = ("=", "+", "-", "@")
 
+#: How programs write that there is nothing, and what a formula that failed leaves in its cell.
+_NOTHING = {"NULL", "null", "(null)", "(NULL)", "<null>", "<NULL>", "[NULL]", "\\N", "(none)", "undefined"}
+_NOTHING |= {"nan", "NaN", "NAN", "None", "NaT", "<NA>", "N/A", "n/a"}
+_FAILED = {"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#NUM!", "#SPILL!", "#CALC!", "#FIELD!"}
+_FAILED |= {"#BLOCKED!", "#UNKNOWN!", "#BUSY!", "#CONNECT!", "#ERROR!", "#PYTHON!", "#GETTING_DATA"}
+#: What says that there is nothing, in whatever form of input.
+MARKS = _NOTHING | _FAILED
+#: Neither seen nor part of what is: of these a joiner between letters of some scripts and in emoji is.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufeff\uffa0\ufff9-\ufffb]|(?<![^\x00-\xff])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\xff])"
+)
+
+
+class Seen(str):
+    """What a cell of a workbook shows of `value`, a number or a whole date: who wants that takes it from
+    there."""
+
+    __slots__ = ("value",)
+    value: float | dt.datetime
+
+    def __new__(cls, text: str, value: float | dt.datetime) -> "Seen":
+        seen = super().__new__(cls, text)
+        seen.value = value
+        return seen
+
+
+class CannotBeSent(Exception):
+    """Why a value of a file or query cannot be, as a sentence; readers also put one in place of the value."""
+
 
 class InputError(WrongUse):
     """The input as a whole cannot be used: one sentence that says what to do. Nothing was planned."""
@@ -32,13 +65,18 @@ class Rows:
     """The rows of an input, column by column; rows that are entirely empty are left out.
 
     `numbers`: of each row, as a spreadsheet counts: the header is 1, the first row below it 2; of JSON lines,
-    the line. `faults`: row number → why the row cannot be read although the others can."""
+    the line. `faults`: row number → why the row cannot be read although the others can. `cell_faults`: title
+    → row number → why its cell cannot, which matters where the column is used; `failed`: those that show an
+    error, and count as empty. `hidden`: titles of columns that a person does not see."""
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     numbers: list[int] = field(repr=False)
     source: Source
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
+    cell_faults: Mapping[str, Mapping[int, str]] = field(default_factory=dict, repr=False)
+    failed: Mapping[str, Collection[int]] = field(default_factory=dict, repr=False)
+    hidden: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -68,8 +106,27 @@ def text_of(cell: Cell) -> str | None:
     return cell.isoformat(" ", "seconds")
 
 
+def held(cell: Cell) -> str | None:
+    """The text of what a cell holds, where numbers and dates are wanted: 1001, though it shows `1,001`."""
+    value = cell.value if isinstance(cell, Seen) else cell
+    return number_text(value) if isinstance(value, float) else text_of(value)
+
+
+def kept_text(cell: Cell) -> str | None:
+    """The cell as a file of rejected rows has it: a whole date as it can be read in one way only."""
+    return held(cell) if isinstance(cell, Seen) and isinstance(cell.value, dt.datetime) else text_of(cell)
+
+
+def as_seen(text: str) -> str:
+    """Names that look alike are alike: one form of each letter, no characters that show nothing, blanks as
+    plain ones, one at a time."""
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip()
+    return " ".join(_UNSEEN.sub("", unicodedata.normalize("NFC", text)).split())
+
+
 def cell_of(value: Any) -> Cell:
-    """Any value of a file or query as a cell; TypeError for binary and nested values."""
+    """Any value of a file or query as a cell; CannotBeSent for what has no text, and for infinity."""
     if type(value) is str:
         text = value.strip()
         return (
@@ -83,14 +140,18 @@ def cell_of(value: Any) -> Cell:
 
 
 def number_text(number: float) -> str | None:
-    """As a spreadsheet shows it: 12.0 → `12`, 0.1 + 0.2 → `0.3`; None for what is no number."""
+    """In full: 12.0 → `12`, 0.1 + 0.2 → `0.3`; None for what is no number."""
     if number != number:
         return None
+    if number in (float("inf"), float("-inf")):
+        raise CannotBeSent("infinity cannot be sent")
     plain = f"{number:.15g}"
     return format(Decimal(plain), "f") if "e" in plain else plain
 
 
 def _typed(value: Any) -> Cell:
+    if isinstance(value, Seen):
+        return value or None
     if isinstance(value, str):
         return cell_of(str(value))
     if isinstance(value, bool):
@@ -98,45 +159,102 @@ def _typed(value: Any) -> Cell:
     if isinstance(value, float):
         return number_text(value)
     if isinstance(value, Decimal):
-        return format(value, "f") if value.is_finite() else None
+        return (
+            None if value.is_nan() else format(value, "f") if value.is_finite() else number_text(float(value))
+        )
     if isinstance(value, dt.datetime):
         return value
     if isinstance(value, dt.date):
         return dt.datetime(value.year, value.month, value.day)
-    if isinstance(value, int | dt.time | dt.timedelta | UUID):
+    if isinstance(value, int | dt.time | UUID):
         return str(value)
-    raise TypeError(type(value).__name__)
+    if isinstance(value, dt.timedelta):
+        return _duration(value)
+    if isinstance(value, CannotBeSent):
+        raise value
+    raise CannotBeSent(
+        f"values of the type {type(value).__name__} cannot be sent: turn them into text, or leave the "
+        "column out with --ignore"
+    )
+
+
+def _duration(value: dt.timedelta) -> str:
+    """Hours, minutes and seconds, as a spreadsheet shows it: 30:00:00."""
+    whole = abs(value)
+    hours, seconds = divmod(whole.days * 86_400 + whole.seconds, 3600)
+    rest = f".{whole.microseconds:06}".rstrip("0") if whole.microseconds else ""
+    return f"{'-' if value < dt.timedelta() else ''}{hours}:{seconds // 60:02}:{seconds % 60:02}{rest}"
+
+
+#: Rows in which the header is looked for.
+_HIGHEST_HEADER = 30
+#: What pandas calls the numbers of its rows.
+_INDEX = re.compile(r"(?:Unnamed: 0(?:\.\d)?|__index_level_\d+__)?", re.ASCII)
 
 
 def rows_of_records(
     name: str,
     records: Iterable[Sequence[Any]],
     *,
-    faults: Mapping[int, str] | None = None,
+    numbers: Sequence[int] | None = None,
+    is_header: Callable[[Sequence[Cell]], bool] = bool,
+    hidden: Collection[int] = (),
     warnings: Iterable[str] = (),
 ) -> Rows:
-    """A grid from its records as they stand in a file; the first that is not empty has the columns' names.
+    """A grid from its records as they stand in a file. The header is the first that is not empty, or a
+    wider one soon below it that alone `is_header`.
 
     Short records are filled up; one that is longer than the header is a fault of its row. Raises InputError.
     """
-    header: list[Cell] = []
-    numbered = enumerate(records, 1)
-    for _, record in numbered:
-        header = [cell_of(value) for value in record]
-        while header and header[-1] is None:
-            header.pop()
-        if header:
-            break
-    if not header:
+    numbered = list(zip(numbers or count(1), records, strict=False))
+    place, notes = _header_place(numbered, is_header), list(warnings)
+    if place is None:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
-    width, wrong = len(header), dict(faults or {})
+    if above := [number for number, record in numbered[:place] if _filled(record)]:
+        rows = f"row {above[0]}" if len(above) == 1 else f"rows {above[0]} to {above[-1]}"
+        notes.append(f"{rows} above the header (row {numbered[place][0]}): left out")
+    header = list(map(_cell, numbered[place][1]))
+    while header[-1] is None:
+        header.pop()
+    width, wrong = len(header), dict[int, str]()
     below: dict[int, Sequence[Any]] = {}
-    for number, record in numbered:
+    for number, record in numbered[place + 1 :]:
         below[number] = record[:width]
-        if any(cell_of(value) is not None for value in record[width:]):
-            wrong.setdefault(number, f"it has {len(record)} cells, but the header names {width} columns")
+        if _filled(record[width:]):
+            wrong[number] = f"it has {len(record)} cells, but the header names {width} columns"
     columns = [column for _, *column in zip_longest(header, *below.values())]
-    return rows_of_columns(name, header, columns, list(below), faults=wrong, warnings=warnings)
+    return rows_of_columns(name, header, columns, list(below), faults=wrong, hidden=hidden, warnings=notes)
+
+
+def _header_place(
+    numbered: Sequence[tuple[int, Sequence[Any]]], is_header: Callable[[Sequence[Cell]], bool]
+) -> int | None:
+    first, widest = None, 0
+    for place, (_, record) in enumerate(numbered):
+        cells = list(map(_cell, record))
+        filled = sum(cell is not None for cell in cells)
+        if not filled:
+            continue
+        if is_header(cells) and (first is None or filled > widest):
+            return place
+        if first is None:
+            first = place
+        widest = max(widest, filled)
+        if place > _HIGHEST_HEADER:
+            break
+    return first
+
+
+def _cell(value: Any) -> Cell:
+    """As `cell_of`, where it matters only whether there is something."""
+    try:
+        return cell_of(value)
+    except CannotBeSent:
+        return "(cannot be sent)"
+
+
+def _filled(values: Iterable[Any]) -> bool:
+    return any(_cell(value) is not None for value in values)
 
 
 def rows_of_columns(
@@ -146,42 +264,86 @@ def rows_of_columns(
     numbers: list[int],
     *,
     faults: Mapping[int, str] | None = None,
+    hidden: Collection[int] = (),
     warnings: Iterable[str] = (),
 ) -> Rows:
-    """A grid from its columns. Raises InputError when a column cannot be named or its values cannot be
-    sent."""
-    cells = _cells(name, header, columns)
-    width, wrong = len(cells), faults or {}
-    left = [
-        place
-        for place, row in enumerate(zip(*cells.values(), strict=True))
-        if row.count(None) < width or numbers[place] in wrong
-    ]
-    rows = Rows(cells, numbers, Source(name, ""), wrong, tuple(warnings)).at(left)
+    """A grid from its columns; those at the places `hidden` (from 0) a person does not see. Raises
+    InputError when two have one name."""
+    cells: dict[str, _Cleaned] = {}
+    notes, nothing, unseen = list(warnings), Counter[str](), []
+    for position, (title, column) in enumerate(zip(header, columns, strict=True), 1):
+        word = text_of(title) or f"column {position}"
+        cleaned = _cleaned(column, numbers, word, nothing)
+        if word in cells:
+            raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
+        if title is None and not cleaned.faults and all(cell is None for cell in cleaned.cells):
+            continue
+        if _INDEX.fullmatch(text_of(title) or "") and _counts(cleaned.cells):
+            notes.append(f"column {position}, which only numbers the rows, is left out")
+            continue
+        cells[word] = cleaned
+        unseen += [word] if position - 1 in hidden else []
+    if nothing:
+        marks = ", ".join(f"{shown(mark)} ({times:,})" for mark, times in nothing.most_common(5))
+        notes.append(f"cells that say that there is nothing count as empty: {marks}")
+    rows = Rows(
+        {word: each.cells for word, each in cells.items()},
+        numbers,
+        Source(name, ""),
+        faults or {},
+        tuple(notes),
+        {word: each.faults for word, each in cells.items() if each.faults},
+        {word: each.failed for word, each in cells.items() if each.failed},
+        tuple(unseen),
+    )
+    rows = rows.at(_not_blank(rows))
     return replace(rows, source=Source(name, _hash(rows.cells)))
 
 
-def _cells(name: str, header: Sequence[Cell], columns: Sequence[list[Any]]) -> dict[str, list[Cell]]:
-    cells: dict[str, list[Cell]] = {}
-    for position, (title, column) in enumerate(zip(header, columns, strict=True), 1):
-        try:
-            cleaned = [None if value is None else cell_of(value) for value in column]
-        except TypeError as problem:
-            word = shown(text_of(title) or f"number {position}")
-            raise InputError(
-                f"{name}: column {word} holds values that cannot be sent ({problem}); turn them into text"
-            ) from None
-        if title is None:
-            if any(cell is not None for cell in cleaned):
-                raise InputError(
-                    f"{name}: column {position} has values but no name; name it in the first row"
-                )
-            continue
-        word = text_of(title) or ""
-        if word in cells:
-            raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
-        cells[word] = cleaned
-    return cells
+def _not_blank(rows: Rows) -> list[int]:
+    """Places of the rows that say something."""
+    wrong = rows.faults.keys() | {number for each in rows.cell_faults.values() for number in each}
+    width = len(rows.cells)
+    return [
+        place
+        for place, row in enumerate(zip(*rows.cells.values(), strict=True))
+        if row.count(None) < width or rows.numbers[place] in wrong
+    ]
+
+
+class _Cleaned(NamedTuple):
+    cells: list[Cell]
+    faults: dict[int, str]
+    failed: list[int]
+
+
+def _cleaned(column: Sequence[Any], numbers: Sequence[int], title: str, nothing: Counter[str]) -> _Cleaned:
+    """The cells of a column; `nothing` counts the marks that were taken for none."""
+    faults: dict[int, str] = {}
+    try:
+        cells = [None if value is None else cell_of(value) for value in column]
+    except CannotBeSent:
+        cells = []
+        for number, value in zip(numbers, column, strict=True):
+            try:
+                cells.append(cell_of(value))
+            except CannotBeSent as problem:
+                cells.append(None)
+                faults[number] = f"column {shown(title)}: {problem}"
+    marks = MARKS.intersection(cells)
+    if not marks:
+        return _Cleaned(cells, faults, [])
+    nothing.update(str(cell) for cell in cells if cell in marks)
+    failed = [number for number, cell in zip(numbers, cells, strict=True) if cell in _FAILED]
+    return _Cleaned([None if cell in marks else cell for cell in cells], faults, failed)
+
+
+def _counts(cells: Sequence[Cell]) -> bool:
+    """Whether they are whole numbers that rise, as a program numbers rows."""
+    if not all(isinstance(cell, str) and cell.isdecimal() and len(cell) < 19 for cell in cells):
+        return False
+    whole = [int(text_of(cell) or 0) for cell in cells]
+    return all(one < other for one, other in pairwise(whole))
 
 
 def _hash(cells: Mapping[str, list[Cell]]) -> str:

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from marketing_api.records.contacts import STATUSES
 from marketing_api.records.values import read_moment
-from write_back.input.rows import Cell, shown, text_of
+from write_back.input.rows import Cell, held, shown, text_of
 
 #: RFC 5321: 254 characters on the wire, 64 before the @.
 MAX_ADDRESS, MAX_LOCAL_PART = 254, 64
@@ -60,7 +60,7 @@ _ID = re.compile(r"(\d{1,19})(?:\.0+)?", re.ASCII)
 
 def identifier(cell: Cell, what: str) -> int:
     """A whole positive number, also as `12.0`, as which some programs write it."""
-    match = _ID.fullmatch(text_of(cell) or "")
+    match = _ID.fullmatch(held(cell) or "")
     if match is None or not 0 < (number := int(match[1])) <= _MAX_ID:
         raise BadValue(f"{what} has to be a whole number")
     return number
@@ -168,7 +168,7 @@ def _one_way(text: str) -> str:
 
 def moment(cell: Cell, zone: ZoneInfo) -> Moment:
     """BadValue for what is no date-time, and for a local one that a clock change skips."""
-    aware = _aware(_one_way(text_of(cell) or ""), zone)
+    aware = _aware(_one_way(held(cell) or ""), zone)
     wall = aware.astimezone(zone).replace(tzinfo=None, microsecond=0, fold=0)
     _check_year(wall)
     first, second = (int(wall.replace(tzinfo=zone, fold=fold).timestamp()) for fold in (0, 1))

@@ -33,6 +33,8 @@ _PART = re.compile(
     r"|(?P<end>;)|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
+#: What a spreadsheet takes of a format at most.
+_LONGEST_CODE = 255
 _DAYS = ("Saturday", "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 _MONTHS = tuple(dt.date(2000, month, 1).strftime("%B") for month in range(1, 13))
 _DATES = {"date", "elapsed", "half"}
@@ -91,7 +93,7 @@ def shown_number(value: float, code: str, *, since_1904: bool = False) -> tuple[
 @lru_cache(maxsize=1 << 10)
 def _sections(code: str) -> tuple[_Section, ...]:
     found: list[list[re.Match[str]]] = [[]]
-    for match in _PART.finditer(code):
+    for match in _PART.finditer(code[:_LONGEST_CODE]):
         if match.lastgroup == "end":
             found.append([])
         else:

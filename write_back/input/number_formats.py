@@ -23,18 +23,18 @@ BUILTIN = {
     **{45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@"},
     **dict.fromkeys((41, 42, 43, 44), '#,##0.00_);(#,##0.00);"-"_);@'),
 }
-#: Parts of a format: a literal (quoted, escaped, of a currency), what is not shown or as wide as a blank,
-#: what a section is for, elapsed time, and what stands for digits, dates and texts.
+#: Parts of a format: a literal (quoted, escaped), what is not shown or as wide as a blank, what stands for
+#: digits, dates and texts. What is in brackets is looked into further.
 _PART = re.compile(
-    r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)(?:-(?P<language>[^\]]*))?\]|(?P<fill>\*.)'
-    r"|(?P<blank>_.)|\[(?P<sign>[<>=]{1,2})(?P<limit>-?[\d.]+)\]|\[(?P<elapsed>h+|m+|s+)\]|(?P<hidden>\[[^\]]*\])"
-    r"|(?P<general>General)|(?P<half>AM/PM|A/P)|(?P<fraction>(?<=s)\.0+|(?<=\])\.0+)"
-    r"|(?P<exponent>E[+-])|(?P<date>y+|m+|d+|h+|s+|e+|b+)|(?P<digit>[0#?])|(?P<point>\.)|(?P<comma>,)|(?P<percent>%)|(?P<slash>/)|(?P<text>@)"
-    r"|(?P<end>;)|(?P<other>.)",
+    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|\[(?P<bracket>[^\]]*)\]?|(?P<fill>\*.)|(?P<blank>_.)'
+    r"|(?P<general>General)|(?P<half>AM/PM|A/P)|(?P<fraction>(?<=[s\]])\.0+)"
+    r"|(?P<exponent>E[+-])|(?P<date>y+|m+|d+|h+|s+|e+|b+)|(?P<digit>[0#?])|(?P<point>\.)|(?P<comma>,)"
+    r"|(?P<percent>%)|(?P<slash>/)|(?P<text>@)|(?P<end>;)|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
-#: What a spreadsheet takes of a format at most.
-_LONGEST_CODE = 255
+#: Within brackets: elapsed time, for which numbers a section is, a currency with a language.
+_ELAPSED = re.compile(r"h+|m+|s+", re.IGNORECASE)
+_LIMIT = re.compile(r"([<>=]{1,2})(-?\d{1,15}(?:\.\d{1,15})?)", re.ASCII)
 _DAYS = ("Saturday", "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 _MONTHS = tuple(dt.date(2000, month, 1).strftime("%B") for month in range(1, 13))
 _DATES = {"date", "elapsed", "half"}
@@ -93,7 +93,7 @@ def shown_number(value: float, code: str, *, since_1904: bool = False) -> tuple[
 @lru_cache(maxsize=1 << 10)
 def _sections(code: str) -> tuple[_Section, ...]:
     found: list[list[re.Match[str]]] = [[]]
-    for match in _PART.finditer(code[:_LONGEST_CODE]):
+    for match in _PART.finditer(code):
         if match.lastgroup == "end":
             found.append([])
         else:
@@ -102,29 +102,32 @@ def _sections(code: str) -> tuple[_Section, ...]:
 
 
 def _section(matches: list[re.Match[str]]) -> _Section:
-    limits = [match for match in matches if match["sign"]]
-    languages = [match["language"].lower() for match in matches if match["language"]]
-    parts = [_part(match) for match in matches]
-    if _SYSTEM_DAY in languages or (
-        any(part.kind == "date" and len(part.text) > 2 and part.text[0] in "md" for part in parts)
-        and not all(map(_ENGLISH.fullmatch, languages))
-    ):
+    brackets = [match["bracket"] for match in matches if match["bracket"]]
+    limits = list(filter(None, map(_LIMIT.fullmatch, brackets)))
+    languages = [each.partition("-")[2].lower() for each in brackets if each[0] == "$" and "-" in each]
+    parts = list(map(_part, matches))
+    has_names = any(part.kind == "date" and len(part.text) > 2 and part.text[0] in "md" for part in parts)
+    if _SYSTEM_DAY in languages or (has_names and not all(map(_ENGLISH.fullmatch, languages))):
         parts = list(_sections("yyyy-mm-dd")[0].parts)
     elif _SYSTEM_TIME in languages:
         parts = list(_sections("h:mm:ss")[0].parts)
-    condition = (limits[0]["sign"], float(limits[0]["limit"])) if limits else None
+    condition = (limits[0][1], float(limits[0][2])) if limits else None
     return _Section(_with_minutes(parts), condition)
 
 
 def _part(match: re.Match[str]) -> _Part:
     kind = match.lastgroup or ""
+    if kind == "bracket":
+        return _bracket(match[kind])
     if kind in ("quoted", "escaped", "other"):
         return _Part("literal", match[kind])
-    if match["currency"] is not None:
-        return _Part("literal", match["currency"])
-    if kind in ("date", "elapsed"):
-        return _Part(kind, match[kind].lower())
-    return _Part(kind, match[0])
+    return _Part(kind, match[0].lower() if kind == "date" else match[0])
+
+
+def _bracket(text: str) -> _Part:
+    if _ELAPSED.fullmatch(text):
+        return _Part("elapsed", text.lower())
+    return _Part("literal", text[1:].partition("-")[0] if text[:1] == "$" else "")
 
 
 def _with_minutes(parts: list[_Part]) -> tuple[_Part, ...]:

@@ -90,7 +90,7 @@ def plan_push(settings: Settings, order: Order, rows: Rows | None = None) -> Pla
                 rows = (
                     read_file(order.file, limit=settings.input_limit)
                     if order.file
-                    else read_query(settings, order.query or "")
+                    else read_query(settings, order.query or "", load_known(settings, order.account).zone.key)
                 )
             return _plan(settings, order, rows, outbox)
     finally:

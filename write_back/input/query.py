@@ -26,14 +26,15 @@ _LIMITS = {
 }
 
 
-def read_query(settings: Settings, sql: str) -> Rows:
-    """They take so many seconds, as many bytes as an input may have, and as much memory. Raises InputError,
-    and what `warehouse.connection.connect` raises."""
+def read_query(settings: Settings, sql: str, zone: str = "UTC") -> Rows:
+    """Times without a zone are taken from those of `zone`, as which an input has them, too. They take so many
+    seconds, as many bytes as an input may have, and as much memory. Raises InputError, and what
+    `warehouse.connection.connect` raises."""
     limit = settings.input_limit
     with (
         open_warehouse(settings, is_sealed=True, memory_limit=None),  # so that the process need not wait
         scratch(settings.home, "queries") as workspace,
-        Child(__name__, str(settings.warehouse_path), str(limit), folder=workspace.folder()) as child,
+        Child(__name__, str(settings.warehouse_path), str(limit), zone, folder=workspace.folder()) as child,
     ):
         target = workspace.file("rows.arrow")
         try:
@@ -49,10 +50,10 @@ def read_query(settings: Settings, sql: str) -> Rows:
             return rows_of_batches("query", batches.schema, batches, InputBudget("the query's result", limit))
 
 
-def write_rows(path: Path, limit: int, sql: str, target: Path) -> str:
+def write_rows(path: Path, limit: int, sql: str, target: Path, zone: str = "UTC") -> str:
     """Why there are none; empty when they are in `target`."""
     with (
-        connect(path, is_sealed=True, memory_limit=_memory(limit)) as connection,
+        connect(path, is_sealed=True, memory_limit=_memory(limit), zone=zone) as connection,
         bounded_memory(_MORE_BYTES + limit),
     ):
         try:
@@ -81,13 +82,13 @@ def _memory(limit: int) -> str:
     return f"{limit // 10**6 + 1}MB"
 
 
-def _serve(path: Path, limit: int) -> None:
+def _serve(path: Path, limit: int, zone: str) -> None:
     lines, send = other_side()
     send("ready")
     for line in lines:
         sql, target = json.loads(line)
-        send(json.dumps(write_rows(path, limit, sql, Path(target))))
+        send(json.dumps(write_rows(path, limit, sql, Path(target), zone)))
 
 
 if __name__ == "__main__":
-    _serve(Path(sys.argv[1]), int(sys.argv[2]))
+    _serve(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -4,15 +4,17 @@ raises BadValue.
 Reasons are sentences for the person who made the row; they never repeat an address. Not here: what needs the
 warehouse."""
 
+import csv
 import datetime as dt
 import ipaddress
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from marketing_api.records.contacts import STATUSES
 from marketing_api.records.values import read_moment
-from write_back.input.rows import Cell, held, shown, text_of
+from write_back.input.rows import MARKS, Cell, as_seen, held, shown, text_of
 
 #: RFC 5321: 254 characters on the wire, 64 before the @.
 MAX_ADDRESS, MAX_LOCAL_PART = 254, 64
@@ -29,6 +31,10 @@ class BadValue(Exception):
     """Why a row cannot be sent."""
 
 
+#: What stands around an address where it was copied from: quotes of every kind, brackets, ends of a list,
+#: what shows nothing; and the beginning of a link, a blank within one.
+_AROUND = " \t\r\n\xa0'\"`´“”„‟‘’‚‛‹›«»<>()[]{};,:*\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+_LINK, _BLANK = "mailto:", "%20"
 #: What a local part and a label of a domain may be, with letters of any script.
 _LOCAL = re.compile(r"[^\x00-\x20\x7f\"(),.:;<>@\[\\\]]+(?:\.[^\x00-\x20\x7f\"(),.:;<>@\[\\\]]+)*")
 _LABEL = re.compile(r"(?!-)[^\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]{1,63}(?<!-)")
@@ -39,6 +45,7 @@ def address(cell: Cell) -> str:
     text = text_of(cell)
     if text is None:
         raise BadValue("the e-mail address is missing")
+    _check_bare(text)
     if " " in text or not text.isprintable():
         raise BadValue("the e-mail address has a blank or an invisible character in it")
     if text.count("@") > 1:
@@ -53,6 +60,25 @@ def address(cell: Cell) -> str:
             f"the e-mail address is too long: at most {MAX_ADDRESS} characters, {MAX_LOCAL_PART} before the @"
         )
     return text
+
+
+def _check_bare(text: str) -> None:
+    """BadValue that says what to take away, where the rest is an address."""
+    inner, before = text, ""
+    while inner != before:
+        before = inner
+        inner = inner.strip(_AROUND).rstrip(".").removesuffix(_BLANK).removeprefix(_BLANK)
+        inner = inner[len(_LINK) :] if inner[: len(_LINK)].lower() == _LINK else inner
+    if inner == text or "@" not in inner:
+        return
+    address(inner)
+    begin, _, end = text.partition(inner)
+    junk = [f"{_named(part)} {where}" for part, where in ((begin, "in front"), (end, "behind")) if part]
+    raise BadValue(f"the e-mail address has {' and '.join(junk)}: take that away")
+
+
+def _named(junk: str) -> str:
+    return shown(junk) if junk.isprintable() and junk.strip() else "a blank or an invisible character"
 
 
 _ID = re.compile(r"(\d{1,19})(?:\.0+)?", re.ASCII)
@@ -84,6 +110,23 @@ _BREAKS = re.compile(r"[\t\n\r\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
+#: How a spreadsheet shortens a long number, whose last digits are lost, and how it says that digits are text.
+_SHORTENED = re.compile(r"[+-]?\d(?:[.,]\d{1,15})?E\+\d{2,3}", re.ASCII | re.IGNORECASE)
+_MARKED = re.compile(r"['’‘`´](?=[\d +(])[\d +()./-]{2,40}", re.ASCII)
+
+
+def field_value(text: str, what: str) -> str:
+    """A custom field's, as a person sees it."""
+    if _SHORTENED.fullmatch(text):
+        raise BadValue(
+            f"{what} has {shown(text)}, a number that a spreadsheet has shortened: format the column as text "
+            "and write it anew"
+        )
+    if _MARKED.fullmatch(text):
+        raise BadValue(f"{what} has {shown(text)}: without the apostrophe it is {shown(text[1:])}")
+    return check_text(text, what, MAX_FIELD)
+
+
 def check_text(text: str, what: str, limit: int) -> str:
     """Line breaks and tabs may be in it, other control characters not."""
     if len(text) > limit:
@@ -101,16 +144,67 @@ def action(cell: Cell) -> str:
     return word
 
 
+#: Signs beside commas that people put between tags, and what they are part of in a text from a web page.
+_SEPARATORS, _ENTITY = (
+    (";", "|", "\n", "\t"),
+    re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|\w{1,31});", re.ASCII | re.I),
+)
+
+
 def tags(text: str) -> tuple[str, ...]:
-    """Each once, in their order."""
-    found = tuple(dict.fromkeys(part for part in (part.strip() for part in text.split(",")) if part))
+    """Each once, in their order; BadValue where it is open which they are."""
+    if _BREAKS.search(text.strip()):
+        raise BadValue("a tag has a line break in it: put commas between tags")
+    found = tuple(dict.fromkeys(filter(None, map(as_seen, _listed(text.strip())))))
     if not found:
         raise BadValue("the tag is missing")
     for tag in found:
         check_text(tag, "a tag", MAX_TAG)
-        if _BREAKS.search(tag):
-            raise BadValue("a tag has a line break in it")
+        if "," in tag:
+            raise BadValue(f"the tag {shown(tag)} has a comma in it, of which the service makes two tags")
+        if tag in MARKS:
+            raise BadValue(f"the tag {shown(tag)} is how programs write that there is none: leave it out")
+        if any(sign in tag for sign in _SEPARATORS) or tag[0] in _QUOTES:
+            raise BadValue(
+                f"it is open where the tag {shown(tag)} ends: put commas between tags, nothing around"
+            )
+        if len(tag.split(" #")) > 1 and tag[0] == "#":
+            raise BadValue(f"{shown(tag)} looks like several tags: put commas between them")
     return found
+
+
+_QUOTES = "\"'`“”„‘’«»[]{}"
+
+
+def _listed(text: str) -> Sequence[str]:
+    """The tags of a cell: a list of JSON, Python or PostgreSQL, quoted words, or what commas or another sign
+    separate."""
+    if _ENTITY.search(text):
+        raise BadValue(
+            f"{shown(text)} has a sign in it as web pages write it, like &amp;: write the sign itself"
+        )
+    if text[:1] + text[-1:] in ("[]", "{}"):
+        text = text[1:-1]
+    if "'" in text and '"' not in text and all(_is_quoted(part, "'") for part in text.split(",")):
+        text = text.replace("'", '"')
+    signs = [sign for sign in (",", *_SEPARATORS) if sign in _unquoted(text)] or [","]
+    if len(signs) > 1:
+        raise BadValue("there are several kinds of signs between the tags: put commas between them")
+    if '"' not in text:
+        return text.split(signs[0])
+    try:
+        return next(csv.reader([text], delimiter=signs[0], skipinitialspace=True, strict=True))
+    except (csv.Error, StopIteration):
+        raise BadValue("a quotation mark in the tags opens or closes in the wrong place") from None
+
+
+def _is_quoted(part: str, mark: str) -> bool:
+    part = part.strip()
+    return len(part) > 1 and part[0] == mark == part[-1] and mark not in part[1:-1]
+
+
+def _unquoted(text: str) -> str:
+    return "".join(text.split('"')[::2])
 
 
 _EARLIEST, _LATEST = 1970, 2100
@@ -139,7 +233,11 @@ _MONTHS = (
 )
 #: Who writes 2:05 PM beside slashes writes the month first, as the service itself does.
 _HALF_DAY = re.compile(r"[ap]\.?m\.?$", re.ASCII | re.IGNORECASE)
-_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})(?!\d)", re.ASCII)
+_NUMBERED = re.compile(r"(\d{1,2})([/-])(\d{1,2})\2(\d{4})(?!\d)", re.ASCII)
+_YEAR_FIRST = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})(?!\d)", re.ASCII)
+#: Universal time, and offsets of whole hours, as databases write them.
+_UNIVERSAL = re.compile(r"(?<=\d) ?(?:UTC|GMT|Z)$", re.IGNORECASE)
+_WHOLE_HOURS = re.compile(r"(?<=:\d\d)(?:\.\d{1,9})? ?[+-]\d\d$|(?<=\.\d{6})[+-]\d\d$", re.ASCII)
 
 
 class Moment(NamedTuple):
@@ -156,14 +254,19 @@ class Moment(NamedTuple):
 
 
 def _one_way(text: str) -> str:
-    """A date with slashes at the beginning is written so that it can be read in one way; BadValue when that
-    is open."""
-    if (match := _SLASHED.match(text)) is None:
+    """Written so that it can be read in one way; BadValue where it is open whether day or month is first."""
+    text = _UNIVERSAL.sub("+00:00", text)
+    if _WHOLE_HOURS.search(text):
+        text += ":00"
+    if match := _YEAR_FIRST.match(text):
+        return f"{match[1]}-{match[2]}-{match[3]}{text[match.end() :]}"
+    if (match := _NUMBERED.match(text)) is None:
         return text
-    first, second = int(match[1]), int(match[2])
-    if first != second and max(first, second) <= 12 and not _HALF_DAY.search(text):
+    first, sign, second, year = int(match[1]), match[2], int(match[3]), match[4]
+    if first != second and max(first, second) <= 12 and not (sign == "/" and _HALF_DAY.search(text)):
         raise BadValue("the date may have the day or the month first: write it like 2026-01-31")
-    return f"{match[3]}-{second}-{first}{text[match.end() :]}" if first > 12 else text
+    month, day = (second, first) if first > 12 else (first, second)
+    return f"{year}-{month}-{day}{text[match.end() :]}"
 
 
 def moment(cell: Cell, zone: ZoneInfo) -> Moment:

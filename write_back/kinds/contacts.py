@@ -125,7 +125,7 @@ class ContactsPlanning(Planning):
     def _given(self, index: int) -> dict[str, str]:
         """Title of the column → text, of the cells that say something."""
         return {
-            title: values.check_text(text, what, values.MAX_FIELD)
+            title: values.field_value(text, what)
             for title, (what, column) in self._columns.items()
             if (text := column[index]) is not None
         }

@@ -56,6 +56,12 @@ def test_a_query_gives_rows(path: Path) -> None:
     assert (rows.numbers, rows.source.name) == ([2], "query")
 
 
+def test_a_query_shows_the_clocks_of_its_zone(path: Path) -> None:
+    sql = "select timestamptz '2026-11-20 14:00:00+00'::timestamp as at"
+    rows = read_query(Settings(path.parent), sql, "America/New_York")
+    assert records(rows) == [{"at": dt.datetime(2026, 11, 20, 9)}]
+
+
 @pytest.mark.parametrize(
     ("sql", "said"),
     [

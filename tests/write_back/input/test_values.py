@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from write_back.input.rows import cell_of
-from write_back.input.values import BadValue, moment
+from write_back.input.values import BadValue, address, field_value, moment, tags
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -29,6 +29,14 @@ BERLIN = ZoneInfo("Europe/Berlin")
         ("20 Nov 2026", "2026-11-20 00:00"),
         ("20-NOV-2026 14:00", "2026-11-20 14:00"),
         ("20. May 2026 14:00+02:00", "2026-05-20 14:00"),
+        ("2026-11-20 14:00:00+00", "2026-11-20 15:00"),
+        ("2026-11-20 14:00:00.123456+00", "2026-11-20 15:00"),
+        ("2026-11-20 14:00+01", "2026-11-20 14:00"),
+        ("2026-11-20 14:00:00 UTC", "2026-11-20 15:00"),
+        ("2026/11/20 14:00", "2026-11-20 14:00"),
+        ("2026.11.20", "2026-11-20 00:00"),
+        ("25-11-2026 14:00", "2026-11-25 14:00"),
+        ("11-25-2026", "2026-11-25 00:00"),
         (dt.datetime(2026, 11, 20, 14), "2026-11-20 14:00"),
         (dt.date(2026, 11, 20), "2026-11-20 00:00"),
     ],
@@ -63,8 +71,8 @@ def test_every_day_is_read_back_from_every_form(day: dt.date, form: str) -> None
     assert moment(day.strftime(form), BERLIN).wall.date() == day
 
 
-@given(_DAYS, st.sampled_from(["%d/%m/%Y", "%m/%d/%Y"]))
-def test_dates_with_slashes_are_read_as_they_were_meant_or_not_at_all(day: dt.date, form: str) -> None:
+@given(_DAYS, st.sampled_from(["%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y"]))
+def test_dates_of_numbers_are_read_as_they_were_meant_or_not_at_all(day: dt.date, form: str) -> None:
     if day.day > 12 or day.day == day.month:
         assert moment(day.strftime(form), BERLIN).wall.date() == day
     else:
@@ -76,5 +84,90 @@ def test_am_and_pm_stand_beside_the_month_first_as_the_service_writes_it() -> No
     zone = ZoneInfo("UTC")
     assert moment("02/03/2026 02:05 PM", zone).wall == dt.datetime(2026, 2, 3, 14, 5)
     assert moment("13/02/2026 02:05 PM", zone).wall == dt.datetime(2026, 2, 13, 14, 5)
-    with pytest.raises(BadValue, match="day or the month first"):
-        moment("02/03/2026 14:05", zone)
+    for text in ("02/03/2026 14:05", "02-03-2026 02:05 PM"):
+        with pytest.raises(BadValue, match="day or the month first"):
+            moment(text, zone)
+
+
+@pytest.mark.parametrize(
+    ("text", "junk"),
+    [
+        ("'ann@example.com", "“'” in front"),
+        ("“ann@example.com”", "““” in front and “”” behind"),
+        ("%20ann@example.com", "“%20” in front"),
+        ("mailto:ann@example.com", "“mailto:” in front"),
+        ("MAILTO: <ann@example.com>", "“MAILTO: <” in front and “>” behind"),
+        ("ann@example.com;", "“;” behind"),
+        ("ann@example.com.%20", "“.%20” behind"),
+        ("\u200bann@example.com", "a blank or an invisible character in front"),
+    ],
+)
+def test_what_stands_around_an_address_is_named_and_the_address_is_not(text: str, junk: str) -> None:
+    with pytest.raises(BadValue) as refusal:
+        address(text)
+    assert str(refusal.value) == f"the e-mail address has {junk}: take that away"
+
+
+@pytest.mark.parametrize(
+    "text", ["ann@example.com", "o'brien@example.com", "a%20b@example.com", "_a@exämple.de"]
+)
+def test_an_address_may_have_unusual_letters_within(text: str) -> None:
+    assert address(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("vip, news", "vip,news"),
+        ('"vip","news"', "vip,news"),
+        ('["vip", "news"]', "vip,news"),
+        ("['vip', 'news']", "vip,news"),
+        ('{vip,"two words"}', "vip,two words"),
+        ("vip;news;", "vip,news"),
+        ("vip|news", "vip,news"),
+        ("v\u200bip,\ufeffvip,vip\xa0", "vip"),
+        ("cafe\u0301,caf\xe9", "caf\xe9"),
+        ("a \xa0 b", "a b"),
+        ("👩\u200d💻", "👩\u200d💻"),
+        ("O'Brien,5\" pipe", "O'Brien,5\" pipe"),
+        ("a/b,c: d", "a/b,c: d"),
+    ],
+)
+def test_tags_are_read_as_others_write_them(text: str, wanted: str) -> None:
+    assert ",".join(tags(text)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('"Portland, Oregon"', "has a comma in it"),
+        ("vip\nnews", "has a line break in it"),
+        ("a;b,c", "several kinds of signs"),
+        ("R&amp;D", "write the sign itself"),
+        ("NULL,vip", "“NULL” is how programs write that there is none"),
+        ('"open', "opens or closes in the wrong place"),
+        ('"a" "b"', "opens or closes in the wrong place"),
+        ("“vip”", "nothing around"),
+        ("#a #b", "looks like several tags"),
+        ("\u200b", "the tag is missing"),
+    ],
+)
+def test_tags_that_may_be_others_are_rejected(text: str, said: str) -> None:
+    with pytest.raises(BadValue, match=said):
+        tags(text)
+
+
+@given(st.lists(st.text(st.characters(categories=["L", "Nd"], max_codepoint=0x2FF), min_size=1), min_size=1))
+def test_tags_come_back_from_every_way_of_listing_them(words: list[str]) -> None:
+    wanted = tags(",".join(words))
+    quoted = ",".join(f'"{word}"' for word in words)
+    for text in (quoted, f"[{quoted}]", quoted.replace('"', "'"), ";".join(words), "|".join(words)):
+        assert tags(text) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("4.917E+10", "has shortened"), ("'0170 123", "it is “0170 123”")]
+)
+def test_what_a_spreadsheet_made_of_a_number_is_rejected(text: str, said: str) -> None:
+    with pytest.raises(BadValue, match=said):
+        field_value(text, "column “Phone”")

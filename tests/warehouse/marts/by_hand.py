@@ -298,7 +298,8 @@ SYNC = {
         for list_id in (1, 2)
     ],
     "sync.contact_coverage": [
-        {"account": ACCOUNT, "contact_id": 1, "timeline_asked_at": NOW - dt.timedelta(hours=6)}
+        {"account": ACCOUNT, "contact_id": number, "timeline_asked_at": NOW - dt.timedelta(hours=6)}
+        for number in (1, 3)  # of Ben nothing was read
     ],
 }
 

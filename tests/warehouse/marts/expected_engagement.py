@@ -59,12 +59,29 @@ def contact_engagement(source: Source) -> Found:
         row |= _reactions(source, account, [one for key in ids for one in messages.get(key, [])])
         moments = [visit["visited_at"] for key in ids for visit in visits.get(key, [])]
         row |= {"visit_count": len(moments), "last_visited_at": max(moments, default=None)}
+        if any(asked.get(one) is None for one in ids):
+            found.append(row | _unread(row))
+            continue
         clicked = row["last_clicked_at"]
         row["days_since_clicked"] = max(0, _days_ago(source, account, clicked)) if clicked else None
         found.append(row | _tiers(source, row))
     for row in found:
-        del row["sent_180d_count"]
+        row.pop("sent_180d_count", None)
     return found
+
+
+def _unread(row: dict[str, Any]) -> dict[str, Any]:
+    """All that timelines tell is not known."""
+    known = {"account", "email", "contact_count", "list_count", "lists", "status", "registered_at"}
+    known |= {"coupon_count", "redeemed_count"}
+    told = ("last_active_at", "days_since_active", "days_since_clicked", "recency_tier", "frequency_tier")
+    tier = "unread" if row["status"] == "active" else "unreachable"
+    return {
+        **dict.fromkeys([*(set(row) - known), *told]),
+        "is_dormant": None if row["status"] == "active" else False,
+        "engagement_tier": tier,
+        "click_engagement_tier": tier,
+    }
 
 
 def _days_ago(source: Source, account: str, moment: dt.datetime) -> int:
@@ -182,7 +199,7 @@ def deliverability_by_domain(source: Source) -> Found:
     average: dict[str, float | None] = {}
     for (account,), rows in grouped(people, "account").items():
         average[account] = share(
-            sum(row["opened_90d_count"] for row in rows), sum(row["sent_90d_count"] for row in rows)
+            *(sum(row[name] or 0 for row in rows) for name in ("opened_90d_count", "sent_90d_count"))
         )
     found = []
     for (account, domain), rows in grouped(people, "account", "domain").items():
@@ -191,7 +208,8 @@ def deliverability_by_domain(source: Source) -> Found:
             row[f"{status}_count"] = sum(one["status"] == status for one in rows)
         row["other_count"] = len(rows) - sum(row[f"{status}_count"] for status in _STATUSES)
         for name in ("sent_count", "opened_count", "clicked_count", "sent_90d_count", "opened_90d_count"):
-            row[name] = sum(one[name] for one in rows)
+            known = [one[name] for one in rows if one[name] is not None]
+            row[name] = sum(known) if known else None
         row["bounced_address_rate"] = share(row["bounced_count"], len(rows))
         row["unsubscribed_address_rate"] = share(row["unsubscribed_count"], len(rows))
         row["open_of_sent_rate"] = share(row["opened_count"], row["sent_count"])
@@ -207,8 +225,12 @@ def deliverability_by_domain(source: Source) -> Found:
             (one["last_opened_at"] for one in rows if one["last_opened_at"]), default=None
         )
         row["is_suspicious"] = (
-            row["sent_90d_count"] >= 50
-            and row["opened_90d_count"] < 0.2 * (usual or 0) * row["sent_90d_count"]
+            None
+            if row["sent_90d_count"] is None
+            else (
+                row["sent_90d_count"] >= 50
+                and row["opened_90d_count"] < 0.2 * (usual or 0) * row["sent_90d_count"]
+            )
         )
         found.append(row)
     return found
@@ -226,9 +248,11 @@ def signup_cohorts(source: Source) -> Found:
             f"{status}_count": sum(one["status"] == status for one in rows)
             for status in ("active", "unsubscribed", "bounced")
         }
+        row["read_count"] = sum(one["engagement_tier"] != "unread" for one in rows)
         row["engaged_count"] = sum(one["engagement_tier"] == "engaged" for one in rows)
-        row["dormant_count"] = sum(one["is_dormant"] for one in rows)
-        row |= {f"{name}_rate": share(row[f"{name}_count"], len(rows)) for name in ("active", "engaged")}
+        row["dormant_count"] = sum(bool(one["is_dormant"]) for one in rows)
+        row["active_rate"] = share(row["active_count"], len(rows))
+        row["engaged_rate"] = share(row["engaged_count"], row["read_count"])
         found.append(row)
     return found
 

@@ -196,17 +196,10 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
             "ben@example.org",
             1,
             "active",
-            1,
-            0,
-            0,
-            None,
-            "never",
-            "none",
-            "new",
-            "new",
-            None,
-            1,
-            None,
+            *[None] * 6,
+            "unread",
+            "unread",
+            *[None] * 3,
             0,
         ),
     ],
@@ -226,8 +219,8 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         )
     ],
     "deliverability_by_domain": [
-        _row(_DOMAIN, "example.com", 1, 1, 2, 0.5, 1.5, False),
-        _row(_DOMAIN, "example.org", 1, 1, 1, 0, 0, False),
+        _row(_DOMAIN, "example.com", 1, 1, 2, 0.5, 1, False),
+        _row(_DOMAIN, "example.org", 1, 1, None, None, None, None),
     ],
     "goal_conversions": [
         _row(_GOAL, 1, "1", "(click)", True, 2, 2, 160, 160),
@@ -337,7 +330,15 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         _row("messages_a_week contact_week_count contact_count sent_count clicked_week_rate", 1, 1, 1, 1, 0)
     ],
     "signup_cohorts": [
-        _row("registered_month address_count active_count engaged_count engaged_rate", _on(1), 2, 2, 1, 0.5)
+        _row(
+            "registered_month address_count active_count read_count engaged_count engaged_rate",
+            _on(1),
+            2,
+            2,
+            1,
+            1,
+            1,
+        )
     ],
     "review_daily": [
         _row(_DAY, _on(18), 3, 1, None, None, None, 8, 0.75, 8),
@@ -372,8 +373,8 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
             "contact timelines",
             "contact",
             3,
-            1,
-            1 / 3,
+            2,
+            2 / 3,
             NOW - dt.timedelta(hours=6),
             NOW + dt.timedelta(days=6),
         ),

@@ -100,6 +100,7 @@ def edges(account: str) -> dict[str, list[Row]]:
                 }
             ]
         ),
+        "sync.contact_coverage": [{"account": account, "contact_id": 1, "timeline_asked_at": now}],
         "timeline_events": rows(
             make(place, moment) for make in (event, text_message) for place, (_, moment) in enumerate(moments)
         ),

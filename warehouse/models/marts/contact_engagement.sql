@@ -1,5 +1,10 @@
 -- How each address reacts to what it is sent; one row per address.
 -- Built anew every night: recency moves with the day, so that every row may change.
+{%- set counts = ['message_count', 'sent_count', 'opened_count', 'clicked_count', 'sent_90d_count', 'opened_90d_count',
+    'clicked_90d_count', 'sent_180d_count', 'sms_sent_count', 'sms_sent_90d_count', 'visit_count'] %}
+{#- what timelines tell is not known before those of all its contacts were read #}
+{%- set is_read = 'bool_and(timeline_asked_at is not null)' %}
+{%- set as_read = 'case when ' ~ is_read ~ ' then coalesce(sum({}), 0)::bigint end' %}
 with accounts as (
     select
         account,
@@ -110,24 +115,15 @@ addresses as (
             when bool_or(status = 'unsubscribed') then 'unsubscribed'
             else coalesce(min(status), 'unknown')
         end as status,
-        min(timeline_asked_at) as timeline_as_of,
-        coalesce(sum(message_count), 0)::bigint as message_count,
-        coalesce(sum(sent_count), 0)::bigint as sent_count,
-        coalesce(sum(opened_count), 0)::bigint as opened_count,
-        coalesce(sum(clicked_count), 0)::bigint as clicked_count,
-        coalesce(sum(sent_90d_count), 0)::bigint as sent_90d_count,
-        coalesce(sum(opened_90d_count), 0)::bigint as opened_90d_count,
-        coalesce(sum(clicked_90d_count), 0)::bigint as clicked_90d_count,
-        coalesce(sum(sent_180d_count), 0)::bigint as sent_180d_count,
-        coalesce(sum(sms_sent_count), 0)::bigint as sms_sent_count,
-        coalesce(sum(sms_sent_90d_count), 0)::bigint as sms_sent_90d_count,
-        case when coalesce(sum(sms_untold_count), 0) = 0
-            then coalesce(sum(sms_clicked_count), 0)::bigint end as sms_clicked_count,
-        coalesce(sum(visit_count), 0)::bigint as visit_count,
-        max(last_sent_at) as last_sent_at,
-        max(last_opened_at) as last_opened_at,
-        max(last_clicked_at) as last_clicked_at,
-        max(last_visited_at) as last_visited_at
+        case when {{ is_read }} then min(timeline_asked_at) end as timeline_as_of,
+        case when coalesce(sum(sms_untold_count), 0) = 0 then {{ as_read.format('sms_clicked_count') }} end
+            as sms_clicked_count,
+{%- for name in counts %}
+        {{ as_read.format(name) }} as {{ name }},
+{%- endfor %}
+{%- for name in ['last_sent_at', 'last_opened_at', 'last_clicked_at', 'last_visited_at'] %}
+        case when {{ is_read }} then max({{ name }}) end as {{ name }}{{ '' if loop.last else ',' }}
+{%- endfor %}
     from contacts
     left join lists on lists.account = contacts.account and lists.list_id = contacts.list_id
     left join per_contact on per_contact.account = contacts.account
@@ -192,6 +188,7 @@ select
     days_since_active,
     days_since_clicked,
     case
+        when timeline_as_of is null then null
         when days_since_active is null then 'never'
         when days_since_active <= 30 then '30 days'
         when days_since_active <= 90 then '90 days'
@@ -199,6 +196,7 @@ select
         else 'older'
     end as recency_tier,
     case
+        when timeline_as_of is null then null
         when sent_90d_count = 0 then 'not mailed'
         when opened_90d_count = 0 then 'none'
         when opened_90d_count < 0.25 * sent_90d_count then 'rare'
@@ -210,6 +208,7 @@ select
     days in [("engagement_tier", "days_since_active"), ("click_engagement_tier", "days_since_clicked")] %}
     case
         when status <> 'active' then 'unreachable'
+        when timeline_as_of is null then 'unread'
         when coalesce({{ days }} <= 90, false) then 'engaged'
         when days_since_registered <= 30 then 'new'
         when sent_180d_count >= 3 and coalesce({{ days }} > 180, true) then 'dormant'

@@ -11,10 +11,12 @@ import copy
 import csv
 import io
 import json
+import re
 import stat
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -36,10 +38,13 @@ from write_back.input.rows import (
 from write_back.input.workbook import Line, first_sheet
 
 _PARQUET, _ZIP, _OLD_OFFICE, _UTF_16 = b"PAR1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
+_PAGES = (b"<", b"%PDF")
+#: The first three for any header, the others for one that names somebody with them.
+_DELIMITERS, _TABBED = ",;\t|^~", "\t,;|^~"
 _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
-#: Letters of a header that are looked at, below csv's own limit for a cell; bytes and rows that are decoded
-#: at once; what a cell takes at least, once it is read.
-_LONGEST_HEADER, _CHUNK, BATCH, _CELL_BYTES = 100_000, 1 << 20, 50_000, 25
+#: Lines in which a header ends; letters of one that are looked at, below csv's own limit for a cell; bytes
+#: and rows that are decoded at once; what a cell takes at least, once it is read.
+_HIGHEST_HEADER, _LONGEST_HEADER, _CHUNK, BATCH, _CELL_BYTES = 30, 100_000, 1 << 20, 50_000, 25
 
 Record = TypeVar("Record", bound=Sequence[Any])
 
@@ -88,12 +93,19 @@ def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_L
         return _read_excel(name, content, budget)
     if content.startswith(_OLD_OFFICE):
         raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
+    while content.startswith(codecs.BOM_UTF8 * 2):
+        content = content.removeprefix(codecs.BOM_UTF8)
+    begins = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()
+    if begins.startswith(_PAGES):
+        raise InputError(
+            f"{name} is a web page, XML or a PDF, whatever its name says: open it in a spreadsheet, and save "
+            "it as .xlsx or CSV"
+        )
     if content and suffix in (".parquet", ".xlsx", ".xlsm"):
         raise InputError(f"{name} is not a whole {suffix} file: write it anew, or give the data as CSV")
-    begins = content[:100].removeprefix(codecs.BOM_UTF8).replace(b" ", b"")
-    if suffix in _JSON_SUFFIXES or begins.startswith(b'{"'):
+    if suffix in _JSON_SUFFIXES or begins.replace(b" ", b"").startswith(b'{"'):
         return _read_json_lines(name, content, budget)
-    return _read_csv(name, content, budget, "\t,;" if suffix in (".tsv", ".tab") else ",;\t")
+    return _read_csv(name, content, budget, _TABBED if suffix in (".tsv", ".tab") else _DELIMITERS)
 
 
 def _content(path: Path, limit: int) -> bytes:
@@ -120,21 +132,51 @@ def _content(path: Path, limit: int) -> bytes:
 # -- CSV and TSV, in the forms that spreadsheets and databases write
 
 
+#: A spreadsheet's own hint, not shown as a row; also as written by a program that took it for one.
+_HINT = re.compile(r"\"?sep=(\\t|[^\"])?\"?[,;\t ]*", re.IGNORECASE)
+_MARK = "\ufeff"
+
+
 def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -> Rows:
-    """Strict, since a quotation mark that is never closed would swallow the rest of the file into one
-    cell."""
+    """Rows that are quoted as a whole are read once more, as the texts that they are."""
     encoding, notes = _encoding(name, content)
+
     # CR, LF and CRLF end a line, as for csv. Decoded as they are read: all of it at once takes four times the
     # memory.
-    lines = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
-    hint = lines.readline(_LONGEST_HEADER).strip()
-    if hint.lower().startswith("sep=") and len(hint) == 5:
-        delimiter = hint[4]  # a spreadsheet's own hint, which it does not show as a row
-    else:  # the one that splits the header into most columns; the first of them for a single column
-        lines.seek(0)
-        header = next(filter(str.strip, iter(lambda: lines.readline(_LONGEST_HEADER), "")), "")
-        delimiter = max(delimiters, key=lambda each: len(next(csv.reader([header], delimiter=each), [])))
-        lines.seek(0)
+    def lines() -> Iterator[str]:
+        """Without the hint, and without a second mark of the encoding, which some programs put there."""
+        stream = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="")
+        first = stream.readline(_LONGEST_HEADER).lstrip(_MARK)
+        return stream if _HINT.fullmatch(first.rstrip("\r\n")) else chain([first], stream)
+
+    begin = io.TextIOWrapper(io.BytesIO(content), encoding, "replace", newline="").readline(_LONGEST_HEADER)
+    hint = _HINT.fullmatch(begin.lstrip(_MARK).rstrip("\r\n"))
+    delimiter = (hint[1] or "").replace("\\t", "\t") if hint else ""
+    delimiter = delimiter or _delimiter(delimiters, lines)
+    records = _records(name, lines(), budget, delimiter)
+    cells = [record[0] if record else "" for record in records]
+    if all(len(record) < 2 for record in records):
+        inner = _delimiter(delimiters, lambda: iter(cells))
+        if len(_header(iter(cells), inner)) > 1:
+            records = _records(name, iter(cells), InputBudget(name, budget.limit), inner)
+    return rows_of_records(name, records, is_header=names_somebody, warnings=notes)
+
+
+def _delimiter(delimiters: str, lines: Callable[[], Iterator[str]]) -> str:
+    """The one that shows a column that names somebody beside others, else splits the header into most
+    columns; the first of them for a single column."""
+
+    def fitness(each: str) -> tuple[bool, int]:
+        header = _header(lines(), each)
+        is_named = len(header) > 1 and names_somebody(header)
+        return is_named, len(header) if is_named or each in delimiters[:3] else 0
+
+    return max(delimiters, key=fitness)
+
+
+def _records(name: str, lines: Iterator[str], budget: InputBudget, delimiter: str) -> list[list[str]]:
+    """Strict, since a quotation mark that is never closed would swallow the rest of the file into one
+    cell."""
     records: list[list[str]] = []
     try:
         records.extend(budget.records(csv.reader(lines, delimiter=delimiter, strict=True)))
@@ -147,7 +189,18 @@ def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -
                 "quotation mark that is open"
             )
         raise InputError(f"{name}: row {len(records) + 1} {wrong}") from None
-    return rows_of_records(name, records, warnings=notes)
+    return records
+
+
+def _header(lines: Iterator[str], delimiter: str) -> list[str]:
+    """The first record that names somebody beside others, else the first of all; a quoted name may have line
+    breaks in it."""
+    size, records = count(), list[list[str]]()
+    some = takewhile(lambda line: next(size) < _HIGHEST_HEADER, (line[:_LONGEST_HEADER] for line in lines))
+    with contextlib.suppress(csv.Error):
+        records.extend(filter(any, csv.reader(some, delimiter=delimiter)))
+    named = (record for record in records if len(record) > 1 and names_somebody(record))
+    return next(named, next(iter(records), []))
 
 
 def _encoding(name: str, content: bytes) -> tuple[str, list[str]]:
@@ -283,6 +336,10 @@ def _read_parquet(name: str, content: bytes, budget: InputBudget) -> Rows:
     try:
         file = pq.ParquetFile(io.BytesIO(content))
         return rows_of_batches(name, file.schema_arrow, file.iter_batches(BATCH), budget)
+    except pa.ArrowNotImplementedError:
+        raise InputError(
+            f"{name} has a column of a type that cannot be read: leave it out, or turn it into text"
+        ) from None
     except (pa.ArrowException, OSError, ValueError):
         raise InputError(
             f"{name} is not a whole Parquet file: write it anew, or give the data as CSV"
@@ -308,17 +365,29 @@ def _values(values: pa.Array) -> list[Any]:
         kind
     ):  # in its own shortest form: 0.1, not 0.10000000149
         return [None if text is None else float(text) for text in values.cast(pa.string()).to_pylist()]
-    if pa.types.is_timestamp(kind) and kind.unit == "ns":  # which Python has no type for
-        values = values.cast(pa.timestamp("us", kind.tz), safe=False)
+    if getattr(kind, "unit", "") == "ns":  # which Python has no type for
+        values = values.cast(_MICROSECONDS[type(kind)](kind), safe=False)
     try:
         found: list[Any] = values.to_pylist()
         return found
-    except (pa.ArrowException, OverflowError, ValueError):
+    except _NO_VALUE:
         return [_value(each) for each in values]
+
+
+_MICROSECONDS: Mapping[type, Callable[[Any], pa.DataType]] = {
+    pa.TimestampType: lambda kind: pa.timestamp("us", kind.tz),
+    pa.DurationType: lambda _: pa.duration("us"),
+    pa.Time64Type: lambda _: pa.time64("us"),
+}
+#: Among them: a zone that nobody knows is a KeyError.
+_NO_VALUE = (pa.ArrowException, OverflowError, ValueError, KeyError)
 
 
 def _value(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
-    except (pa.ArrowException, OverflowError, ValueError):
-        return CannotBeSent(f"a {scalar.type} that no calendar or text has (infinity, or a year after 9999?)")
+    except _NO_VALUE:
+        return CannotBeSent(
+            "it cannot be sent, being neither a text nor a date that calendars have (infinity? a year after "
+            "9999?)"
+        )

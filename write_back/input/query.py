@@ -16,10 +16,12 @@ from warehouse.connection import bounded_memory, connect
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.sql import not_one_select
 from write_back.input.files import BATCH, InputBudget, rows_of_batches
-from write_back.input.rows import InputError, Rows
+from write_back.input.rows import InputError, Rows, shown
 
 #: What the process may take beside what DuckDB counts.
 _MORE_BYTES = 1_000_000_000
+#: Types whose values would come out as others: -1 for 2^128 - 1, a time without its offset.
+_OTHERWISE = ("UHUGEINT", "TIME WITH TIME ZONE")
 _LIMITS = {
     Silent: "it takes longer than {seconds:g} s: let it do less, or allow more with MARKETING_QUERY_SECONDS",
     Ended: "it takes more than {memory} of memory: let it do less, or allow more with MARKETING_INPUT_LIMIT",
@@ -59,9 +61,12 @@ def write_rows(path: Path, limit: int, sql: str, target: Path, zone: str = "UTC"
         try:
             if reason := not_one_select(connection, sql):
                 return f"the query {reason}"
-            budget = InputBudget("the query's result", limit)
+            budget, found = InputBudget("the query's result", limit), connection.sql(sql)
+            for name, kind in zip(found.columns, found.types, strict=True):
+                if any(each in str(kind) for each in _OTHERWISE):
+                    return f"the query's column {shown(name)} is of the type {kind}: cast it to varchar"
             with (
-                connection.sql(sql).to_arrow_reader(BATCH) as batches,
+                found.to_arrow_reader(BATCH) as batches,
                 pa.ipc.new_stream(target, batches.schema) as file,
             ):
                 for batch in budget.batches(batches):

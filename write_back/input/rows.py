@@ -100,7 +100,7 @@ class Rows:
 def text_of(cell: Cell) -> str | None:
     """The cell as it is sent as text; midnight without an offset is a day."""
     if not isinstance(cell, dt.datetime):
-        return cell
+        return str(cell) if isinstance(cell, Seen) else cell
     if cell.tzinfo is None and cell.time() == dt.time():
         return cell.date().isoformat()
     return cell.isoformat(" ", "seconds")
@@ -134,9 +134,15 @@ def cell_of(value: Any) -> Cell:
         ) or None
     if value is None:
         return None
-    if isinstance(value, list | tuple):
-        return ",".join(filter(None, (text_of(cell_of(part)) for part in value))) or None
+    if isinstance(value, list):
+        return ",".join(filter(None, map(_listed, value))) or None
     return _typed(value)
+
+
+def _listed(value: Any) -> str | None:
+    """A value of a list; one with a comma stays one by quotation marks."""
+    text = text_of(_typed(value)) if value is not None else None
+    return '"' + text.replace('"', '""') + '"' if text and ("," in text or '"' in text) else text
 
 
 def number_text(number: float) -> str | None:

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from write_back.input.files import read_file
-from write_back.input.rows import FORMULA_SIGNS, InputError, Rows, cell_of, number_text, text_of
+from write_back.input.files import InputBudget, read_file, rows_of_batches
+from write_back.input.rows import FORMULA_SIGNS, CannotBeSent, InputError, Rows, cell_of, number_text, text_of
 
 
 def reading(content: bytes | str) -> Rows:
@@ -118,6 +118,121 @@ def test_a_hint_about_the_delimiter_is_no_row() -> None:
     assert (records(rows), rows.numbers) == ([{"email": "a@b.co", "city": "x,y"}], [2])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sep=\t\nemail\ttag\na@b.co\tx,y",
+        "\ufeffsep=\t\r\nemail\ttag\r\na@b.co\tx,y",
+        "sep=\\t\nemail\ttag\na@b.co\tx,y",
+        "sep=|\nemail|tag\na@b.co|x,y",
+        '"sep=;"\nemail;tag\na@b.co;x,y',
+        "SEP=;,,\nemail;tag\na@b.co;x,y",
+        "sep=\nemail;tag\na@b.co;x,y",
+        "\ufeff\ufeffemail;tag\na@b.co;x,y",
+        "email|tag\na@b.co|x,y",
+        "email^tag\na@b.co^x,y",
+        '"email,tag"\n"a@b.co,""x,y"""',
+        '"email;tag"\n\n"a@b.co;x,y"',
+        "My people\n\nemail;tag\na@b.co;x,y",
+        ',email,tag\n0,a@b.co,"x,y"',
+        "Unnamed: 0;email;tag\n17;a@b.co;x,y",
+        'email\t"ta\ng"\na@b.co\tx,y',
+        'email,tag\na@b.co,"x,y"\nNULL,\\N',
+    ],
+)
+def test_a_file_is_read_whatever_stands_around_its_rows(text: str) -> None:
+    rows = records(reading(text))
+    assert [list(row.values()) for row in rows if any(row.values())] == [["a@b.co", "x,y"]]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_heading_may_have_line_breaks(delimiter: str) -> None:
+    header, row = delimiter.join(["email", '"Your\ncity, or town"']), delimiter.join(["a@b.co", "Rom"])
+    rows = reading(f"{header}\n{row}")
+    assert records(rows) == [{"email": "a@b.co", "Your\ncity, or town": "Rom"}]
+
+
+@pytest.mark.parametrize("text", ["<html><table>", "\ufeff <?xml version='1.0'?>", "%PDF-1.7"])
+def test_a_page_that_is_called_a_table_is_said(tmp_path: Path, text: str) -> None:
+    (tmp_path / "people.xls").write_text(text)
+    with pytest.raises(
+        InputError, match=r"people\.xls is a web page, XML or a PDF.*save it as \.xlsx or CSV"
+    ):
+        read_file(tmp_path / "people.xls")
+
+
+def test_an_unnamed_column_can_be_named_and_left_out() -> None:
+    rows = reading("email,,tag\na@b.co,remove,x")
+    assert rows.columns == ("email", "column 2", "tag")
+
+
+def test_single_precision_is_shown_as_it_was_meant(tmp_path: Path) -> None:
+    values = [0.1, 16777.21, None, 1e10, 3.0]
+    table = {"a": pa.array(values, pa.float32()), "b": pa.array(values, pa.float64()), "c": pa.array([1] * 5)}
+    pq.write_table(pa.table(table), tmp_path / "f.parquet")
+    rows = read_file(tmp_path / "f.parquet")
+    assert rows.cells["a"] == rows.cells["b"] == ["0.1", "16777.21", None, "10000000000", "3"]
+
+
+_FIXED = [
+    *(
+        pa.int8(),
+        pa.uint64(),
+        pa.float16(),
+        pa.float32(),
+        pa.float64(),
+        pa.date32(),
+        pa.date64(),
+        pa.binary(16),
+    ),
+    *(pa.decimal128(38, 10), pa.decimal256(76, 0), pa.time32("s"), pa.time64("us"), pa.time64("ns")),
+    *(
+        pa.timestamp(unit, zone)
+        for unit in ("s", "ms", "us", "ns")
+        for zone in (None, "Europe/Berlin", "Mars/One")
+    ),
+    *(pa.duration(unit) for unit in ("s", "ns")),
+    pa.month_day_nano_interval(),
+]
+
+
+@given(
+    st.sampled_from(_FIXED),
+    st.binary(min_size=64, max_size=64) | st.sampled_from([b"\xff" * 64, b"\x7f" * 64]),
+)
+def test_whatever_a_column_holds_is_read_or_rejected(kind: pa.DataType, raw: bytes) -> None:
+    count = 64 * 8 // kind.bit_width
+    values = pa.Array.from_buffers(kind, count, [None, pa.py_buffer(raw)])
+    table = pa.table({"email": ["a@b.co"] * count, "value": values})
+    rows = rows_of_batches("x", table.schema, table.to_batches(), InputBudget("x", 1 << 20))
+    assert rows.numbers == list(range(2, 2 + count))
+    for cell in rows.cells["value"]:
+        assert isinstance(cell, str | dt.datetime | None)
+        (text_of(cell) or "").encode()
+
+
+@pytest.mark.parametrize(
+    "value", [b"x", {"a": 1}, [("a", 1)], [[1]], float("inf"), Decimal("-Infinity"), object()], ids=repr
+)
+def test_what_has_no_text_is_no_cell(value: object) -> None:
+    with pytest.raises(CannotBeSent):
+        cell_of(value)
+
+
+@pytest.mark.parametrize("mark", ["NULL", "\\N", "nan", "None", "(null)", "N/A", "#N/A", "#REF!"])
+def test_marks_for_nothing_are_empty_and_counted_in_every_form(tmp_path: Path, mark: str) -> None:
+    pq.write_table(pa.table({"email": ["a@b.co"], "tag": [mark]}), tmp_path / "a.parquet")
+    forms = [
+        reading(f"email,tag\na@b.co,{mark}"),
+        reading(f'{{"email": "a@b.co", "tag": "{mark}"}}'.replace("\\", "\\\\")),
+        reading(workbook(("email", "tag"), ("a@b.co", mark))),
+        read_file(tmp_path / "a.parquet"),
+    ]
+    for rows in forms:
+        assert rows.cells["tag"] == [None]
+        assert rows.warnings == (f"cells that say that there is nothing count as empty: “{mark}” (1)",)
+
+
 def test_a_missing_file_and_a_folder_are_said(tmp_path: Path) -> None:
     for path, said in ((tmp_path / "no.csv", "there is no file"), (tmp_path, "is a folder")):
         with pytest.raises(InputError, match=said):
@@ -195,6 +310,8 @@ def test_objects_that_all_have_other_members_count_as_the_table_that_they_make(t
         (dt.datetime(2026, 1, 31, tzinfo=dt.UTC), "2026-01-31 00:00:00+00:00"),
         (dt.time(14, 5), "14:05:00"),
         ([" vip", None, "new"], "vip,new"),
+        (["Portland, Oregon", "new"], '"Portland, Oregon",new'),
+        (dt.timedelta(hours=30, seconds=5), "30:00:05"),
         ("  ", None),
         ("'", "'"),
     ],

@@ -9,6 +9,8 @@ import subprocess
 import time
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
 import pytest
 
 from home import interrupts
@@ -20,6 +22,7 @@ from tests.write_back.input.test_files import records
 from warehouse.connection import connect
 from warehouse.errors import NoWarehouse
 from warehouse.schema import stamp_version
+from write_back.input.files import InputBudget, rows_of_batches
 from write_back.input.query import read_query, write_rows
 from write_back.input.rows import InputError, Rows
 
@@ -54,6 +57,20 @@ def test_a_query_gives_rows(path: Path) -> None:
         {"email": "ann@example.com", "id": "12", "at": dt.datetime(2025, 12, 31, 23, tzinfo=dt.UTC)}
     ]
     assert (rows.numbers, rows.source.name) == ([2], "query")
+
+
+def test_every_type_of_the_database_is_read_or_rejected(path: Path) -> None:
+    with duckdb.connect() as connection:
+        names = connection.sql("select column_name from (describe from test_all_types())").fetchall()
+    for (name,) in names:
+        target = path.with_name("rows.arrow")
+        sql = f"select 'a@b.co' as email, \"{name}\" as value from test_all_types()"
+        if said := write_rows(path, INPUT_LIMIT, sql, target):
+            assert "cast it to varchar" in said
+            continue
+        with pa.ipc.open_stream(target) as batches:
+            rows = rows_of_batches("query", batches.schema, batches, InputBudget("query", INPUT_LIMIT))
+        assert rows.numbers == [2, 3, 4]
 
 
 def test_a_query_shows_the_clocks_of_its_zone(path: Path) -> None:

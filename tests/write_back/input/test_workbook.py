@@ -15,7 +15,7 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
 from tests.write_back.input.test_files import reading, records
 from write_back.input.columns import pick
 from write_back.input.number_formats import Unshown, shown_number, shown_text
-from write_back.input.rows import Seen, held
+from write_back.input.rows import Seen, held, text_of
 from write_back.item import Options
 from write_back.kinds import CONTACTS, TAGS
 
@@ -158,6 +158,7 @@ def test_an_id_is_what_the_cell_holds_whatever_it_shows() -> None:
     cell = reading(book(("email", "id"), ("a@b.co", 1001), formats={"B2": "#,##0"})).cells["id"][0]
     assert isinstance(cell, Seen)
     assert (cell, held(cell)) == ("1,001", "1001")
+    assert type(text_of(cell)) is str  # as which it is sent
 
 
 def test_rows_that_are_hidden_are_left_out_and_counted() -> None:

@@ -25,12 +25,16 @@ def contact_engagement(source: Source) -> Found:
         (row["account"], row["contact_id"]): row["timeline_asked_at"]
         for row in source.rows("sync.contact_coverage")
     }
-    names = {(row["account"], row["list_id"]): row["name"] for row in source.rows("lists")}
+    names = {(row["account"], row["list_id"]): row["name"] for row in source.rows("lists", deleted=True)}
     coupons: dict[tuple[str, str], Found] = {}
     for row in source.rows("coupons", deleted=True):
         coupons.setdefault((row["account"], address(row["email"])), []).append(row)
     registered: dict[tuple[str, str], dt.datetime] = {}
+    ever: dict[tuple[str, str], set[tuple[str, int]]] = {}
     for row in source.rows("contacts", deleted=True):
+        ever.setdefault((row["account"], address(row["email"])), set()).add(
+            (row["account"], row["contact_id"])
+        )
         if moment := row["registered_at"]:
             key = (row["account"], address(row["email"]))
             registered[key] = min(moment, registered.get(key, moment))
@@ -56,8 +60,10 @@ def contact_engagement(source: Source) -> Found:
             "redeemed_count": sum(bool(one["is_redeemed"]) for one in given),
             "timeline_as_of": min((moment for one in ids if (moment := asked.get(one))), default=None),
         }
-        row |= _reactions(source, account, [one for key in ids for one in messages.get(key, [])])
-        moments = [visit["visited_at"] for key in ids for visit in visits.get(key, [])]
+        row |= _reactions(
+            source, account, [one for key in ever[account, email] for one in messages.get(key, [])]
+        )
+        moments = [visit["visited_at"] for key in ever[account, email] for visit in visits.get(key, [])]
         row |= {"visit_count": len(moments), "last_visited_at": max(moments, default=None)}
         if any(asked.get(one) is None for one in ids):
             found.append(row | _unread(row))

@@ -3,7 +3,7 @@
 {%- set counts = ['message_count', 'sent_count', 'opened_count', 'clicked_count', 'sent_90d_count', 'opened_90d_count',
     'clicked_90d_count', 'sent_180d_count', 'sms_sent_count', 'sms_sent_90d_count', 'visit_count'] %}
 {#- what timelines tell is not known before those of all its contacts were read #}
-{%- set is_read = 'bool_and(timeline_asked_at is not null)' %}
+{%- set is_read = 'bool_and(timeline_asked_at is not null) filter (where is_present)' %}
 {%- set as_read = 'case when ' ~ is_read ~ ' then coalesce(sum({}), 0)::bigint end' %}
 with accounts as (
     select
@@ -17,34 +17,21 @@ with accounts as (
 ),
 
 present as (
-    select account, email_normalized as email, contact_id, list_id, status
+    select account, email_normalized as email, list_id, status
     from {{ current('stg_contacts') }}
     where email_normalized is not null
 ),
 
--- one that was moved between the readings of two lists stands in both: what it did counts once. They are few
-several as (
-    select account, contact_id from present group by all having count(*) > 1
-),
-
-counted as (
-    select account, email, contact_id, min(list_id) as list_id from present semi
-        join several using (account, contact_id) group by all
-),
-
+-- what an address did at a contact that is gone, it did all the same; who was moved between the readings of two
+-- lists stands in both
 contacts as (
-    select
-        present.*,
-        case when counted.list_id is null or counted.list_id = present.list_id
-            then present.contact_id end as counted_id
-    from present
-    left join counted
-        on counted.account = present.account and counted.email = present.email
-            and counted.contact_id = present.contact_id
+    select account, email_normalized as email, contact_id, bool_or(is_deleted is not true) as is_present
+    from {{ ref('stg_contacts') }}
+    group by all
 ),
 
 lists as (
-    select account, list_id, name from {{ current('stg_lists') }}
+    select account, list_id, name from {{ ref('stg_lists') }}
 ),
 
 -- what rates, frequency and dormancy count are e-mails of which it can be known whether they were opened; the
@@ -104,18 +91,27 @@ coupons as (
 
 addresses as (
     select
-        contacts.account,
-        contacts.email,
+        account,
+        email,
         count(*) as contact_count,
-        list_sort(list_distinct(list(coalesce(lists.name, 'list ' || contacts.list_id)))) as lists,
+        list_sort(list_distinct(list(coalesce(lists.name, 'list ' || list_id)))) as lists,
         case
             when bool_or(status = 'bounced') then 'bounced'
             when bool_or(status = 'active') then 'active'
             when bool_or(status = 'unconfirmed') then 'unconfirmed'
             when bool_or(status = 'unsubscribed') then 'unsubscribed'
             else coalesce(min(status), 'unknown')
-        end as status,
-        case when {{ is_read }} then min(timeline_asked_at) end as timeline_as_of,
+        end as status
+    from present
+    left join lists using (account, list_id)
+    group by all
+),
+
+told as (
+    select
+        account,
+        email,
+        case when {{ is_read }} then min(timeline_asked_at) filter (where is_present) end as timeline_as_of,
         case when coalesce(sum(sms_untold_count), 0) = 0 then {{ as_read.format('sms_clicked_count') }} end
             as sms_clicked_count,
 {%- for name in counts %}
@@ -125,17 +121,16 @@ addresses as (
         case when {{ is_read }} then max({{ name }}) end as {{ name }}{{ '' if loop.last else ',' }}
 {%- endfor %}
     from contacts
-    left join lists on lists.account = contacts.account and lists.list_id = contacts.list_id
-    left join per_contact on per_contact.account = contacts.account
-        and per_contact.contact_id = contacts.counted_id
-    left join visits on visits.account = contacts.account and visits.contact_id = contacts.counted_id
-    left join coverage on coverage.account = contacts.account and coverage.contact_id = contacts.contact_id
-    group by contacts.account, contacts.email
+    left join per_contact using (account, contact_id)
+    left join visits using (account, contact_id)
+    left join coverage using (account, contact_id)
+    group by all
 ),
 
 recency as (
     select
         addresses.*,
+        told.* exclude (account, email),
         greatest(last_opened_at, last_clicked_at, last_visited_at) as last_active_at,
         -- greatest() passes over NULL: whoever never was active must not become active today
         case
@@ -153,6 +148,7 @@ recency as (
         coalesce(coupon_count, 0) as coupon_count,
         coalesce(redeemed_count, 0) as redeemed_count
     from addresses
+    join told using (account, email)
     join accounts using (account)
     left join {{ ref('int_addresses') }} using (account, email)
     left join coupons using (account, email)

@@ -197,6 +197,14 @@ CONFIRM = Option(
     default="",
     in_command="--apply, which is typed, too",
 )
+REJECT_LIMIT = Option(
+    "reject_limit",
+    "send nothing when a larger share of the rows is bad (default: 5%)",
+    float,
+    share,
+    0.05,
+    "SHARE",
+)
 PUSH = (
     Option(
         "map",
@@ -219,14 +227,7 @@ PUSH = (
         default="sample",
         choices=VERIFY,
     ),
-    Option(
-        "reject_limit",
-        "send nothing when a larger share of the rows is bad (default: 5%)",
-        float,
-        share,
-        0.05,
-        "SHARE",
-    ),
+    REJECT_LIMIT,
     Option("max_rows", "reject an input with more rows", int, count, metavar="N"),
 )
 
@@ -318,6 +319,8 @@ ACTIVATIONS = (
         "accept_shrink",
         "accept a result that is empty or has lost most of its contacts (overrides the shrink check)",
     ),
+    Option("resync", "send everything again, also what was sent before"),
+    REJECT_LIMIT,
 )
 _MAINTENANCE = "nothing: pushes are maintained on the command line, the UI shows each step's result"
 #: Of `push status`, `rejected`, `retry` and `cancel`.

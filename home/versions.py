@@ -19,7 +19,7 @@ from warehouse.errors import NotAWarehouse
 from warehouse.schema import SCHEMA_VERSION
 
 #: Each number goes up when a program of the version before could no longer go on with what it counts.
-VERSIONS = {"warehouse": SCHEMA_VERSION, "outbox": 1, "archive": ARCHIVE_VERSION, "dagster": 2}
+VERSIONS = {"warehouse": SCHEMA_VERSION, "outbox": 2, "archive": ARCHIVE_VERSION, "dagster": 2}
 
 
 def version_file(home: Path) -> Path:

@@ -8,7 +8,7 @@ Belongs here: steps, their config and what the UI shows of them, without address
 Between steps go numbers only: a push is in the outbox, so whatever step is run again resumes where it ended.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -24,13 +24,7 @@ from home.settings import Settings
 from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.launchpad import check_confirmed, config_class, values
 from upkeep.backups import back_up_push
-from write_back.audience_syncs import (
-    AudienceSync,
-    chosen,
-    push_turnover,
-    read_audience_syncs,
-    turnover,
-)
+from write_back.audience_syncs import Audience, difference, push_difference, read_audiences
 from write_back.kinds import KINDS, Kind
 from write_back.order import Planned, Ran
 from write_back.outbox.outbox import open_outbox
@@ -38,6 +32,7 @@ from write_back.push_report import headline, plan_lines, problem, rejected_now, 
 from write_back.push_service import PushRun, conclude, enqueue, order_of, plan_push
 
 _Activations = config_class("Activations", ACTIVATIONS)
+_UNSET = {option.name: option.unset for option in ACTIVATIONS}
 
 
 def push_jobs() -> list[dg.JobDefinition]:
@@ -233,33 +228,37 @@ class AudienceSyncs:
         self.problems: list[str] = []
         self.requests = 0
 
-    def run(
-        self, sandbox_url: str | None = None, *, names: Sequence[str] = (), accept_shrink: bool = False
-    ) -> None:
+    def run(self, sandbox_url: str | None = None, picked: Mapping[str, Any] = _UNSET) -> None:
         """Each for itself: what is wrong with one does not hold up the others. `sandbox_url`: the sandbox
-        that the night reads from."""
+        that the night reads from; `picked`: options of `push activations`."""
         settings = replace(self._settings, sandbox_url=sandbox_url) if sandbox_url else self._settings
         self.lines, self.problems, self.requests = [], [], 0
         with stage("sending segments back"):
-            for sync in chosen(read_audience_syncs(settings.folder), names):
-                self._push(settings, sync, accept_shrink)
+            for each in read_audiences(settings, picked["names"], accept_shrink=picked["accept_shrink"]):
+                self._push(settings, each, picked)
         if self.requests:
             back_up_push(settings)
 
-    def _push(self, settings: Settings, sync: AudienceSync, accept_shrink: bool) -> None:
+    def _push(self, settings: Settings, audience: Audience, picked: Mapping[str, Any]) -> None:
         parts: list[str] = []
         try:
-            found = turnover(settings, sync, accept_shrink=accept_shrink)
-            parts = [f"{found.size:,} people, {len(found.entered):,} entered, {len(found.left):,} left"]
-            results = push_turnover(settings, found)
+            found = difference(
+                settings, audience, resync=picked["resync"], reject_limit=picked["reject_limit"]
+            )
+            plan = found.planned.plan
+            results = push_difference(settings, found)
             requests = sum(result.requests_sent or 0 for result in results)
             self.requests += requests
-            parts[0] += f", {requests:,} requests"
-            # rows that the service refused on an earlier night do not fail this one; the push tells them
+            counts = {
+                "people": len(audience.who),
+                "changes": plan.new_count + plan.changed_count,
+                "requests": requests,
+            } | ({"rejected before": len(plan.told)} if plan.told else {})
+            parts = [", ".join(f"{count:,} {what}" for what, count in counts.items())]
             problems = [text for result in results if (text := problem(result, rejected_now(result)))]
         except Exception as failed:
             problems = [without_addresses(explain(failed)[0])]
-        self.lines.append(f"{sync.name}: {'; '.join(parts + problems)}")
+        self.lines.append(f"{audience.sync.name}: {'; '.join(parts + problems)}")
         self.problems += self.lines[-1:] if problems else []
 
     def asset(self, after: Iterable[dg.AssetKey]) -> dg.AssetsDefinition:
@@ -270,8 +269,8 @@ class AudienceSyncs:
             deps=list(after),
             group_name="activations",
             required_resource_keys={"reader", "settings"},
-            description="The segments of activations.toml: who entered or left since last time is tagged, "
-            "untagged or added to a list.",
+            description="The entries of activations.toml: what is not yet as they say is sent, tags and "
+            "contacts of lists.",
         )
         def activations(
             context: dg.AssetExecutionContext,
@@ -282,7 +281,7 @@ class AudienceSyncs:
                 check_confirmed(picked)
             sandbox_url, settings = context.resources.reader.sandbox_url, context.resources.settings
             syncs = self if settings is self._settings else AudienceSyncs(settings)
-            syncs.run(sandbox_url, names=picked["names"], accept_shrink=picked["accept_shrink"])
+            syncs.run(sandbox_url, picked)
             context.log.info("\n".join(syncs.lines))
             metadata: dict[str, Any] = {
                 "requests": syncs.requests,

@@ -22,7 +22,7 @@ from marketing_api.errors import MarketingApiError
 from upkeep.backups import back_up_push
 from warehouse.errors import WarehouseError
 from write_back import push_report as report
-from write_back.audience_syncs import FILE, chosen, push_turnover, read_audience_syncs, turnover
+from write_back.audience_syncs import FILE, Audience, difference, push_difference, read_audiences
 from write_back.input.rows import InputError
 from write_back.kinds import KINDS, Kind
 from write_back.order import Planned, Ran
@@ -136,25 +136,32 @@ def _is_agreed(planned: Planned, arguments: SimpleNamespace) -> bool:
 
 
 def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
-    """Each for itself: what is wrong with one does not hold up the others."""
-    codes = [exits.DONE]
-    for sync in chosen(read_audience_syncs(settings.folder), arguments.names):
+    """Each for itself: what is wrong with one does not hold up the others, and leaves the whole
+    incomplete."""
+    codes: list[int] = []
+    for audience in read_audiences(settings, arguments.names, accept_shrink=arguments.accept_shrink):
+        stop.check()
         try:
-            found = turnover(settings, sync, accept_shrink=arguments.accept_shrink)
-            say(report.lines("turnover", found))
-            if found.planned is not None:
-                say(report.plan_lines(found.planned))
-            results = []
-            if arguments.apply:
-                stop.check()
-                results = push_turnover(settings, found, partial(watched, settings, stop))
-            codes.append(shown(output.Push(None, results), is_json=False))
+            codes.append(_audience_sync(arguments, settings, stop, audience))
         except (InputError, MarketingApiError, WarehouseError) as problem:
             text, code = explain(problem)
-            say([f"marketing-sync: {text}"], sys.stderr)
+            say([f"marketing-sync: activation {audience.sync.name}: {text}"], sys.stderr)
             codes.append(code)
-    if len(codes) == 1:
+    if not codes:
         say([f"no activation is enabled; {FILE} names them, see docs/sending-back.md"])
     elif not arguments.apply:
         say(_to_send("activations", ACTIVATIONS, vars(arguments)))
-    return max(codes)
+    return codes[0] if len(set(codes)) == 1 else exits.INCOMPLETE if codes else exits.DONE
+
+
+def _audience_sync(
+    arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop, audience: Audience
+) -> int:
+    found = difference(settings, audience, resync=arguments.resync, reject_limit=arguments.reject_limit)
+    say([*report.lines("difference", found), *report.plan_lines(found.planned)])
+    if found.planned.refusal:
+        raise InputError(f"nothing was sent: {found.planned.refusal}")
+    results = []
+    if arguments.apply:
+        results = push_difference(settings, found, partial(watched, settings, stop))
+    return shown(output.Push(None, results), is_json=False)

@@ -1,14 +1,16 @@
-"""Audience syncs (reverse ETL, `activations.toml`): queries, and what the service is told of who entered or
-left their results.
+"""Audience syncs (reverse ETL, `activations.toml`): entries that say how things should be.
 
-Somebody is a member once the service has taken it, so that a push that failed, was killed or was rejected is
-tried again by the next run. Belongs here: the file, who came and went, their rows. Not here: how a push works
+    entries → queries → who is to have what, over all entries of an account
+            → rows of everybody → the plan, which compares them with the warehouse and the outbox
+            → the push of the difference; with it the claims: what each entry wants or has yet to take away
+
+Belongs here: the file, whose people want what, what nobody wants any more. Not here: how a push works
 (`push_service`), the step of a night (`push_jobs`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
-from itertools import count
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,17 @@ from home.output import PushResult
 from home.settings import Settings, SettingsError, account_of
 from marketing_api.address import normal_form
 from warehouse.forgetting import is_pseudonym
+from write_back.account_state import load_known
+from write_back.input import values
 from write_back.input.columns import fold
 from write_back.input.query import read_query
-from write_back.input.rows import Cell, InputError, Rows, text_of
-from write_back.item import EffectKind, Source
+from write_back.input.rows import Cell, InputError, Rows, shown, text_of
+from write_back.input.values import BadValue
+from write_back.item import EffectKind, Options, Source
 from write_back.kinds import kinds_that
+from write_back.kinds.tags import ADD, REMOVE
 from write_back.order import Order, Planned, Ran
-from write_back.outbox.outbox import open_outbox
-from write_back.planning import QUEUED
+from write_back.outbox.outbox import Claim, Outbox, open_outbox
 from write_back.push_service import Watch, enqueue, finish_push, plan_push
 
 FILE = "activations.toml"
@@ -33,11 +38,12 @@ FILE = "activations.toml"
 
 @dataclass(frozen=True, slots=True)
 class AudienceSync:
-    """One segment, kept in step with the service: who is in the result of `query` gets `tag`, or is put into
-    `list` (an id or a name).
+    """One segment, kept in step with the service: who is in the result of `query` has `tag`, or is on `list`
+    (an id or a name).
 
-    `untag_when_gone`: who is no longer in it loses the tag. Columns of the query beside `email` or
-    `contact_id` are the status and custom fields of the list. `account` None: the only one there is."""
+    `untag_when_gone`: a tag that no entry wants any more for somebody is taken away again. Columns of the
+    query beside `email` or `contact_id` are the status and custom fields of the list. `account` None: the
+    only one there is."""
 
     name: str
     query: str
@@ -82,50 +88,98 @@ def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
     return AudienceSync(name, **table)
 
 
-# ---- who entered and left
-
-#: Skipped, and yet not as it is to be.
-_NOT_DONE = (QUEUED, "cancelled")
+# ---- the entries, and whom their queries find
 
 
 @dataclass(frozen=True)
-class Turnover:
-    """One audience sync now: the people of its result, and those who came and went. `planned` is the push
-    that says so, of no rows where nothing is to be said and an earlier push has left something; None when
-    that is not so either."""
+class Wanted:
+    """Subjects (`who|tag`) that entries of an account want. `covered`: of addresses whose contacts are wanted
+    by id; `addresses`: contact id → address, of those that are known."""
+
+    said: Collection[str] = frozenset()
+    covered: Collection[str] = frozenset()
+    addresses: Mapping[str, str] = field(default_factory=dict)
+
+    def __contains__(self, subject: str) -> bool:
+        by_address = _by_address(subject, self.addresses)
+        return subject in self.said or subject in self.covered or by_address in self.said
+
+
+@dataclass(frozen=True)
+class Audience:
+    """An entry with everybody in its result, each once. `who`: their names in claims (an address in normal
+    form, or a contact id); `cells`: the columns of the push; `faults`: place → why it cannot be sent;
+    `claims`: what it wanted when it was pushed last. An entry that `is_gone` from the file has nobody.
+    `problem`: why nothing is pushed of it; what it claimed stands."""
 
     sync: AudienceSync
     account: str
-    size: int
-    entered: Sequence[str] = field(repr=False)
-    left: Sequence[str] = field(repr=False)
-    rows: Mapping[str, int] = field(repr=False)  # of the push, about whom something is to be said
-    planned: Planned | None = None
+    who: Sequence[str] = field(default=(), repr=False)
+    cells: Mapping[str, list[Cell]] = field(default_factory=dict, repr=False)
+    faults: Mapping[int, str] = field(default_factory=dict, repr=False)
+    tags: Sequence[str] = ()
+    claims: dict[str, Claim] = field(default_factory=dict, repr=False)
+    is_gone: bool = False
+    problem: Exception | None = None
+    wanted: Wanted = field(default_factory=Wanted, repr=False)
+
+    @property
+    def subjects(self) -> dict[str, None]:
+        return {f"{who}|{tag}": None for who in self.who for tag in self.tags}
+
+    @property
+    def claimed(self) -> list[str]:
+        """What it wanted when it was pushed last, and may still want."""
+        return [subject for subject, claim in self.claims.items() if claim.is_wanted]
 
 
-def turnover(settings: Settings, sync: AudienceSync, *, accept_shrink: bool = False) -> Turnover:
-    """Who entered and left, and the plan to say so. No request. Raises InputError, WarehouseError,
-    OutboxError."""
-    account = _account(settings, sync)
-    people = read_query(settings, sync.query)
-    who = _who_column(sync, people)
-    now = _members_now(sync, people.cells[who], who)
+def read_audiences(
+    settings: Settings, names: Sequence[str] = (), *, accept_shrink: bool = False
+) -> list[Audience]:
+    """Every entry whose query is to be run, and, unless some are named, those that are gone from the file.
+    What is wrong with one stands in it. Raises SettingsError, OutboxError."""
+    syncs = read_audience_syncs(settings.folder)
     with open_outbox(settings.home) as outbox:
-        before, is_left = outbox.members(account, sync.name), outbox.has_left(account)
-    if not accept_shrink:
-        _check_shrink(sync, len(now), len(before), settings.shrink_limit)
-    entered = [key for key in now if key not in before]
-    left = [key for key in before if key not in now]
-    untagged = left if sync.untag_when_gone else []
-    places = [now[key] for key in entered]
-    columns = _tags(sync, people.cells[who], places, untagged) if sync.tag else _listed(sync, people, places)
-    numbers = dict(zip([*entered, *untagged], count(2), strict=False))
-    found = Turnover(sync, account, len(now), entered, left, numbers)
-    if not numbers and not is_left:
-        return found
-    rows = Rows(columns, list(numbers.values()), Source(f"activation {sync.name}", ""))
-    (kind, *_) = kinds_that(EffectKind.TAGS if sync.tag else EffectKind.JOINS)
-    return replace(found, planned=plan_push(settings, Order(kind, account, verify=sync.verify), rows))
+        resting = {name: _as_pushed(settings, outbox, sync) for name, sync in syncs.items()}
+        here = {(each.account, name) for name, each in resting.items()}
+        gone = [_gone(outbox, *each) for each in outbox.claimers() if not here & {each, ("", each[1])}]
+    read = [_read(settings, resting.pop(sync.name), accept_shrink) for sync in chosen(syncs, names)]
+    audiences = _agreed(read if names or not syncs else [*read, *gone])
+    wanted = {
+        account: _wanted(settings, account, [*audiences, *resting.values()])
+        for account in {each.account for each in audiences}
+    }
+    return [replace(each, wanted=wanted[each.account]) for each in audiences]
+
+
+def _as_pushed(settings: Settings, outbox: Outbox, sync: AudienceSync) -> Audience:
+    """What it claims. No account: it is not clear which one is meant."""
+    try:
+        account = _account(settings, sync)
+    except InputError as problem:
+        return Audience(sync, "", problem=problem)
+    return Audience(sync, account, claims=outbox.claims(account, sync.name))
+
+
+def _read(settings: Settings, audience: Audience, accept_shrink: bool) -> Audience:
+    """With everybody in its result. Whatever is wrong with it is its own."""
+    if audience.problem is not None:
+        return audience
+    try:
+        zone = load_known(settings, audience.account).zone.key
+        found = replace(audience, **_people(audience.sync, read_query(settings, audience.sync.query, zone)))
+        if not accept_shrink:
+            _check_shrink(settings, found)
+    except Exception as problem:
+        return replace(audience, problem=problem)
+    return found
+
+
+def _gone(outbox: Outbox, account: str, name: str) -> Audience:
+    claims = outbox.claims(account, name)
+    takes_away = any(claim.takes_away for claim in claims.values())
+    sync = AudienceSync(name, "", untag_when_gone=takes_away)
+    return Audience(sync, account, claims=claims, is_gone=True)
 
 
 def _account(settings: Settings, sync: AudienceSync) -> str:
@@ -136,82 +190,209 @@ def _account(settings: Settings, sync: AudienceSync) -> str:
         raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
 
 
+def _people(sync: AudienceSync, people: Rows) -> dict[str, Any]:
+    """Each person of the result once; not those who asked to be forgotten. Whoever has rows that disagree is
+    rejected."""
+    title = _who_column(sync, people)
+    more = [name for name in people.columns if sync.list and name != title and fold(name) not in _NOT_SENT]
+    faulty = [people.faults, *(people.cell_faults.get(name, {}) for name in (title, *more))]
+    unread = {number: reason for each in faulty for number, reason in each.items()}
+    places: dict[str, int] = {}
+    faults: dict[str, str] = {}
+    for place, cell in enumerate(people.cells[title]):
+        key = normal_form(text_of(cell) or "")
+        if is_pseudonym(key, is_id=True):
+            continue
+        first = places.setdefault(key, place)
+        if reason := unread.get(people.numbers[place]):
+            faults[key] = reason
+        differing = (name for name in more if people.cells[name][first] != people.cells[name][place])
+        if (name := next(differing, None)) is not None:
+            faults[key] = f"rows of this person disagree about {shown(name)}: let the query say one value"
+    left = {name: [people.cells[name][place] for place in places.values()] for name in (title, *more)}
+    if sync.tag:
+        cells = _of_tags((name, sync.tag, ADD) for name in left[title])
+    else:
+        cells = left | {"list_id": [sync.list] * len(places)}
+    return {
+        "who": list(places),
+        "cells": cells,
+        "faults": {place: faults[key] for place, key in enumerate(places) if key in faults},
+        "tags": _tags_of(sync),
+    }
+
+
+def _tags_of(sync: AudienceSync) -> Sequence[str]:
+    try:
+        return values.tags(sync.tag) if sync.tag else ()
+    except BadValue as problem:
+        raise InputError(f"its tag: {problem}") from None
+
+
+#: Columns of a list's query that are not sent, folded: the entry says which list, the address who.
+_NOT_SENT = ("list", "listid", "contactid")
+
+
 def _who_column(sync: AudienceSync, people: Rows) -> str:
     """The column that says who it is: an address, or for tags a contact id."""
     there = {fold(column): column for column in reversed(people.columns)}
     names = {"email": "email", "contactid": "contact_id"} if sync.tag else {"email": "email"}
     if found := [there[name] for name in names if name in there]:
         return found[0]
-    raise InputError(f"activation {sync.name}: its query has no column {' or '.join(names.values())}")
+    raise InputError(f"its query has no column {' or '.join(names.values())}")
 
 
-def _members_now(sync: AudienceSync, cells: Sequence[Cell], who: str) -> dict[str, int]:
-    """Who is in the result → the first row about them; not those who asked to be forgotten."""
-    found: dict[str, int] = {}
-    for place, cell in enumerate(cells):
-        if not (key := normal_form(text_of(cell) or "")):
-            raise InputError(
-                f"activation {sync.name}: {who} is empty in a row of the result; leave such rows out of the "
-                "query"
-            )
-        if not is_pseudonym(key, is_id=True):
-            found.setdefault(key, place)
-    return found
+def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[Cell]]:
+    """Columns that say who, which tag, and what of it; addresses and ids, where a query has changed."""
+    columns: dict[str, list[Cell]] = {"email": [], "contact_id": [], "tag": [], "action": []}
+    for name, tag, action in wanted:
+        is_id = (text_of(name) or "").isdecimal()
+        row = (None, name, tag, action) if is_id else (name, None, tag, action)
+        for column, cell in zip(columns.values(), row, strict=True):
+            column.append(cell)
+    return columns
 
 
-def _check_shrink(sync: AudienceSync, now: int, before: int, limit: float | None) -> None:
-    """InputError when too many have left at once."""
-    if limit is not None and before and (not now or now < before * (1 - limit)):
+def _agreed(audiences: Sequence[Audience]) -> list[Audience]:
+    """Entries that put the same people on a list with other values would undo each other every time: what
+    they say of those is rejected in all of them."""
+    faults = [dict(each.faults) for each in audiences]
+    lists = [(each.account, fold(each.sync.list or "")) for each in audiences]
+    said: dict[tuple[str, ...], tuple[Cell, int, int]] = {}
+    for one, audience in enumerate(audiences):
+        is_shared = audience.sync.list and lists.count(lists[one]) > 1
+        for title, cells in audience.cells.items() if is_shared else ():
+            if fold(title) in ("email", "listid"):
+                continue
+            for place, (who, cell) in enumerate(zip(audience.who, cells, strict=True)):
+                if cell is None:
+                    continue
+                value, other, there = said.setdefault((*lists[one], who, fold(title)), (cell, one, place))
+                if value != cell:
+                    words = f"activation {{}} says something else about {shown(title)} of this person"
+                    faults[one][place] = words.format(audiences[other].sync.name)
+                    faults[other][there] = words.format(audience.sync.name)
+    return [replace(each, faults=of) for each, of in zip(audiences, faults, strict=True)]
+
+
+# ---- what is wanted, over all entries, and what is not any more
+
+
+def _wanted(settings: Settings, account: str, audiences: Iterable[Audience]) -> Wanted:
+    theirs = [each for each in audiences if each.account == account]
+    said: dict[str, None] = {}
+    for each in theirs:
+        if not each.is_gone:
+            said |= each.subjects if each.tags else dict.fromkeys(each.claimed)
+    addresses = _addresses(settings, account, chain(said, *(each.claims for each in theirs)))
+    return Wanted(said, {_by_address(subject, addresses) for subject in said}, addresses)
+
+
+def _by_address(subject: str, addresses: Mapping[str, str]) -> str:
+    """The same about the contact's address, where it is known."""
+    who, bar, tag = subject.partition("|")
+    return f"{addresses.get(who, who)}{bar}{tag}"
+
+
+def _addresses(settings: Settings, account: str, subjects: Iterable[str]) -> dict[str, str]:
+    """Contact id → address, of those that are named by id and known."""
+    ids = {int(who) for subject in subjects if (who := subject.partition("|")[0]).isdecimal()}
+    found = load_known(settings, account).by_id(ids) if ids else {}
+    return {str(one): normal_form(members[0].email or "") for one, members in found.items()}
+
+
+def _check_shrink(settings: Settings, found: Audience) -> None:
+    """InputError when too many would lose their tag at once. A tag that is renamed is no loss of people."""
+    if not found.sync.untag_when_gone:
+        return
+    addresses = _addresses(settings, found.account, [*found.who, *found.claims])
+    now = {addresses.get(who, who) for who in found.who}
+    before = {_by_address(subject, addresses).partition("|")[0] for subject in found.claimed}
+    lost, limit = len(before - now), settings.shrink_limit
+    if before and lost > limit * len(before):
         raise InputError(
-            f"activation {sync.name}: its result has {now:,} people, the last one had {before:,}; nothing "
-            "was pushed. Look at the query and the data; if it is right, run "
-            f"`marketing-sync push activations {sync.name} --accept-shrink --apply` (in the launchpad: "
-            "accept_shrink)"
+            f"its result has {len(now):,} people, and lacks {lost:,} of the {len(before):,} of the last one, "
+            f"more than {100 * limit:g} %: nothing was pushed. Look at the query and the data; if it is "
+            f"right, run `marketing-sync push activations {found.sync.name} --accept-shrink --apply` (in "
+            "the launchpad: accept_shrink)"
         )
 
 
-def _tags(
-    sync: AudienceSync, cells: Sequence[Cell], places: Sequence[int], untagged: Sequence[str]
-) -> dict[str, list[Cell]]:
-    """Each who entered, as the query says it, and each who left, as it was known: addresses and ids, where
-    the query has changed."""
-    names: list[Cell] = [*(cells[place] for place in places), *untagged]
-    emails = [name if "@" in (text_of(name) or "") else None for name in names]
-    columns: dict[str, list[Cell]] = {
-        "email": emails,
-        "contact_id": [name if email is None else None for name, email in zip(names, emails, strict=True)],
-        "tag": [sync.tag] * len(names),
-        "action": [*["add"] * len(places), *["remove"] * len(untagged)],
-    }
-    return {name: column for name, column in columns.items() if any(column) or not names}
+# ---- the difference, and its push
 
 
-def _listed(sync: AudienceSync, people: Rows, places: Sequence[int]) -> dict[str, list[Cell]]:
-    """Each who entered, as the query says it, with the list; leaving the result changes nothing in the
-    list."""
-    columns: dict[str, list[Cell]] = {
-        name: [cells[place] for place in places]
-        for name, cells in people.cells.items()
-        if fold(name) not in ("list", "listid", "contactid")
-    }
-    return columns | {"list_id": [sync.list] * len(places)}
+@dataclass(frozen=True)
+class Difference:
+    """What an entry wants to be changed. `claims`: those that change (None: no more); `taken`: how many tags
+    nobody wants any more; `stay`: how many of those stay, since the entry does not take away."""
+
+    audience: Audience
+    planned: Planned
+    claims: Mapping[str, Claim | None] = field(repr=False)
+    taken: int
+    stay: int
 
 
-def push_turnover(settings: Settings, found: Turnover, watch: Watch = nullcontext) -> list[PushResult]:
-    """Push what `turnover` found, and count as members those whom the service has taken; InputError when too
-    many rows are bad."""
+def difference(
+    settings: Settings, audience: Audience, *, resync: bool = False, reject_limit: float = 0.05
+) -> Difference:
+    """What is not yet as the entry says. No request. Raises its `problem`, InputError, WarehouseError,
+    OutboxError."""
+    if audience.problem is not None:
+        raise audience.problem
+    sync, wants = audience.sync, audience.subjects
+    gone = [subject for subject in audience.claims if subject not in wants]
+    held = [subject for subject in gone if subject in audience.wanted]
     with open_outbox(settings.home) as outbox:
-        if found.planned is None:
-            outbox.note_members(found.account, found.sync.name, (), found.left)
+        past = outbox.last(audience.account, set(gone).difference(held), *_TAGS)
+    given = [one for one, last in past.items() if last.content == ADD and last.is_in_force]
+    # what was refused may be tried again, and what is under way be cancelled
+    there = [one for one, last in past.items() if last.content == ADD or not last.is_done]
+    taken, left = (given, [*held, *there]) if sync.untag_when_gone else ([], [])
+    now = dict.fromkeys(left, Claim(takes_away=True, is_wanted=False))
+    now |= dict.fromkeys(wants, Claim(sync.untag_when_gone, is_wanted=True))
+    changing = {
+        one: now.get(one) for one in now | audience.claims if now.get(one) != audience.claims.get(one)
+    }
+    order = Order(
+        kinds_that(EffectKind.JOINS)[0] if sync.list else _TAGS[0],
+        audience.account,
+        options=Options(send_all=resync),
+        reject_limit=reject_limit,
+        verify=sync.verify,
+        is_standing=True,
+    )
+    planned = plan_push(settings, order, _rows(audience, taken))
+    return Difference(audience, planned, changing, len(taken), len(given) - len(taken))
+
+
+#: Kinds of push that change tags.
+_TAGS = kinds_that(EffectKind.TAGS)
+
+
+def _rows(audience: Audience, taken: Sequence[str]) -> Rows:
+    """Of everybody, and of tags that are taken away."""
+    cells = audience.cells
+    if not audience.sync.list:
+        parts = (subject.partition("|") for subject in taken)
+        away = _of_tags((who, tag, REMOVE) for who, _, tag in parts)
+        cells = {name: [*cells.get(name, ()), *column] for name, column in away.items()}
+    return Rows(
+        cells,
+        list(range(2, 2 + len(audience.who) + len(taken))),
+        Source(f"activation {audience.sync.name}", ""),
+        {place + 2: reason for place, reason in audience.faults.items()},
+    )
+
+
+def push_difference(settings: Settings, found: Difference, watch: Watch = nullcontext) -> list[PushResult]:
+    """Push it; with it goes what the entry claims from now on. InputError when too many rows are bad."""
+    account, name = found.audience.account, found.audience.sync.name
+    with open_outbox(settings.home) as outbox:
+        plan = found.planned.plan
+        if not (plan.items or plan.bad or outbox.has_left(account)):
+            outbox.claim_subjects(account, name, found.claims)
             return []
-        ran = Ran("push_activations", found.account)
-        ran.push_id = push_id = enqueue(settings, found.planned, run=ran.run)
-        try:
-            return finish_push(settings, outbox, ran, watch)
-        finally:
-            # who entered is a member once it is done; who left is none once it is done or cannot be (nobody
-            # there to be untagged)
-            done, over = outbox.done_rows(push_id, _NOT_DONE)
-            entered = [key for key in found.entered if found.rows[key] in done]
-            left = [key for key in found.left if key not in found.rows or found.rows[key] in over]
-            outbox.note_members(found.account, found.sync.name, entered, left)
+        ran = Ran("push_activations", account)
+        ran.push_id = enqueue(settings, found.planned, run=ran.run, claims=(name, found.claims))
+        return finish_push(settings, outbox, ran, watch)

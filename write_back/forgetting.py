@@ -22,11 +22,11 @@ from write_back.planning import people_in
 from write_back.rejected_rows import keep_rows, kept_rows, write_rejections
 
 #: In this order: what is theirs is found before it is changed.
-_CHANGES = ("forget_members", "forget_effects", "forget_revision", "forget_items")
+_CHANGES = ("forget_claims", "forget_effects", "forget_revision", "forget_items")
 
 
 def forget_in_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
-    """How many items, memberships and other texts are theirs. Raises sqlite3.Error."""
+    """How many items, claims and other texts are theirs. Raises sqlite3.Error."""
     functions: Mapping[str, Callable[..., str | int | None]] = {
         "is_theirs": partial(_is_theirs, forgotten),
         "subject_of": partial(_subject, forgotten),
@@ -37,10 +37,10 @@ def forget_in_outbox(path: Path, forgotten: Forgotten, *, apply: bool) -> int:
     with closing(sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)) as connection:
         for name, work in functions.items():
             connection.create_function(name, -1, work)
-        for name in ("theirs", "left_members"):
+        for name in ("theirs", "left_claims"):
             connection.execute(STATEMENTS[name])
         (count,) = connection.execute(
-            "select (select count(*) from theirs) + (select count(*) from left_members)"
+            "select (select count(*) from theirs) + (select count(*) from left_claims)"
         ).fetchone()
         if apply and count:
             connection.execute("begin immediate")

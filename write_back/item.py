@@ -130,7 +130,7 @@ class Earlier(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What a push would do: every row of the input is in exactly one of new, changed, idle or bad."""
+    """What a push would do: every row of the input is in exactly one of new, changed, idle, bad or told."""
 
     account: str
     kind: str
@@ -141,6 +141,7 @@ class Plan:
     changed_count: int = 0
     idle: tuple[Reason, ...] = field(default=(), repr=False)
     bad: tuple[Reason, ...] = field(default=(), repr=False)
+    told: tuple[Reason, ...] = field(default=(), repr=False)  # as bad, and told when they first were
     changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
     warnings: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()  # sent first

@@ -15,7 +15,9 @@ from write_back.kinds import Kind
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be pushed, from where (`file` or `query`), and how."""
+    """What is to be pushed, from where (`file` or `query`), and how. `is_standing`: it says again and again
+    how everything should be (an audience sync); of rows that are so, and of those that were rejected before,
+    nothing is kept or told again."""
 
     kind: Kind
     account: str
@@ -24,6 +26,7 @@ class Order:
     options: Options = field(default_factory=Options)
     reject_limit: float = 0.05
     verify: str = "sample"
+    is_standing: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ with what was done before.
 Belongs here: what all kinds share. Not here: which fate a row deserves (`kinds`). Nothing is requested of the
 service."""
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -264,6 +265,27 @@ def without_forgotten(rows: Rows, account: str, forgotten: Forgotten, mapping: M
         for title, column in rows.cells.items()
     }
     return replace(rows, cells=cells, faults=faults).at(sorted(set(range(len(rows))) - nobody))
+
+
+#: What differs in reasons that are the same: numbers of rows, days.
+_FIGURES = re.compile(r"[0-9]+")
+
+
+def without_told(plan: Plan, rows: Rows, rejected: Iterable[tuple[str, str]]) -> Plan:
+    """Rows that were rejected before, for the same reason, are apart from those that are rejected now.
+    `rejected`: whom rows were about that our checks rejected, and why."""
+    told = {(who, _FIGURES.sub("", reason)) for who, reason in rejected}
+    names = [column for title, column in rows.cells.items() if title in ("email", "contact_id")]
+    numbers = dict(zip(rows.numbers, zip(*names, strict=True), strict=True))
+    bad: list[Reason] = []
+    known: list[Reason] = []
+    for each in plan.bad:
+        who = next(filter(None, map(text_of, numbers[each.rows[0]])), "")
+        is_told = each.by_service or (who, _FIGURES.sub("", each.reason)) in told
+        is_id = who.isdecimal() and len(who) < 19
+        named = replace(each, contact_id=int(who)) if is_id else replace(each, email=who)
+        (known if is_told else bad).append(named)
+    return replace(plan, bad=tuple(bad), told=tuple(known))
 
 
 def people_in(

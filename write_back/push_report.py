@@ -264,7 +264,7 @@ def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, st
         yield "unchanged", 0, ""
     share = f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push"
     yield "invalid", checked, share if checked else ""
-    if refused := len(plan.bad) - checked:
+    if refused := len(plan.bad) - checked + len(plan.told):
         yield (
             "rejected before",
             refused,

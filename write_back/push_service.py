@@ -39,9 +39,9 @@ from write_back.input.rows import InputError, Rows
 from write_back.item import Options
 from write_back.kinds import Kind, make_plan, verify
 from write_back.order import Order, Planned, Ran
-from write_back.outbox.outbox import Outbox, open_outbox
+from write_back.outbox.outbox import Claims, Outbox, open_outbox
 from write_back.outbox.store import check_not_held, sender_lock
-from write_back.planning import without_forgotten
+from write_back.planning import without_forgotten, without_told
 from write_back.push_report import alert_body, needs_person, result_of
 from write_back.rejected_rows import INFORMATION, folder_of, keep_rows, named_rows
 from write_back.sending import Sending
@@ -104,6 +104,8 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
         order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns))
     )
     plan = make_plan(order.kind, rows, load_known(settings, order.account), outbox, options)
+    if order.is_standing:
+        plan = without_told(plan, rows, outbox.rejected_by_check(order.account, rows.source.name))
     plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
     return Planned(order, rows, plan, revision, _rate(settings, order.account))
 
@@ -115,7 +117,7 @@ def _rate(settings: Settings, account: str) -> float:
     return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
 
 
-def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
+def enqueue(settings: Settings, planned: Planned, *, run: str, claims: Claims | None = None) -> int:
     """Take the plan into the outbox; the push's number. From here on it survives anything. InputError when
     too many rows are bad.
 
@@ -130,6 +132,8 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
         if planned.refusal:
             raise InputError(f"nothing was sent: {planned.refusal}")
         plan, rows = planned.plan, planned.rows
+        if order.is_standing:
+            plan = replace(plan, idle=(), row_count=plan.new_count + plan.changed_count + len(plan.bad))
         wanted = {row for several in (plan.items, plan.bad) for each in several for row in each.rows}
         typed = [f"{ours}={theirs}" for ours, theirs in order.options.mapping.items()]
         # That request is still to be retried.
@@ -141,6 +145,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str) -> int:
             keep=lambda push_id: keep_rows(folder_of(settings.home, push_id) / "rows.parquet", rows, wanted),
             corrects=[named for number, named in named_rows(rows) if number not in refused_again],
             corrects_refused=order.kind.is_idempotent,
+            claims=claims,
         )
 
 

@@ -1,5 +1,4 @@
-"""Segments as code: who entered and who left is pushed, nobody else, and whoever the service has not taken is
-tried again."""
+"""Segments as code: entries say how things should be, and what is not so is sent, nothing else."""
 
 from __future__ import annotations
 
@@ -57,9 +56,10 @@ def tagged(service: Sandbox) -> int:
     return len({each["email"] for each in contacts})
 
 
-def members(home: Path) -> int:
+def claimed(home: Path) -> int:
+    """How many tags the entry wants, as it was pushed last."""
     with open_outbox(home) as outbox:
-        return len(outbox.members("main", "vip"))
+        return sum(claim.is_wanted for claim in outbox.claims("main", "vip").values())
 
 
 # -- the file
@@ -111,46 +111,41 @@ def test_who_enters_is_tagged_and_who_leaves_is_untagged(
     segment(6)
     plan = command("push", "activations", sandbox=service)
     assert plan.code == 0, plan.text
-    assert "6 people; since last time 6 entered, 0 left" in plan.out
+    assert "activation vip: 6 people" in plan.out
     assert plan.out.rstrip().endswith("marketing-sync push activations --apply")
-    assert (service.count, members(home)) == (0, 0)
+    assert (service.count, claimed(home)) == (0, 0)
 
     assert command("push", "activations", "--apply", sandbox=service).code == 0
-    assert (tagged(service), members(home)) == (6, 6)
+    assert (tagged(service), claimed(home)) == (6, 6)
 
     before = service.count
     idle = command("push", "activations", "--apply", sandbox=service)
-    assert "0 entered, 0 left" in idle.out
+    assert "nothing to send: 0 requests" in idle.out
     assert service.count == before
 
     segment(6, start=1)
     turned = command("push", "activations", "--apply", sandbox=service)
-    assert "1 entered, 1 left" in turned.out
-    assert (tagged(service), members(home)) == (6, 6)
+    assert "1 tag to be taken away: no entry wants it any more" in turned.out
+    assert (tagged(service), claimed(home)) == (6, 6)
     assert set(sent(service, before)) == {"app/me", "addtag", "removetag"}
 
 
 @pytest.mark.slow
-def test_somebody_is_a_member_only_once_it_was_applied(
+def test_what_the_service_could_not_take_goes_with_the_next_push(
     command: Command, segment: Segment, service: Sandbox, home: Path
 ) -> None:
     segment(6)
     service.control("faults", **{"1002": "1@emailmarketing/addtag"})
-    failed = command("push", "activations", "--apply", sandbox=service)
-    assert failed.code == 1
-    assert members(home) == 0
+    assert command("push", "activations", "--apply", sandbox=service).code == 1
     service.control("faults", off=1)
     refused = sent(service).count("addtag")
     again = command("push", "activations", "--apply", sandbox=service)
-    assert "6 entered" in again.out
-    assert tagged(service) == 6
-    command("push", "activations", "--apply", sandbox=service)  # those that were queued are found to be done
-    assert members(home) == 6
-    assert sent(service).count("addtag") == refused + 6
+    assert again.code == 0, again.text
+    assert (tagged(service), sent(service).count("addtag")) == (6, refused + 6)
 
 
 @pytest.mark.slow
-def test_who_leaves_an_activation_that_does_not_untag_is_forgotten(
+def test_who_leaves_an_activation_that_does_not_untag_keeps_the_tag(
     command: Command, segment: Segment, service: Sandbox, home: Path, folder: Path
 ) -> None:
     (folder / "activations.toml").write_text(VIP.replace("true", "false"))
@@ -158,8 +153,8 @@ def test_who_leaves_an_activation_that_does_not_untag_is_forgotten(
     command("push", "activations", "--apply", sandbox=service)
     segment(3)
     ran = command("push", "activations", "--apply", sandbox=service)
-    assert "1 left (nothing is sent about those)" in ran.out
-    assert (tagged(service), members(home)) == (4, 3)
+    assert "1 tag left, though no entry wants it any more" in ran.out
+    assert (tagged(service), claimed(home)) == (4, 3)
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -175,7 +170,7 @@ def test_a_result_that_shrank_too_much_is_refused_until_it_is_accepted(
     assert "--accept-shrink" in ran.err
     assert tagged(service) == 6
     assert command("push", "activations", "vip", "--accept-shrink", "--apply", sandbox=service).code == 0
-    assert (tagged(service), members(home)) == (count, count)
+    assert (tagged(service), claimed(home)) == (count, count)
 
 
 def test_who_enters_is_put_into_a_list_with_the_columns_of_the_query(
@@ -212,9 +207,157 @@ def test_what_is_wrong_with_one_does_not_hold_up_the_others(
     )
     segment(2)
     ran = command("push", "activations", "--apply", sandbox=service)
-    assert ran.code == 2
-    assert "the query cannot be run" in ran.err
+    assert ran.code == 1
+    assert "marketing-sync: activation broken: the query cannot be run" in ran.err
     assert tagged(service) == 2
+
+
+# -- entries that change, share, disagree or go
+
+
+def entry(name: str, tag: str = "vip", where: str = "true", *, more: str = "untag_when_gone = true") -> str:
+    query = f"select email from source.segment where {where}"
+    return f'[activations.{name}]\nquery = "{query}"\ntag = "{tag}"\n{more}\n'
+
+
+def tags(service: Sandbox) -> dict[str, set[str]]:
+    """Address → its tags, of those that have any."""
+    contacts = filter(None, service.control("written")["contacts"].values())
+    return {each["email"]: set(each["tags"]) for each in contacts if each["tags"]}
+
+
+Push = Callable[..., tuple[str, list[str]]]
+
+
+@pytest.fixture
+def push(command: Command, segment: Segment, service: Sandbox, folder: Path) -> Push:
+    """Push these entries: what is printed, and the operations that were sent."""
+
+    def run(*entries: str, words: tuple[str, ...] = (), code: int = 0) -> tuple[str, list[str]]:
+        (folder / "activations.toml").write_text("\n".join(entries))
+        before = service.count
+        ran = command("push", "activations", *words, "--apply", sandbox=service)
+        assert ran.code == code, ran.text
+        return ran.out + ran.err, [each for each in sent(service, before) if each != "app/me"]
+
+    return run
+
+
+def test_a_renamed_tag_follows_by_itself(push: Push, segment: Segment, service: Sandbox) -> None:
+    segment(3)
+    push(entry("vip"))
+    said, operations = push(entry("vip", "gold"))
+    assert "3 tags to be taken away" in said
+    assert sorted(set(operations)) == ["addtag", "removetag"]
+    assert list(tags(service).values()) == [{"gold"}] * 3
+    assert push(entry("vip", "gold"))[1] == []
+
+
+def test_a_shared_tag_stays_while_anybody_wants_it(push: Push, segment: Segment, service: Sandbox) -> None:
+    segment(3)
+    both = [entry("vip"), entry("other")]
+    push(*both)
+    (gone, *_) = sorted(tags(service))
+    left = entry("vip", where=f"email <> '{gone}'")
+    assert push(left, entry("other"))[1] == []
+    assert push(left, entry("other", more="enabled = false"))[1] == [], "paused, it still wants it"
+    assert push(left, entry("other", where="nothing"), code=1)[1] == [], "so it does when it is broken"
+    assert push(left, entry("other", where=f"email <> '{gone}'"))[1] == ["removetag"]
+    assert gone not in tags(service)
+    assert push(left, entry("other", where=f"email <> '{gone}'"))[1] == []
+
+
+def test_an_entry_that_is_gone_takes_away_what_only_it_wanted(
+    push: Push, segment: Segment, service: Sandbox
+) -> None:
+    segment(2)
+    push(entry("vip"), entry("gold", "gold"), entry("kept", "kept", more=""), entry("shared"))
+    said, operations = push(entry("shared"))
+    assert "activation gold: not in activations.toml any more" in said
+    assert operations == ["removetag"] * 2
+    assert list(tags(service).values()) == [{"vip", "kept"}] * 2
+    assert push(entry("shared"))[1] == []
+
+
+def test_resync_sends_everything_again(push: Push, segment: Segment) -> None:
+    segment(2)
+    push(entry("vip"))
+    assert push(entry("vip"))[1] == []
+    assert push(entry("vip"), words=("--resync",))[1] == ["addtag"] * 2
+
+
+def test_a_changed_value_follows_by_itself(push: Push, segment: Segment, service: Sandbox) -> None:
+    at = '[activations.at]\nquery = "select email, city from source.segment"\nlist = "Corporate catering"'
+    for city in ("Rome", "Oslo"):
+        segment(1, columns=f"'ann@example.com' as email, '{city}' as city")
+        push(at)
+        (contact,) = service.control("written")["contacts"].values()
+        assert city in contact["values"].values()
+        assert push(at)[1] == []
+
+
+def test_a_rejected_row_is_told_once_and_never_counts_again(
+    push: Push, segment: Segment, service: Sandbox, home: Path
+) -> None:
+    segment(3, extra="union all select 'nobody'")
+    said, _ = push(entry("vip"), code=2)
+    assert "25.0 % of the rows are not valid" in said
+    assert "allow more with --reject-limit" in said
+    push(entry("vip"), words=("--reject-limit", "50%"), code=1)
+    segment(4, extra="union all select 'nobody'")
+    said, operations = push(entry("vip"))
+    assert operations == ["addtag"]
+    assert "rejected before" in said
+    assert "rejected rows:" not in said
+    with open_outbox(home) as outbox:
+        assert [each.email for each in outbox.rejected("main")] == ["nobody"]
+    said, _ = push(entry("vip", where="email <> 'nobody'"))
+    assert "rejected before" not in said
+
+
+def test_what_the_service_refused_is_told_once(push: Push, segment: Segment) -> None:
+    segment(1, extra="union all select 'new@example.com'")
+    said, _ = push(entry("vip"), code=1)
+    assert "rejected by the service" in said
+    said, operations = push(entry("vip"))
+    assert ("rejected before" in said, operations) == (True, [])
+
+
+def test_rows_of_one_person_that_disagree_are_rejected(
+    push: Push, segment: Segment, service: Sandbox
+) -> None:
+    segment(1, columns="'ann@example.com' as email, unnest(['Rome', 'Oslo']) as city")
+    at = '[activations.at]\nquery = "from source.segment"\nlist = "Corporate catering"'
+    said, operations = push(at, words=("--reject-limit", "1"), code=1)
+    assert "rows of this person disagree about “city”: let the query say one value" in said
+    assert operations == []
+
+
+def test_entries_that_disagree_about_a_person_are_rejected(push: Push, segment: Segment) -> None:
+    segment(1)
+    ats = [
+        f"[activations.{name}]\nquery = \"select 'ann@example.com' as email, '{city}' as city\"\n"
+        'list = "Corporate catering"'
+        for name, city in (("one", "Rome"), ("other", "Oslo"))
+    ]
+    said, operations = push(*ats, words=("--reject-limit", "1"), code=1)
+    assert "activation other says something else about “city” of this person" in said
+    assert "activation one says something else about “city” of this person" in said
+    assert operations == []
+
+
+def test_a_contact_named_by_id_is_the_person_of_its_address(
+    push: Push, segment: Segment, service: Sandbox
+) -> None:
+    segment(1)
+    by_id = (
+        '[activations.ids]\nquery = "select contact_id from source.contacts join source.segment using (email)"'
+        '\ntag = "vip"\nuntag_when_gone = true'
+    )
+    push(entry("vip"), by_id)
+    assert push(by_id)[1] == [], "the contacts want what the address had"
+    assert "removetag" in push(entry("none", "x", "false"))[1]
+    assert "vip" not in str(tags(service))
 
 
 # -- after a night
@@ -240,9 +383,9 @@ def test_a_night_runs_them_and_says_what_came_of_each(
     assert service.count == 0
     result = dg.materialize([asset], resources=resources, run_config=standing_order(settings))
     (materialization,) = result.asset_materializations_for_node("activations")
-    assert "vip: 3 people, 3 entered, 0 left, 4 requests" in str(materialization.metadata["result"].value)
-    assert activations.lines == ["vip: 3 people, 3 entered, 0 left, 4 requests"]
+    assert "vip: 3 people, 3 changes, 4 requests" in str(materialization.metadata["result"].value)
+    assert activations.lines == ["vip: 3 people, 3 changes, 4 requests"]
     assert activations.problems == []
     segment(0)
     activations.run()
-    assert "its result has 0 people, the last one had 3" in activations.problems[0]
+    assert "its result has 0 people, and lacks 3 of the 3 of the last one" in activations.problems[0]

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from home.door import outbox_of
 from marketing_api.address import normal_form
@@ -159,6 +159,18 @@ class Retried:
     left: Sequence[Entry] = ()
 
 
+class Claim(NamedTuple):
+    """What an audience sync has to do with a subject: it wants it (or did, when it was pushed last), or has
+    yet to take it away, once nobody wants it."""
+
+    takes_away: bool
+    is_wanted: bool
+
+
+#: The name of an audience sync, and what changes of its claims; None: no more.
+Claims = tuple[str, Mapping[str, Claim | None]]
+
+
 # ---- the outbox
 
 
@@ -181,12 +193,13 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         keep: Callable[[int], object] = lambda push_id: None,
         corrects: Collection[tuple[str, str]] = (),
         corrects_refused: bool = False,
+        claims: Claims | None = None,
     ) -> int:
         """Take the plan in, all of it or nothing; its push's number. Items are sent in the plan's order.
 
         `corrects`: rejected rows of earlier pushes (push, row) in whose place it has rows; they are not
         rejected any more. `corrects_refused`: those neither that the service refused; not where what it
-        refused may have arrived all the same."""
+        refused may have arrived all the same. `claims`: those of the audience sync that it is of."""
         with self.change() as change:
             push_id = _insert_plan(change, plan, run, options or {})
             change.do(
@@ -197,6 +210,8 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
                 named=[f"{earlier}[{row}]" for earlier, row in corrects],
                 corrects_refused=corrects_refused,
             )
+            if claims is not None:
+                _change_claims(change, plan.account, *claims)
             keep(push_id)
         return push_id
 
@@ -287,24 +302,24 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         """Entries changed after `revision`, as of one moment, in order of change."""
         return map(read_entry, self.each_row("changed_since", revision=revision))
 
-    def done_rows(self, push_id: int, not_done: Collection[str]) -> tuple[set[int], set[int]]:
-        """Input rows that are as they were meant to be, and those that are so or rejected. `not_done`: why
-        skipped rows are neither."""
-        rows = self.rows("done_rows", push_id=push_id, not_done=not_done)
-        return {row for row, is_done, _ in rows if is_done}, {row for row, _, is_over in rows if is_over}
+    def rejected_by_check(self, account: str, source: str) -> list[tuple[str, str]]:
+        """Whom rows of pushes from this source were about that our checks rejected, and why."""
+        return [tuple(row) for row in self.rows("rejected_by_check", account=account, source=source)]
 
-    def members(self, account: str, activation: str) -> dict[str, float]:
-        """Who is in an activation's result as last pushed, and since when (unix seconds)."""
-        return {row[0]: row[1] for row in self.rows("members", account=account, activation=activation)}
+    def claims(self, account: str, activation: str) -> dict[str, Claim]:
+        """What an audience sync claims, by subject."""
+        rows = self.rows("claims", account=account, activation=activation)
+        return {subject: Claim(bool(takes), bool(wanted)) for subject, takes, wanted in rows}
 
-    def note_members(
-        self, account: str, activation: str, entered: Iterable[str], left: Iterable[str]
-    ) -> None:
-        """Who counts as a member from now on, and who no longer does."""
-        with self.change() as change:
-            for statement, subjects in (("remove_member", left), ("add_member", entered)):
-                for subject in subjects:
-                    change.do(statement, account=account, activation=activation, subject=subject)
+    def claimers(self) -> list[tuple[str, str]]:
+        """Account and name of each audience sync that claims something."""
+        return [tuple(row) for row in self.rows("claimers")]
+
+    def claim_subjects(self, account: str, activation: str, claims: Mapping[str, Claim | None]) -> None:
+        """What an audience sync claims from now on, as far as that changes; None: no more."""
+        if claims:
+            with self.change() as change:
+                _change_claims(change, account, activation, claims)
 
     # ---- sending
 
@@ -417,6 +432,18 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _change_claims(change: Change, account: str, activation: str, claims: Mapping[str, Claim | None]) -> None:
+    subjects: defaultdict[Claim | None, list[str]] = defaultdict(list)
+    for subject, claim in claims.items():
+        subjects[claim].append(subject)
+    of = {"account": account, "activation": activation}
+    for claim, several in subjects.items():
+        if claim is None:
+            change.do("drop_claims", **of, subjects=several)
+        else:
+            change.do("add_claims", **of, **claim._asdict(), subjects=several)
 
 
 def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[str, Any]) -> int:

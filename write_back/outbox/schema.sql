@@ -51,11 +51,12 @@ create table effect (
     primary key (account, kind, subject, item_id)
 ) without rowid;
 create index effect_by_item on effect (item_id);
-create table membership (
+create table claim (
     account text not null,
     activation text not null,
     subject text not null,
-    entered_at real not null,
+    takes_away integer not null,
+    is_wanted integer not null,
     primary key (account, activation, subject)
 ) without rowid;
 create table revision (value integer not null);

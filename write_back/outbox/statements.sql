@@ -91,21 +91,17 @@ select value from revision;
 -- changed_since
 select * from entry where revision > :revision order by revision, item_id;
 
--- done_rows
-select input_row.value, min(is_done), min(is_done or state = 'rejected')
-from (
-    select
-        *,
-        case state
-            when 'skipped' then coalesce(message, '') not in (select value from json_each(:not_done))
-            else state in ('applied', 'verified') and coalesce(drift, '{}') = '{}'
-        end as is_done
-    from item where push_id = :push_id
-) as item, json_each(item.rows) as input_row
-group by input_row.value;
+-- rejected_by_check
+select distinct coalesce(email, contact_id, ''), coalesce(message, '')
+from item join push using (push_id)
+where account = :account and source_name = :source and state = 'rejected' and operation is null
+    and rejected_by = 'check';
 
--- members
-select subject, entered_at from membership where account = :account and activation = :activation;
+-- claims
+select subject, takes_away, is_wanted from claim where account = :account and activation = :activation;
+
+-- claimers
+select distinct account, activation from claim;
 
 -- not_read_back
 select push_id from push
@@ -156,12 +152,14 @@ where state = 'rejected' and (operation is null or :corrects_refused)
     and push_id in (select push_id from push where account = :account and kind = :kind)
     and push_id || rows in (select value from json_each(:named));
 
--- add_member
-insert or ignore into membership (account, activation, subject, entered_at)
-values (:account, :activation, :subject, :now);
+-- add_claims
+insert or replace into claim (account, activation, subject, takes_away, is_wanted)
+select :account, :activation, value, :takes_away, :is_wanted from json_each(:subjects);
 
--- remove_member
-delete from membership where account = :account and activation = :activation and subject = :subject;
+-- drop_claims
+delete from claim
+where account = :account and activation = :activation
+    and subject in (select value from json_each(:subjects));
 
 -- ---- sending
 
@@ -290,11 +288,11 @@ create temp table theirs as
 select item_id from item join push using (push_id)
 where is_theirs(account, email, contact_id, params, expected);
 
--- left_members
-create temp table left_members as select * from membership where subject_of(account, subject) <> subject;
+-- left_claims
+create temp table left_claims as select * from claim where subject_of(account, subject) <> subject;
 
--- forget_members
-delete from membership where subject_of(account, subject) <> subject;
+-- forget_claims
+delete from claim where subject_of(account, subject) <> subject;
 
 -- forget_effects
 update or replace effect set subject = subject_of(account, subject), content = ''

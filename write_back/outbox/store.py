@@ -35,7 +35,29 @@ log = logging.getLogger(__name__)
 
 VERSION = VERSIONS["outbox"]
 #: Version → the statements that make its tables out of those of the version before.
-MIGRATIONS: dict[int, str] = {}
+MIGRATIONS: dict[int, str] = {
+    # whoever was a member of an audience sync: its claims are the tags that it gave them
+    2: """
+create table claim (
+    account text not null,
+    activation text not null,
+    subject text not null,
+    takes_away integer not null,
+    is_wanted integer not null,
+    primary key (account, activation, subject)
+) without rowid;
+insert or ignore into claim (account, activation, subject, takes_away, is_wanted)
+select member.account, member.activation, effect.subject, 0, 1
+from effect
+join item using (item_id)
+join push using (push_id)
+join membership as member
+    on member.account = push.account and push.source_name = 'activation ' || member.activation
+    and member.subject = substr(effect.subject, 1, instr(effect.subject, '|') - 1)
+where push.kind = 'tags' and effect.content = 'add';
+drop table membership
+"""
+}
 _APPLICATION_ID = 0x6D73_6F62  # "msob": tells our file from any other SQLite file
 _BUSY_S = 30.0  # another process's transaction takes milliseconds, a push of 100,000 rows about a second
 

@@ -7,15 +7,16 @@ import sqlite3
 import stat
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.write_back.plans import a_plan, activity, contact, tag
-from write_back.item import Reason, State
+from write_back.item import Reason, Source, State
 from write_back.kinds import NOT_IDEMPOTENT
-from write_back.outbox.outbox import Outbox
+from write_back.outbox.outbox import Claim, Outbox
 from write_back.outbox.store import (
     OutboxBusy,
     OutboxDamaged,
@@ -272,12 +273,28 @@ def test_a_hundred_thousand_skipped_rows_go_in_within_seconds_and_are_forgotten_
         assert noted(path, "idle_count") == (100_000,)
 
 
-def test_members_are_those_who_entered_and_did_not_leave(path: Path) -> None:
+def test_claims_change_as_they_are_told(path: Path) -> None:
+    wanted, left = Claim(takes_away=True, is_wanted=True), Claim(takes_away=True, is_wanted=False)
     with Outbox(path) as outbox:
-        outbox.note_members("main", "vips", ["ann", "bob"], [])
-        outbox.note_members("main", "vips", ["cid"], ["ann"])
-        assert sorted(outbox.members("main", "vips")) == ["bob", "cid"]
-        assert not outbox.members("other", "vips")
+        outbox.claim_subjects("main", "vips", {"ann|vip": wanted, "bob|vip": wanted})
+        outbox.claim_subjects("main", "vips", {"ann|vip": None, "bob|vip": left, "cid|vip": wanted})
+        assert outbox.claims("main", "vips") == {"bob|vip": left, "cid|vip": wanted}
+        assert not outbox.claims("other", "vips")
+        assert outbox.claimers() == [("main", "vips")]
+
+
+def test_members_of_an_earlier_version_claim_the_tags_they_were_given(path: Path) -> None:
+    with Outbox(path) as outbox:
+        plan = a_plan(tag(2, "ann@example.com"), tag(3, "bob@example.com"))
+        outbox.enqueue(replace(plan, source=Source("activation vips", "")))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "drop table claim; create table membership (account, activation, subject, entered_at);"
+            "insert into membership values ('main', 'vips', 'ann@example.com', 1.0);"
+            "pragma user_version = 1"
+        )
+    with Outbox(path) as outbox:
+        assert outbox.claims("main", "vips") == {"ann@example.com|vip": Claim(False, True)}
 
 
 def test_a_second_sender_is_told_who_sends(path: Path) -> None:

@@ -74,21 +74,25 @@ def query(arguments: Arguments, settings: Settings) -> int:
         readable(settings) as (connection, zone),
         selecting(connection, sql, MEMORY_LIMIT),
     ):
-        if not (arguments.csv or arguments.json or arguments.excel):
+        if arguments.csv or arguments.json or arguments.excel:
+            _write(connection.execute(sql), arguments, zone)
+        else:
             width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
             connection.sql(sql).show(max_width=width, max_rows=_SHOWN)
-            return exits.DONE
-        found = connection.execute(sql)
-        columns = [(str(name), str(sql_type)) for name, sql_type, *_ in found.description or ()]
-        names = [name for name, _ in columns]
-        if arguments.csv:
-            _print_csv(names, _rows(found))
-        elif arguments.json:
-            _print_json(names, _rows(found))
-        else:
-            headings = [f"{name} ({zone})" if "WITH TIME ZONE" in kind else name for name, kind in columns]
-            print(_write_excel(arguments.excel, headings, _rows(found)))
     return exits.DONE
+
+
+def _write(found: duckdb.DuckDBPyConnection, arguments: Arguments, zone: str) -> None:
+    """Its rows, in the form that was chosen."""
+    columns = [(str(name), str(sql_type)) for name, sql_type, *_ in found.description or ()]
+    names = [name for name, _ in columns]
+    if arguments.csv:
+        _print_csv(names, _rows(found))
+    elif arguments.json:
+        _print_json(names, _rows(found))
+    else:
+        headings = [f"{name} ({zone})" if "WITH TIME ZONE" in kind else name for name, kind in columns]
+        print(_write_excel(arguments.excel, headings, _rows(found)))
 
 
 def _query(given: str | None) -> str:

@@ -93,14 +93,17 @@ def lines(title: str, series: Sequence[Series], *, shown: Format) -> Markup:
         is_rising = points[-1][1] >= points[0][1]
         words = f"{name} {shown(points[-1][1])}"
         drawn.append((words, is_rising, _track(places(points)), places(points)))
-    named = [(each.name, dict(each.points)) for each in series]
-    tips = [
-        f"{day(on)}: {', '.join(f'{name} {shown(values[on])}' for name, values in named if on in values)}"
-        for on in named[0][1]
-    ]
+    tips = [_of_day(on, series, shown) for on, _ in series[0].points]
     told = [f"{each.name} from {shown(each.points[0][1])} to {shown(each.points[-1][1])}" for each in series]
     label = f"{title}, {day(first)} to {day(last)}: {'; '.join(told)}"
     return _drawn("lines", title, drawn, tips, (first, last), left, ticks, shown, label)
+
+
+def _of_day(on: dt.date, series: Sequence[Series], shown: Format) -> str:
+    """What all lines say of it."""
+    values = {each.name: dict(each.points).get(on) for each in series}
+    told = [f"{name} {shown(value)}" for name, value in values.items() if value is not None]
+    return f"{day(on)}: {', '.join(told)}"
 
 
 def sparkline(name: str, values: Sequence[float]) -> Markup:
@@ -136,14 +139,7 @@ def columns(
     below = 0 if is_inside else max(item.second or 0 for item in items)
     axis = axis or _unsigned
     ticks = _ticks(-below, max(item.first or 0 for item in items), unit=unit)
-    tips = [
-        f"{item.name}{' so far' if item.is_running else ''}: "
-        + ", ".join(
-            f"{name} {UNKNOWN if value is None else shown(value)}"
-            for name, value in zip(names, (item.first, item.second), strict=False)
-        )
-        for item in items
-    ]
+    tips = [_told(item, names, shown) for item in items]
     looks = ("second", "accent") if is_inside else ("accent", "second")
     legend = list(zip(looks, names, strict=False))
     label, left = f"{title}, from {tips[0]} to {tips[-1]}", _left(ticks, axis)
@@ -160,6 +156,13 @@ def columns(
         label,
         _drawn("legend", legend),
     )
+
+
+def _told(item: Column, names: Sequence[str], shown: Format) -> str:
+    """What a column says in words."""
+    values = zip(names, (item.first, item.second), strict=False)
+    told = [f"{name} {UNKNOWN if value is None else shown(value)}" for name, value in values]
+    return f"{item.name}{' so far' if item.is_running else ''}: {', '.join(told)}"
 
 
 def stack(title: str, parts: Sequence[tuple[str, float]], *, unit: str) -> Markup:

@@ -18,6 +18,7 @@ import pytest
 
 from tests.fixtures import Command
 from tests.pipelines.running import environment
+from tests.waiting import wait_until
 from warehouse.connection import connect
 from warehouse.masking import Masking
 from warehouse.policies import PersonalData
@@ -192,8 +193,7 @@ def test_ctrl_c_ends_a_query(filled: Path, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        with pytest.raises(subprocess.TimeoutExpired):  # it is at work
-            process.wait(3)
+        wait_until(lambda: any((filled / "tmp" / "queries").glob("*")), "it did not begin")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (130, "", "")

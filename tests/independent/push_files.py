@@ -18,9 +18,15 @@ from .account import Account, Member
 from .texts import WILD
 
 Cell = str | int | None
+#: What stands for an empty cell in any file.
+NOTHING = {"null", "N/A"}
 #: Each must arrive character by character: what spreadsheets, CSV, HTML and query strings treat as their own.
 TEXTS = [
-    *(text for text in WILD if not set(text) & set("\x01\x02\x1b\x1f\x7f\x85\u2028\u2029\ufeff")),
+    *(
+        text
+        for text in WILD
+        if text not in NOTHING and not set(text) & set("\x01\x02\x1b\x1f\x7f\x85\u2028\u2029\ufeff")
+    ),
     "=1+1",
     '=HYPERLINK("https://example.com","x")',
     "+49 30 1234, -5, @home",
@@ -233,7 +239,7 @@ def contacts(made: Account, rng: random.Random, count: int, *, bad: int = 3) -> 
 def tags(made: Account, rng: random.Random, count: int, *, bad: int = 3, unknown: int = 2) -> File:
     """Several per row or one; what a contact is given in one row is not taken from it in another."""
     file, people = File("tags", ["email", "contact_id", "tag", "action"]), addressed(made)
-    names = ["vip", "Spring 2026", "größer", "=cmd", "it's", '"quoted"', "👍", "a/b", "100%", "-", "007"]
+    names = ["vip", "Spring 2026", "größer", "=cmd", "it's", 'so "called"', "👍", "a/b", "100%", "-", "007"]
     for _ in range(count):
         member, wanted = rng.choice(people), file.tags
         free = [name for name in names if name not in wanted.get(member.contact_id, {})]

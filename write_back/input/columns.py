@@ -231,6 +231,11 @@ def _check(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
         raise InputError(
             "the first row looks like data: the input needs a first row with the columns' names, like email"
         )
+    if len(found) + len(unknown) == 1 and any(sign in title for title in unknown for sign in ",;|\t"):
+        raise InputError(
+            f"the header is one cell, {shown(unknown[0])}: put each column into a cell of its own, without "
+            "quotation marks around whole rows, here and in the rows below"
+        )
     parts, advice, known = list(_missing(names, found, missing)), ["name a column with --map ours=theirs"], ""
     if missing:
         advice.append("or add it to the input")

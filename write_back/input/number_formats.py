@@ -84,7 +84,8 @@ def shown_number(value: float, code: str, *, since_1904: bool = False) -> tuple[
     if section.is_date:
         return _shown_date(value, section, since_1904)
     text = _shown_number(abs(value), section)
-    return (text if is_bare or value >= 0 else f"-{text}").strip(), None
+    is_zero = not any(digit in text for digit in "123456789")
+    return (text if is_bare or value >= 0 or is_zero else f"-{text}").strip(), None
 
 
 # -- formats

@@ -226,7 +226,7 @@ def rows_of_records(
     below: dict[int, Sequence[Any]] = {}
     for number, record in numbered[place + 1 :]:
         below[number] = record[:width]
-        if _filled(record[width:]):
+        if len(record) > width and _filled(record[width:]):
             wrong[number] = f"it has {len(record)} cells, but the header names {width} columns"
     columns = [column for _, *column in zip_longest(header, *below.values())]
     return rows_of_columns(name, header, columns, list(below), faults=wrong, hidden=hidden, warnings=notes)

@@ -160,3 +160,8 @@ def test_a_guess_maps_no_header_to_two_columns_and_no_two_headers_to_one(
         assert fold(theirs) not in exact, "an exact name is no guess"
         assert ours in kind.columns.names or ours in fields
     assert found == picked(kind, *titles, fields=tuple(fields)), "the same header is always understood alike"
+
+
+def test_a_header_that_is_one_cell_is_said() -> None:
+    with pytest.raises(InputError, match="the header is one cell, “email,tag”: put each column into a cell"):
+        picked(TAGS, "email,tag")

@@ -6,7 +6,7 @@ here: reading workbooks (`workbook`)."""
 
 import datetime as dt
 import re
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby
@@ -40,6 +40,8 @@ _MONTHS = tuple(dt.date(2000, month, 1).strftime("%B") for month in range(1, 13)
 _DATES = {"date", "elapsed", "half"}
 #: The system's own forms of a day and a time, and days beyond those that a spreadsheet shows.
 _SYSTEM_DAY, _SYSTEM_TIME, _LAST_DAY = "f800", "f400", 2_958_466
+#: As a spreadsheet rounds, for numbers of any size.
+_ROUNDING = Context(prec=700, rounding=ROUND_HALF_UP)
 _ENGLISH = re.compile(r"[0-9a-f]*09", re.IGNORECASE)
 
 
@@ -81,9 +83,14 @@ def shown_number(value: float, code: str, *, since_1904: bool = False) -> tuple[
     section, is_bare = _section_for(value, _sections(code))
     if section is None:
         return "", None
-    if section.is_date:
-        return _shown_date(value, section, since_1904)
-    text = _shown_number(abs(value), section)
+    try:
+        if section.is_date:
+            return _shown_date(value, section, since_1904)
+        text = _shown_number(abs(value), section)
+    except Unshown:
+        raise
+    except (ArithmeticError, ValueError):  # a format that no spreadsheet takes
+        return number_text(value) or "", None
     is_zero = not any(digit in text for digit in "123456789")
     return (text if is_bare or value >= 0 or is_zero else f"-{text}").strip(), None
 
@@ -201,7 +208,7 @@ def _decimal(number: Decimal, parts: tuple[_Part, ...]) -> str:
         if place > last >= end
     )
     decimals = [part.text for part in parts[end:] if part.kind == "digit"]
-    rounded = number.scaleb(-3 * scale).quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
+    rounded = number.scaleb(-3 * scale).quantize(Decimal(1).scaleb(-len(decimals)), context=_ROUNDING)
     whole, _, rest = f"{rounded:f}".partition(".")
     is_grouped = any(first < place < end for place in commas)
     return _filled(parts[:end], "" if whole == "0" else whole, is_grouped=is_grouped) + _behind(
@@ -252,7 +259,7 @@ def _scientific(number: Decimal, parts: tuple[_Part, ...]) -> str:
     step = kinds[: kinds.index("point")].count("digit") if "point" in kinds else kinds.count("digit")
     exponent = number.adjusted() // step * step if number else 0
     decimals = kinds.count("digit") - step
-    rounded = number.scaleb(-exponent).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP)
+    rounded = number.scaleb(-exponent).quantize(Decimal(1).scaleb(-decimals), context=_ROUNDING)
     if rounded and rounded.adjusted() >= step:
         exponent += step
     sign = "-" if exponent < 0 else "+" if parts[at].text.endswith("+") else ""
@@ -292,8 +299,10 @@ def _shown_date(value: float, section: _Section, since_1904: bool) -> tuple[str,
         raise Unshown
     shows = {part.text[0] for part in section.parts if part.kind == "date"}
     digits = max((len(part.text) - 1 for part in section.parts if part.kind == "fraction"), default=0)
-    seconds = (Decimal(f"{value:.15g}") * 86_400).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    seconds = (Decimal(f"{value:.15g}") * 86_400).quantize(Decimal(1).scaleb(-digits), context=_ROUNDING)
     days, in_day = divmod(seconds, 86_400)
+    if days >= _LAST_DAY:
+        raise Unshown
     year, month, day = _day(int(days), since_1904)
     hour = int(in_day // 3600)
     known = {
@@ -325,7 +334,7 @@ def _shown_date(value: float, section: _Section, since_1904: bool) -> tuple[str,
     is_moment = {"m", "d"} <= shows and (shows & {"y", "e"}) and (year, month, day) != (1900, 2, 29) and day
     moment = (
         dt.datetime(year, month, day)
-        + dt.timedelta(seconds=float(in_day.quantize(Decimal(1), ROUND_HALF_UP)))
+        + dt.timedelta(seconds=float(in_day.quantize(Decimal(1), context=_ROUNDING)))
         if is_moment
         else None
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import io
 import zipfile
@@ -10,6 +11,8 @@ from typing import Any
 
 import openpyxl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from openpyxl.utils.datetime import CALENDAR_MAC_1904, CALENDAR_WINDOWS_1900
 
 from tests.write_back.input.test_files import reading, records
@@ -91,6 +94,16 @@ def test_a_number_is_read_as_its_format_shows_it(value: float, code: str, text: 
 )
 def test_a_text_is_read_as_its_format_shows_it(code: str, text: str) -> None:
     assert shown_text("Ann", code) == text
+
+
+@given(
+    st.floats(-1e300, 1e300) | st.sampled_from([0.0, 59.5, 2_958_465.999999]),
+    st.text(st.sampled_from('0#?.,%E+-/ymdhsAPM[]"\\_*;@G $<>=5x'), max_size=12),
+)
+def test_no_format_keeps_a_workbook_from_being_read(value: float, code: str) -> None:
+    with contextlib.suppress(Unshown):
+        assert isinstance(shown_number(value, code)[0], str)
+    assert isinstance(shown_text("Ann", code), str)
 
 
 @pytest.mark.parametrize("value", [-1.0, 2_958_466.0])

@@ -177,7 +177,7 @@ def _unusual(account: AccountData) -> Iterator[str]:
         yield f"{change.name}: {change.last} last week, {usual}.{after}"
     if known and not moved:
         counts = f"none of {plural(len(known), 'count')}"
-        yield f"Nothing was unusual: {counts} left the range of the {_USUAL_WEEKS} weeks before."
+        yield f"As a whole the week was usual: {counts} left the range of the {_USUAL_WEEKS} weeks before."
 
 
 def _news(account: AccountData) -> Iterator[str]:
@@ -237,9 +237,9 @@ def _of_span(account: AccountData) -> Iterator[Figure]:
     ):
         now, before, year = (shown(column, _value(span, column)) for span in spans)
         count = spans[0].get(of)
-        below = f"{plural(int(count), one)}, {ends}" if count is not None else ends
+        below = f"{ends}: {plural(int(count), one)}" if count is not None else ends
         trend = tuple(row[column] for row in weeks if row[column] is not None)
-        compared = f"13 weeks before {before} · year before {year}"
+        compared = f"the {SPAN_WEEKS} weeks before: {before}; a year before: {year}"
         yield Figure(
             MEASURES[column][0], now, below, compared, trend, f"each week with a {one}" if of else "each week"
         )

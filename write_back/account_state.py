@@ -7,6 +7,7 @@ a contact stands on a list. Not here: what a push makes of it (`kinds`)."""
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -36,6 +37,9 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 #: From one night's reading to the next, and two hours to spare.
 _NIGHT_S = 26 * 3600
+
+#: An id as a spreadsheet may show it.
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3}){1,6}", re.ASCII)
 
 # ---- lists and their custom fields, and how people name them in an input
 
@@ -82,6 +86,10 @@ class Lists:
             raise BadValue(f"{what} is missing")
         if only := self._find(text):
             return (only,)
+        if _GROUPED.fullmatch(text) and int(text.replace(",", "")) in self.names:
+            raise BadValue(
+                f"{shown(text)} may be one id or several: write it without commas, or put ; between"
+            )
         # a name may have a comma or semicolon in it, so the longest piece that is a name counts
         for pieces in (text.split(";"), text.replace(",", ";").split(";")):
             found = {word: self._find(word) for piece in pieces if (word := piece.strip())}

@@ -246,3 +246,11 @@ def test_addresses_of_any_script_are_taken(text: str) -> None:
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(BadValue):
         address(text)
+
+
+def test_an_id_with_commas_is_never_taken_for_other_lists() -> None:
+    lists = Lists.of([(1, "a"), (2, "b"), (234, "c"), (1234, "d"), (567, "e")], [])
+    assert lists.several("1,2") == (1, 2)
+    assert lists.several("234,567") == (234, 567)
+    with pytest.raises(BadValue, match="may be one id or several"):
+        lists.several("1,234")

@@ -46,6 +46,8 @@ def address(cell: Cell) -> str:
     if text is None:
         raise BadValue("the e-mail address is missing")
     _check_bare(text)
+    if text.endswith(">") and " <" in text:
+        raise BadValue("a name stands beside the e-mail address: leave only what is between < and >")
     if " " in text or not text.isprintable():
         raise BadValue("the e-mail address has a blank or an invisible character in it")
     if text.count("@") > 1:

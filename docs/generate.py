@@ -126,7 +126,7 @@ def marts() -> str:
         "grain": grain,
         "is_personal": is_personal,
     }
-    return _render("marts.md", **models, definitions=definitions(), metrics=metrics().values())
+    return _render("marts.md", **models, definitions=definitions(), metrics=list(metrics().values()))
 
 
 def described(schema: str) -> list[Node]:

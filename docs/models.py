@@ -118,11 +118,13 @@ class Metric:
 
     @property
     def sql(self) -> str:
-        """Over any rows of the mart, grouped or not; NULL when there is nothing to divide by."""
+        """Over any rows of the mart, grouped or not; NULL when there is nothing to divide by. Of a rate, over
+        those of which both parts are known."""
         if isinstance(self.expression, str):
             return f"sum({self.expression})"
         part, whole = self.expression
-        return f"sum({part}) / nullif(sum({whole}), 0)"
+        known = f"sum({part}) filter ({whole} is not null)"
+        return f"{known} / nullif(sum({whole}) filter ({part} is not null), 0)"
 
 
 @cache

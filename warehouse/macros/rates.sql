@@ -36,7 +36,7 @@
 {%- endmacro %}
 
 {% macro _percent(count, whole) -%}
-    (case when {{ whole }} > 0 then 100.0 * {{ count }} / {{ whole }} when {{ count }} = 0 then 0 end)
+    (case when {{ whole }} > 0 then 100.0 * {{ count }} / {{ whole }} end)
 {%- endmacro %}
 
 {#

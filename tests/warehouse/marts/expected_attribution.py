@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from tests.warehouse.marts.expected import Found, Source, grouped, once
@@ -103,6 +104,19 @@ def _touches(source: Source) -> dict[tuple[Any, ...], Found]:
     return grouped(touches, "account", "contact_id")
 
 
+def _untimed(source: Source) -> dict[tuple[Any, ...], Found]:
+    """Messages clicked nobody knows when, by account and contact."""
+    clicked = [one for one in contact_campaign(source) if one["click_count"] and not one["clicked_at"]]
+    return grouped(clicked, "account", "contact_id")
+
+
+def _missing(
+    untimed: dict[tuple[Any, ...], Found], account: str, contacts: Iterable[int], by: dt.datetime
+) -> int:
+    mine = [one for number in contacts for one in untimed.get((account, number), [])]
+    return sum(one["sent_at"] is None or one["sent_at"] <= by for one in mine)
+
+
 def _touch(touches: Found, begin: dt.datetime, end: dt.datetime, *, is_first: bool) -> dict[str, Any]:
     """Of a click and a visit at the same moment the click counts: it is what led there."""
     clicks_at = -1 if is_first else 1
@@ -131,11 +145,20 @@ def _tag(visit: dict[str, Any]) -> str | None:
 
 @once
 def attribution(source: Source) -> Found:
-    touches = _touches(source)
+    touches, untimed = _touches(source), _untimed(source)
     contacts: dict[tuple[str, str], set[int]] = {}
     for row in source.rows("contacts", deleted=True):
         contacts.setdefault((row["account"], address(row["email"])), set()).add(row["contact_id"])
-    found = [row for visit in source.rows("timeline_visits") for row in _of_visit(visit, touches)]
+    found = [
+        row
+        | {
+            "untimed_click_count": _missing(
+                untimed, visit["account"], [visit["contact_id"]], visit["visited_at"]
+            )
+        }
+        for visit in source.rows("timeline_visits")
+        for row in _of_visit(visit, touches)
+    ]
     present = grouped(
         [row | {"address": address(row["email"])} for row in source.rows("contacts")], "account", "address"
     )
@@ -144,11 +167,13 @@ def attribution(source: Source) -> Found:
             ids = {
                 row["contact_id"] for row in present.get((coupon["account"], address(coupon["email"])), [])
             }
-            found += _of_coupon(
+            rows = _of_coupon(
                 source,
                 coupon,
                 [one for number in ids for one in touches.get((coupon["account"], number), [])],
             )
+            missing = _missing(untimed, coupon["account"], ids, rows[0]["outcome_at"])
+            found += [row | {"untimed_click_count": missing} for row in rows]
     strangers: Counter[tuple[str, int]] = Counter()
     for one in sorted(reached(source), key=lambda one: str(one["person"])):
         account, goal, person = one["account"], one["goal"], one["person"]
@@ -175,6 +200,9 @@ def attribution(source: Source) -> Found:
             "link": visit["link"],
             "value": value_of(goal),
             **{f"visit_{name}": visit[name] for name in _UTM},
+            "untimed_click_count": _missing(untimed, account, mine | {contact_id}, visit["visited_at"])
+            if one["visit"]
+            else None,
         }
         if one["visit"]:
             some = [touch for number in mine | {contact_id} for touch in touches.get((account, number), [])]

@@ -69,21 +69,18 @@ def can_tell_openings(source: Source) -> dict[tuple[Any, ...], bool]:
 def campaign_daily(source: Source) -> Found:
     before = nights_before(source)
     campaigns = {(row["account"], row["campaign_id"]): row for row in source.rows("campaigns", deleted=True)}
-    links = grouped(source.rows("campaign_links"), "account", "campaign_id", "url")
-    totals: dict[tuple[Any, ...], float | None] = {}
-    gains: dict[tuple[Any, ...], float | None] = {}
-    for (account, campaign_id, _), rows in links.items():
-        gained = changes(rows, before, "click_count")
-        for row in rows:
-            place = (account, campaign_id, row["observed_on"])
-            totals[place] = added(totals.get(place, 0), row["click_count"])
-            gains[place] = added(gains.get(place, 0), gained[row["observed_on"]])
+    links = grouped(source.rows("campaign_links"), "account", "campaign_id", "observed_on")
     found, is_told = [], can_tell_openings(source)
     for (account, campaign_id), rows in grouped(
         source.rows("campaign_stats"), "account", "campaign_id"
     ).items():
-        change = {name: changes(rows, before, name) for name in _COUNTS}
-        for row in rows:
+        clicked = [
+            row | {"click_count": added(*(link["click_count"] for link in named))}
+            for row in rows
+            for named in [links.get((account, campaign_id, row["observed_on"]), [])]
+        ]
+        change = {name: changes(clicked, before, name) for name in (*_COUNTS, "click_count")}
+        for row in clicked:
             day = row["observed_on"]
             since = before[account, campaign_id, day]
             unknown = (
@@ -99,14 +96,14 @@ def campaign_daily(source: Source) -> Found:
                     "days_covered": (day - since).days if since else None,
                     "sent_count": added(row["opened_count"], row["unopened_count"], row["bounced_count"]),
                     **{name: row[name] for name in _COUNTS if name != "unopened_count"},
-                    "click_count": totals.get((account, campaign_id, day), 0),
+                    "click_count": row["click_count"],
                     "sent_change": added(*(change[name][day] for name in _COUNTS[:3])),
                     **{
                         name.replace("_count", "_change"): change[name][day]
                         for name in _COUNTS
                         if name != "unopened_count"
                     },
-                    "click_change": gains.get((account, campaign_id, day), 0) if since else None,
+                    "click_change": change["click_count"][day],
                     **unknown,
                 }
             )
@@ -165,7 +162,7 @@ def _counted(source: Source, sent_at: dict[tuple[str, int], dt.datetime]) -> Fou
                 "click_count": added(*(row["click_count"] for row in named)) if is_asked else None,
                 "link_count": len(named) if is_asked else None,
                 "open_rate": share(opened, delivered),
-                "click_rate": share(clicked, delivered) if can_tell[key] else None,
+                "click_rate": share(clicked, delivered),
                 "click_to_open_rate": share(clicked, opened),
                 "bounce_rate": share(last["bounced_count"], sent),
                 "unsubscribe_rate": share(last["unsubscribed_count"], delivered),
@@ -180,11 +177,7 @@ def _is_inconsistent(last: dict[str, Any], delivered: float | None, sent: float 
     is to compare."""
     verdicts = []
     for count, percent in ((last[name], last[name.replace("_count", "_percent")]) for name in _COUNTS):
-        shares = [
-            100 * count / whole if whole else 0
-            for whole in (delivered, sent)
-            if count is not None and (whole or count == 0)
-        ]
+        shares = [100 * count / whole for whole in (delivered, sent) if count is not None and whole]
         if percent is not None and shares:
             verdicts.append(min(abs(percent - value) for value in shares) > 1)
     return any(verdicts) if verdicts else None

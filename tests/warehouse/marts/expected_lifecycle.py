@@ -10,6 +10,7 @@ from typing import Any
 from tests.warehouse.marts.expected import Found, Source, grouped
 from tests.warehouse.marts.expected_contacts import contact_campaign, is_known_opening
 from tests.warehouse.marts.expected_engagement import address
+from tests.warehouse.marts.expected_growth import Readings
 
 _DAY = dt.timedelta(days=1)
 _ORDER = ("activated", "won back", "at risk", "dormant", "unsubscribed", "bounced")
@@ -122,7 +123,7 @@ def _watched(
             known = last
             if later:  # also of this day
                 on = max(on for on, some in reactions.items() if some[0]["at"] <= at)
-                last = (on, max(one["at"] for one in reactions[on]))
+                last = (min(on, day), max(one["at"] for one in reactions[on]))
             yield step(status, day, at) | {"is_day_known": False}
             last = known
         if day in reactions:
@@ -154,7 +155,5 @@ def _ended(source: Source, account: str, entries: Found) -> dict[dt.date, list[t
             moments[row["status"]] = min(at, moments.get(row["status"], at))
     found: dict[dt.date, list[tuple[str, dt.datetime]]] = {}
     for status, at in moments.items():
-        on = source.local_date(account, at)
-        assert on is not None
-        found.setdefault(on, []).append((status, at))
+        found.setdefault(Readings(source, account).day(at), []).append((status, at))
     return found

@@ -310,10 +310,6 @@ _ELSEWHERE = {
         )
         for hours in (1, 24, 48)
     },
-    (
-        "campaign_performance",
-        "click_rate",
-    ): "clicker_count / (case when opened_count is not null then delivered_count end)",
 }
 
 

@@ -172,14 +172,16 @@ statuses as (
 
 ended as (
     select
-        account, address, status as transition, {{ local_date('valid_from', 'timezone') }} as day_on,
+        account, address, status as transition, {{ local_date('valid_from', 'zones.timezone') }} as day_on,
         bool_or(is_day_known) as is_day_known,
         min(valid_from) as moment
     from statuses
-    join accounts using (account)
+    -- the day of a reading stays what it was when the account moves
+    join {{ ref('int_account_zones') }} as zones using (account)
     -- in another list the address is seen with it once more, though nothing happened
     where status in ('unsubscribed', 'bounced') and status is distinct from status_before
         and (is_day_known or valid_from = first_shown_at)
+        and valid_from >= zones.from_at and valid_from < zones.until_at
     group by all
 ),
 
@@ -204,7 +206,8 @@ transitions as (
     from dormant
     join accounts using (account)
     union all by name
-    select ended.*, days.day_on as before_on, days.last_moment as before_at
+    select ended.*, case when days.day_on > ended.day_on then ended.day_on else days.day_on end as before_on,
+        days.last_moment as before_at
     from ended
     left join spells as days
         on days.account = ended.account and days.address = ended.address

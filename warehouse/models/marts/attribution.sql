@@ -91,6 +91,20 @@ led_to as (
     where outcome = 'goal' and outcome_at is null
 ),
 
+-- nobody knows when they were clicked: each may have led to whatever came after it was sent
+untimed as (
+    select number, count(*) as untimed_click_count
+    from (
+        select number, account, contact_id, outcome_at from outcomes where outcome = 'visit'
+        union all
+        select number, account, contact_id, outcome_at from outcome_contacts
+    )
+    join {{ ref('contact_campaign') }} as messages using (account, contact_id)
+    where messages.is_clicked and messages.clicked_at is null
+        and coalesce(messages.sent_at <= outcome_at, true)
+    group by number
+),
+
 -- of a click and the visit that it led to the click counts
 credited as (
     select
@@ -133,6 +147,8 @@ select
     (coalesce(touch_number, 1) = 1)::double as first_credit,
     coalesce(remaining_count = 1 and not is_landing, true)::double as last_credit,
     case when is_landing then 0.0 else 1.0 / coalesce(sharing_count, 1) end::double as linear_credit,
-    value
+    value,
+    case when outcome_at is not null then coalesce(untimed_click_count, 0) end as untimed_click_count
 from outcomes
 left join credited using (number)
+left join untimed using (number)

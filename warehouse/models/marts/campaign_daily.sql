@@ -19,10 +19,17 @@ clicks as (
         campaign_id,
         observed_on,
         true as has_links,
-        {{ whole_sum('click_count') }} as click_count,
-        {{ whole_sum('click_change') }} as click_change
-    from {{ ref('campaign_links_daily') }}
+        {{ whole_sum('click_count') }} as click_count
+    from {{ ref('stg_campaign_links') }}
     group by all
+),
+
+counted as (
+    select
+        stats.*,
+        case when clicks.has_links then clicks.click_count else 0 end as click_count
+    from stats
+    left join clicks using (account, campaign_id, observed_on)
 )
 
 select
@@ -31,19 +38,20 @@ select
     observed_on,
     campaigns.subject,
     campaigns.type,
-    stats.days_covered,
-    stats.opened_count + stats.unopened_count + stats.bounced_count as sent_count,
-    case when channels.can_tell_openings then stats.opened_count end as opened_count,
-    stats.bounced_count,
-    stats.unsubscribed_count,
-    case when clicks.has_links then clicks.click_count else 0 end as click_count,
-    stats.opened_change + stats.unopened_change + stats.bounced_change as sent_change,
-    case when channels.can_tell_openings then stats.opened_change end as opened_change,
-    stats.bounced_change,
-    stats.unsubscribed_change,
-    case when stats.days_covered is not null
-        then case when clicks.has_links then clicks.click_change else 0 end end as click_change
-from stats
+    days_covered,
+    opened_count + unopened_count + bounced_count as sent_count,
+    case when channels.can_tell_openings then opened_count end as opened_count,
+    bounced_count,
+    unsubscribed_count,
+    click_count,
+    opened_change + unopened_change + bounced_change as sent_change,
+    case when channels.can_tell_openings then opened_change end as opened_change,
+    bounced_change,
+    unsubscribed_change,
+    -- of all links together, so that one that vanished takes its clicks with it
+    case when days_covered is not null
+        then click_count - lag(click_count, 1, 0)
+            over (partition by account, campaign_id order by observed_on) end as click_change
+from counted
 left join campaigns using (account, campaign_id)
 left join channels using (account, campaign_id)
-left join clicks using (account, campaign_id, observed_on)

@@ -88,7 +88,7 @@ rated as (
     select
         *,
         {{ rate('open_rate') }} as open_rate,
-        case when can_tell_openings then {{ rate('click_rate') }} end as click_rate,
+        {{ rate('click_rate') }} as click_rate,
         {{ rate('click_to_open_rate') }} as click_to_open_rate,
         {{ rate('bounce_rate') }} as bounce_rate,
         {{ rate('unsubscribe_rate') }} as unsubscribe_rate,

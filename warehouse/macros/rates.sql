@@ -12,9 +12,11 @@
     coalesce({{ delivered }} < {{ var('rate_messages') }}, true)
 {%- endmacro %}
 
-{# A sum that is NULL when one of its parts is: less than all of it would look like all. #}
-{% macro whole_sum(part) -%}
-    case when count(*) = count({{ part }}) then sum({{ part }})::bigint end
+{# A sum that is NULL when one of its parts is: less than all of it would look like all. `among`: of which
+   rows. #}
+{% macro whole_sum(part, among='true') -%}
+    case when count_if({{ among }} and {{ part }} is null) = 0
+        then (sum({{ part }}) filter (where {{ among }}))::bigint end
 {%- endmacro %}
 
 {#
@@ -42,11 +44,15 @@
 {#
     A rate of metrics.yml over columns named as there. `columns`: how they are named here, e.g.
     '{}_90d_count', 'messages.{}_count'; `over`: what is made of them, e.g. 'sum({})' of rows that are
-    grouped. #}
+    grouped: of those that know both, else the part would be that of other rows than the whole. #}
 {% macro rate(name, columns='{}_count', over='{}') -%}
-    {%- set parts = rate_parts()[name] -%}
-    {{ safe_rate(over.replace('{}', _named(parts[0], columns)),
-        over.replace('{}', _named(parts[1], columns))) }}
+    {%- set part, whole = _named(rate_parts()[name][0], columns), _named(rate_parts()[name][1], columns) -%}
+    {%- if over != '{}' -%}
+        {%- set known = 'case when (' ~ part ~ ') + (' ~ whole ~ ') is not null then ' -%}
+        {{ safe_rate(over.replace('{}', known ~ part ~ ' end'), over.replace('{}', known ~ whole ~ ' end')) }}
+    {%- else -%}
+        {{ safe_rate(part, whole) }}
+    {%- endif -%}
 {%- endmacro %}
 
 {% macro _named(expression, columns) -%}

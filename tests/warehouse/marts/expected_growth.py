@@ -233,9 +233,8 @@ def account_daily(source: Source) -> Found:
     mails, is_told = campaign_daily(source), can_tell_openings(source)
     for mail in mails:
         sent = mail["sent_change"]
-        mail["other_sent_change"] = (
-            0 if sent is not None and is_told[mail["account"], mail["campaign_id"]] else sent
-        )
+        mail["is_told"] = is_told[mail["account"], mail["campaign_id"]]
+        mail["other_sent_change"] = 0 if sent is not None and mail["is_told"] else sent
     parts: dict[str, dict[tuple[Any, ...], Found]] = {
         "lists": grouped(list_growth_daily(source), "account", "day_on"),
         "mails": grouped(mails, "account", "observed_on"),
@@ -370,7 +369,11 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found], first_on: dt.date) -> dic
         known = [row[name] for row in rows[part] if row[name] is not None]
         return sum(known) if known else None
 
-    clicks = [one["click_change"] for one in rows["mails"] if one["days_covered"] is not None]
+    covered = [one for one in rows["mails"] if one["days_covered"] is not None]
+
+    def whole(name: str, mails: Found) -> float | None:
+        return added(*(mail[name] for mail in mails)) if mails else None
+
     review = rows["reviews"][0] if rows["reviews"] else {}
     names = (
         "good_count",
@@ -390,14 +393,16 @@ def _day(key: tuple[Any, ...], rows: dict[str, Found], first_on: dt.date) -> dic
         "list_days_covered": max(
             (row["days_covered"] for row in rows["lists"] if row["days_covered"]), default=None
         )
-        if all(row["days_covered"] for row in rows["lists"] if row["size"])
+        if key[1] > first_on and all(row["days_covered"] for row in rows["lists"] if row["size"])
         else None,
         "mail_days_covered": max(
             (row["days_covered"] for row in rows["mails"] if row["days_covered"]), default=None
         ),
-        **{f"{name}_change": total("mails", f"{name}_change") for name in ("sent", "other_sent", "opened")},
-        **{f"{name}_change": total("mails", f"{name}_change") for name in ("bounced", "unsubscribed")},
-        "click_change": added(*clicks) if clicks else None,
+        **{
+            f"{name}_change": whole(f"{name}_change", covered)
+            for name in ("sent", "other_sent", "click", "bounced", "unsubscribed")
+        },
+        "opened_change": whole("opened_change", [mail for mail in covered if mail["is_told"]]),
         "visit_count": len(rows["visits"]),
         **{name: review.get(name) for name in names},
         "mention_count": total("social", "mention_count"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from tests.warehouse.marts.expected import Found, Source, mean, share
+from tests.warehouse.marts.expected import Found, Source, added, mean, share
 from tests.warehouse.marts.expected_contacts import contact_campaign
 from tests.warehouse.marts.expected_engagement import address
 from tests.warehouse.marts.expected_growth import account_daily
@@ -73,7 +73,9 @@ def _things(source: Source, account: str, performed: Found) -> Things:
     sent = [
         row
         for row in performed
-        if row["account"] == account and row["type"] == "standard" and (row["sent_count"] or 0) > 0
+        if row["account"] == account
+        and row["type"] == "standard"
+        and (row["status"] == "sent" if row["sent_count"] is None else row["sent_count"] > 0)
     ]
     mine = {
         name: [row for row in source.rows(name, deleted=True) if row["account"] == account]
@@ -97,7 +99,7 @@ def _summed(begins_on: dt.date, inside: Things | dict[str, list[Any]], everythin
     ]
     row: dict[str, Any] = {
         "campaign_count": len(campaigns),
-        "sent_count": sum(one["sent_count"] for one in campaigns),
+        "sent_count": added(*(one["sent_count"] for one in campaigns)),
     }
     for name in _MAILS:
         known = [one[name] for one in told if one[name] is not None]

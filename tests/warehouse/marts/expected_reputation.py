@@ -14,8 +14,8 @@ from tests.warehouse.marts.expected_engagement import address, contact_engagemen
 _RANGE = re.compile(r"(\d{4}-\d{2}-\d{2})\.\.(\d{4}-\d{2}-\d{2})")
 
 
-def days_read(source: Source) -> dict[tuple[str, str], dict[dt.date, bool]]:
-    """(account, table) → day that was asked for → whether it was read completely."""
+def days_read(source: Source, *, is_over: bool = True) -> dict[tuple[str, str], dict[dt.date, bool]]:
+    """(account, table) → day that was asked for → whether it was read completely, and was over then."""
     found: dict[tuple[str, str], dict[dt.date, bool]] = {}
     for row in source.rows("sync.coverage"):
         if (match := _RANGE.fullmatch(row["scope"])) is None:
@@ -24,7 +24,8 @@ def days_read(source: Source) -> dict[tuple[str, str], dict[dt.date, bool]]:
         days = found.setdefault((row["account"], row["table_name"]), {})
         for offset in range((last - first).days + 1):
             day = first + dt.timedelta(days=offset)
-            days[day] = days.get(day, False) or bool(row["is_complete"])
+            is_whole = not is_over or day < (source.local_date(row["account"], row["as_of"]) or day)
+            days[day] = days.get(day, False) or (is_whole and bool(row["is_complete"]))
     return found
 
 
@@ -65,9 +66,11 @@ def _days(source: Source, account: str) -> Found:
     found: Found = []
     for offset in range((max([*told, *asked]) - min(told)).days + 1):
         day = min(told) + dt.timedelta(days=offset)
-        nothing = 0 if is_read("review_stats", day) else None
         row: dict[str, Any] = {"account": account, "day_on": day}
-        row |= {name: stats[day][name] if day in stats else nothing for name in ("good_count", "bad_count")}
+        row |= {
+            name: stats.get(day, {name: 0})[name] if is_read("review_stats", day) else None
+            for name in ("good_count", "bad_count")
+        }
         row |= {
             "online_review_count": len(ratings.get(day, [])) if first <= day <= last else None,
             "ratings": [rating for rating in ratings.get(day, []) if rating is not None],
@@ -78,7 +81,7 @@ def _days(source: Source, account: str) -> Found:
                 if is_read("sentiment_mentions", day)
                 else None
             )
-        row["view_count"] = views[day] if day in views else 0 if is_read("feedback_views", day) else None
+        row["view_count"] = views.get(day, 0) if is_read("feedback_views", day) else None
         found.append(row)
     return [_with_rates(row, found[max(0, place - 27) : place + 1]) for place, row in enumerate(found)]
 
@@ -97,20 +100,21 @@ def _with_rates(row: dict[str, Any], month: Found) -> dict[str, Any]:
             ("good_rate", "good_count", "bad_count"),
             ("positive_rate", "positive_count", "negative_count"),
         ):
-            parts = [one[part] for one in window if one[part] is not None]
-            both = [total for one in window if (total := added(one[part], one[rest])) is not None]
-            full[f"{rate}_{days}d"] = share(sum(parts), sum(both)) if parts and both else None
+            both = [one for one in window if one[part] is not None and one[rest] is not None]
+            good = sum(one[part] for one in both)
+            full[f"{rate}_{days}d"] = share(good, good + sum(one[rest] for one in both))
         full[f"average_rating_{days}d"] = mean([rating for one in window for rating in one["ratings"]])
     return full
 
 
 def reputation_overview(source: Source) -> Found:
-    days = grouped(review_daily(source), "account")
-    return [
-        row
-        for (account,), rows in days.items()
-        for row in [*_sites(source, account, rows), _page(source, account, rows)]
-    ]
+    found = []
+    for (account,), rows in grouped(review_daily(source), "account").items():
+        names = ("good_count", "positive_count", "view_count")
+        known = [place for place, row in enumerate(rows, 1) if any(row[name] is not None for name in names)]
+        days = rows[: max(known, default=len(rows))]
+        found += [*_sites(source, account, days), _page(source, account, days)]
+    return found
 
 
 def _sites(source: Source, account: str, days: Found) -> Found:
@@ -214,7 +218,7 @@ def _page(source: Source, account: str, days: Found) -> dict[str, Any]:
         )
     )
     row |= {
-        "observed_on": last["day_on"],
+        "observed_on": None,
         "review_count": len(direct),
         "last_review_at": max(direct, default=None),
     }
@@ -256,7 +260,7 @@ def data_freshness(source: Source) -> Found:
 
 def data_coverage(source: Source) -> Found:
     found = []
-    read = days_read(source)
+    read = days_read(source, is_over=False)
     for (account, table), rows in grouped(source.rows("sync.coverage"), "account", "table_name").items():
         days = read.get((account, table))
         newest = max(rows, key=lambda row: (row["as_of"], row["scope"]))
@@ -318,7 +322,9 @@ def _counted(
 def reviews_waiting(source: Source) -> Found:
     people = {(row["account"], row["email"]): row for row in contact_engagement(source)}
     ids = grouped(
-        [row | {"address": address(row["email"])} for row in source.rows("contacts")], "account", "address"
+        [row | {"address": address(row["email"])} for row in source.rows("contacts", deleted=True)],
+        "account",
+        "address",
     )
     sent = grouped([row for row in contact_campaign(source) if row["sent_at"]], "account", "contact_id")
     pushed = [

@@ -199,7 +199,8 @@ def social_daily(source: Source) -> Found:
             posts[key] = posts.get(key, 0) + 1
     clicks = grouped(link_changes(source), "account", "network", "day_on")
     found, read = [], days_read(source)
-    for key in {**mentions, **posts, **clicks}:
+    clicked = [key for key, rows in clicks.items() if any(row["change"] is not None for row in rows)]
+    for key in {**mentions, **posts, **dict.fromkeys(clicked)}:
         account, network, day = key
         known = [row["change"] for row in clicks.get(key, []) if row["change"] is not None]
         row = {"account": account, "network": network, "day_on": day, "mention_count": mentions.get(key)}
@@ -212,5 +213,6 @@ def social_daily(source: Source) -> Found:
         for days in (7, 28):
             window = [mentions.get((account, network, day - dt.timedelta(days=back))) for back in range(days)]
             row[f"mention_count_mean_{days}d"] = mean(window)
-        found.append(row)
+        if any(row[name] is not None for name in ("mention_count", "post_count", "click_change")):
+            found.append(row)
     return found

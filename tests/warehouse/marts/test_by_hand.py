@@ -122,7 +122,7 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
         ),
         _row(_HEADLINES, _on(18), 2, 0, 1, 1, 1, 0, 1, 1, 3, 1, 8, None, 1, None),
         _row(_HEADLINES, _on(19), 2, None, None, None, None, None, None, None, 0, 0, 0, None, 0, None),
-        _row(_HEADLINES, _on(20), 3, 1, 0, 2, 2, 2, 3, 2, 0, 0, 4, 7, 0, 7),
+        _row(_HEADLINES, _on(20), 3, 1, 0, 2, 2, 2, 3, 2, None, None, None, 7, None, 7),
     ],
     # the visit of the 16th is where the click led to; what Ben clicked is told without a time
     "attribution": [
@@ -343,7 +343,7 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
     "review_daily": [
         _row(_DAY, _on(18), 3, 1, None, None, None, 8, 0.75, 8),
         _row(_DAY, _on(19), 0, 0, None, 2.5, None, 0, 0.75, 4),
-        _row(_DAY, _on(20), 0, 0, 0, None, None, 4, 0.75, 4),
+        _row(_DAY, _on(20), None, None, 0, None, None, None, 0.75, 4),
     ],
     "reviews_waiting": [
         _row(_REVIEW, 2, 4, "anna@example.com", True, "engaged", 1, None, True),
@@ -363,8 +363,8 @@ BY_HAND: dict[str, list[dict[str, Any]]] = {
     ],
     "social_daily": [
         _row(_NETWORK, "facebook", _on(18), None, 1, None),
-        _row(_NETWORK, "facebook", _on(20), 7, 0, 4),
-        _row(_NETWORK, "twitter", _on(20), None, 0, 3),
+        _row(_NETWORK, "facebook", _on(20), 7, None, 4),
+        _row(_NETWORK, "twitter", _on(20), None, None, 3),
     ],
     "data_coverage": [
         _row(_COVERED, "contact coupons", "contact", 3, 0, 0, None, None),

@@ -161,13 +161,18 @@ def edges(account: str) -> dict[str, list[Row]]:
 Expected = Callable[[int], float]
 
 
-def middle(days: int) -> float:
+def middle(days: int, last: int = TODAY) -> float:
     """The mean of the numbers of the last days."""
-    return TODAY - (days - 1) / 2
+    return last - (days - 1) / 2
+
+
+def whole(days: int) -> float:
+    """The same of days that were over when they were read."""
+    return middle(days, TODAY - 1)
 
 
 def good(days: int) -> float:
-    return days * middle(days)
+    return days * whole(days)
 
 
 _TWICE: Expected = lambda days: 2 * days  # noqa: E731 - a row of a table
@@ -203,8 +208,8 @@ WINDOWS: dict[tuple[str, str], dict[str, Expected]] = {
     ("campaign_link_clicks", "true"): {"click_count_Nd": lambda days: days},
     ("social_link_performance", "true"): {"click_count_Nd": lambda days: days},
     ("social_daily", "day_on = today"): {"mention_count_mean_Nd": middle},
-    ("review_daily", "day_on = today"): {
-        **dict.fromkeys(("good_count_mean_Nd", "view_count_mean_Nd", "average_rating_Nd"), middle),
+    ("review_daily", "day_on = today - 1"): {
+        **dict.fromkeys(("good_count_mean_Nd", "view_count_mean_Nd", "average_rating_Nd"), whole),
         "bad_count_mean_Nd": lambda days: 1,
         "online_review_count_mean_Nd": lambda days: 2,
         "good_rate_Nd": _GOOD_RATE,
@@ -212,7 +217,7 @@ WINDOWS: dict[tuple[str, str], dict[str, Expected]] = {
     },
     ("reputation_overview", "channel = 'Yelp'"): {
         "average_rating_change_Nd": lambda days: days / 100,
-        "average_rating_Nd": middle,
+        "average_rating_Nd": whole,
         "review_count_Nd": _TWICE,
         **dict.fromkeys(("positive_count_Nd", "negative_count_Nd"), lambda days: days),
         "positive_rate_Nd": lambda days: 0.5,
@@ -222,7 +227,7 @@ WINDOWS: dict[tuple[str, str], dict[str, Expected]] = {
         "good_count_Nd": good,
         "bad_count_Nd": lambda days: days,
         "good_rate_Nd": _GOOD_RATE,
-        "view_count_mean_Nd": middle,
+        "view_count_mean_Nd": whole,
     },
 }
 

@@ -1,4 +1,5 @@
 -- The headline numbers of each account by day; one row per account and day.
+{%- set covered = 'days_covered is not null' %}
 with accounts as (
     select account, timezone from {{ ref('int_accounts') }}
 ),
@@ -18,7 +19,7 @@ members as (
         day_on,
         -- what a list gains that was not read stands on a later day
         case when count(*) filter (where size > 0 and days_covered is null) = 0
-            then max(days_covered) end as list_days_covered,
+            and day_on > any_value(first_read_on) then max(days_covered) end as list_days_covered,
         {%- for name in ['size', 'active_size'] %}
         case when day_on >= any_value(first_read_on) then sum({{ name }}) end::bigint as {{ name }},
         {%- endfor %}
@@ -36,14 +37,13 @@ mails as (
         account,
         observed_on as day_on,
         max(days_covered) as mail_days_covered,
-        sum(sent_change)::bigint as sent_change,
-        sum(sent_change * (not can_tell_openings)::bigint)::bigint as other_sent_change,
-        sum(opened_change)::bigint as opened_change,
         -- of all, or unknown; on a campaign's first day there is no change to know
-        case when count_if(days_covered is not null and click_change is null) = 0
-            then sum(click_change)::bigint end as click_change,
-        sum(bounced_change)::bigint as bounced_change,
-        sum(unsubscribed_change)::bigint as unsubscribed_change
+        {{ whole_sum('sent_change', covered) }} as sent_change,
+        {{ whole_sum('sent_change * (not can_tell_openings)::bigint', covered) }} as other_sent_change,
+        {{ whole_sum('opened_change', covered ~ ' and coalesce(can_tell_openings, true)') }} as opened_change,
+        {{ whole_sum('click_change', covered) }} as click_change,
+        {{ whole_sum('bounced_change', covered) }} as bounced_change,
+        {{ whole_sum('unsubscribed_change', covered) }} as unsubscribed_change
     from {{ ref('campaign_daily') }}
     left join {{ ref('int_campaign_channels') }} using (account, campaign_id)
     group by all

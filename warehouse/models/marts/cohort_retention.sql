@@ -6,8 +6,7 @@ with accounts as (
 
 -- who is gone counts, too: without them every cohort would look the better the more of it left
 contacts as (
-    select distinct account, contact_id, email_normalized as email from {{ ref('stg_contacts') }}
-        where email_normalized is not null
+    select account, contact_id, email from {{ ref('int_address_contacts') }}
 ),
 
 coverage as (

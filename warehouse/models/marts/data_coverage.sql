@@ -6,7 +6,7 @@ with coverage as (
 ),
 
 days as (
-    select account, table_name, count(*) as day_count, count(*) filter (where is_complete) as read_day_count
+    select account, table_name, count(*) as day_count, count(*) filter (where is_read) as read_day_count
     from {{ ref('int_days_read') }}
     group by all
 ),

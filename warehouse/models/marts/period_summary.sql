@@ -22,7 +22,8 @@ campaigns as (
         campaigns.*
     from {{ ref('campaign_performance') }} as campaigns
     join accounts using (account)
-    where type = 'standard' and sent_count > 0
+    -- what was sent while its counts are not known is sent all the same
+    where type = 'standard' and coalesce(sent_count > 0, status = 'sent')
 ),
 
 happenings as (
@@ -62,7 +63,8 @@ summed as (
         period,
         date_trunc(period, day_on)::date as begins_on,
         count(campaign_id) as campaign_count,
-        {%- for name in mails + others[:2] if name != 'clicker_count' %}
+        {{ whole_sum('sent_count', 'campaign_id is not null') }} as sent_count,
+        {%- for name in mails + others[:2] if name not in ['sent_count', 'clicker_count'] %}
         sum({{ name }})::bigint as {{ name }},
         {%- endfor %}
         case when not coalesce(bool_or(is_unread), false) then sum(clicker_count)::bigint end as clicker_count,

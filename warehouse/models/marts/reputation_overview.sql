@@ -5,8 +5,12 @@ with accounts as (
     select * from {{ ref('int_accounts') }}
 ),
 
+-- the windows are whole days, so that they end with one that was read after it was over
 last_days as (
-    select account, max(day_on) as as_of_on from {{ ref('review_daily') }} group by all
+    select account, coalesce(max(day_on) filter (where good_count is not null or positive_count is not null
+        or view_count is not null), max(day_on)) as as_of_on
+    from {{ ref('review_daily') }}
+    group by account
 ),
 
 -- what happened in a window of which a day was not read, nobody knows
@@ -150,7 +154,7 @@ feedback_page as (
         'Feedback page' as channel,
         'feedback page' as kind,
         last_days.as_of_on,
-        max(days.day_on) as observed_on,
+        null::date as observed_on,
         null::double as average_rating,
         null::double as average_rating_change_28d,
         null::bigint as served_review_count,
@@ -167,8 +171,8 @@ feedback_page as (
 {%- endfor %}
         null::bigint as positive_count_{{ days }}d,
         null::bigint as negative_count_{{ days }}d,
-        max_by(days.view_count_mean_{{ days }}d,
-            days.day_on) as view_count_mean_{{ days }}d{{ "," if not loop.last }}
+        any_value(days.view_count_mean_{{ days }}d)
+            filter (where days.day_on = as_of_on) as view_count_mean_{{ days }}d{{ "," if not loop.last }}
 {%- endfor %}
     from {{ ref('review_daily') }} as days
     join last_days using (account)

@@ -4,7 +4,7 @@ with accounts as (
     select * from {{ ref('int_accounts') }}
 ),
 
--- a day of which nothing came is a day with 0 where it was read, and unknown where it was not
+-- nothing of a day is 0 where it was read completely, and anything of it unknown where it was not
 days_read as (
     select
         account,
@@ -91,17 +91,15 @@ counted as (
     select
         account,
         day_on,
-        case when stats.is_told then stats.good_count when days_read.is_stats_read then 0 end as good_count,
-        case when stats.is_told then stats.bad_count when days_read.is_stats_read then 0 end as bad_count,
+        case when is_stats_read then if(stats.is_told, stats.good_count, 0) end as good_count,
+        case when is_stats_read then if(stats.is_told, stats.bad_count, 0) end as bad_count,
         case when day_on between sites_read.first_on and sites_read.last_on
             then coalesce(online.online_review_count, 0) end as online_review_count,
         coalesce(online.rated_count, 0) as rated_count,
         coalesce(online.rating_sum, 0) as rating_sum,
-        case when days_read.is_sentiment_read
-            then coalesce(sentiment.positive_count, 0) end as positive_count,
-        case when days_read.is_sentiment_read
-            then coalesce(sentiment.negative_count, 0) end as negative_count,
-        case when views.is_told then views.view_count when days_read.is_views_read then 0 end as view_count
+        case when is_sentiment_read then coalesce(sentiment.positive_count, 0) end as positive_count,
+        case when is_sentiment_read then coalesce(sentiment.negative_count, 0) end as negative_count,
+        case when is_views_read then if(views.is_told, views.view_count, 0) end as view_count
     from days
     left join days_read using (account, day_on)
     left join stats using (account, day_on)

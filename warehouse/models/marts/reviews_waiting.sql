@@ -20,8 +20,7 @@ reviews as (
 ),
 
 contacts as (
-    select distinct account, email_normalized as email, contact_id from {{ current('stg_contacts') }}
-        where email_normalized is not null
+    select * from {{ ref('int_address_contacts') }}
 ),
 
 engagement as (

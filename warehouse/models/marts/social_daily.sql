@@ -37,7 +37,7 @@ days as (
     union
     select account, network, day_on from posts
     union
-    select account, network, day_on from clicks
+    select account, network, day_on from clicks where click_change is not null
 )
 
 select
@@ -55,6 +55,7 @@ left join mentions using (account, network, day_on)
 left join posts using (account, network, day_on)
 left join days_read using (account, day_on)
 left join clicks using (account, network, day_on)
+where coalesce(mentions.mention_count, clicks.click_change) is not null or days_read.is_read
 window
     last_7 as (partition by account, network order by day_on {{ days_frame(7) }}),
     last_28 as (partition by account, network order by day_on {{ days_frame(28) }})

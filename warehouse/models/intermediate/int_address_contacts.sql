@@ -1,0 +1,6 @@
+-- Which contacts are an address's; one row per account, address and contact.
+-- Who is gone counts, too: one that was merged or added again has another id, and what it was sent before and
+-- did then is the address's all the same.
+select distinct account, email_normalized as email, contact_id
+from {{ ref('stg_contacts') }}
+where email_normalized is not null

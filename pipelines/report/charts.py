@@ -121,6 +121,10 @@ def sparkline(name: str, values: Sequence[float]) -> Markup:
     )
 
 
+def _unsigned(value: float) -> str:
+    return f"{abs(value):,.0f}"
+
+
 def columns(
     title: str,
     items: Sequence[Column],
@@ -128,7 +132,7 @@ def columns(
     names: Sequence[str],
     is_inside: bool = False,
     shown: Format = number,
-    axis: Format | None = None,
+    axis: Format = _unsigned,
     unit: float = 1,
 ) -> Markup:
     """One or two values by week or month, each with a name: the second one below the axis, or inside of the
@@ -137,7 +141,6 @@ def columns(
     if not any(item.first or item.second for item in items):
         return Markup()
     below = 0 if is_inside else max(item.second or 0 for item in items)
-    axis = axis or _unsigned
     ticks = _ticks(-below, max(item.first or 0 for item in items), unit=unit)
     tips = [_told(item, names, shown) for item in items]
     looks = ("second", "accent") if is_inside else ("accent", "second")
@@ -206,10 +209,6 @@ def _drawn(picture: str, *values: object) -> Markup:
 
 def _track(places: Sequence[tuple[str, str]]) -> str:
     return "M" + "L".join(f"{x} {y}" for x, y in places)
-
-
-def _unsigned(value: float) -> str:
-    return f"{abs(value):,.0f}"
 
 
 def _left(ticks: Sequence[float], shown: Format) -> float:

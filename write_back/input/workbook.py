@@ -19,10 +19,10 @@ from write_back.input.rows import CannotBeSent, InputError, Seen
 
 #: A character that XML cannot hold, or the `_` of a text that looks like one.
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
-_COLUMN = re.compile(r"([A-Z]{1,3})[0-9]{1,7}", re.ASCII)
+_REFERENCE = re.compile(r"([A-Z]{1,3})[0-9]{1,7}", re.ASCII)
 _TRUE = ("1", "true")
 _NOT_CALCULATED = "the formula in cell {} has no stored value: open the file in Excel, save it, and try again"
-#: The part of a package that its relations name, by the last word of their type.
+#: The folder that names, beside each part of a package, the parts that belong to it.
 _RELATIONS = "_rels"
 
 
@@ -66,13 +66,13 @@ class _Book:
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
         self._path = next(iter(self._relations("").get("officeDocument", {}).values()), "xl/workbook.xml")
-        self.root = self._tree(self._path)
-        self._own = self._relations(self._path)
+        self.root = self._xml(self._path)
+        self._related = self._relations(self._path)
         properties = self.root.find("{*}workbookPr")
         self.since_1904 = properties is not None and properties.get("date1904") in _TRUE
         self._texts = [_text(each) for each in self._parts("sharedStrings", "{*}si")]
 
-    def _tree(self, path: str) -> Element:
+    def _xml(self, path: str) -> Element:
         return ElementTree.fromstring(self._archive.read(path))  # noqa: S314 (expat limits entities)
 
     def _relations(self, path: str) -> dict[str, dict[str, str]]:
@@ -80,7 +80,7 @@ class _Book:
         folder, name = posixpath.split(path)
         own = posixpath.join(folder, _RELATIONS, f"{name}.rels")
         found: dict[str, dict[str, str]] = {}
-        for each in self._tree(own) if own in self._archive.namelist() else ():
+        for each in self._xml(own) if own in self._archive.namelist() else ():
             kind = each.get("Type", "").rpartition("/")[2]
             target = posixpath.normpath(posixpath.join("/", folder, each.get("Target", ""))).lstrip("/")
             found.setdefault(kind, {})[each.get("Id", "")] = target
@@ -88,10 +88,12 @@ class _Book:
 
     def path_of(self, sheet: Element) -> str:
         relation = next((value for key, value in sheet.attrib.items() if key.endswith("}id")), "")
-        return self._own.get("worksheet", {}).get(relation, "")
+        return self._related.get("worksheet", {}).get(relation, "")
 
     def _parts(self, kind: str, tag: str) -> list[Element]:
-        return [each for path in self._own.get(kind, {}).values() for each in self._tree(path).findall(tag)]
+        return [
+            each for path in self._related.get(kind, {}).values() for each in self._xml(path).findall(tag)
+        ]
 
     @cached_property
     def _formats(self) -> list[str]:
@@ -102,6 +104,10 @@ class _Book:
         }
         ids = [each.get("numFmtId", "0") for each in self._parts("styles", "{*}cellXfs/{*}xf")]
         return [own.get(each) or BUILTIN.get(int(each), "General") for each in ids]
+
+    def _format(self, cell: Element) -> str:
+        style = int(cell.get("s") or 0)
+        return self._formats[style] if style < len(self._formats) else "General"
 
     def lines(self, path: str, hidden_columns: set[int]) -> Iterator[Line]:
         number = 0
@@ -118,18 +124,17 @@ class _Book:
                     )
 
     def _line(self, number: int, row: Element) -> Line:
-        is_hidden = row.get("hidden") in _TRUE or row.get("zeroHeight") in _TRUE or _is_flat(row)
+        is_hidden = row.get("hidden") in _TRUE or row.get("zeroHeight") in _TRUE or _has_no_height(row)
         line, place = Line(number, [], is_hidden), -1
         for cell in row.iterfind("{*}c"):
-            place = _place(cell.get("r")) if cell.get("r") else place + 1
+            place = _column_index(cell.get("r")) if cell.get("r") else place + 1
             line.cells.extend([None] * (place + 1 - len(line.cells)))
             line.cells[place] = self._cell(cell)
         return line
 
     def _cell(self, cell: Element) -> str | CannotBeSent | None:
         kind, raw = cell.get("t", "n"), cell.findtext("{*}v") or ""
-        style = int(cell.get("s") or 0)
-        code = self._formats[style] if style < len(self._formats) else "General"
+        code = self._format(cell)
         if kind == "inlineStr":
             return shown_text(_text(cell.find("{*}is")), code)
         if kind == "str":
@@ -153,19 +158,19 @@ class _Book:
         return Seen(text, value if moment is None else moment)
 
 
-def _place(reference: str | None) -> int:
+def _column_index(reference: str | None) -> int:
     """`AB12` → 27."""
-    match = _COLUMN.fullmatch(reference or "")
+    match = _REFERENCE.fullmatch(reference or "")
     if match is None:
-        raise ValueError("no reference")
+        raise ValueError("not the reference of a cell")
     place = 0
     for letter in match[1]:
         place = place * 26 + ord(letter) - 64
     return place - 1
 
 
-def _is_flat(row: Element) -> bool:
-    """Of no height, which hides it, too."""
+def _has_no_height(row: Element) -> bool:
+    """Which hides it, too."""
     return row.get("customHeight") in _TRUE and float(row.get("ht") or 1) == 0
 
 

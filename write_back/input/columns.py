@@ -227,15 +227,7 @@ def _check(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
     missing = [group for group in names.spec.needs if found.keys().isdisjoint(group)]
     if not missing and not unknown:
         return
-    if any("@" in title for title in unknown):
-        raise InputError(
-            "the first row looks like data: the input needs a first row with the columns' names, like email"
-        )
-    if len(found) + len(unknown) == 1 and any(sign in title for title in unknown for sign in ",;|\t"):
-        raise InputError(
-            f"the header is one cell, {shown(unknown[0])}: put each column into a cell of its own, without "
-            "quotation marks around whole rows, here and in the rows below"
-        )
+    _check_header(unknown, len(found) + len(unknown))
     parts, advice, known = list(_missing(names, found, missing)), ["name a column with --map ours=theirs"], ""
     if missing:
         advice.append("or add it to the input")
@@ -246,6 +238,19 @@ def _check(names: _Names, found: Mapping[str, str], unknown: list[str]) -> None:
         known = f"; known are {_list(dict.fromkeys(names.all))}"
         advice.append("leave one out with --ignore NAME")
     raise InputError(f"{'; '.join(parts)}{known}; {', '.join(advice)}")
+
+
+def _check_header(unknown: list[str], count: int) -> None:
+    """InputError for a first row of `count` cells that is no header, or one in a single cell."""
+    if any("@" in title for title in unknown):
+        raise InputError(
+            "the first row looks like data: the input needs a first row with the columns' names, like email"
+        )
+    if count == 1 and any(sign in title for title in unknown for sign in ",;|\t"):
+        raise InputError(
+            f"the header is one cell, {shown(unknown[0])}: put each column into a cell of its own, without "
+            "quotation marks around whole rows, here and in the rows below"
+        )
 
 
 def _missing(names: _Names, found: Mapping[str, str], missing: list[tuple[str, ...]]) -> Iterator[str]:

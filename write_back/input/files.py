@@ -93,6 +93,11 @@ def read_file(path: Path, *, stdin: BinaryIO | None = None, limit: int = INPUT_L
         return _read_excel(name, content, budget)
     if content.startswith(_OLD_OFFICE):
         raise InputError(f"{name} is an old or protected Excel file: save it as .xlsx, without a password")
+    return _read_text(name, suffix, content, budget)
+
+
+def _read_text(name: str, suffix: str, content: bytes, budget: InputBudget) -> Rows:
+    """JSON lines, or CSV; InputError for what only seems to be one."""
     while content.startswith(codecs.BOM_UTF8 * 2):
         content = content.removeprefix(codecs.BOM_UTF8)
     begins = content[:100].removeprefix(codecs.BOM_UTF8).lstrip()

@@ -4,6 +4,7 @@ its rows.
 Belongs here: what a cell's value becomes, and what makes an input unusable. Not here: reading it (`files`),
 what columns mean (`columns`)."""
 
+import contextlib
 import datetime as dt
 import hashlib
 import re
@@ -160,19 +161,13 @@ def _typed(value: Any) -> Cell:
         return value or None
     if isinstance(value, str):
         return cell_of(str(value))
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return number_text(value)
-    if isinstance(value, Decimal):
-        return (
-            None if value.is_nan() else format(value, "f") if value.is_finite() else number_text(float(value))
-        )
+    if isinstance(value, int | float | Decimal):
+        return _number(value)
     if isinstance(value, dt.datetime):
         return value
     if isinstance(value, dt.date):
         return dt.datetime(value.year, value.month, value.day)
-    if isinstance(value, int | dt.time | UUID):
+    if isinstance(value, dt.time | UUID):
         return str(value)
     if isinstance(value, dt.timedelta):
         return _duration(value)
@@ -182,6 +177,16 @@ def _typed(value: Any) -> Cell:
         f"values of the type {type(value).__name__} cannot be sent: turn them into text, or leave the "
         "column out with --ignore"
     )
+
+
+def _number(value: float | Decimal) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return number_text(value)
+    return None if value.is_nan() else format(value, "f") if value.is_finite() else number_text(float(value))
 
 
 def _duration(value: dt.timedelta) -> str:
@@ -282,9 +287,9 @@ def rows_of_columns(
         cleaned = _cleaned(column, numbers, word, nothing)
         if word in cells:
             raise InputError(f"{name}: two columns are called {shown(word)}; rename or remove one")
-        if title is None and not cleaned.faults and all(cell is None for cell in cleaned.cells):
+        if title is None and cleaned.is_empty:
             continue
-        if _INDEX.fullmatch(text_of(title) or "") and _counts(cleaned.cells):
+        if _is_index(title, cleaned.cells):
             notes.append(f"column {position}, which only numbers the rows, is left out")
             continue
         cells[word] = cleaned
@@ -292,18 +297,24 @@ def rows_of_columns(
     if nothing:
         marks = ", ".join(f"{shown(mark)} ({times:,})" for mark, times in nothing.most_common(5))
         notes.append(f"cells that say that there is nothing count as empty: {marks}")
+    rows = _without_blank_ones(cells, numbers, faults or {})
+    source = Source(name, _hash(rows.cells))
+    return replace(rows, source=source, warnings=tuple(notes), hidden=tuple(unseen))
+
+
+def _without_blank_ones(
+    columns: "Mapping[str, _Cleaned]", numbers: list[int], faults: Mapping[int, str]
+) -> Rows:
+    """The rows of these columns that say something; their source is not known here."""
     rows = Rows(
-        {word: each.cells for word, each in cells.items()},
+        {title: column.cells for title, column in columns.items()},
         numbers,
-        Source(name, ""),
-        faults or {},
-        tuple(notes),
-        {word: each.faults for word, each in cells.items() if each.faults},
-        {word: each.failed for word, each in cells.items() if each.failed},
-        tuple(unseen),
+        Source("", ""),
+        faults,
+        cell_faults={title: column.faults for title, column in columns.items() if column.faults},
+        failed={title: column.failed for title, column in columns.items() if column.failed},
     )
-    rows = rows.at(_not_blank(rows))
-    return replace(rows, source=Source(name, _hash(rows.cells)))
+    return rows.at(_not_blank(rows))
 
 
 def _not_blank(rows: Rows) -> list[int]:
@@ -322,20 +333,14 @@ class _Cleaned(NamedTuple):
     faults: dict[int, str]
     failed: list[int]
 
+    @property
+    def is_empty(self) -> bool:
+        return not self.faults and all(cell is None for cell in self.cells)
+
 
 def _cleaned(column: Sequence[Any], numbers: Sequence[int], title: str, nothing: Counter[str]) -> _Cleaned:
     """The cells of a column; `nothing` counts the marks that were taken for none."""
-    faults: dict[int, str] = {}
-    try:
-        cells = [None if value is None else cell_of(value) for value in column]
-    except CannotBeSent:
-        cells = []
-        for number, value in zip(numbers, column, strict=True):
-            try:
-                cells.append(cell_of(value))
-            except CannotBeSent as problem:
-                cells.append(None)
-                faults[number] = f"column {shown(title)}: {problem}"
+    cells, faults = _cells_and_faults(column, numbers, title)
     marks = MARKS.intersection(cells)
     if not marks:
         return _Cleaned(cells, faults, [])
@@ -344,8 +349,27 @@ def _cleaned(column: Sequence[Any], numbers: Sequence[int], title: str, nothing:
     return _Cleaned([None if cell in marks else cell for cell in cells], faults, failed)
 
 
-def _counts(cells: Sequence[Cell]) -> bool:
-    """Whether they are whole numbers that rise, as a program numbers rows."""
+def _cells_and_faults(
+    column: Sequence[Any], numbers: Sequence[int], title: str
+) -> tuple[list[Cell], dict[int, str]]:
+    """And row number → why there is none. One by one only where a value cannot be sent."""
+    with contextlib.suppress(CannotBeSent):
+        return [None if value is None else cell_of(value) for value in column], {}
+    cells: list[Cell] = []
+    faults: dict[int, str] = {}
+    for number, value in zip(numbers, column, strict=True):
+        try:
+            cells.append(cell_of(value))
+        except CannotBeSent as problem:
+            cells.append(None)
+            faults[number] = f"column {shown(title)}: {problem}"
+    return cells, faults
+
+
+def _is_index(title: Cell, cells: Sequence[Cell]) -> bool:
+    """Whether it only numbers the rows, as a program does: whole numbers that rise."""
+    if not _INDEX.fullmatch(text_of(title) or ""):
+        return False
     if not all(isinstance(cell, str) and cell.isdecimal() and len(cell) < 19 for cell in cells):
         return False
     whole = [int(text_of(cell) or 0) for cell in cells]

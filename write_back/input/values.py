@@ -53,15 +53,19 @@ def address(cell: Cell) -> str:
     if text.count("@") > 1:
         raise BadValue("the cell has more than one @: write one e-mail address per row")
     local, _, domain = text.partition("@")
-    *labels, top = domain.split(".")
-    is_domain = all(map(_LABEL.fullmatch, [*labels, top])) and len(top) > 1 and not top[0].isdigit()
-    if not labels or not is_domain or _LOCAL.fullmatch(local) is None:
+    if not _is_domain(domain) or _LOCAL.fullmatch(local) is None:
         raise BadValue("this is not an e-mail address: it looks like name@example.com")
     if len(text) > MAX_ADDRESS or len(local) > MAX_LOCAL_PART:
         raise BadValue(
             f"the e-mail address is too long: at most {MAX_ADDRESS} characters, {MAX_LOCAL_PART} before the @"
         )
     return text
+
+
+def _is_domain(text: str) -> bool:
+    labels = text.split(".")
+    top = labels[-1]
+    return len(labels) > 1 and all(map(_LABEL.fullmatch, labels)) and len(top) > 1 and not top[0].isdigit()
 
 
 def _check_bare(text: str) -> None:
@@ -146,11 +150,9 @@ def action(cell: Cell) -> str:
     return word
 
 
-#: Signs beside commas that people put between tags, and what they are part of in a text from a web page.
-_SEPARATORS, _ENTITY = (
-    (";", "|", "\n", "\t"),
-    re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|\w{1,31});", re.ASCII | re.I),
-)
+#: Signs beside commas that people put between tags, and what `;` is part of in a text from a web page.
+_SEPARATORS = (";", "|", "\n", "\t")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|\w{1,31});", re.ASCII | re.IGNORECASE)
 
 
 def tags(text: str) -> tuple[str, ...]:
@@ -189,15 +191,21 @@ def _listed(text: str) -> Sequence[str]:
         text = text[1:-1]
     if "'" in text and '"' not in text and all(_is_quoted(part, "'") for part in text.split(",")):
         text = text.replace("'", '"')
+    separator = _separator(text)
+    if '"' not in text:
+        return text.split(separator)
+    try:
+        return next(csv.reader([text], delimiter=separator, skipinitialspace=True, strict=True))
+    except (csv.Error, StopIteration):
+        raise BadValue("a quotation mark in the tags opens or closes in the wrong place") from None
+
+
+def _separator(text: str) -> str:
+    """The sign between tags, outside of quotation marks: a comma where there is none."""
     signs = [sign for sign in (",", *_SEPARATORS) if sign in _unquoted(text)] or [","]
     if len(signs) > 1:
         raise BadValue("there are several kinds of signs between the tags: put commas between them")
-    if '"' not in text:
-        return text.split(signs[0])
-    try:
-        return next(csv.reader([text], delimiter=signs[0], skipinitialspace=True, strict=True))
-    except (csv.Error, StopIteration):
-        raise BadValue("a quotation mark in the tags opens or closes in the wrong place") from None
+    return signs[0]
 
 
 def _is_quoted(part: str, mark: str) -> bool:

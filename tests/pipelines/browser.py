@@ -19,6 +19,10 @@ from tests.waiting import HANGS_S
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+class ProtocolError(AssertionError):
+    """What the browser did not do."""
+
+
 class Browser:
     """One tab."""
 
@@ -31,7 +35,8 @@ class Browser:
         self._connection.send(json.dumps({"id": self._number, "method": method, "params": params}))
         while (answer := json.loads(self._connection.recv(HANGS_S))).get("id") != self._number:
             continue
-        assert "error" not in answer, answer
+        if "error" in answer:
+            raise ProtocolError(answer)
         return answer["result"]
 
     def open(self, address: str) -> None:
@@ -49,9 +54,15 @@ class Browser:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
+    def _is_so(self, condition: str) -> bool:
+        try:
+            return bool(self.run(condition))
+        except ProtocolError:  # the page was left while it was asked
+            return False
+
     def wait_for(self, condition: str, patience: float = HANGS_S) -> None:
         until = time.monotonic() + patience
-        while not self.run(condition):
+        while not self._is_so(condition):
             assert time.monotonic() < until, self.run("location.href + '\\n' + document.body.innerText")
             time.sleep(0.1)
 

@@ -128,7 +128,6 @@ def test_a_plan_of_contacts_shows_new_ones_and_how_many_the_warehouse_does_not_k
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["push"], "WHAT"),
         (["push", "tags"], "either --from FILE or --sql QUERY: give one of them"),
         (["push", "tags", "--from", "no.csv"], "there is no file no.csv"),
         (["push", "tags", "--sql", "delete from source.contacts"], "has to be a SELECT"),

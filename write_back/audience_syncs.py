@@ -195,30 +195,40 @@ def _people(sync: AudienceSync, people: Rows) -> dict[str, Any]:
     rejected."""
     title = _who_column(sync, people)
     more = [name for name in people.columns if sync.list and name != title and fold(name) not in _NOT_SENT]
-    faulty = [people.faults, *(people.cell_faults.get(name, {}) for name in (title, *more))]
-    unread = {number: reason for each in faulty for number, reason in each.items()}
+    keys = [normal_form(text_of(cell) or "") for cell in people.cells[title]]
     places: dict[str, int] = {}
-    faults: dict[str, str] = {}
-    for place, cell in enumerate(people.cells[title]):
-        key = normal_form(text_of(cell) or "")
-        if is_pseudonym(key, is_id=True):
-            continue
-        first = places.setdefault(key, place)
-        if reason := unread.get(people.numbers[place]):
-            faults[key] = reason
-        differing = (name for name in more if people.cells[name][first] != people.cells[name][place])
-        if (name := next(differing, None)) is not None:
-            faults[key] = f"rows of this person disagree about {shown(name)}: let the query say one value"
+    for place, key in enumerate(keys):
+        if not is_pseudonym(key, is_id=True):
+            places.setdefault(key, place)
+    faults = _unread(people, keys, (title, *more)) | _disagreeing(people, keys, places, more)
     left = {name: [people.cells[name][place] for place in places.values()] for name in (title, *more)}
-    if sync.tag:
-        cells = _of_tags((name, sync.tag, ADD) for name in left[title])
-    else:
-        cells = left | {"list_id": [sync.list] * len(places)}
+    listed = left | {"list_id": [sync.list] * len(places)}
     return {
         "who": list(places),
-        "cells": cells,
+        "cells": _of_tags((name, sync.tag, ADD) for name in left[title]) if sync.tag else listed,
         "faults": {place: faults[key] for place, key in enumerate(places) if key in faults},
         "tags": _tags_of(sync),
+    }
+
+
+def _unread(people: Rows, keys: Sequence[str], names: Iterable[str]) -> dict[str, str]:
+    """Why a person's rows could not be read."""
+    faulty = [people.faults, *(people.cell_faults.get(name, {}) for name in names)]
+    reasons = {number: reason for each in faulty for number, reason in each.items()}
+    return {
+        key: reasons[number] for key, number in zip(keys, people.numbers, strict=True) if number in reasons
+    }
+
+
+def _disagreeing(
+    people: Rows, keys: Sequence[str], places: Mapping[str, int], names: Iterable[str]
+) -> dict[str, str]:
+    """Of whom a row says something else than the first one."""
+    return {
+        key: f"rows of this person disagree about {shown(name)}: let the query say one value"
+        for name in names
+        for key, cell in zip(keys, people.cells[name], strict=True)
+        if key in places and people.cells[name][places[key]] != cell
     }
 
 
@@ -351,9 +361,6 @@ def difference(
     taken, left = (given, [*held, *there]) if sync.untag_when_gone else ([], [])
     now = dict.fromkeys(left, Claim(takes_away=True, is_wanted=False))
     now |= dict.fromkeys(wants, Claim(sync.untag_when_gone, is_wanted=True))
-    changing = {
-        one: now.get(one) for one in now | audience.claims if now.get(one) != audience.claims.get(one)
-    }
     order = Order(
         kinds_that(EffectKind.JOINS)[0] if sync.list else _TAGS[0],
         audience.account,
@@ -363,7 +370,13 @@ def difference(
         is_standing=True,
     )
     planned = plan_push(settings, order, _rows(audience, taken))
+    changing = _changing(audience.claims, now)
     return Difference(audience, planned, changing, len(taken), len(given) - len(taken))
+
+
+def _changing(before: Mapping[str, Claim], now: Mapping[str, Claim]) -> dict[str, Claim | None]:
+    """The claims that differ; None: no more."""
+    return {one: now.get(one) for one in {**now, **before} if now.get(one) != before.get(one)}
 
 
 #: Kinds of push that change tags.

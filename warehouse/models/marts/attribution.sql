@@ -8,9 +8,7 @@ touches as (
 ),
 
 contacts as (
-    select distinct account, contact_id, email_normalized as email, deleted_at is null as is_present
-    from {{ ref('stg_contacts') }}
-    where email_normalized is not null
+    select * from {{ ref('int_address_contacts') }}
 ),
 
 visits as (

@@ -22,12 +22,8 @@ present as (
     where email_normalized is not null
 ),
 
--- what an address did at a contact that is gone, it did all the same; who was moved between the readings of two
--- lists stands in both
 contacts as (
-    select account, email_normalized as email, contact_id, bool_or(is_deleted is not true) as is_present
-    from {{ ref('stg_contacts') }}
-    group by all
+    select * from {{ ref('int_address_contacts') }}
 ),
 
 lists as (

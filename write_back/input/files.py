@@ -360,7 +360,7 @@ def rows_of_batches(
         count += batch.num_rows
         for column, values in zip(columns, batch.columns, strict=True):
             column += _values(values)
-    return rows_of_columns(name, list(map(cell_of, schema.names)), columns, list(range(2, 2 + count)))
+    return rows_of_columns(name, list(map(cell_of, schema.names)), columns, list(range(1, 1 + count)))
 
 
 def _values(values: pa.Array) -> list[Any]:

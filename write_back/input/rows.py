@@ -65,10 +65,11 @@ class InputError(WrongUse):
 class Rows:
     """The rows of an input, column by column; rows that are entirely empty are left out.
 
-    `numbers`: of each row, as a spreadsheet counts: the header is 1, the first row below it 2; of JSON lines,
-    the line. `faults`: row number → why the row cannot be read although the others can. `cell_faults`: title
-    → row number → why its cell cannot, which matters where the column is used; `failed`: those that show an
-    error, and count as empty. `hidden`: titles of columns that a person does not see."""
+    `numbers`: of each row, as people count: in a spreadsheet the header is 1, the first row below it 2; of
+    JSON lines the line; the first row of a query or a Parquet file is 1. `faults`: row number → why the row
+    cannot be read although the others can. `cell_faults`: title → row number → why its cell cannot, which
+    matters where the column is used; `failed`: those that show an error, and count as empty. `hidden`: titles
+    of columns that a person does not see."""
 
     cells: Mapping[str, list[Cell]] = field(repr=False)
     numbers: list[int] = field(repr=False)

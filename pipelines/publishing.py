@@ -179,8 +179,7 @@ def what_is_published(settings: Settings, now: dt.datetime) -> str:
         published = facts(published_path(settings.home))
     except PublishedLocked as problem:
         return str(problem)
-    command = "publish" if settings.warehouse_path.exists() else "sync"
-    return in_words(published, now) if published else f"nothing yet; run `marketing-sync {command}`"
+    return in_words(published, now) if published else "nothing yet; a whole `marketing-sync sync` publishes"
 
 
 def published_document(settings: Settings, published: Published | None = None) -> output.Published | None:

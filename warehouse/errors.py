@@ -52,7 +52,10 @@ class NotPublished(WarehouseError):
 
 
 class NothingPublished(WarehouseError):
-    """There is no published file, or no earlier one to go back to."""
+    """There is no published file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"there is no {path} yet: a whole `marketing-sync sync` publishes it")
 
 
 class PublishedLocked(WarehouseError):

@@ -242,7 +242,7 @@ def reading(path: Path, scratch: Path | None = None) -> Iterator[duckdb.DuckDBPy
     """The copy at `path`. `scratch`: for large queries, where what does not fit into their memory may stand.
     Raises NothingPublished."""
     if not path.exists():
-        raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`")
+        raise NothingPublished(path)
     with private(path, read_only=True, spill=scratch) as connection:
         yield connection
 
@@ -302,7 +302,7 @@ def roll_back(
 ) -> Published:
     """Put the newest earlier copy in the place of the current one, which goes.
 
-    NothingPublished when there is none, or none that shows no more of people than these allow;
+    NotPublished when there is none, or none that shows no more of people than these allow;
     PublishedLocked."""
     with turn(home):
         for copy in earlier(home):
@@ -313,7 +313,7 @@ def roll_back(
     allowed = (
         "" if personal_data is PersonalData.KEEP else f" with personal data as `{personal_data}` asks for"
     )
-    raise NothingPublished(f"there is no earlier copy{allowed} in {_earlier_folder(home)} to go back to")
+    raise NotPublished(f"there is no earlier copy{allowed} in {_earlier_folder(home)} to go back to")
 
 
 @contextmanager

@@ -64,7 +64,7 @@ def opened(
         published = read_facts(connection)
     except duckdb.Error:
         facts(path)  # raises PublishedLocked, which names the way out
-        raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`") from None
+        raise NothingPublished(path) from None
     with closing(connection):
         if published.personal_data is PersonalData.KEEP and not allows_personal:
             raise PersonalDataKept

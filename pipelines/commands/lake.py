@@ -35,7 +35,8 @@ def lake(arguments: Arguments, settings: Settings) -> int:
     found = [each for each in by_shard.values() if each]
     if not by_shard:
         print(
-            f"{shown(storage.url)} is empty: `marketing-sync publish` exports to it, and so does every sync"
+            f"{shown(storage.url)} is empty: every whole `marketing-sync sync` exports to it, and so does "
+            "`publish`"
         )
         return exits.DONE
     if arguments.sql:

@@ -70,7 +70,7 @@ def read_report(path: Path, now: dt.datetime) -> ReportData:
     NothingPublished when there is none."""
     published = facts(path)
     if published is None:
-        raise NothingPublished(f"there is no {path} yet: run `marketing-sync publish`")
+        raise NothingPublished(path)
     with reading(path) as connection:
         return report_of(connection, published, now)
 

@@ -178,7 +178,7 @@ def test_doctor_says_what_to_do(command: Command, service: Sandbox, folder: Path
         f"chmod 600 {folder / '.env'}",
         "nothing was read since",
         "ended without being recorded",
-        "nothing yet; run `marketing-sync publish`",
+        "nothing yet; a whole `marketing-sync sync` publishes",
         "there is none: `marketing-sync backup` says why",
     ):
         assert any(said in line for line in wrong), (said, ran.out)

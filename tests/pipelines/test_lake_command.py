@@ -45,7 +45,7 @@ def test_without_a_lake_it_is_said_what_to_set(command: Command, home: Path) -> 
 def test_an_empty_lake_is_no_mistake(command: Command, place: Path) -> None:
     ran = command("lake")
     assert (ran.code, ran.err) == (0, "")
-    assert "is empty: `marketing-sync publish` exports to it" in ran.out
+    assert "is empty: every whole `marketing-sync sync` exports to it" in ran.out
 
 
 def test_what_is_published_is_in_the_lake(command: Command, published: Path, tmp_path: Path) -> None:

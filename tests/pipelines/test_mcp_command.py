@@ -300,7 +300,7 @@ def test_nothing_is_served_before_something_is_published(command: Command, tmp_p
     assert (ran.code, ran.out) == (1, "")
     assert (
         ran.err
-        == f"marketing-sync: there is no {published_path(tmp_path)} yet: run `marketing-sync publish`\n"
+        == f"marketing-sync: there is no {published_path(tmp_path)} yet: a whole `marketing-sync sync` publishes it\n"
     )
 
 

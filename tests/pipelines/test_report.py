@@ -450,7 +450,7 @@ def test_ticks_hold_the_values_between_them(values: tuple[float, float]) -> None
 def test_a_report_of_nothing_published_says_what_to_do(command: Command) -> None:
     ran = command("report")
     assert ran.code == 1
-    assert "run `marketing-sync publish`" in ran.err
+    assert "a whole `marketing-sync sync` publishes it" in ran.err
 
 
 def test_every_query_fits_what_a_night_published(rough_night: Any) -> None:

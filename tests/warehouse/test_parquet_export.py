@@ -106,7 +106,7 @@ def test_a_folder_of_somebody_elses_is_left_alone(published: Path, tmp_path: Pat
 
 
 def test_there_is_nothing_to_export_before_something_is_published(tmp_path: Path) -> None:
-    with pytest.raises(NothingPublished, match="run `marketing-sync publish`"):
+    with pytest.raises(NothingPublished, match="a whole `marketing-sync sync` publishes it"):
         export_parquet(tmp_path / "marketing.duckdb", tmp_path / "out")
 
 

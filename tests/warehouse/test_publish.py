@@ -18,7 +18,7 @@ import pytest
 
 from tests.waiting import HANGS_S
 from warehouse.connection import connect
-from warehouse.errors import NothingPublished, NotPublished, NoWarehouse, PublishedLocked
+from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import INTERNAL_TABLES, Masking, internal_columns, personal_key
 from warehouse.policies import PersonalData
 from warehouse.publish import (
@@ -336,7 +336,7 @@ def test_the_last_three_stay_and_each_rollback_goes_one_back(filled: Path) -> No
         said = roll_back(filled)
         assert name_in(published_path(filled)) == f"Night {number}"
         assert facts(published_path(filled)) == said
-    with pytest.raises(NothingPublished, match="no earlier copy"):
+    with pytest.raises(NotPublished, match="no earlier copy"):
         roll_back(filled)
     assert name_in(published_path(filled)) == "Night 1"
 
@@ -360,7 +360,7 @@ def test_copies_with_smaller_groups_than_are_allowed_now_are_removed(filled: Pat
         publish(filled, Masking(PersonalData.DROP, group_min=group_min))
     assert earlier(filled) == []
     publish(filled, Masking(PersonalData.DROP, group_min=5))
-    with pytest.raises(NothingPublished, match="with personal data as `drop` asks for"):
+    with pytest.raises(NotPublished, match="with personal data as `drop` asks for"):
         roll_back(filled, PersonalData.DROP, 20)
     assert roll_back(filled, PersonalData.DROP, 5).group_min == 10
 

@@ -48,7 +48,7 @@ class Silence:
         self._under_way = 0
         self._since: float | None = None  # all on the steady clock
         self._answered_at = self._last = self._logged_at = self._probed_at = -float("inf")
-        self._is_down = False
+        self._is_down = self._is_refused = False
         self._why = ""
         self._lock = threading.Lock()
         self._probing = threading.Lock()
@@ -69,7 +69,7 @@ class Silence:
                 self._answered_at, self._since, self._why = now, (now if self._under_way else None), ""
                 return
             is_first = isinstance(problem, Unreachable) and self._answered_at < 0 and not self._why
-            self._why = str(problem)
+            self._why, self._is_refused = str(problem), isinstance(problem, RateLimited)
         if is_first:  # most likely a wrong address, which nobody should have to wait for
             log.warning(
                 "account %s: no response yet (%s); retrying. Is the address right, and the service up?",
@@ -97,18 +97,30 @@ class Silence:
         self._logged_at = now
         why = self._why or f"{self._under_way} under way"
         log.warning(
-            "account %s: no response for %.0f s (%s); giving up after %s",
+            "account %s: no response for %.0f s (%s); %s",
             self._account,
             now - since,
             why,
-            _PATIENCE,
+            self._limit(),
         )
+
+    def _limit(self) -> str:
+        """The one that is met first, as things are."""
+        if self._is_refused:
+            return f"a request is given up after {REFUSALS} refusals or {_PATIENCE}"
+        if self._has_lasted():
+            return f"a request is given up after {TRIES} tries"
+        return f"an outage is waited for {LONGEST_OUTAGE / 60:g} minutes"
+
+    def _has_lasted(self) -> bool:
+        """Longer than an outage is waited for, or since the start of the run."""
+        return time.monotonic() - self._answered_at > LONGEST_OUTAGE
 
     @property
     def is_outage_given_up(self) -> bool:
         """It was waited for and did not end: until a whole response comes again, one try of a call is
         enough."""
-        return self._is_down and time.monotonic() - self._answered_at > LONGEST_OUTAGE
+        return self._is_down and self._has_lasted()
 
     def is_outage(self, since: float, probe: Callable[[], object]) -> bool:
         """Whether no whole response came `since` (steady clock), although one did before, nor comes to what
@@ -118,7 +130,7 @@ class Silence:
         probe raises unless it tells about the service: Stopped, BudgetSpent, AuthenticationFailed."""
         with self._probing:
             now = time.monotonic()
-            if self._answered_at > since or now - self._answered_at > LONGEST_OUTAGE:
+            if self._answered_at > since or self._has_lasted():
                 return False
             if now - self._probed_at > _PROBED_AGAIN_S or not self._is_down:
                 is_down = False

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from marketing_api import retry
-from marketing_api.errors import BrokenResponse, Transient
+from marketing_api.errors import BrokenResponse, RateLimited, Transient, Unreachable
 from marketing_api.operations import account, lists
 from tests.marketing_api.conftest import MakeBench
 from tests.marketing_api.scripted_server import Asked, Reply, ok
@@ -49,6 +49,33 @@ def test_nobody_waits_for_ever(bench: MakeBench, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(BrokenResponse):
         at.client.fetch(LIST)
     assert len(at.asked) == before + 1  # it has been waited for enough
+
+
+@pytest.mark.parametrize(
+    ("problems", "limit"),
+    [
+        ([Unreachable("gone", was_sent=False)], f"after {retry.TRIES} tries"),
+        ([None, BrokenResponse("half")], f"waited for {retry.LONGEST_OUTAGE / 60:g} minutes"),
+        (
+            [None, RateLimited("too fast", retry_after=1)],
+            f"after {retry.REFUSALS} refusals or {retry.SILENCE / 60:g} minutes",
+        ),
+    ],
+    ids=["never answered", "down", "refused"],
+)
+def test_the_limit_that_is_logged_is_the_one_that_is_met(
+    problems: list[Exception | None],
+    limit: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(retry, "FIRST_SAID_S", 0.0)
+    silence = retry.Silence("main")
+    for problem in problems:
+        silence.begin()
+        silence.end(problem)
+    silence.log_when_due()
+    assert limit in caplog.messages[-1]
 
 
 def test_stopping_ends_the_waiting(bench: MakeBench) -> None:

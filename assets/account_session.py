@@ -201,7 +201,6 @@ class AccountSession:
         loaded."""
         exchange = self.warehouse.archive.record(exchange)
         name = exchange.call.operation.name
-        log.debug("%s: %s, %d ms", name, exchange.outcome.value, exchange.took_ms)
         with self._counting:
             self._spent[name].requests += 1
             self._spent[name].waited_s += exchange.waited_ms / 1000

@@ -17,7 +17,7 @@ import msgspec
 
 from docs.models import metrics
 from home import output
-from home.settings import VARIABLES
+from home.settings import VARIABLES, typed
 from marketing_api.expected import reads, types
 from marketing_api.operations import ALL, AREAS
 from marketing_api.paging import PAGE_SIZE
@@ -156,22 +156,11 @@ def configuration() -> str:
     rows = [
         f"| `{variable}` | {f'`{default}`' if default else ''} | {each.metadata['doc']} |"
         for variable, each in VARIABLES.items()
-        for default in [_typed(each.default)]
+        for default in [typed(each.default)]
     ]
     table = "\n".join(["| setting | default | what it is |", "|---|---|---|", *rows])
     before, rest = CONFIGURATION.read_text(encoding="utf-8").split("<!-- settings -->")
     return f"{before}<!-- settings -->\n{table}\n<!-- /settings -->{rest.partition('<!-- /settings -->')[2]}"
-
-
-def _typed(value: Any) -> str:
-    """The default of a setting, as it is written."""
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, int) and value >= 10**6:
-        return f"{value // 10**6}MB" if value % 10**9 else f"{value // 10**9}GB"
-    return "" if value is None else str(value)
 
 
 _IN_DOCS = {

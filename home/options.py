@@ -67,12 +67,18 @@ def _reader(read: Callable[[str], Any]) -> Callable[[Any], Any]:
     return convert
 
 
-def parameters(options: Iterable[Option]) -> list[click.Parameter]:
+#: What a shell proposes for a value: given the option's metavar and how the value begins.
+Complete = Callable[[str, str], list[Any]]
+
+
+def parameters(
+    options: Iterable[Option], complete: Complete = lambda metavar, begun: []
+) -> list[click.Parameter]:
     """Those that the command line has, as Click takes them."""
-    return [_parameter(option) for option in options if not option.in_command]
+    return [_parameter(option, complete) for option in options if not option.in_command]
 
 
-def _parameter(option: Option) -> click.Parameter:
+def _parameter(option: Option, complete: Complete) -> click.Parameter:
     if option.holds is bool:
         return click.Option([option.flag, option.name], is_flag=True, default=option.unset, help=option.help)
     is_list = option.holds is list
@@ -83,6 +89,8 @@ def _parameter(option: Option) -> click.Parameter:
         "metavar": f"{option.metavar}..." if is_list else option.metavar,
         "callback": (lambda _, __, found: list(found)) if is_list else None,
     }
+    if not option.choices:
+        how["shell_complete"] = lambda _, __, begun: complete(option.metavar or "", begun)
     if option.is_positional:
         return click.Argument([option.name], required=False, nargs=-1 if is_list else 1, **how)
     return click.Option([option.flag, option.name], multiple=is_list, **how)
@@ -166,6 +174,11 @@ SYNC = (
         "shrink check)",
     ),
     Option(
+        "dry_run",
+        "show what would be requested, as `plan` does, and send nothing",
+        in_ui="nothing: only the command line plans a sync without running it",
+    ),
+    Option(
         "quiet",
         "print nothing unless something could not be read or built",
         in_ui="nothing: the UI prints nothing",
@@ -186,7 +199,7 @@ SOURCE = (
     ),
     Option("sql", "one SELECT on the warehouse, which can read nothing else", str, metavar="QUERY"),
 )
-ACCOUNT = Option("account", "which account, when several are configured", str, metavar="NAME")
+ACCOUNT = Option("account", "which account, when several are configured", str, metavar="ACCOUNT")
 _DRY_RUN = "`dry_run`, which is on in the launchpad until somebody turns it off, and `confirm`"
 APPLY = Option("apply", "send it (default: a dry run, which shows what would be sent)", in_ui=_DRY_RUN)
 CONFIRM_WORD = "send"
@@ -310,7 +323,9 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
 }
 
 ACTIVATIONS = (
-    Option("names", "these only (default: all that are enabled)", list, metavar="NAME", is_positional=True),
+    Option(
+        "names", "these only (default: all that are enabled)", list, metavar="ACTIVATION", is_positional=True
+    ),
     Option(
         "apply", APPLY.help, in_ui="`confirm`, without which whoever materializes `activations` sends nothing"
     ),

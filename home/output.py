@@ -130,6 +130,78 @@ class Status(Struct):
     """what a person should know first; empty while all is well"""
 
 
+class Setting(Struct):
+    """One setting, by its environment variable."""
+
+    name: str
+    value: str | None
+    """as it is written, `***` for a secret; null: it is not set and has no default"""
+    source: str
+    """environment, .env or default"""
+    meaning: str
+
+
+class Config(Struct):
+    """`marketing-sync config show --json`."""
+
+    settings: list[Setting]
+    notices: list[str]
+    """what is set without being a setting"""
+
+
+class Account(Struct):
+    """A configured account."""
+
+    account: str
+    shard: str
+    """empty: there are none"""
+    url: str
+    business: str
+    """as the home knows it; empty: nothing was read yet"""
+    read_at: Moment
+    """when a part of it was read completely last"""
+    incomplete: int
+    """lists, days or contacts whose last reading was not complete"""
+
+
+class Accounts(Struct):
+    """`marketing-sync accounts --json`."""
+
+    accounts: list[Account]
+
+
+class ListedTable(Struct):
+    """A table or view that can be queried."""
+
+    table: str
+    rows: int
+    comment: str | None
+
+
+class Tables(Struct):
+    """`marketing-sync tables --json`."""
+
+    tables: list[ListedTable]
+
+
+class Column(Struct):
+    """A column, as DuckDB has it."""
+
+    name: str
+    type: str
+    comment: str | None
+
+
+class TableColumns(Struct):
+    """`marketing-sync tables TABLE --json`."""
+
+    table: str
+    comment: str | None
+    key: list[str]
+    """the columns that identify a row"""
+    columns: list[Column]
+
+
 class FleetAccount(Struct):
     """One account of the lake. Growth and requests count back from its publishing."""
 
@@ -427,7 +499,11 @@ class SyncResult(Struct):
 DOCUMENTS: tuple[type[Struct], ...] = (
     Status,
     Fleet,
+    Accounts,
+    Config,
     Findings,
+    Tables,
+    TableColumns,
     Plan,
     Push,
     Pushes,

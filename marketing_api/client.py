@@ -281,13 +281,14 @@ class Client:
     ) -> Response:
         """Have the exchange recorded; returns the response as it is kept."""
         self._silence.end(problem)
-        is_secret = response.call.operation.is_secret
+        call = response.call
+        is_secret = call.operation.is_secret
         is_hidden = is_secret or isinstance(problem, OtherBusiness)
         took = self.clock.steady() - response.requested_at
         exchange = Exchange(
             response.request_id,
             response.account,
-            response.call,
+            call,
             response.requested_at + self.clock.skew,
             waited_ms=round(waited * 1000),
             took_ms=round(took.total_seconds() * 1000),
@@ -297,6 +298,11 @@ class Client:
             body=b"" if is_hidden else response.body,
             headers=received.headers,
             opened=None if is_hidden else response.opened,
+        )
+        log.debug(
+            "account %s: %r: HTTP %s, %s after %d ms, waited %d ms",
+            *(exchange.account, call, exchange.http_status),
+            *(exchange.outcome.value, exchange.took_ms, exchange.waited_ms),
         )
         with self._lock:
             self._statistics.requests += 1

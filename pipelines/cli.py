@@ -15,11 +15,13 @@ import click
 
 from home import exits, interrupts
 from marketing_api import __version__
+from pipelines.usage import WithExamples, verbose
 
 #: In the order of use.
 COMMANDS = (
-    *("init", "doctor", "check", "sync", "push", "plan", "status", "models", "publish", "lake", "report"),
-    *("query", "tables", "mcp", "person", "forget", "rebuild", "backup", "restore", "ui", "call", "sandbox"),
+    *("init", "doctor", "check", "config", "accounts", "sync", "push", "plan", "status", "logs", "models"),
+    *("publish", "lake", "report", "query", "tables", "mcp", "person", "forget", "rebuild", "backup"),
+    *("restore", "ui", "call", "sandbox"),
 )
 _FOLDER = Path(__file__).with_name("commands")
 _PURPOSE = "Everything of a marketing-automation account in DuckDB, every night."
@@ -56,7 +58,7 @@ class _Listed(click.Command):
         return f"{words[0].lower()}{words[1:].removesuffix('.')}"
 
 
-class _LazyCommands(click.Group):
+class _LazyCommands(WithExamples, click.Group):
     """Imports a command's module when it is typed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -90,9 +92,10 @@ PROGRAM = _LazyCommands(
     epilog=_EPILOG,
     invoke_without_command=True,
     callback=_first_steps,
+    params=[verbose()],
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-click.version_option(__version__, message="%(prog)s %(version)s")(PROGRAM)
+click.version_option(__version__, "-V", "--version", message="%(prog)s %(version)s")(PROGRAM)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -26,10 +26,9 @@ from home.door import archive_of, open_archive, outbox_of, scratch
 from home.folder import in_use
 from home.identity import check_kind
 from home.output import PushResult
-from home.settings import Settings, SettingsError, account_of
+from home.settings import Settings, SettingsError, account_of, estimated_rate
 from marketing_api.errors import MarketingApiError, OtherBusiness
 from marketing_api.operations import account as operations
-from marketing_api.pacing import SPECIFIED_RATE
 from warehouse.archive.suppression import load
 from warehouse.errors import WarehouseError
 from write_back.account_state import load_known
@@ -107,14 +106,7 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     if order.is_standing:
         plan = without_told(plan, rows, outbox.rejected_by_check(order.account, rows.source.name))
     plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
-    return Planned(order, rows, plan, revision, _rate(settings, order.account))
-
-
-def _rate(settings: Settings, account: str) -> float:
-    caps = [connection.max_rate for connection in settings.accounts if connection.account == account] or [
-        settings.max_rate
-    ]
-    return min(SPECIFIED_RATE, caps[0] or SPECIFIED_RATE)
+    return Planned(order, rows, plan, revision, estimated_rate(settings, order.account))
 
 
 def enqueue(settings: Settings, planned: Planned, *, run: str, claims: Claims | None = None) -> int:

@@ -103,7 +103,7 @@ class Options:
         return self.accounts or (AccountOptions("main", self.key, self.seed, self.contacts),)
 
 
-def command(run: Callable[[Options, int | None], int]) -> click.Command:
+def command(run: Callable[[Options, int | None], int], epilog: str = "") -> click.Command:
     """The command line; `run` is given the options, and the id of the process with which the sandbox ends."""
     observed = ", ".join(f"{name} {value}" for name, value in AS_OBSERVED.items())
     as_observed = "set switches to what clients of the live service have met: rate-limit "
@@ -129,6 +129,7 @@ def command(run: Callable[[Options, int | None], int]) -> click.Command:
         callback=lambda parent, **given: run(_options(given), parent),
         help="A stand-in for the service, on the loopback only. Faults take a probability, and the "
         "operations that they hit, like 0.02@goal/show; numbers in brackets are rows of docs/how-sure.md.",
+        epilog=epilog,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
         options_metavar="[--port P] [--contacts N] [--now TIME] [OPTIONS]",
     )

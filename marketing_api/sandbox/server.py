@@ -156,7 +156,8 @@ async def listening(app: App, options: Options) -> AsyncIterator[str]:
         return response
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await converse(reader, writer, respond)
+        with contextlib.suppress(asyncio.CancelledError):  # the loop ends; asyncio would print a traceback
+            await converse(reader, writer, respond)
 
     server = await asyncio.start_server(connected, "127.0.0.1", options.port, backlog=512)
     try:
@@ -227,10 +228,10 @@ def spawn(*arguments: str) -> Iterator[str]:
         child.stdout.close()
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code, 2 for wrong usage."""
+def main(argv: Sequence[str] | None = None, epilog: str = "") -> int:
+    """Run the command line, whose help ends with the epilog; returns the exit code, 2 for wrong usage."""
     try:
-        return int(command(run).main(argv, "marketing-sync sandbox", standalone_mode=False) or 0)
+        return int(command(run, epilog).main(argv, "marketing-sync sandbox", standalone_mode=False) or 0)
     except click.ClickException as problem:
         problem.show()
         return problem.exit_code

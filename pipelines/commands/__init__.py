@@ -1,10 +1,14 @@
 """What is the same for all commands: settings, log, errors as one sentence. Not here: which there are
-(`cli`), options (`options`)."""
+(`cli`), options (`options`), examples (`usage`)."""
 
 import inspect
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,17 +18,26 @@ from home import exits, interrupts
 from home.options import Option, parameters
 from home.settings import Settings, SettingsError, load_settings
 from marketing_api.redaction import plain
+from pipelines.usage import WithExamples, is_verbose, verbose
 
 Arguments = SimpleNamespace
 #: What a command does; returns the exit code.
 Work = Callable[[Arguments, Settings], int]
+#: As of a program that does not handle the signal.
+_NOBODY_READS = 128 + signal.SIGPIPE
 
 
-class Group(click.Group):
+class Group(WithExamples, click.Group):
     """Lists its commands in the order in which they were added."""
+
+    #: Other names that people try.
+    aliases: dict[str, str] = {}  # noqa: RUF012 (set where a group is made)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return super().get_command(ctx, self.aliases.get(cmd_name, cmd_name))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -36,7 +49,7 @@ class Group(click.Group):
             ctx.fail(f"{problem.format_message()} It is one of: {', '.join(self.commands)}")
 
 
-class Command(click.Command):
+class Command(WithExamples):
     """An option of several values takes them all at once, too: `--only lists users` is `--only lists --only
     users`."""
 
@@ -69,19 +82,25 @@ def command(
     taken = [
         each
         for option in options
-        for each in ([option] if isinstance(option, click.Parameter) else parameters([option]))
+        for each in ([option] if isinstance(option, click.Parameter) else parameters([option], proposals))
     ]
 
     def decorator(work: Work) -> Command:
         def of_one_shard(arguments: Arguments, settings: Settings) -> int:
             return work(arguments, settings.of_one_shard())
 
-        callback = partial(_run, work if is_for_all_shards else of_one_shard)
-        return Command(
-            name or work.__name__, callback=callback, params=taken, **{"help": inspect.getdoc(work)} | how
-        )
+        how["callback"] = partial(_run, work if is_for_all_shards else of_one_shard)
+        how["params"] = [*taken, verbose()]
+        return Command(name or work.__name__, **{"help": inspect.getdoc(work)} | how)
 
     return decorator
+
+
+def proposals(metavar: str, begun: str) -> list[Any]:
+    """What a shell proposes for a value; see `completion`, which nothing else needs."""
+    from pipelines.commands import completion
+
+    return completion.proposals(metavar, begun)
 
 
 def _run(work: Work, **given: object) -> int:
@@ -96,7 +115,6 @@ def _run(work: Work, **given: object) -> int:
 
 def _in_a_sentence(work: Work, arguments: Arguments) -> int:
     import logging
-    from pathlib import Path
 
     from home.failures import explain
     from home.logs import logging_to_home
@@ -105,17 +123,19 @@ def _in_a_sentence(work: Work, arguments: Arguments) -> int:
         settings = load_settings(Path.cwd())
     except SettingsError as problem:
         return print_error(f"marketing-sync: {problem}", exits.WRONG_USE)
-    name = str(click.get_current_context().find_root().invoked_subcommand)
+    context = click.get_current_context()
+    if is_verbose(context):
+        settings = replace(settings, log_level="DEBUG")
+    name = str(context.find_root().invoked_subcommand)
     with logging_to_home(settings, name) as log:
         logging.getLogger(__name__).info("%s begins", name)
         try:
             code = work(arguments, settings)
             print(end="", flush=True)
-        except (
-            click.UsageError,
-            BrokenPipeError,
-        ):  # Click ends quietly when nobody reads on, as with `| head`
+        except click.UsageError:
             raise
+        except BrokenPipeError:
+            code = _end_without_readers()
         except Exception as problem:  # a traceback helps nobody who cannot read it
             text, code = explain(problem)
             print_error(f"marketing-sync: {text}", code)
@@ -125,6 +145,17 @@ def _in_a_sentence(work: Work, arguments: Arguments) -> int:
             if log.has_errors and log.is_open
             else code
         )
+
+
+def _end_without_readers() -> int:
+    """Nobody reads on, as with `| head`: what is still to be written has no place to go."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(nowhere, stream.fileno())
+    return _NOBODY_READS
 
 
 def print_error(text: str, code: int = exits.DONE) -> int:

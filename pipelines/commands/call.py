@@ -25,7 +25,7 @@ from marketing_api.exchange import Exchange, Response
 from marketing_api.operation import Call
 from marketing_api.operations import account
 from marketing_api.rate_limit import RateLimiter, RequestBudget
-from pipelines.commands import Arguments, command, print_error, says_yes
+from pipelines.commands import Arguments, command, print_error, proposals, says_yes
 from write_back.refusals import known
 
 #: Seconds; all tries together take less than two, since a person waits.
@@ -33,7 +33,11 @@ _FIRST_PAUSE = 0.03
 
 
 @command(
-    click.Argument(["operation"], help="e.g. emailmarketing/getcontact; all are in docs/operations.md"),
+    click.Argument(
+        ["operation"],
+        shell_complete=lambda _, __, begun: proposals("OPERATION", begun),
+        help="e.g. emailmarketing/getcontact; all are in docs/operations.md",
+    ),
     click.Argument(
         ["parameters"], nargs=-1, metavar="[NAME=VALUE]...", help="e.g. id=12 or fields[3]=London"
     ),

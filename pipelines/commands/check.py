@@ -36,7 +36,7 @@ _NO_KEY = (
         "accept_business",
         "confirm that the key of this account now belongs to another business, and keep its name",
         str,
-        metavar="NAME",
+        metavar="ACCOUNT",
     ),
     Option("yes", "with --accept-business: do not ask"),
     JSON,

@@ -26,7 +26,7 @@ _FILES = ("person.html", "person.json")
 #: Who is meant, wherever somebody is looked for.
 ADDRESS = Option("address", "the person's e-mail address", str, metavar="[ADDRESS]", is_positional=True)
 CONTACT_ID = Option("contact_id", "their contact id, when no address is known", int, whole, metavar="ID")
-ACCOUNT = Option("account", "look in this account only", str, metavar="NAME")
+ACCOUNT = Option("account", "look in this account only", str, metavar="ACCOUNT")
 
 
 @command(

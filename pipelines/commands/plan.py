@@ -18,7 +18,7 @@ from home.folder import prepare_home
 from home.options import JSON, LIMITS, ONLY
 from home.output import AccountPlan, Plan, Planned, emit
 from home.progress import clock
-from home.settings import Settings
+from home.settings import Settings, estimated_rate
 from home.texts import grid, text_template
 from marketing_api.operations import ALL
 from marketing_api.rate_limit import RateLimiter
@@ -27,7 +27,9 @@ from pipelines.reading import Planners, budget_of, named_assets, needed_too
 
 _OTHERS = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
 #: What is not planned contact by contact. Nothing else is requested before it is there.
-LISTINGS = "listings and details"
+LISTINGS = "listings"
+#: Parameters that name one campaign, contact or the like.
+_OF_ONE = ("id", "email")
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ def night(
     return Night(wanted, sent, allowed, plan, requests_all)
 
 
-@command(ONLY, *LIMITS, JSON)
-def plan(arguments: Arguments, settings: Settings) -> int:
+def show_plan(arguments: Arguments, settings: Settings) -> int:
+    """What `plan` and `sync --dry-run` do."""
     chosen = named_assets(arguments.only)
     plans = list(_plans(arguments, settings, chosen)) if settings.warehouse_path.exists() else []
     console = Console(highlight=False, soft_wrap=True)
@@ -92,6 +94,9 @@ def plan(arguments: Arguments, settings: Settings) -> int:
     return exits.DONE
 
 
+plan = command(ONLY, *LIMITS, JSON, name="plan", help="")(show_plan)
+
+
 def _plans(arguments: Arguments, settings: Settings, chosen: Sequence[SourceAsset]) -> Iterator[AccountPlan]:
     prepare_home(settings.home, settings.lock_seconds)
     with open_archive(settings.home) as archive:
@@ -103,14 +108,15 @@ def _plans(arguments: Arguments, settings: Settings, chosen: Sequence[SourceAsse
         planners = Planners(settings, warehouse, assets, len(accounts), arguments.all)
         for connection in accounts:
             limiter = RateLimiter.shared(connection)
+            rate = estimated_rate(settings, connection.account)
             limited, whole = (planners.of(connection.account, limiter, each) for each in (budget, None))
-            yield _plan_of(settings, assets, limited, whole, limiter.rate)
+            yield _plan_of(settings, assets, limited, whole, rate)
 
 
 def _plan_of(
     settings: Settings, assets: Sequence[SourceAsset], planner: Planner, whole: Planner, rate: float
 ) -> AccountPlan:
-    """One account; `whole` plans without the budget, `rate` is the one at which its requests leave."""
+    """One account; `whole` plans without the budget, `rate` is the expected one."""
     campaigns = planner.campaigns() if campaign_stats in assets else None
     params = {"account": planner.account, "operations": _operations(assets)}
     before = {LISTINGS: int(planner.warehouse.read(_OTHERS, params).column(0)[0].as_py())}
@@ -141,9 +147,15 @@ def _plan_of(
 
 
 def _operations(assets: Sequence[SourceAsset]) -> list[str]:
-    """Those that fill tables of the assets."""
+    """Those that fill tables of the assets and are requested every night. What names one thing is requested
+    when that is due or new."""
     records = {table.record for asset in assets for table in asset.tables}
-    return [operation.name for operation in ALL.values() if records.intersection(operation.records)]
+    return [
+        each.name
+        for each in ALL.values()
+        if records.intersection(each.records)
+        and not any(parameter.name in _OF_ONE and parameter.required for parameter in each.parameters)
+    ]
 
 
 def _print(console: Console, plan: AccountPlan) -> None:

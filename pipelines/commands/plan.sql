@@ -4,5 +4,4 @@ with last as (
     where exists (from sync.plans p where p.run_id = runs.run_id) order by started_at desc limit 1
 )
 select count(*) from sync.requests, last
-where account = $account and list_contains($operations, operation) and requested_at between last.started_at and last.ended_at and operation not in
-    ('emailmarketing/getcontacttimeline', 'emailmarketing/getcoupon', 'emailmarketing/stats')
+where account = $account and list_contains($operations, operation) and requested_at between last.started_at and last.ended_at

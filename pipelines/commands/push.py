@@ -22,7 +22,8 @@ _AFTERWARDS: dict[str, tuple[Option, ...]] = {
     "cancel": (*AFTERWARDS, UNKNOWN),
 }
 
-push = Group("push", epilog=_TEXTS["examples"], subcommand_metavar="WHAT [ARGS]...")
+push = Group("push", epilog=_TEXTS["epilog"], subcommand_metavar="WHAT [ARGS]...")
+push.aliases = {"list": "status"}
 
 
 def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:

@@ -1,15 +1,21 @@
 """Write the page about what is published, for the business owner."""
 
+import webbrowser
+
 from home import exits
 from home.folder import prepare_home
+from home.options import Option
 from home.settings import Settings
-from pipelines.commands import Arguments, command
+from pipelines.commands import Arguments, command, print_error
 from pipelines.report.render import write_report
 
 
-@command()
+@command(Option("open", "open it in the browser, too"))
 def report(arguments: Arguments, settings: Settings) -> int:
     """Exit code 1 when nothing is published yet."""
     path, _ = write_report(prepare_home(settings.home, settings.lock_seconds))
-    print(f"{path}: {path.stat().st_size / 1000:,.0f} kB, open it in a browser")
+    size = f"{path}: {path.stat().st_size / 1000:,.0f} kB"
+    print(size if arguments.open else f"{size}, open it in a browser")
+    if arguments.open and not webbrowser.open(path.as_uri()):
+        return print_error("no browser was found: open the file yourself", exits.INCOMPLETE)
     return exits.DONE

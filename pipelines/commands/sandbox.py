@@ -5,11 +5,12 @@ import click
 from home.settings import Settings
 from marketing_api.sandbox import server
 from pipelines.commands import Arguments, command
+from pipelines.usage import in_words
 
 
 @command(click.Argument(["words"], nargs=-1, type=click.UNPROCESSED), is_for_all_shards=True)
 def sandbox(arguments: Arguments, settings: Settings) -> int:
-    return server.main(arguments.words)
+    return server.main(arguments.words, f"\b\n{in_words('sandbox')}")
 
 
 sandbox.add_help_option = False

@@ -3,16 +3,19 @@
 Not here: what the lake of all shards holds (`lake`)."""
 
 import datetime as dt
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import duckdb
 import msgspec
 from rich.console import Console
 from rich.markup import escape
 
-from home import exits, output
+from home import exits, interrupts, output
 from home.folder import reading, unfinished_erasure
 from home.freshness import ago, due, is_to_come, standstill
 from home.identity import identity_of
@@ -32,15 +35,30 @@ from warehouse.tables import TABLES
 
 #: By the fields of `Status` that they fill.
 _QUERIES = statements(Path(__file__).with_suffix(".sql"))
+_WATCHED_S = 5
 _COUNTED = "select account, {name} as table_name, count(*) as rows from {table} where {live} group by account"
 
 
 @command(
     Option("fleet", "every account of the lake instead: size, growth, freshness, problems, requests"),
+    Option("watch", f"show it again every {_WATCHED_S} seconds, until Ctrl-C"),
     JSON,
     is_for_all_shards=True,
 )
 def status(arguments: Arguments, settings: Settings) -> int:
+    if not arguments.watch:
+        return _show(arguments, settings)
+    if arguments.json:
+        raise click.UsageError("choose one of --watch and --json")
+    with interrupts.end_quietly():
+        while True:
+            click.clear()
+            _show(arguments, settings)
+            sys.stdout.flush()
+            time.sleep(_WATCHED_S)
+
+
+def _show(arguments: Arguments, settings: Settings) -> int:
     now = utc_now()
     if arguments.fleet:
         return _fleet(settings, now, is_json=arguments.json)

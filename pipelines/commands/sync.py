@@ -16,6 +16,7 @@ from home.settings import Settings, SettingsError
 from marketing_api.clock import utc_now
 from marketing_api.errors import OtherBusiness
 from pipelines.commands import Arguments, command, print_error
+from pipelines.commands.plan import show_plan
 from pipelines.reading import named_assets, open_reader
 from pipelines.summary import print_summary, result_of
 from write_back.writebacks_export import try_to_export
@@ -28,7 +29,15 @@ _IN_SANDBOX = (
 
 @command(*SYNC, JSON)
 def sync(arguments: Arguments, settings: Settings) -> int:
+    if arguments.dry_run:
+        return _dry_run(arguments, settings)
     return interrupts.stoppable(lambda stop: _sync(arguments, settings, stop))
+
+
+def _dry_run(arguments: Arguments, settings: Settings) -> int:
+    if vars(arguments)["from"] or arguments.to:
+        raise SettingsError("--dry-run plans a night: leave out --from and --to, a few requests in any case")
+    return show_plan(arguments, settings)
 
 
 def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> int:

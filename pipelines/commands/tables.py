@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import msgspec
 from rich.console import Console
 
 from home import exits, interrupts
-from home.options import Option
+from home.options import JSON, Option
+from home.output import TableColumns, Tables, emit
 from home.settings import Settings
 from home.texts import grid
 from pipelines.commands import Arguments, command
@@ -30,13 +32,21 @@ _WIDTH = 200  # where nothing says how wide the terminal is
 
 @command(
     Option("table", "one of them, with or without its schema", str, metavar="[TABLE]", is_positional=True),
+    JSON,
 )
 def tables(arguments: Arguments, settings: Settings) -> int:
     """With the rows of each and what it holds; of one table the columns, their types and what they mean. `*`
     marks the columns that identify a row."""
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _WIDTH)
     with interrupts.end_quietly(), readable(settings) as (connection, _):
-        if arguments.table:
+        if arguments.json:
+            columns = arguments.table and described(connection, arguments.table)
+            emit(
+                msgspec.convert(columns, TableColumns)
+                if columns
+                else msgspec.convert({"tables": listed(connection)}, Tables)
+            )
+        elif arguments.table:
             found = described(connection, arguments.table)
             console.print(f"{found['table']}: {found['comment'] or ''}\n")
             cells = (

@@ -5,16 +5,25 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from marketing_api.sandbox.options import command as command_of_sandbox
+from pipelines import cli
 from pipelines.cli import COMMANDS
+from pipelines.usage import examples
 from tests.fixtures import Command
-from tests.pipelines.running import environment, parsed
+from tests.pipelines.running import environment, parsed, run
+from tests.pipelines.sandboxes import KEY, Sandbox
+from tests.waiting import HANGS_S
 
 
 @pytest.mark.parametrize(
@@ -59,9 +68,49 @@ def test_the_help_of_a_command_begins_with_what_the_list_says(command: Command, 
     assert not re.search(r"\S {2,}\S", text), "an indentation of the source"
 
 
-def test_it_knows_its_version(command: Command) -> None:
-    ran = command("--version")
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_it_knows_its_version(command: Command, option: str) -> None:
+    ran = command(option)
     assert (ran.code, ran.out.split()[0]) == (0, "marketing-sync")
+
+
+def commands(group: click.Group = cli.PROGRAM, *before: str) -> Iterator[tuple[str, ...]]:
+    """What is typed to call each command, the program itself included."""
+    yield before
+    for name in group.commands:
+        command = group.resolve_command(click.Context(group), [name])[1]
+        if isinstance(command, click.Group):
+            yield from commands(command, *before, name)
+        else:
+            yield (*before, name)
+
+
+def test_every_command_has_examples_and_nothing_else_has() -> None:
+    assert set(examples()) == {" ".join(words) for words in commands()}
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=lambda words: " ".join(words) or "the program")
+def test_the_examples_of_a_command_are_in_its_help_and_can_be_typed(
+    command: Command, words: tuple[str, ...]
+) -> None:
+    shown = set(map(str.strip, command(*words, "--help").out.splitlines()))
+    for line in examples()[" ".join(words)]:
+        assert line in shown
+        typed = shlex.split(line.partition(" < ")[0].partition(" > ")[0])
+        typed = typed[typed.index("marketing-sync") + 1 :]
+        assert typed[: len(words)] == list(words)
+        context = parsed(typed)
+        if words == ("sandbox",):  # it reads them itself
+            command_of_sandbox(lambda options, parent: 0).make_context("sandbox", typed[1:])
+        assert context.command.name != "marketing-sync", "it calls a command"
+
+
+def test_v_stands_behind_the_program_or_the_command(home: Path, sandbox: Sandbox) -> None:
+    for words in (("-v", "check"), ("check", "--verbose")):
+        ran = run(home, sandbox, *words)
+        assert "Call(app/me: ): HTTP 200" in ran.err
+        assert KEY not in ran.text
+    assert run(home, sandbox, "check").err == ""
 
 
 def test_several_values_follow_an_option_or_repeat_it() -> None:
@@ -103,10 +152,17 @@ def test_every_shell_completes_commands_and_options(home: Path, tmp_path: Path, 
             text=True,
             check=True,
         )
-        return {re.split(r"[:\t]", each)[0] for each in ran.stdout.splitlines()}
+        return {re.split(r"[:\t]", each)[0] for each in ran.stdout.split("\n") if each}
 
     assert offered("marketing-sync sta") == {"status"}
     assert offered("marketing-sync push contacts --rej") == {"--reject-limit"}
+    assert offered("marketing-sync sync --only goa") == {"goals"}
+    assert offered("marketing-sync tables mar") == set(), "nothing is published, which is no error"
+    (tmp_path / "accounts.toml").write_text('[accounts.harbor]\nurl = "https://host.example/1"\n')
+    assert offered("marketing-sync push status --account ha") == {"harbor"}
+    if shell == "fish":  # the others complete files only for somebody who types
+        (tmp_path / "people.csv").touch()
+        assert offered("marketing-sync push tags --from peo") == {"people.csv"}
 
 
 @pytest.mark.slow
@@ -124,3 +180,4 @@ def test_a_reader_that_leaves_hears_nothing(home: Path, tmp_path: Path) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert process.stderr.read() == ""
+        assert process.wait(HANGS_S) == 128 + signal.SIGPIPE

@@ -360,6 +360,8 @@ class PushResult(Struct):
     """rows of the input"""
     drifted: int = 0
     """requests that read back otherwise than they were sent"""
+    unverified: str | None = None
+    """why rows that were sent are not verified; null: all are"""
     writebacks_follow: str | None = None
     """why sync.writebacks could not be brought up to date yet; null: it is"""
 

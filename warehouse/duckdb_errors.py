@@ -130,4 +130,4 @@ def _holder(text: str) -> Holder:
             words = script  # what it runs
         command = [word for word in words[1:2] if re.fullmatch(r"[a-z][a-z-]*", word)]
         program = " ".join([Path(words[0]).name or program, *command])
-    return Holder(pid, program)
+    return Holder(pid, program or "another program")  # one that is just ending has no name

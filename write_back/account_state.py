@@ -249,7 +249,7 @@ def load_known(settings: Settings, account: str) -> Known:
     if not business:
         raise InputError(
             f"nothing is known about the account {account} yet: run `marketing-sync sync --only business "
-            "lists contacts` first"
+            "lists contacts` first, or let the sync that runs get so far"
         )
     read_at = {list_id: at for list_id, at, _ in read}
     as_of = {list_id: at if last is None else order_of(last) for list_id, at, last in read}

@@ -27,6 +27,7 @@ from write_back.consent import LEFT, LEFT_ON_TARGET
 from write_back.input.rows import shown
 from write_back.item import DONE, OPEN, Plan, Reason, State
 from write_back.kinds import KINDS
+from write_back.kinds.kind import Kind
 from write_back.order import Planned, Ran
 from write_back.outbox.outbox import Entry, Outbox, Push
 from write_back.refusals import known
@@ -35,6 +36,12 @@ from write_back.rejected_rows import RejectedRows, write_rejections
 _TEXTS = Path(__file__).with_suffix(".jinja")
 _SHOWN, _MOST_WAITING = 10, 20  # changes, bad rows and the like; the rest is in rejected.csv
 _WAITING = (State.PLANNED, State.UNKNOWN)
+#: Why what was sent is not verified, by `--verify`.
+_UNREAD = {
+    "all": "it could not be read back, or has a mismatch",
+    "sample": "only a sample is read back; `--verify all` reads all",
+    "none": "nothing is read back with `--verify none`",
+}
 
 
 # ---- what a push came to
@@ -82,7 +89,14 @@ def result_of(home: Path, outbox: Outbox, push_id: int, *, stopped: str | None =
         requests_sent=None,
         stopped=stopped,
         rejected_csv=None if rejected_csv is None else str(rejected_csv),
+        unverified=_unverified(push) if counts.rows.get(State.APPLIED) else None,
     )
+
+
+def _unverified(push: Push) -> str:
+    if type(KINDS[push.kind]).read_back is Kind.read_back:
+        return f"no operation of the service shows {push.kind}"
+    return _UNREAD[str(push.options.get("verify", "sample"))]
 
 
 def _mismatches(entries: Iterable[Entry]) -> Counter[str]:
@@ -146,7 +160,9 @@ def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
 
 def result_lines(result: PushResult) -> list[str]:
     counts = [
-        (words, count, "") for state, words in _texts().STATES.items() if (count := result.rows.get(state))
+        (words, count, result.unverified if state == State.APPLIED else "")
+        for state, words in _texts().STATES.items()
+        if (count := result.rows.get(state))
     ]
     may_pass = any(each.by_service and not each.is_permanent for each in result.reasons)
     return lines("result", result, counts, may_pass)

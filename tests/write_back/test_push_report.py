@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from home.output import PushResult, Reason
+from tests.write_back.plans import a_plan, contact, tag
 from write_back.input.rows import Rows
-from write_back.item import OPEN, Change, Plan, Source, State
+from write_back.item import OPEN, Change, Item, Plan, Source, State
 from write_back.kinds import CONTACTS, TAGS
 from write_back.order import Order, Planned
-from write_back.push_report import plan_lines, result_lines
+from write_back.outbox.outbox import open_outbox
+from write_back.push_report import plan_lines, result_lines, result_of
 
 
 def result(rows: Mapping[State, int], requests: Mapping[State, int]) -> PushResult:
@@ -105,3 +110,33 @@ def test_a_sample_of_changes_says_so_when_all_rows_are_new() -> None:
     changes = tuple(Change(row, "a@example.com", "tag", None, "vip") for row in range(2, 8))
     plan = Plan("main", TAGS, Source("vip.csv", "hash"), 60, (), new_count=60, changes=changes)
     assert "changes (a sample of 60 rows)" in plan_lines(planned(plan))
+
+
+@pytest.mark.parametrize(
+    ("item", "how", "why"),
+    [
+        (tag(1), "all", "no operation of the service shows tags"),
+        (
+            contact(1, "ann@example.com", 1801),
+            "sample",
+            "only a sample is read back; `--verify all` reads all",
+        ),
+        (contact(1, "ann@example.com", 1801), "none", "nothing is read back with `--verify none`"),
+        (contact(1, "ann@example.com", 1801), "all", "it could not be read back, or has a mismatch"),
+    ],
+    ids=["no operation", "sample", "none", "all"],
+)
+def test_rows_that_are_sent_and_not_verified_have_a_reason(
+    tmp_path: Path, item: Item, how: str, why: str
+) -> None:
+    with open_outbox(tmp_path) as outbox:
+        push_id = outbox.enqueue(a_plan(item), options={"verify": how})
+        (entry,) = outbox.items(push_id)
+        assert outbox.claim(entry.item_id)
+        outbox.settle(entry.item_id, State.APPLIED)
+        assert any(
+            line.split() == ["sent", "1", *why.split()]
+            for line in result_lines(result_of(tmp_path, outbox, push_id))
+        )
+        outbox.settle(entry.item_id, State.VERIFIED)
+        assert result_of(tmp_path, outbox, push_id).unverified is None

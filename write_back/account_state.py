@@ -273,29 +273,23 @@ def _zone(*names: str | None) -> ZoneInfo:
 
 
 class Who(NamedTuple):
-    """What a row says: the address as written, or the contact's id, or both."""
+    """What a row says: the address as written (`key`: its normal form), or the contact's id, or both."""
 
     email: str | None
     contact_id: int | None
-
-    @property
-    def key(self) -> str:
-        return normal_form(self.email or "")
+    key: str
 
 
 class Person(NamedTuple):
     """Somebody with what is known: `ids` are the contacts meant, active ones first, then the oldest; empty
-    for an address that has to be looked up. `email`: whenever the warehouse or the row says it."""
+    for an address that has to be looked up. `email`: whenever the warehouse or the row says it, `address`:
+    its normal form."""
 
     who: Who
     members: list[Member]
     ids: list[int]
     email: str | None
-
-    @property
-    def address(self) -> str:
-        """The normal form."""
-        return normal_form(self.email or "")
+    address: str
 
     @property
     def contacts(self) -> list[int | None]:
@@ -321,10 +315,9 @@ def read_who(cells: Mapping[str, list[Cell]], index: int) -> Who:
     email, number = (cells[name][index] if name in cells else None for name in ("email", "contact_id"))
     if email is None and number is None:
         raise BadValue("neither an e-mail address nor a contact id is given")
-    return Who(
-        None if email is None else values.address(email),
-        None if number is None else values.identifier(number, "the contact id"),
-    )
+    address = None if email is None else values.address(email)
+    contact_id = None if number is None else values.identifier(number, "the contact id")
+    return Who(address, contact_id, normal_form(address or ""))
 
 
 # ---- how a contact stands on a list

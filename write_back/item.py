@@ -1,12 +1,11 @@
 """What is sent back, as values shared by all steps: items, their effects and states, and the figures of
 trying. Nothing here does anything."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, NamedTuple
-
-from marketing_api.operation import Operation
 
 
 class State(StrEnum):
@@ -78,7 +77,7 @@ class Item:
 
     kind: str
     rows: tuple[int, ...]
-    operation: Operation
+    operation: str
     params: Mapping[str, str] = field(repr=False)  # as on the wire, without what is looked up
     effects: tuple[Effect, ...] = field(repr=False)
     expected: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -136,11 +135,11 @@ class Plan:
     kind: str
     source: Source
     row_count: int
-    items: tuple[Item, ...] = field(repr=False)
+    items: Sequence[Item] = field(repr=False)
     new_count: int = 0  # rows
     changed_count: int = 0
-    idle: tuple[Reason, ...] = field(default=(), repr=False)
-    bad: tuple[Reason, ...] = field(default=(), repr=False)
+    idle: Sequence[Reason] = field(default=(), repr=False)
+    bad: Sequence[Reason] = field(default=(), repr=False)
     told: tuple[Reason, ...] = field(default=(), repr=False)  # as bad, and told when they first were
     changes: tuple[Change, ...] = field(default=(), repr=False)  # a sample
     warnings: tuple[str, ...] = ()
@@ -160,7 +159,7 @@ class Plan:
         count = len(self.items) + self.look_up_count + self.earlier_count
         return count and 1 + count
 
-    @property
+    @cached_property
     def look_up_count(self) -> int:
         """Requests: who an address is, once; whether somebody is subscribed now, for each list just before it
         is sent."""
@@ -171,7 +170,7 @@ class Plan:
     def earlier_count(self) -> int:
         return sum(each.open_count + each.look_ups for each in self.earlier)
 
-    @property
+    @cached_property
     def bad_share(self) -> float:
         """Share of the rows that our own checks reject, 0 to 1."""
         return sum(not row.by_service for row in self.bad) / self.row_count if self.row_count else 0.0

@@ -6,9 +6,11 @@ service."""
 
 import re
 from abc import ABC, abstractmethod
+from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 from marketing_api.address import normal_form
@@ -16,11 +18,13 @@ from marketing_api.errors import InvalidCall
 from marketing_api.operation import Operation
 from warehouse.forgetting import Forgotten, is_pseudonym
 from write_back.account_state import Known, Member, Person, Who
+from write_back.input import values
 from write_back.input.columns import Picked, names_contacts
-from write_back.input.rows import Rows, text_of
+from write_back.input.rows import BATCH, Rows, text_of
 from write_back.input.values import BadValue
 from write_back.item import Change, Item, Options, Past, Plan, Reason
 from write_back.outbox.outbox import Outbox
+from write_back.packed import Packed
 from write_back.refusals import is_permanent
 
 #: A sample that a person takes in at a glance.
@@ -44,6 +48,23 @@ R = TypeVar("R", bound=_OfSomebody)
 S = TypeVar("S", bound=Hashable)
 
 
+_rows = attrgetter("rows")
+
+
+@dataclass
+class _Batch:
+    """Rows that are planned together, by their places, and what becomes of them. `sent`: row → whether it is
+    new; `said`: what was said about a subject, and by which row."""
+
+    places: Sequence[int]
+    items: list[Item] = field(default_factory=list)
+    bad: dict[int, Reason] = field(default_factory=dict)
+    idle: dict[int, Reason] = field(default_factory=dict)
+    sent: dict[int, bool] = field(default_factory=dict)
+    said: dict[Hashable, tuple[int, object]] = field(default_factory=dict)
+    unknown_addresses: set[str] = field(default_factory=set)
+
+
 @dataclass
 class Planning(ABC):
     """What a kind plans with: the rows and their columns, what is known, what was sent before; it collects
@@ -60,21 +81,60 @@ class Planning(ABC):
     leaving: Sequence[str]
 
     def __post_init__(self) -> None:
-        self._items: list[Item] = []
-        self._bad: dict[int, Reason] = {}
-        self._idle: dict[int, Reason] = {}
-        self._sent: dict[int, bool] = {}  # row → whether it is new
-        self._said: dict[Hashable, tuple[int, object]] = {}
-        self._unknown_addresses: set[str] = set()
+        self._items, self._bad, self._idle = Packed(Item), Packed(Reason), Packed(Reason)
+        self._new_count = self._changed_count = self._unknown_count = 0
+        self._batch = _Batch(())
         self._changes: list[Change] = []
         self._of_column = Counter[str]()
         self._additions: list[Change] = []
         self._warnings: dict[str, None] = {}
         self._counted = Counter[str]()
 
+    def plan(self) -> Plan:
+        """Give every row its fate. Raises InputError for columns that cannot be used."""
+        for places in self._batches():
+            self._batch = _Batch(places)
+            self.run()
+            self._take(self._batch)
+        return self._result()
+
     @abstractmethod
     def run(self) -> None:
-        """Give every row its fate. Raises InputError for columns that cannot be used."""
+        """Give every row of the batch its fate."""
+
+    def _batches(self) -> Iterator[Sequence[int]]:
+        """Places of rows, many at a time. Rows about the same person are in one batch, since they are
+        compared with each other."""
+        size, start = len(self.rows), 0
+        if size <= BATCH:
+            yield range(size)
+            return
+        alike = self._first_places()
+        order = sorted(range(size), key=alike.__getitem__)
+        while start < size:
+            end = start + BATCH
+            while end < size and alike[order[end]] == alike[order[end - 1]]:
+                end += 1
+            yield sorted(order[start:end])
+            start = end
+
+    def _first_places(self) -> Sequence[int]:
+        """Of each row, the first place that is about the same person."""
+        first: dict[str, int] = {}
+        return array("q", [first.setdefault(name, place) for place, name in enumerate(self._names())])
+
+    def _names(self) -> Iterable[str]:
+        """Of each row, whom it is about: the address, or the contact id of one without a known address."""
+        cells, nobody = self.picked.cells, [None] * len(self.rows)
+        emails = [normal_form(text_of(cell) or "") for cell in cells.get("email", nobody)]
+        if "contact_id" not in cells:
+            return emails
+        ids = list(map(values.identifier_or_none, cells["contact_id"]))
+        named = {one: email for one, email in zip(ids, emails, strict=True) if one and email}
+        for start in range(0, len(ids), BATCH):
+            for one, members in self.known.by_id(filter(None, ids[start : start + BATCH])).items():
+                named[one] = normal_form(members[0].email or "") or named.get(one, "")
+        return [email or named.get(one or 0) or str(one) for one, email in zip(ids, emails, strict=True)]
 
     # ---- rows, and whom they are about
 
@@ -82,7 +142,8 @@ class Planning(ABC):
         """The rows by `read_row` (place, number); those that it raises BadValue for, or that could not be
         read at all, are rejected."""
         faults = {**self.picked.faults, **self.rows.faults}
-        for index, number in enumerate(self.rows.numbers):
+        for index in self._batch.places:
+            number = self.rows.numbers[index]
             if number in faults:
                 self.reject(number, faults[number])
             elif (row := self.attempt(number, read_row, index, number)) is not None:
@@ -100,7 +161,8 @@ class Planning(ABC):
         def found(who: Who) -> Person:
             if who.contact_id is None:
                 members = by_address.get(who.key, [])
-                return Person(who, members, list(dict.fromkeys(one.contact_id for one in members)), who.email)
+                ids = list(dict.fromkeys(one.contact_id for one in members))
+                return Person(who, members, ids, who.email, who.key)
             members = by_id.get(who.contact_id, [])
             if not members and must_exist:
                 self.check_may_exist(who.contact_id)
@@ -110,7 +172,7 @@ class Planning(ABC):
                     f"the address of contact {who.contact_id} is not known, and {needs_address} needs it: "
                     "give it in a column email"
                 )
-            return Person(who, members, [who.contact_id], email)
+            return Person(who, members, [who.contact_id], email, normal_form(email or ""))
 
         for row in rows:
             if (person := self.attempt(row.number, found, row.who)) is not None:
@@ -126,14 +188,15 @@ class Planning(ABC):
     ) -> list[S]:
         """The subjects about which no earlier row says the same. BadValue when none is left, or when an
         earlier row says `otherwise`, in words."""
-        earlier = {subject: self._said[subject] for subject in subjects if subject in self._said}
+        known = self._batch.said
+        earlier = {subject: known[subject] for subject in subjects if subject in known}
         for subject, (number, said) in earlier.items():
             if said != subjects[subject]:
                 raise BadValue(f"row {number} {otherwise(subject)}: keep one of them")
         if len(earlier) == len(subjects):
             raise BadValue(f"it says the same as row {next(iter(earlier.values()))[0]}")
         left = [subject for subject in subjects if subject not in earlier]
-        self._said |= {subject: (row, subjects[subject]) for subject in left}
+        known |= {subject: (row, subjects[subject]) for subject in left}
         return left
 
     # ---- what was done before
@@ -155,16 +218,16 @@ class Planning(ABC):
 
     # ---- fates
 
-    def attempt(self, row: int, do: Callable[..., T], *values: object) -> T | None:
+    def attempt(self, row: int, do: Callable[..., T], *given: object) -> T | None:
         """What it returns; None, and the row is rejected, when it raises BadValue."""
         try:
-            return do(*values)
+            return do(*given)
         except BadValue as problem:
             self.reject(row, str(problem))
             return None
 
     def reject(self, row: int, reason: str, *, by_service: bool = False) -> None:
-        self._bad.setdefault(row, Reason((row,), reason, by_service))
+        self._batch.bad.setdefault(row, Reason((row,), reason, by_service))
 
     def reject_as_before(self, row: int, past: Past) -> None:
         """The service rejected the same before, or took it and did otherwise."""
@@ -178,16 +241,17 @@ class Planning(ABC):
         self.reject(row, f"{what} (`marketing-sync push retry{option}` sends it again)", by_service=True)
 
     def leave(self, row: int, reason: str, email: str | None = None, contact_id: int | None = None) -> None:
-        self._idle.setdefault(row, Reason((row,), reason, email=email, contact_id=contact_id))
+        self._batch.idle.setdefault(row, Reason((row,), reason, email=email, contact_id=contact_id))
 
     def send(self, item: Item, *, is_new: bool, is_unknown_address: bool = False) -> None:
         """One request; its rows are new or changed, new as soon as one of their items is.
         `is_unknown_address`: to the warehouse."""
-        self._items.append(item)
+        batch = self._batch
+        batch.items.append(item)
         if is_unknown_address and item.email is not None:
-            self._unknown_addresses.add(normal_form(item.email))
+            batch.unknown_addresses.add(normal_form(item.email))
         for row in item.rows:
-            self._sent[row] = self._sent.get(row, False) or is_new
+            batch.sent[row] = batch.sent.get(row, False) or is_new
 
     # ---- what a person should see
 
@@ -210,38 +274,47 @@ class Planning(ABC):
         """A warning that is given once, after the number of rows that it is about."""
         self._counted[text] += number
 
-    def result(self) -> Plan:
-        """Rows are in the order of the input. A row with parts that were sent is not idle; one without is
-        rejected first."""
-        if partly := len(self._bad.keys() & self._sent):
+    def _take(self, batch: "_Batch") -> None:
+        """What became of its rows. A row with parts that were sent is not idle; one without is rejected
+        first."""
+        sent, bad = batch.sent, batch.bad
+        if partly := len(bad.keys() & sent):
             self.count(
                 "sent in part, since the service rejected the rest before (`marketing-sync push retry` "
                 "sends it again)",
                 partly,
             )
-        bad = [each for row, each in self._bad.items() if row not in self._sent]
-        idle = [each for row, each in self._idle.items() if row not in self._sent and row not in self._bad]
+        self._items.add(sorted(batch.items, key=_rows))
+        self._bad.add(sorted((each for row, each in bad.items() if row not in sent), key=_rows))
+        idle = (each for row, each in batch.idle.items() if row not in sent and row not in bad)
+        self._idle.add(sorted(idle, key=_rows))
+        new_count = sum(sent.values())
+        self._new_count += new_count
+        self._changed_count += len(sent) - new_count
+        self._unknown_count += len(batch.unknown_addresses)
+
+    def _result(self) -> Plan:
+        """Rows are in the order of the input."""
         counted = (
             f"{number:,} {'row' if number == 1 else 'rows'}: {text}" for text, number in self._counted.items()
         )
-        new_count = sum(self._sent.values())
         return Plan(
             account=self.known.account,
             kind=self.kind,
             source=self.rows.source,
             row_count=len(self.rows),
-            items=tuple(sorted(self._items, key=lambda item: item.rows)),
-            new_count=new_count,
-            changed_count=len(self._sent) - new_count,
-            idle=tuple(idle),
-            bad=tuple(sorted(bad, key=lambda each: each.rows)),
+            items=self._items,
+            new_count=self._new_count,
+            changed_count=self._changed_count,
+            idle=self._idle,
+            bad=self._bad,
             changes=tuple(sorted(self._changes, key=lambda each: each.row)),
             warnings=tuple(
                 dict.fromkeys([*self.rows.warnings, *self.picked.warnings, *self._warnings, *counted])
             ),
             columns=self.picked.renamed,
             additions=tuple(self._additions),
-            unknown_address_count=len(self._unknown_addresses),
+            unknown_address_count=self._unknown_count,
         )
 
 

@@ -129,7 +129,7 @@ def wrong(kind: Kind, items: Sequence[Item], truth: Sequence[dict[str, Any]]) ->
         found["wrong"] = sum(shown_names.get(email) != name for email, name in last.items())
         return found
     meant_tags: dict[tuple[str | None, str], bool] = {
-        (item.email, item.params["tagname"]): "addtag" in item.operation.name for item in items
+        (item.email, item.params["tagname"]): "addtag" in item.operation for item in items
     }
     shown_tags = {(each["email"], name) for each in truth for name in each["tags"]}
     found["wrong"] = sum((key in shown_tags) is not is_there for key, is_there in meant_tags.items())
@@ -156,7 +156,7 @@ def write_file(kind: Kind, items: Sequence[Item], path: Path) -> None:
                     [
                         item.email,
                         item.params["tagname"],
-                        item.operation.name.rpartition("/")[2].removesuffix("tag"),
+                        item.operation.rpartition("/")[2].removesuffix("tag"),
                     ]
                     for item in items
                 )

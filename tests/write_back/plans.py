@@ -13,7 +13,7 @@ def tag(row: int, email: str = "", *, name: str = "vip", action: str = "add") ->
     email = email or f"person{row}@example.com"
     operation = contacts.ADDTAG if action == "add" else contacts.REMOVETAG
     effects = (Effect(f"{email}|{name}", action),)
-    return Item(TAGS, (row,), operation, {"email": email, "tagname": name}, effects, email=email)
+    return Item(TAGS, (row,), operation.name, {"email": email, "tagname": name}, effects, email=email)
 
 
 def activity(
@@ -22,7 +22,7 @@ def activity(
     return Item(
         ACTIVITIES,
         (row,),
-        contacts.ADDACTIVITY,
+        contacts.ADDACTIVITY.name,
         {"id": str(contact_id), "description": description, "datetime": at},
         (Effect(f"{contact_id}|{at}|{description}"),),
         expected={"description": description, "at": unix},
@@ -44,7 +44,7 @@ def contact(
     return Item(
         CONTACTS,
         (row,),
-        contacts.SYNCCONTACT,
+        contacts.SYNCCONTACT.name,
         params if status is None else {**params, "status": status},
         tuple(
             Effect(f"{email.lower()}|{list_id}", f"{word}{sorted(values.items())}") for list_id in list_ids

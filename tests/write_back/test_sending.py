@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from marketing_api.errors import Unreachable
-from marketing_api.operations import contacts
+from marketing_api.operations import contacts, find
 from tests.write_back.conftest import MakeDesk
 from tests.write_back.desk import QUICK, Desk
 from tests.write_back.plans import a_plan, activity, contact, tag
@@ -154,7 +154,7 @@ def test_two_items_about_one_subject_go_in_order_and_never_together(make_desk: M
     asked = [
         exchange.call.operation.name for exchange in desk.recorded if "tag" in exchange.call.operation.name
     ]
-    assert asked == [item.operation.name for item in items]
+    assert asked == [item.operation for item in items]
     assert desk.tags()[email] == ["vip"]
 
 
@@ -187,7 +187,14 @@ def _by_address(row: int, email: str, description: str) -> Item:
     subject = Effect(f"{email}|2026-01-05 12:00:00|{description}")
     expected = {"description": description, "at": 1767614400}
     return Item(
-        ACTIVITIES, (row,), contacts.ADDACTIVITY, params, (subject,), expected, email=email, must_look_up=True
+        ACTIVITIES,
+        (row,),
+        contacts.ADDACTIVITY.name,
+        params,
+        (subject,),
+        expected,
+        email=email,
+        must_look_up=True,
     )
 
 
@@ -214,7 +221,7 @@ def test_a_repeated_deletion_that_finds_nobody_was_done_by_the_first(make_desk: 
         Item(
             DELETIONS,
             (one,),
-            contacts.DELETECONTACT,
+            contacts.DELETECONTACT.name,
             {"id": str(one), "listid": "1801"},
             (Effect(f"{one}|1801"),),
             contact_id=one,
@@ -230,7 +237,7 @@ def test_a_deletion_of_nobody_is_refused(desk: Desk) -> None:
     item = Item(
         DELETIONS,
         (2,),
-        contacts.DELETECONTACT,
+        contacts.DELETECONTACT.name,
         {"id": "1", "listid": "1801"},
         (Effect("1|1801"),),
         contact_id=1,
@@ -245,7 +252,7 @@ def test_what_a_killed_sender_had_sent_is_looked_for_before_anything_is_sent_aga
     entries = desk.outbox.items(push_id)
     for entry in entries[:2]:
         desk.outbox.claim(entry.item_id)
-    desk.client.write(items[0].operation.bind(**items[0].params))  # arrived; the second never did
+    desk.client.write(find(items[0].operation).bind(**items[0].params))  # arrived; the second never did
     sent = desk.send()
     assert sent.applied == 4
     assert set(desk.activities().values()) == {1}
@@ -376,7 +383,7 @@ def test_a_retried_activity_that_arrived_though_it_was_refused_in_words_is_not_s
     push_id = desk.outbox.enqueue(a_plan(item))
     (entry,) = desk.outbox.items(push_id)
     desk.outbox.claim(entry.item_id)
-    desk.client.write(item.operation.bind(**item.params))
+    desk.client.write(find(item.operation).bind(**item.params))
     desk.outbox.settle(entry.item_id, State.REJECTED, message="words that were not understood")
     assert desk.outbox.retry("main", push_id, not_idempotent=NOT_IDEMPOTENT).planned == 1
     assert desk.send().applied == 1

@@ -15,10 +15,10 @@ import re
 import stat
 import sys
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, count, takewhile
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,12 +27,14 @@ from home.formatting import plural
 from home.settings import INPUT_LIMIT
 from write_back.input.columns import names_somebody
 from write_back.input.rows import (
+    BATCH,
     CannotBeSent,
     InputError,
     Rows,
     cell_of,
     rows_of_columns,
     rows_of_records,
+    shared,
     shown,
 )
 from write_back.input.workbook import Line, first_sheet
@@ -43,10 +45,8 @@ _PAGES = (b"<", b"%PDF")
 _DELIMITERS, _TABBED = ",;\t|^~", "\t,;|^~"
 _JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 #: Lines in which a header ends; letters of one that are looked at, below csv's own limit for a cell; bytes
-#: and rows that are decoded at once; what a cell takes at least, once it is read.
-_HIGHEST_HEADER, _LONGEST_HEADER, _CHUNK, BATCH, _CELL_BYTES = 30, 100_000, 1 << 20, 50_000, 25
-
-Record = TypeVar("Record", bound=Sequence[Any])
+#: that are decoded at once; what a cell takes at least, once it is read.
+_HIGHEST_HEADER, _LONGEST_HEADER, _CHUNK, _CELL_BYTES = 30, 100_000, 1 << 20, 25
 
 
 class InputBudget:
@@ -65,12 +65,6 @@ class InputBudget:
             raise InputError(f"{self._name} holds more than {self.limit:,} bytes; {advice}")
         if self._cells * _CELL_BYTES > self.limit:
             raise InputError(f"{self._name} has more than {self.limit // _CELL_BYTES:,} cells; {advice}")
-
-    def records(self, records: Iterable[Record]) -> Iterator[Record]:
-        """The records, as far as there is room for their cells; one without any takes room, too."""
-        for record in records:
-            self.take(cells=len(record) or 1)
-            yield record
 
     def batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches, as far as there is room for them."""
@@ -158,12 +152,17 @@ def _read_csv(name: str, content: bytes, budget: InputBudget, delimiters: str) -
     hint = _HINT.fullmatch(begin.lstrip(_MARK).rstrip("\r\n"))
     delimiter = (hint[1] or "").replace("\\t", "\t") if hint else ""
     delimiter = delimiter or _delimiter(delimiters, lines)
+
+    def cells() -> Iterator[str]:
+        """Of a single column."""
+        records = _records(name, lines(), InputBudget(name, budget.limit), delimiter)
+        return (record[0] if record else "" for record in records)
+
     records = _records(name, lines(), budget, delimiter)
-    cells = [record[0] if record else "" for record in records]
-    if all(len(record) < 2 for record in records):
-        inner = _delimiter(delimiters, lambda: iter(cells))
-        if len(_header(iter(cells), inner)) > 1:
-            records = _records(name, iter(cells), InputBudget(name, budget.limit), inner)
+    if all(len(record) < 2 for record in _records(name, lines(), InputBudget(name, budget.limit), delimiter)):
+        inner = _delimiter(delimiters, cells)
+        if len(_header(cells(), inner)) > 1:
+            records = _records(name, cells(), budget, inner)
     return rows_of_records(name, records, is_header=names_somebody, warnings=notes)
 
 
@@ -179,12 +178,15 @@ def _delimiter(delimiters: str, lines: Callable[[], Iterator[str]]) -> str:
     return max(delimiters, key=fitness)
 
 
-def _records(name: str, lines: Iterator[str], budget: InputBudget, delimiter: str) -> list[list[str]]:
+def _records(name: str, lines: Iterator[str], budget: InputBudget, delimiter: str) -> Iterator[list[str]]:
     """Strict, since a quotation mark that is never closed would swallow the rest of the file into one
     cell."""
-    records: list[list[str]] = []
+    number = 1
     try:
-        records.extend(budget.records(csv.reader(lines, delimiter=delimiter, strict=True)))
+        for record in csv.reader(lines, delimiter=delimiter, strict=True):
+            budget.take(cells=len(record) or 1)
+            yield record
+            number += 1
     except csv.Error as problem:
         wrong = "cannot be read: a quotation mark opens or closes in the wrong place; "
         wrong += 'inside a quoted cell write it twice (""), and close every one'
@@ -193,8 +195,7 @@ def _records(name: str, lines: Iterator[str], budget: InputBudget, delimiter: st
                 f"has a cell of more than {csv.field_size_limit():,} characters: shorten it, or close a "
                 "quotation mark that is open"
             )
-        raise InputError(f"{name}: row {len(records) + 1} {wrong}") from None
-    return records
+        raise InputError(f"{name}: row {number} {wrong}") from None
 
 
 def _header(lines: Iterator[str], delimiter: str) -> list[str]:
@@ -359,7 +360,7 @@ def rows_of_batches(
     for batch in budget.batches(batches):
         count += batch.num_rows
         for column, values in zip(columns, batch.columns, strict=True):
-            column += _values(values)
+            column += shared(_values(values))
     return rows_of_columns(name, list(map(cell_of, schema.names)), columns, list(range(1, 1 + count)))
 
 

@@ -15,8 +15,8 @@ from warehouse.child import START_S, Child, Ended, Silent, other_side
 from warehouse.connection import bounded_memory, connect
 from warehouse.duckdb_errors import is_out_of_memory, query_problem
 from warehouse.sql import not_one_select
-from write_back.input.files import BATCH, InputBudget, rows_of_batches
-from write_back.input.rows import InputError, Rows, shown
+from write_back.input.files import InputBudget, rows_of_batches
+from write_back.input.rows import BATCH, InputError, Rows, shown
 
 #: What the process may take beside what DuckDB counts.
 _MORE_BYTES = 1_000_000_000

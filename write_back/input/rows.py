@@ -10,10 +10,10 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import count, pairwise, zip_longest
+from itertools import chain, count, islice, pairwise, zip_longest
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -87,6 +87,8 @@ class Rows:
     def at(self, places: Iterable[int]) -> "Rows":
         """The rows that stand there."""
         left = list(places)
+        if len(left) == len(self.numbers):
+            return self
         numbers = [self.numbers[place] for place in left]
         return replace(
             self,
@@ -198,6 +200,9 @@ def _duration(value: dt.timedelta) -> str:
     return f"{'-' if value < dt.timedelta() else ''}{hours}:{seconds // 60:02}:{seconds % 60:02}{rest}"
 
 
+#: Rows that are decoded, turned into columns or planned together; what that takes in memory is let go of
+#: before the next ones.
+BATCH = 50_000
 #: Rows in which the header is looked for.
 _HIGHEST_HEADER = 30
 #: What pandas calls the numbers of its rows.
@@ -218,24 +223,44 @@ def rows_of_records(
 
     Short records are filled up; one that is longer than the header is a fault of its row. Raises InputError.
     """
-    numbered = list(zip(numbers or count(1), records, strict=False))
-    place, notes = _header_place(numbered, is_header), list(warnings)
+    numbered = zip(numbers or count(1), records, strict=False)
+    begin = list(_begin(numbered))
+    place, notes = _header_place(begin, is_header), list(warnings)
     if place is None:
         raise InputError(f"{name} is empty: the first row has to name the columns, like email,tag")
-    if above := [number for number, record in numbered[:place] if _filled(record)]:
+    if above := [number for number, record in begin[:place] if _filled(record)]:
         rows = f"row {above[0]}" if len(above) == 1 else f"rows {above[0]} to {above[-1]}"
-        notes.append(f"{rows} above the header (row {numbered[place][0]}): left out")
-    header = list(map(_cell, numbered[place][1]))
+        notes.append(f"{rows} above the header (row {begin[place][0]}): left out")
+    header = list(map(_cell, begin[place][1]))
     while header[-1] is None:
         header.pop()
     width, wrong = len(header), dict[int, str]()
-    below: dict[int, Sequence[Any]] = {}
-    for number, record in numbered[place + 1 :]:
-        below[number] = record[:width]
-        if len(record) > width and _filled(record[width:]):
-            wrong[number] = f"it has {len(record)} cells, but the header names {width} columns"
-    columns = [column for _, *column in zip_longest(header, *below.values())]
-    return rows_of_columns(name, header, columns, list(below), faults=wrong, hidden=hidden, warnings=notes)
+    below = list[int]()
+    columns: list[list[Any]] = [[] for _ in header]
+    rest = chain(begin[place + 1 :], numbered)
+    while some := list(islice(rest, BATCH)):
+        below += [number for number, _ in some]
+        for number, record in some:
+            if len(record) > width and _filled(record[width:]):
+                wrong[number] = f"it has {len(record)} cells, but the header names {width} columns"
+        turned = zip_longest(header, *(record for _, record in some))
+        for column, (_, *cells) in zip(columns, turned, strict=False):
+            column += shared(cells)
+    return rows_of_columns(name, header, columns, below, faults=wrong, hidden=hidden, warnings=notes)
+
+
+def shared(values: list[Any]) -> list[Any]:
+    """Equal texts as one, since most columns repeat a few of them a million times."""
+    texts: dict[str, str] = {}
+    return [texts.setdefault(value, value) if type(value) is str else value for value in values]
+
+
+def _begin(numbered: Iterator[tuple[int, Sequence[Any]]]) -> Iterator[tuple[int, Sequence[Any]]]:
+    """The records among which the header is, no more than are looked at."""
+    for place, each in enumerate(numbered):
+        yield each
+        if place > _HIGHEST_HEADER and _filled(each[1]):
+            return
 
 
 def _header_place(
@@ -252,8 +277,6 @@ def _header_place(
         if first is None:
             first = place
         widest = max(widest, filled)
-        if place > _HIGHEST_HEADER:
-            break
     return first
 
 

@@ -98,6 +98,13 @@ def identifier(cell: Cell, what: str) -> int:
     return number
 
 
+def identifier_or_none(cell: Cell) -> int | None:
+    try:
+        return identifier(cell, "")
+    except BadValue:
+        return None
+
+
 def status(text: str) -> str:
     """One of `STATUSES`."""
     if (word := _STATUSES.get(text.lower())) is None:

@@ -62,9 +62,7 @@ def make_plan(kind: Kind, rows: Rows, known: Known, outbox: Outbox, options: Opt
         )
     picked = pick(rows, kind.columns, options, known.lists.field_names() if kind.columns.takes_fields else ())
     joining, leaving = kinds_that(EffectKind.JOINS), kinds_that(EffectKind.LEAVES)
-    planning = kind.planning(kind, rows, known, outbox, options, picked, joining, leaving)
-    planning.run()
-    return planning.result()
+    return kind.planning(kind, rows, known, outbox, options, picked, joining, leaving).plan()
 
 
 def verify(

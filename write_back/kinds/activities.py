@@ -37,10 +37,7 @@ class _Row(NamedTuple):
     who: Who
     description: str
     moment: Moment
-
-    @property
-    def activity(self) -> str:
-        return f"{self.moment.wall}|{self.description}"
+    activity: str  # as effects name it
 
 
 class ActivitiesPlanning(Planning):
@@ -60,7 +57,8 @@ class ActivitiesPlanning(Planning):
         if description is None:
             raise BadValue("the description is missing")
         values.check_text(description, "the description", values.MAX_DESCRIPTION)
-        return _Row(number, who, description, moment(cells["datetime"][index], self.known.zone))
+        when = moment(cells["datetime"][index], self.known.zone)
+        return _Row(number, who, description, when, f"{when.wall}|{description}")
 
     def _is_unsent(self, row: _Row, person: Person) -> bool:
         """BadValue when an earlier row says the same."""
@@ -105,7 +103,7 @@ class ActivitiesPlanning(Planning):
         item = Item(
             self.kind,
             (row.number,),
-            ADDACTIVITY,
+            ADDACTIVITY.name,
             bound(ADDACTIVITY, id=contact_id, description=row.description, datetime=moment.wall),
             tuple(Effect(f"{name}|{row.activity}", str(contact_id or "")) for name in dict.fromkeys(names)),
             {"description": row.description, "at": moment.at},

@@ -87,14 +87,18 @@ class _Part(NamedTuple):
 class ContactsPlanning(Planning):
     """Reads rows, compares them with what is known and was sent, and makes requests of what is left."""
 
-    def run(self) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
         empty = "" if self.options.clear_empty else None
         self._columns = {
             title: (f"column {shown(title)}", [empty if cell is None else text_of(cell) for cell in column])
             for title, column in self.picked.fields.items()
         }
         self._field_ids: dict[int, dict[str, str]] = {}
+        self._readers: dict[int, ListReader] = {}
         self._is_compared = False  # whether a row is left since the warehouse shows the person so
+
+    def run(self) -> None:
         if not (rows := list(self.read(self._read))):
             return
         self._look_up(rows)
@@ -139,9 +143,9 @@ class ContactsPlanning(Planning):
     def _look_up(self, rows: list[Row]) -> None:
         known = self.known
         self._members = known.by_address((row.key for row in rows), with_fields=bool(self._columns))
-        lists = {list_id for row in rows for list_id in row.lists}
+        lists = {list_id for row in rows for list_id in row.lists}.difference(self._readers)
         shown_keys = known.shown_fields(lists) if self._columns else {}
-        self._readers = {
+        self._readers |= {
             list_id: ListReader(known.lists.fields.get(list_id, {}), shown_keys.get(list_id, set()))
             for list_id in lists
         }
@@ -274,7 +278,7 @@ class ContactsPlanning(Planning):
         return Item(
             self.kind,
             (row.number,),
-            SYNCCONTACT,
+            SYNCCONTACT.name,
             params,
             tuple(Effect(row.subject(list_id), content) for list_id in lists),
             {"fields": fields, "lists": lists, **self._expected(row, status, parts)},

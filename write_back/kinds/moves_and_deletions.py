@@ -183,7 +183,7 @@ class RemovalPlanning(Planning):
         item = Item(
             self.kind,
             (row.number,),
-            self.kind.operation,
+            self.kind.operation.name,
             bound(self.kind.operation, id=contact_id, **lists),
             (Effect(f"{person.name_of(contact_id)}|{source}", row.content),),
             expected,

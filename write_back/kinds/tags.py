@@ -109,7 +109,7 @@ class TagsPlanning(Planning):
         return Item(
             self.kind,
             tuple(sorted(request.rows)),
-            operation,
+            operation.name,
             bound(operation, email=person.email, id=contact_id, tagname=tags),
             tuple(Effect(f"{name}|{tag}", action) for tag in tags for name in names),
             email=person.email,

@@ -470,7 +470,7 @@ def _insert_plan(change: Change, plan: Plan, run: str | None, options: Mapping[s
             rows=item.rows,
             email=item.email,
             contact_id=item.contact_id,
-            operation=item.operation.name,
+            operation=item.operation,
             params=item.params,
             expected=item.expected,
             must_look_up=item.must_look_up,

@@ -48,7 +48,7 @@ def retired(contact_id: int, list_id: int, *, row: int = 2) -> Item:
     return Item(
         RETIREMENTS,
         (row,),
-        DELETECONTACT,
+        DELETECONTACT.name,
         {"id": str(contact_id), "listid": str(list_id)},
         (Effect(f"{contact_id}|{list_id}"),),
         contact_id=contact_id,

@@ -20,7 +20,7 @@ def move(row: int, contact_id: int, source: int = FIRST, target: int = SECOND) -
     return Item(
         MOVES,
         (row,),
-        contacts.MOVECONTACT,
+        contacts.MOVECONTACT.name,
         params,
         (Effect(f"{contact_id}|{source}", str(target)),),
         contact_id=contact_id,
@@ -32,7 +32,7 @@ def deletion(row: int, contact_id: int, list_id: int = FIRST) -> Item:
     return Item(
         DELETIONS,
         (row,),
-        contacts.DELETECONTACT,
+        contacts.DELETECONTACT.name,
         params,
         (Effect(f"{contact_id}|{list_id}"),),
         contact_id=contact_id,

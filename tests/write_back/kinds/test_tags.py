@@ -36,7 +36,7 @@ def test_all_tags_of_a_contact_and_action_go_in_one_request(plan: Planner) -> No
         row(None, "new", contact_id="102.0"),
     )
     check_every_row_has_one_fate(planned)
-    assert [(item.rows, item.operation.name, dict(item.params)) for item in planned.items] == [
+    assert [(item.rows, item.operation, dict(item.params)) for item in planned.items] == [
         ((2, 3), "emailmarketing/addtag", {"email": "ann@example.com", "tagname": "Gold,new,vip"}),
         ((4,), "emailmarketing/addtag", {"email": "nobody@example.com", "tagname": "👨‍👩‍👧"}),
         ((5,), "emailmarketing/removetag", {"email": "ed@example.com", "id": "202", "tagname": "vip"}),

@@ -53,7 +53,7 @@ def test_a_push_is_read_back_as_it_was_begun(path: Path) -> None:
         assert (sent.kind, sent.rows, sent.operation, sent.params) == (
             item.kind,
             item.rows,
-            item.operation.name,
+            item.operation,
             item.params,
         )
         assert (sent.expected, sent.email, sent.contact_id) == (item.expected, item.email, item.contact_id)

@@ -118,28 +118,29 @@ def test_a_hint_about_the_delimiter_is_no_row() -> None:
     assert (records(rows), rows.numbers) == ([{"email": "a@b.co", "city": "x,y"}], [2])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "sep=\t\nemail\ttag\na@b.co\tx,y",
-        "\ufeffsep=\t\r\nemail\ttag\r\na@b.co\tx,y",
-        "sep=\\t\nemail\ttag\na@b.co\tx,y",
-        "sep=|\nemail|tag\na@b.co|x,y",
-        '"sep=;"\nemail;tag\na@b.co;x,y',
-        "SEP=;,,\nemail;tag\na@b.co;x,y",
-        "sep=\nemail;tag\na@b.co;x,y",
-        "\ufeff\ufeffemail;tag\na@b.co;x,y",
-        "email|tag\na@b.co|x,y",
-        "email^tag\na@b.co^x,y",
-        '"email,tag"\n"a@b.co,""x,y"""',
-        '"email;tag"\n\n"a@b.co;x,y"',
-        "My people\n\nemail;tag\na@b.co;x,y",
-        ',email,tag\n0,a@b.co,"x,y"',
-        "Unnamed: 0;email;tag\n17;a@b.co;x,y",
-        'email\t"ta\ng"\na@b.co\tx,y',
-        'email,tag\na@b.co,"x,y"\nNULL,\\N',
-    ],
-)
+#: All of them have one row: `a@b.co` with the tags x and y.
+SURROUNDINGS = [
+    "sep=\t\nemail\ttag\na@b.co\tx,y",
+    "\ufeffsep=\t\r\nemail\ttag\r\na@b.co\tx,y",
+    "sep=\\t\nemail\ttag\na@b.co\tx,y",
+    "sep=|\nemail|tag\na@b.co|x,y",
+    '"sep=;"\nemail;tag\na@b.co;x,y',
+    "SEP=;,,\nemail;tag\na@b.co;x,y",
+    "sep=\nemail;tag\na@b.co;x,y",
+    "\ufeff\ufeffemail;tag\na@b.co;x,y",
+    "email|tag\na@b.co|x,y",
+    "email^tag\na@b.co^x,y",
+    '"email,tag"\n"a@b.co,""x,y"""',
+    '"email;tag"\n\n"a@b.co;x,y"',
+    "My people\n\nemail;tag\na@b.co;x,y",
+    ',email,tag\n0,a@b.co,"x,y"',
+    "Unnamed: 0;email;tag\n17;a@b.co;x,y",
+    'email\t"ta\ng"\na@b.co\tx,y',
+    'email,tag\na@b.co,"x,y"\nNULL,\\N',
+]
+
+
+@pytest.mark.parametrize("text", SURROUNDINGS)
 def test_a_file_is_read_whatever_stands_around_its_rows(text: str) -> None:
     rows = records(reading(text))
     assert [list(row.values()) for row in rows if any(row.values())] == [["a@b.co", "x,y"]]

@@ -322,14 +322,13 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
     ),
 }
 
+#: Of `push folder`, and of whatever sends without a choice of rows.
+FOLDER = (Option("apply", APPLY.help, in_ui="`confirm`, without which nothing is sent"), CONFIRM)
 ACTIVATIONS = (
     Option(
         "names", "these only (default: all that are enabled)", list, metavar="ACTIVATION", is_positional=True
     ),
-    Option(
-        "apply", APPLY.help, in_ui="`confirm`, without which whoever materializes `activations` sends nothing"
-    ),
-    CONFIRM,
+    *FOLDER,
     Option(
         "accept_shrink",
         "accept a result that is empty or has lost most of its contacts (overrides the shrink check)",

@@ -138,6 +138,12 @@ class Settings:
     activations: bool = setting(
         read.switch, False, "on: every nightly sync pushes the segments of activations.toml"
     )
+    drop_folder: Path | None = setting(
+        Path, None, "folder with folders `contacts`, `tags`, …, from which dropped files are pushed"
+    )
+    drop_seconds: int = setting(
+        read.whole, 60, "a dropped file is complete when it did not change for so long"
+    )
     shard: str = setting(
         str, "", "the shard of accounts.toml to work on; its home is a folder of that name in the home"
     )

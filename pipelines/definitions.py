@@ -41,7 +41,7 @@ from pipelines.push_jobs import AudienceSyncs, push_jobs, standing_order
 from pipelines.report.mail import Reports
 from pipelines.resources import Reads, RunReader, SettingsOfRun
 from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly, shard_tags
-from pipelines.sensors import failure_alerts
+from pipelines.sensors import failure_alerts, watched_folder
 
 #: Of a clone; a wheel has none.
 _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -95,7 +95,7 @@ def build_definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), assets)),
         jobs=jobs,
         schedules=[nightly(settings)],
-        sensors=failure_alerts(settings),
+        sensors=[*failure_alerts(settings), *([watched_folder(settings, now)] if has_models else [])],
         resources={"settings": of_run, "reader": Reads(settings=of_run, now=now)} | resources,
         executor=_EXECUTOR,
     )

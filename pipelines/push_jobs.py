@@ -17,7 +17,7 @@ import dagster as dg
 
 from home.failures import explain
 from home.folder import prepare_home
-from home.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, PUSH_OPTIONS
+from home.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, FOLDER, PUSH_OPTIONS
 from home.output import PushResult
 from home.progress import Progress, stage
 from home.settings import Settings
@@ -30,13 +30,15 @@ from write_back.order import Planned, Ran
 from write_back.outbox.outbox import open_outbox
 from write_back.push_report import headline, plan_lines, problem, rejected_now, result_lines
 from write_back.push_service import PushRun, conclude, enqueue, order_of, plan_push
+from write_back.watched_folder import JOB, Dropped, push_files
 
 _Activations = config_class("Activations", ACTIVATIONS)
+_Folder = config_class("Folder", FOLDER)
 _UNSET = {option.name: option.unset for option in ACTIVATIONS}
 
 
 def push_jobs() -> list[dg.JobDefinition]:
-    return [_job(kind) for kind in KINDS.values()]
+    return [*(_job(kind) for kind in KINDS.values()), push_folder]
 
 
 def _job(kind: Kind) -> dg.JobDefinition:
@@ -187,6 +189,48 @@ def _explained() -> Iterator[None]:
         raise _failure(without_addresses(explain(problem)[0])) from None
 
 
+# ---- the watched folder
+
+
+@dg.op(
+    required_resource_keys={"settings"},
+    description="Push each file that waits in the watched folder and put it away. What a kill left is pushed "
+    "again, and nothing of it is sent twice.",
+)
+def push_dropped_files(
+    context: dg.OpExecutionContext,
+    config: _Folder,  # type: ignore[valid-type]
+) -> list[str]:
+    settings: Settings = context.resources.settings
+    done: list[Dropped] = []
+    with _explained():
+        check_confirmed(values(FOLDER, config))
+        prepare_home(settings.home, settings.lock_seconds)
+        for each in push_files(settings, Progress):
+            done.append(each)
+            context.log.info("\n".join(map(without_addresses, [each.path.name, *each.lines])))
+    back_up_push(settings)
+    problems = [without_addresses(f"{each.path.name}: {each.problem}") for each in done if each.problem]
+    context.add_output_metadata({"files": len(done), "failed": len(problems)})
+    return problems
+
+
+@dg.op(description="Fails when not all of a file was done, each of which was told already.")
+def report_files(problems: list[str]) -> None:
+    if problems:
+        raise _failure("; ".join(problems))
+
+
+@dg.job(
+    name=JOB,
+    description="What was dropped into the watched folder (MARKETING_DROP_FOLDER), each file once. The "
+    "sensor `watched_folder` launches it; by hand it needs `confirm: send`.",
+    executor_def=dg.in_process_executor,
+)
+def push_folder() -> None:
+    report_files(push_dropped_files())
+
+
 # ---- what the UI shows
 
 
@@ -297,4 +341,8 @@ class AudienceSyncs:
 def standing_order(settings: Settings) -> dict[str, Any]:
     """The run config of runs that nobody launches by hand: whoever switched activations on confirmed them
     once and for all."""
-    return {"ops": {"activations": {"config": {CONFIRM.name: CONFIRM_WORD}}}} if settings.activations else {}
+    return confirmed("activations") if settings.activations else {}
+
+
+def confirmed(step: str) -> dict[str, Any]:
+    return {"ops": {step: {"config": {CONFIRM.name: CONFIRM_WORD}}}}

@@ -30,13 +30,17 @@ from write_back.outbox.outbox import open_outbox
 from write_back.push_report import say
 from write_back.push_service import PushRun, enqueue, finish_push, order_of, plan_push
 from write_back.rejected_rows import write_planned
+from write_back.watched_folder import dropped, push_files
 
 
 def run(name: str, arguments: SimpleNamespace, settings: Settings) -> int:
-    """`marketing-sync push` of a kind, or of the audience syncs (`activations`)."""
+    """`marketing-sync push` of a kind, of the audience syncs (`activations`) or the watched
+    folder (`folder`)."""
     prepare_home(settings.home, settings.lock_seconds)
     if name == "activations":
         return interruptible(settings, None, partial(_audience_syncs, arguments, settings))
+    if name == "folder":
+        return interruptible(settings, None, partial(_files, arguments, settings))
     account = account_of(settings, arguments.account)
     return interruptible(settings, account, partial(_push, KINDS[name], arguments, settings))
 
@@ -165,3 +169,17 @@ def _audience_sync(
     if arguments.apply:
         results = push_difference(settings, found, partial(watched, settings, stop))
     return shown(output.Push(None, results), is_json=False)
+
+
+def _files(arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop) -> int:
+    """What waits in the watched folder; incomplete when not all of a file was done."""
+    if not arguments.apply:
+        waiting = [f"{each.kind} of account {each.account}: {each.path}" for each in dropped(settings)]
+        say([*waiting, *_to_send("folder", (), {})] if waiting else ["no file waits"])
+        return exits.DONE
+    code = exits.DONE
+    for each in push_files(settings, partial(watched, settings, stop)):
+        say([str(each.path), "", *each.lines, ""])
+        code = exits.INCOMPLETE if each.problem else code
+        stop.check()
+    return code

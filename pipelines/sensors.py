@@ -1,4 +1,4 @@
-"""What reacts to runs: an alert to a webhook address when one fails."""
+"""What reacts: an alert to a webhook address when a run fails, a run when files were dropped."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,8 +8,10 @@ import dagster as dg
 from assets.materialize import failures_of
 from home import alerts
 from home.settings import SHARD_TAG, Settings
-from pipelines.push_jobs import report_push
-from pipelines.schedules import NIGHT_TAG
+from marketing_api.clock import Clock, utc_now
+from pipelines.push_jobs import confirmed, push_dropped_files, report_files, report_push
+from pipelines.schedules import NIGHT_TAG, shard_tags
+from write_back.watched_folder import JOB, dropped
 
 _NO_ADDRESS = dg.SkipReason("MARKETING_ALERT_URL is not set")
 #: Of a run that failed: another attempt is to come; the attempt, once there is one.
@@ -49,7 +51,7 @@ def _tell_run(context: dg.RunFailureSensorContext, settings: Settings) -> dg.Ski
     """Posts `{"text", "job", "run_id", "failed"}` to the alert address; `text` is what chat services show."""
     run = context.dagster_run
     failed, lines = _failures(context.instance, run)
-    if failed.keys() == {report_push.name}:
+    if failed.keys() in ({report_push.name}, {report_files.name}):
         return dg.SkipReason("the push itself tells what needs a person")
     if settings.shards and NIGHT_TAG in run.tags:
         return dg.SkipReason("the night's alert tells of all its shards together")
@@ -102,3 +104,33 @@ def _failures(instance: dg.DagsterInstance, run: dg.DagsterRun) -> tuple[dict[st
         return failed, [f"{name}: {reason}" for name, reason in failed.items()]
     logged = instance.all_logs(run.run_id, of_type=dg.DagsterEventType.PIPELINE_FAILURE)
     return {}, [entry.get_dagster_event().message or "no reason given" for entry in logged]
+
+
+def watched_folder(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinition:
+    """A run when files wait in the watched folder. The cursor: their last change, and the hour, so that what
+    no run could take is tried again once an hour. Who set the folder has confirmed."""
+    status = dg.DefaultSensorStatus.RUNNING if settings.drop_folder else dg.DefaultSensorStatus.STOPPED
+
+    @dg.sensor(
+        name="watched_folder",
+        job_name=JOB,
+        minimum_interval_seconds=30,
+        default_status=status,
+        description="Pushes what is dropped into the folder of the settings (MARKETING_DROP_FOLDER).",
+    )
+    def look(context: dg.SensorEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+        for run in context.instance.get_runs(dg.RunsFilter(job_name=JOB), limit=1):
+            if not run.is_finished:
+                return dg.SkipReason(f"run {run.run_id} has not ended")
+        tags = [shard_tags(settings, shard) for shard in settings.shards or (settings.shard,)]
+        waiting = [(each, files) for each in tags if (files := dropped(settings.of_run(each)))]
+        if not waiting:
+            return dg.SkipReason("no file waits")
+        cursor = f"{now():%Y-%m-%d %H} {max(file.changed_at for _, files in waiting for file in files)}"
+        if cursor == context.cursor:
+            return dg.SkipReason("the last run could not push what waits: the next one does at the full hour")
+        context.update_cursor(cursor)
+        config = confirmed(push_dropped_files.name)
+        return [dg.RunRequest(run_config=config, tags=each) for each, _ in waiting]
+
+    return look

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from home.options import ACTIVATIONS, AFTERWARDS, JSON, OUT, PERMANENT, PUSH_OPTIONS, UNKNOWN, Option
+from home.options import ACTIVATIONS, AFTERWARDS, FOLDER, JSON, OUT, PERMANENT, PUSH_OPTIONS, UNKNOWN, Option
 from home.settings import Settings
 from pipelines.commands import Arguments, Group, command
 
@@ -42,5 +42,5 @@ def _add(name: str, doc: str, options: Iterable[Option], **how: Any) -> None:
 
 for _kind, _typed in PUSH_OPTIONS.items():
     _add(_kind, _typed.help, (*_typed.options, JSON), options_metavar="(--from FILE | --sql QUERY) [OPTIONS]")
-for _name, _options in {"activations": ACTIVATIONS, **_AFTERWARDS}.items():
+for _name, _options in {"activations": ACTIVATIONS, "folder": FOLDER, **_AFTERWARDS}.items():
     _add(_name, _TEXTS["others"][_name], _options)

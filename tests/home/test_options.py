@@ -20,6 +20,7 @@ from assets.sources import lists
 from home.options import (
     ACTIVATIONS,
     AFTERWARDS,
+    FOLDER,
     JSON,
     LIMITS,
     ONLY,
@@ -51,6 +52,7 @@ COMMANDS: dict[tuple[str, ...], Sequence[Option]] = {
     ("plan",): (ONLY, *LIMITS, JSON),
     **{("push", str(kind)): (*kind.all_options, JSON) for kind in KINDS.values()},
     ("push", "activations"): ACTIVATIONS,
+    ("push", "folder"): FOLDER,
     ("push", "status"): (*AFTERWARDS, JSON),
     ("push", "rejected"): (*AFTERWARDS, OUT, JSON),
     ("push", "retry"): (*AFTERWARDS, PERMANENT, JSON),

@@ -95,7 +95,7 @@ NIGHTS = ("make sync", "marketing-sync sync")
 #: Files that pages speak of, and the blocks that are one.
 FILES = {"vip.csv": "email,tag\nann@example.com,vip\n", "data/live/personal.key": f"{'7d' * 32}\n"}
 SAVED = {
-    **dict.fromkeys((("docs/lake.md", "dotenv"), ("docs/backup.md", "dotenv")), ".env"),
+    **{(f"docs/{name}.md", "dotenv"): ".env" for name in ("backup", "lake", "sending-back", "tutorial")},
     ("docs/sending-back.md", "toml"): "activations.toml",
 }
 

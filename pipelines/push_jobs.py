@@ -215,7 +215,7 @@ def push_dropped_files(
     return problems
 
 
-@dg.op(description="Fails when not all of a file was done, each of which was told already.")
+@dg.op(description="Fails when not every row of every file was done.")
 def report_files(problems: list[str]) -> None:
     if problems:
         raise _failure("; ".join(problems))

@@ -36,6 +36,8 @@ _WORKING = "working"
 _NOT_MEANT = re.compile(
     r"[.~].*|.*\.(?:part|partial|filepart|crdownload|tmp|swp)|thumbs\.db|desktop\.ini", re.I | re.S
 )
+#: In front of a name, once it was taken.
+_TIME = re.compile(r"\A\d{8}-\d{6}-\d{6}-")
 #: Letters of a name that are kept, its end: more is put around it, and a file system takes 255 bytes.
 _KEPT = 50
 
@@ -121,9 +123,10 @@ def _is_taken(each: Dropped) -> bool:
     """Into `working`, under a name that is used once and can be shown; not when somebody took it away."""
     if not each.is_begun:
         since = dt.datetime.fromtimestamp(each.changed_at, dt.UTC)
-        name = f"{since:%Y%m%d-%H%M%S-%f}-{''.join(filter(str.isprintable, each.path.name))[-_KEPT:]}"
+        name = "".join(filter(str.isprintable, _TIME.sub("", each.path.name)))[-_KEPT:]
+        working = _made(each.path.parent / _WORKING)
         try:
-            each.path = each.path.rename(_made(each.path.parent / _WORKING) / name)
+            each.path = each.path.rename(working / f"{since:%Y%m%d-%H%M%S-%f}-{name}")
         except FileNotFoundError:
             return False
     return stat.S_ISREG(each.path.lstat().st_mode)  # nothing took its place meanwhile

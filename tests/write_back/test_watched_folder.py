@@ -257,11 +257,15 @@ def test_what_is_wrong_with_a_file_is_its_result_and_one_alert_and_others_go_on(
     assert "nothing was sent: 100.0 % of the rows are not valid" in result(drop, "failed", bad[0])
     assert "row 2: " in result(drop, "failed", bad[0]), "who dropped it sees what to correct"
     assert "1 row not done" in result(drop, "failed")
-    cron("--apply", MARKETING_ALERT_URL=alerts.url)
+    (again,) = (drop / "tags" / "failed").glob("*-empty.csv")
+    again.rename(drop / "tags" / again.name)
+    cron("--apply", code=1, MARKETING_ALERT_URL=alerts.url)
+    assert left(drop)["failed"].count("empty.csv") == 1, "with the time of this one in front"
+    bad.append("empty.csv")
     texts = [body["text"] for body in alerts.bodies]
     assert len(texts) == len(bad), texts
     assert not [text for text in texts if "@" in text]
-    assert sum("was not pushed: " in text for text in texts) == 3
+    assert sum("was not pushed: " in text for text in texts) == 4
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,8 @@ KINDS = ["activities", "contacts", "moves", "tags"]
 def drop(tmp_path: Path) -> Path:
     """The folder itself; those in it are made when somebody looks."""
     folder = tmp_path / "drop"
-    folder.mkdir(mode=0o750)
+    folder.mkdir()
+    folder.chmod(0o750)  # whatever the umask
     return folder
 
 

@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: help setup extras dev lock coverage sync test test-slow test-services check ui notebook notebook-edit bench attack lint clean docs dist fixture
+.PHONY: image image-smoke sbom
 .DEFAULT_GOAL := help
 
 help: ## what can be made
@@ -83,6 +84,21 @@ docs: .venv/dev build/mkdocs/installed ## write the generated pages anew, and th
 
 dist: .venv/installed ## a wheel in dist/, for pip, pipx or uvx
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
+ENGINE ?= docker
+LOCK ?= requirements.lock
+image: dist ## the container image; LOCK=requirements-kubernetes.lock with what starts pods, ENGINE=podman, ARGS for the build
+	$(ENGINE) build -f deploy/Dockerfile --build-arg LOCK=$(LOCK) --build-arg REVISION=$$(git rev-parse HEAD) -t marketing-sync:0.1.0 $(ARGS) .
+
+image-smoke: image ## the image, and a night of the sandbox in it
+	ENGINE=$(ENGINE) deploy/smoke
+
+sbom: build/sbom/bin/cyclonedx-py dist ## what the image has beside the wheel, as CycloneDX: dist/sbom.json
+	@PYTHONWARNINGS=ignore build/sbom/bin/cyclonedx-py requirements --output-reproducible --pyproject pyproject.toml -o dist/sbom.json deploy/$(LOCK)
+
+build/sbom/bin/cyclonedx-py:
+	@$(PYTHON) -m venv build/sbom
+	@build/sbom/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom
 
 fixture: .venv/dev ## at a release: a small home of this version, for the tests of later ones
 	@$(BIN)/python -m tests.pipelines.homes

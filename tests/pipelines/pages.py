@@ -71,13 +71,14 @@ _ELSEWHERE = (
     "sudo -u marketing sh -c 'cd /etc/marketing-sync && /opt/marketing-sync/.venv/bin/marketing-sync check'",
     '(umask 077; echo "DAGSTER_POSTGRES_PASSWORD=$(openssl rand -hex 24)" > .env)',
     "install -d -m 0700 secrets && install -o 10001 -m 0400 KEYFILE secrets/harbor.key",
-    "make -C .. dist && docker compose build && docker compose up -d --wait",
+    "make image-smoke",
+    "make image LOCK=requirements-kubernetes.lock",
+    "make sbom",
+    "make -C .. image && docker compose up -d --wait",
     "docker compose exec -e MARKETING_SHARD=north code marketing-sync status",
-    "make dist && docker build -f deploy/Dockerfile --build-arg LOCK=requirements-kubernetes.lock -t "
-    "marketing-sync:0.1.0 .",
     "kubectl create configmap marketing-sync-accounts --from-file=accounts.toml",
     "kubectl create secret generic marketing-sync-postgresql --from-file=postgresql-password=PASSWORDFILE",
-    "sed 's/north/south/g' deploy/shard.yaml | kubectl apply -f -",
+    "sed 's/north/south/g' deploy/shard.yaml | kubectl apply -f - -f deploy/network.yaml",
     "helm upgrade --install marketing-sync dagster/dagster --version 1.13.27 --values deploy/values.yaml",
     "pip install --no-deps --require-hashes -r deploy/requirements.lock && pip install --no-deps "
     "dist/marketing_sync-0.1.0-py3-none-any.whl",

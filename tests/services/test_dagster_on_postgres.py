@@ -94,6 +94,7 @@ class Deployment:
             "PYTHONPATH": str(ROOT),
             "DAGSTER_HOME": str(own),
             "DAGSTER_POSTGRES_HOST": "127.0.0.1",
+            "DAGSTER_POSTGRES_PORT": "5432",
             "DAGSTER_POSTGRES_USER": "postgres",
             "DAGSTER_POSTGRES_PASSWORD": "trusted",
             "DAGSTER_POSTGRES_DB": database,

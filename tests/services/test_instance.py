@@ -25,7 +25,7 @@ def database(postgres: str) -> Iterator[dict[str, str]]:
     connection.autocommit = True
     with connection.cursor() as cursor:
         cursor.execute(f"create database {name}")
-        yield {"HOST": host, "USER": "postgres", "PASSWORD": "trusted", "DB": name}
+        yield {"HOST": host, "PORT": port, "USER": "postgres", "PASSWORD": "trusted", "DB": name}
         cursor.execute(f"drop database {name} with (force)")
     connection.close()
 

@@ -66,14 +66,17 @@ def images(content: Any) -> Iterator[str]:
 
 def test_every_image_has_a_version_and_names_no_registry() -> None:
     stages = set(re.findall(r"^FROM \S+ AS (\S+)", DOCKERFILE, re.MULTILINE))
-    bases = set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) - stages
-    named = {*images(COMPOSE), *images(VALUES), *bases}
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) - stages == {"$BASE"}
+    named = {*images(COMPOSE), *images(VALUES), *re.findall(r"^ARG BASE=(\S+)", DOCKERFILE, re.MULTILINE)}
     assert [image for image in named if not re.fullmatch(r"[a-z-]+:\d+\.\d+(\.\d+)?(-[a-z]+)*", image)] == []
 
 
 def test_one_image_of_ours_is_used_everywhere() -> None:
     ours = {image for image in (*images(COMPOSE), *images(VALUES)) if image.startswith("marketing-sync")}
     assert ours == {f"marketing-sync:{__version__}"}
+    assert f"org.opencontainers.image.version={__version__} " in DOCKERFILE
+    for built in (ROOT / "Makefile", DEPLOY / "smoke"):
+        assert set(re.findall(r"marketing-sync:[\d.]+", built.read_text(encoding="utf-8"))) == ours
 
 
 def locked(name: str) -> dict[str, str]:
@@ -194,19 +197,111 @@ def test_ports_are_those_that_anybody_may_open_and_probes_ask_there() -> None:
     assert web["readinessProbe"]["httpGet"]["port"] == web["service"]["port"]
 
 
-def test_the_tags_of_a_run_mount_what_the_shards_file_makes(tmp_path: Path) -> None:
-    claim, secret = yaml.safe_load_all((DEPLOY / "shard.yaml").read_text())
+@pytest.fixture
+def tags(tmp_path: Path) -> dict[str, str]:
+    """Of a run of shard `north`, with the settings of deploy/values.yaml."""
     given = {variable["name"]: variable["value"] for variable in CODE["env"]}
     (tmp_path / "accounts.toml").write_text(
         '[accounts.harbor]\nurl = "https://HOST/1"\nkey_file = "x"\nshard = "north"\n'
     )
-    tags = shard_tags(load_settings(tmp_path, given), "north")
+    return dict(shard_tags(load_settings(tmp_path, given), "north"))
+
+
+def test_the_tags_of_a_run_mount_what_the_shards_file_makes(tags: dict[str, str]) -> None:
+    claim, secret = yaml.safe_load_all((DEPLOY / "shard.yaml").read_text())
     pod = json.loads(tags["dagster-k8s/config"])
     volumes = {volume["name"]: volume for volume in pod["pod_spec_config"]["volumes"]}
     assert volumes["home"]["persistent_volume_claim"]["claim_name"] == claim["metadata"]["name"]
     assert volumes["keys"]["secret"]["secret_name"] == secret["metadata"]["name"]
     assert {mount["name"] for mount in pod["container_config"]["volume_mounts"]} == set(volumes)
     assert claim["spec"]["accessModes"] == ["ReadWriteOncePod"]
+
+
+def snake_case(config: dict[str, Any]) -> dict[str, Any]:
+    """As the chart hands them to Dagster: names of the first level."""
+    return {
+        re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", key): value for key, value in config.items()
+    }
+
+
+@pytest.fixture
+def run_job(tags: dict[str, str]) -> dict[str, Any]:
+    """The Job of a scheduled run, as dagster-k8s makes it of launcher, code location and tags, in this order."""
+    pytest.importorskip("dagster_k8s", reason="needs the packages of deploy/requirements-kubernetes.lock")
+    from dagster_k8s.container_context import K8sContainerContext
+    from dagster_k8s.job import (
+        DagsterK8sJobConfig,
+        construct_dagster_k8s_job,
+        get_user_defined_k8s_config,
+    )
+    from kubernetes.client import ApiClient
+
+    launcher = {
+        "security_context": LAUNCHER["securityContext"],
+        "run_k8s_config": snake_case(LAUNCHER["runK8sConfig"]),
+    }
+    location = {
+        "run_k8s_config": {"pod_spec_config": {"automount_service_account_token": True}},  # the chart's
+        "volumes": CODE["volumes"],
+        "volume_mounts": CODE["volumeMounts"],
+        "resources": CODE["resources"],
+    }
+    context = K8sContainerContext()
+    for config in (launcher, location):
+        context = context.merge(K8sContainerContext.create_from_config({"k8s": config}))
+    context = context.merge(K8sContainerContext(run_k8s_config=get_user_defined_k8s_config(tags)))
+    job = construct_dagster_k8s_job(
+        DagsterK8sJobConfig(job_image="image", dagster_home="/home"),
+        ["dagster"],
+        "run",
+        user_defined_k8s_config=context.run_k8s_config,
+        component="run_worker",
+    )
+    return dict(ApiClient().sanitize_for_serialization(job))
+
+
+def test_a_runs_pod_has_limits_a_deadline_and_no_token(run_job: dict[str, Any]) -> None:
+    monitoring = VALUES["dagsterDaemon"]["runMonitoring"]
+    pod = run_job["spec"]["template"]
+    [container] = pod["spec"]["containers"]
+    assert run_job["spec"]["activeDeadlineSeconds"] == (
+        monitoring["maxRuntimeSeconds"] + monitoring["startTimeoutSeconds"]
+    )
+    assert pod["spec"]["automountServiceAccountToken"] is False
+    assert pod["metadata"]["annotations"] == {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+    assert container["resources"]["limits"] == {"memory": "4Gi", "ephemeral-storage": "2Gi"}
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+    assert pod["spec"]["securityContext"]["runAsUser"] == 10001
+    assert {volume["name"] for volume in pod["spec"]["volumes"]} == {"tmp", "accounts", "home", "keys"}
+
+
+def test_nothing_talks_to_a_run_and_a_proxy_alone_to_the_web_server() -> None:
+    runs, code, servers = (
+        each["spec"] for each in yaml.safe_load_all((DEPLOY / "network.yaml").read_text(encoding="utf-8"))
+    )
+    assert all(set(policy["policyTypes"]) == {"Ingress", "Egress"} for policy in (runs, code, servers))
+    assert runs["podSelector"] == {"matchLabels": {"app.kubernetes.io/component": "run_worker"}}
+    assert "ingress" not in runs
+    assert [port["port"] for rule in code["ingress"] for port in rule["ports"]] == [CODE["port"]]
+    assert code["ingress"][0]["from"][0]["podSelector"] == servers["podSelector"]
+    web = VALUES["dagsterWebserver"]["service"]["port"]
+    assert servers["ingress"] == [
+        {
+            "from": [{"podSelector": {"matchLabels": {"marketing-sync/proxy": "true"}}}],
+            "ports": [{"port": web}],
+        }
+    ]
+    database = VALUES["postgresql"]["service"]["port"]
+    for policy in (runs, code, servers):
+        assert database in [port["port"] for rule in policy["egress"] for port in rule["ports"]]
+
+
+def test_every_container_on_a_cluster_has_limits() -> None:
+    for part in (VALUES["dagsterWebserver"], VALUES["dagsterDaemon"], CODE):
+        assert part["resources"]["limits"].keys() == {"memory", "ephemeral-storage"}
+        assert [volume["emptyDir"] for volume in part["volumes"] if "emptyDir" in volume] == [
+            {"sizeLimit": "1Gi"}
+        ]
 
 
 def test_no_secret_is_given_to_the_web_server_the_daemon_or_the_code_server() -> None:

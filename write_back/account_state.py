@@ -199,6 +199,21 @@ class Known:
         """Contacts by id, one entry per list, those that do not exist left out."""
         return self._members("by_id", ids)
 
+    def same_people(self) -> dict[str, str]:
+        """Address → the one that stands for all addresses of its contacts, where a contact has several: it is
+        on lists that were read before and after it got another."""
+        first: dict[str, str] = {}
+
+        def root(address: str) -> str:
+            while address in first:
+                address = first[address]
+            return address
+
+        for (addresses,) in self._query("several_addresses", None):
+            one, *others = sorted(set(map(root, addresses)))
+            first |= dict.fromkeys(others, one)
+        return {address: root(address) for address in first}
+
     def _members(self, statement: str, keys: Iterable[Any], **params: object) -> dict[Any, list[Member]]:
         found: dict[Any, list[Member]] = {}
         for key, *member in self._query(statement, dict.fromkeys(keys), **params):
@@ -214,12 +229,16 @@ class Known:
         minutes = {(contact_id, at // 60) for contact_id, at in moments}
         return [Event(*row) for row in self._query("timelines", minutes)]
 
-    def _query(self, statement: str, keys: Iterable[Any], **params: object) -> Iterable[tuple[Any, ...]]:
-        """The rows for these `keys`; none without any. They go as JSON: for a table of Python's, DuckDB
-        imports pandas where it is installed, which takes longer than the query."""
-        if not (several := list(keys)):
-            return ()
-        params |= {"account": self.account, "keys": _encode(several).decode()}
+    def _query(
+        self, statement: str, keys: Iterable[Any] | None, **params: object
+    ) -> Iterable[tuple[Any, ...]]:
+        """The rows for these `keys`, none without any; for None, all rows. They go as JSON: for a table of
+        Python's, DuckDB imports pandas where it is installed, which takes longer than the query."""
+        if keys is not None:
+            if not (several := list(keys)):
+                return ()
+            params["keys"] = _encode(several).decode()
+        params["account"] = self.account
         with open_warehouse(self.settings, read_only=True, memory_limit=None) as connection:
             found = connection.sql(_QUERIES[statement], params=params).to_arrow_table()
         return zip(*(column.to_pylist() for column in found.columns), strict=True)

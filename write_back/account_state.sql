@@ -41,6 +41,14 @@ from (select value ->> '$' as key from json_each($keys)) as keys
 join source.contacts as c on c.email_normalized = keys.key
 where c.account = $account and c._deleted_at is not null and c.status_code in (2, 3);
 
+-- several_addresses
+select list(distinct email_normalized order by email_normalized) as addresses
+from source.contacts
+where account = $account and _deleted_at is null and email_normalized is not null
+group by contact_id
+having count(distinct email_normalized) > 1
+order by addresses;
+
 -- shown_fields
 select list_id, list(shown)
 from (

@@ -124,17 +124,26 @@ class Planning(ABC):
         return array("q", [first.setdefault(name, place) for place, name in enumerate(self._names())])
 
     def _names(self) -> Iterable[str]:
-        """Of each row, whom it is about: the address, or the contact id of one without a known address."""
+        """Of each row, whom it is about: one of the person's addresses, or the contact id of one without a
+        known address."""
         cells, nobody = self.picked.cells, [None] * len(self.rows)
         emails = [normal_form(text_of(cell) or "") for cell in cells.get("email", nobody)]
-        if "contact_id" not in cells:
-            return emails
-        ids = list(map(values.identifier_or_none, cells["contact_id"]))
-        named = {one: email for one, email in zip(ids, emails, strict=True) if one and email}
+        ids = list(map(values.identifier_or_none, cells.get("contact_id", nobody)))
+        told: dict[int | None, str] = {
+            one: email for one, email in zip(ids, emails, strict=True) if one and email
+        }
+        told |= self._addresses(ids)
+        same = self.known.same_people()
+        names = (email or told.get(one) or str(one) for one, email in zip(ids, emails, strict=True))
+        return [same.get(name, name) for name in names]
+
+    def _addresses(self, ids: Sequence[int | None]) -> dict[int | None, str]:
+        """Contact id → a known address, in its normal form."""
+        found: dict[int | None, str] = {}
         for start in range(0, len(ids), BATCH):
-            for one, members in self.known.by_id(filter(None, ids[start : start + BATCH])).items():
-                named[one] = normal_form(members[0].email or "") or named.get(one, "")
-        return [email or named.get(one or 0) or str(one) for one, email in zip(ids, emails, strict=True)]
+            members = self.known.by_id(filter(None, ids[start : start + BATCH]))
+            found |= {one: normal_form(first.email) for one, (first, *_) in members.items() if first.email}
+        return found
 
     # ---- rows, and whom they are about
 

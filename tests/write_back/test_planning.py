@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from unittest import mock
 
@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.write_back.planner import Planner, check_every_row_has_one_fate, fates, requests
+from tests.write_back.planner import (
+    CONTACTS,
+    Planner,
+    check_every_row_has_one_fate,
+    fates,
+    make_warehouse,
+    open_known,
+    requests,
+)
+from warehouse.connection import connect
 from write_back import planning
 from write_back.account_state import Known
 from write_back.item import Plan, Reason
@@ -19,7 +28,15 @@ from write_back.packed import Packed
 
 _WHO: Mapping[str, Any] = {
     "email": st.sampled_from(
-        ["ann@example.com", "ANN@example.com", "fay@example.com", "new@example.com", "x", ""]
+        [
+            "ann@example.com",
+            "ANN@example.com",
+            "fay@example.com",
+            "fern@example.com",
+            "new@example.com",
+            "x",
+            "",
+        ]
     ),
     "contact_id": st.sampled_from(["", "101", "302", "303", "7", "?"]),
 }
@@ -48,6 +65,15 @@ def _all(plan: Plan) -> tuple[Any, ...]:
         list(plan.bad),
         list(plan.idle),
     )
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Known]:
+    """A contact got another address between the readings of its lists."""
+    contacts = [*CONTACTS, (303, 1, "fern@example.com", 1, None), (303, 2, "flo@example.com", 1, None)]
+    path = make_warehouse(tmp_path_factory.mktemp("moved") / "warehouse.duckdb", contacts)
+    with connect(path, read_only=True):
+        yield open_known(path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -84,3 +110,13 @@ def test_packed_values_come_back_in_order_of_their_rows(batches: list[list[int]]
         packed.add([Reason((row,), "unchanged", email=f"{row}@example.com") for row in sorted(batch)])
     assert [each.rows[0] for each in packed] == sorted(row for batch in batches for row in batch)
     assert len(packed) == sum(map(len, batches))
+
+
+def test_one_contact_with_two_addresses_is_one_person(known: Known) -> None:
+    """Found by neither address alone: 303 is on lists that were read before and after it got another."""
+    plan = Planner(known, KINDS["activities"])
+    said = {"description": "Called", "datetime": "2026-02-01 10:30"}
+    with mock.patch.object(planning, "BATCH", 1):
+        made = plan({"email": "fern@example.com", **said}, {"email": "flo@example.com", **said})
+    assert len(made.items) == 1
+    assert fates(made)

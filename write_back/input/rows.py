@@ -234,19 +234,26 @@ def rows_of_records(
     header = list(map(_cell, begin[place][1]))
     while header[-1] is None:
         header.pop()
-    width, wrong = len(header), dict[int, str]()
-    below = list[int]()
-    columns: list[list[Any]] = [[] for _ in header]
     rest = chain(begin[place + 1 :], numbered)
-    while some := list(islice(rest, BATCH)):
+    below, columns, wrong = _in_columns(rest, len(header))
+    return rows_of_columns(name, header, columns, below, faults=wrong, hidden=hidden, warnings=notes)
+
+
+def _in_columns(
+    numbered: Iterator[tuple[int, Sequence[Any]]], width: int
+) -> tuple[list[int], list[list[Any]], dict[int, str]]:
+    """Numbers of the records, their cells by column, and what is wrong with those that are wider."""
+    below, wrong = list[int](), dict[int, str]()
+    columns: list[list[Any]] = [[] for _ in range(width)]
+    while some := list(islice(numbered, BATCH)):
         below += [number for number, _ in some]
         for number, record in some:
             if len(record) > width and _filled(record[width:]):
                 wrong[number] = f"it has {len(record)} cells, but the header names {width} columns"
-        turned = zip_longest(header, *(record for _, record in some))
+        turned = zip_longest([None] * width, *(record for _, record in some))
         for column, (_, *cells) in zip(columns, turned, strict=False):
             column += shared(cells)
-    return rows_of_columns(name, header, columns, below, faults=wrong, hidden=hidden, warnings=notes)
+    return below, columns, wrong
 
 
 def shared(values: list[Any]) -> list[Any]:

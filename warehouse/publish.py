@@ -36,9 +36,6 @@ from warehouse.schema import SCHEMAS, comments, kinds_of, row_counts, statements
 from warehouse.sql import literal, qualified, query, quoted, records, rows, transaction, value
 from warehouse.tables import FACTS, IN_WORDS, SCHEMA_CHANGES
 
-#: Analysts' tools lag behind: DuckDB 1.5 is supported until March 2027.
-STORAGE_VERSION = "v1.5.0"
-
 #: The publish check: what blocks publishing this warehouse, a line each; nothing when it is fit.
 PublishCheck = Callable[[duckdb.DuckDBPyConnection], Sequence[str]]
 
@@ -142,7 +139,7 @@ def _write(
     for relation, columns in relations.items():
         afterwards += comments(connection, relation, columns, kind="view" if relation in views else "table")
     as_of = value(connection, "select max(as_of) from sync.coverage")
-    rows(connection, f"attach {literal(str(path))} as published (storage_version {literal(STORAGE_VERSION)})")
+    rows(connection, f"attach {literal(str(path))} as published")
     with transaction(connection):  # one flush to disk instead of a thousand
         rows(connection, f"drop schema if exists published.{OWN} cascade")
         for schema in {*SCHEMAS, *(relation.partition(".")[0] for relation in relations)}:

@@ -17,14 +17,13 @@ import duckdb
 import pytest
 
 from tests.waiting import HANGS_S
-from warehouse.connection import connect
+from warehouse.connection import STORAGE_VERSION, connect
 from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import INTERNAL_TABLES, Masking, internal_columns, personal_key
 from warehouse.policies import PersonalData
 from warehouse.publish import (
     BREAKING,
     KEPT,
-    STORAGE_VERSION,
     earlier,
     facts,
     publish,

@@ -12,15 +12,18 @@ import datetime as dt
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import groupby, starmap
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import msgspec
+from msgspec.structs import replace
 
 from marketing_api.clock import utc_now
 from warehouse.archive.disk import Workspace, exclusive, make_folder, new_name, remove, sync, write_file
@@ -70,6 +73,8 @@ class Manifest(msgspec.Struct):
     tables: list[LakeTable]
     earlier: dict[str, Superseded] = {}
     home_id: str = ""
+    accounts: list[dict[str, Any]] = []
+    """rows of `queries/fleet_accounts.sql`"""
 
     @property
     def folder(self) -> str:
@@ -113,14 +118,13 @@ def export(
         else:
             current = Manifest(shard, version, published, [], home_id=home_id)
             if before and keep_earlier:
-                shown = (published.personal_data, published.group_min)
                 before.earlier[before.version] = Superseded(now, before.published)
                 current.earlier = {
                     name: each
                     for name, each in before.earlier.items()
                     if name != version
                     and now - each.at < GRACE
-                    and not each.published.shows_more_than(*shown)
+                    and not each.published.shows_more_than(published.personal_data, published.group_min)
                 }
             there, path = storage.names(current.folder), workspace.file("table.parquet")
             for table in _written(connection, shard, path):
@@ -128,6 +132,7 @@ def export(
                 if there.get(place) != table.bytes:
                     storage.upload(path, place)
                 current.tables.append(table)
+            current.accounts = records(connection, query("fleet_accounts"))
             storage.write(f"{_SHARDS}/{shard}/{_MANIFEST}", msgspec.json.encode(current))
         _sweep(storage, current)
     return current
@@ -187,20 +192,27 @@ def manifests(storage: Storage) -> dict[str, Manifest | None]:
         return dict(zip(shards, pool.map(lambda shard: manifest(storage, shard), shards), strict=True))
 
 
+def missing(storage: Storage, found: Sequence[Manifest]) -> dict[str, set[tuple[str, int]]]:
+    """The files of each shard that are not there, or are cut: their names and bytes."""
+    with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
+        there = pool.map(storage.names, [each.folder for each in found])
+        return {
+            each.shard: each.files.items() - names.items() for each, names in zip(found, there, strict=True)
+        }
+
+
 def problems(
-    found: Mapping[str, Manifest | None], now: dt.datetime, there: Mapping[str, int] | None = None
+    found: Mapping[str, Manifest | None], now: dt.datetime, lacking: Mapping[str, set[tuple[str, int]]] = {}
 ) -> Iterator[str]:
-    """What a person should know of the lake, a sentence each; of missing files where those that are `there`
-    are given."""
+    """What a person should know of the lake, a sentence each. `lacking`: what is `missing`."""
     for shard, each in found.items():
         if each is None:
             yield f"shard {shard} has no manifest that can be read: `marketing-sync publish` there writes one"
             continue
-        missing = [name for name, size in each.files.items() if there is not None and there.get(name) != size]
-        if missing:
+        if files := lacking.get(each.shard):
             yield (
-                f"shard {shard}: {len(missing):,} files are missing or cut ({missing[0]}, …); "
-                "`marketing-sync publish` there sends anew"
+                f"shard {shard}: {len(files):,} files are missing or cut ({min(files)[0]}, …): views leave "
+                "the shard out; `marketing-sync publish` there sends anew"
             )
         at = each.published.published_at
         if now - at > LATE:
@@ -212,45 +224,62 @@ def problems(
         )
 
 
-def views(storage: Storage, found: Iterable[Manifest]) -> Iterator[str]:
-    """The statements that make the views over all shards: schemas and tables as published, and `fleet`."""
-    files: dict[tuple[str, str], list[str]] = {}
-    for shard in found:
-        for table in shard.tables:
-            address = literal(storage.address(f"{shard.folder}/{table.file}"))
-            files.setdefault((table.schema, table.name), []).append(address)
-    for schema in sorted({schema for schema, _ in files} | {"fleet"}):
+def views(storage: Storage, found: Sequence[Manifest]) -> Iterator[str]:
+    """The statements that make the views over all shards, schemas and tables as published, and `fleet`. What
+    they need is in the manifests: no file is opened."""
+    tables = sorted(
+        (
+            table.schema,
+            table.name,
+            tuple(table.columns.items()),
+            storage.address(f"{shard.folder}/{table.file}"),
+        )
+        for shard in found
+        for table in shard.tables
+    )
+    for schema, of_schema in groupby(tables, itemgetter(0)):
         yield f"create schema if not exists {quoted(schema)}"
-    for (schema, name), paths in sorted(files.items()):
-        listed = ",\n    ".join(paths)
-        source = f"read_parquet([\n    {listed}\n], union_by_name = true)"
-        yield f"create or replace view {quoted(schema)}.{quoted(name)} as from {source}"
-    yield "create or replace view fleet.shards as select shard, * exclude (shard) from sync.published"
-    yield query("fleet_accounts")
+        for name, of_table in groupby(of_schema, itemgetter(1)):
+            scans = "\nunion all by name ".join(starmap(_scan, groupby(of_table, itemgetter(2))))
+            yield f"create or replace view {quoted(schema)}.{quoted(name)} as {scans}"
+    yield _fleet(found)
 
 
-def fleet(storage: Storage, found: Iterable[Manifest]) -> list[dict[str, Any]]:
-    """The rows of `fleet.accounts`. Raises StorageUnavailable."""
+def _scan(columns: Iterable[tuple[str, str]], files: Iterable[tuple[Any, ...]]) -> str:
+    """Of files with the same columns. DuckDB evaluates what a query wants of `shard` on the names of the
+    files, and opens those that are left."""
+    kinds = ", ".join(
+        f"{literal(name)}: {{name: {literal(name)}, type: {literal(kind)}, default_value: null}}"
+        for name, kind in columns
+        if name != "shard"
+    )
+    return (
+        "select split_part(shard, '/', -3) as shard, * exclude (shard) from read_parquet("
+        f"[{', '.join(literal(address) for *_, address in files)}],\n"
+        f"    schema = map {{{kinds}}}, filename = 'shard')"
+    )
+
+
+def _fleet(found: Iterable[Manifest]) -> str:
+    shown = msgspec.json.encode([replace(each, tables=[]) for each in found]).decode()
+    return query("fleet").replace("{manifests}", literal(shown))
+
+
+def fleet(found: Iterable[Manifest]) -> list[dict[str, Any]]:
+    """The rows of `fleet.accounts`."""
     with private() as connection:
-        make_views(connection, storage, found)
-        with storage.explained():
-            return records(connection, "from fleet.accounts")
+        rows(connection, _fleet(found))
+        return records(connection, "from fleet.accounts")
 
 
-def make_views(connection: duckdb.DuckDBPyConnection, storage: Storage, found: Iterable[Manifest]) -> None:
-    """In that database. Raises StorageUnavailable when a file cannot be read."""
-    storage.register(connection)
-    with storage.explained(), transaction(connection):
-        for statement in views(storage, found):
-            rows(connection, statement)
-
-
-def write_views(path: Path, storage: Storage, found: Iterable[Manifest]) -> None:
-    """In one step: who has the file before it open goes on reading."""
+def write_views(path: Path, storage: Storage, found: Sequence[Manifest]) -> None:
+    """In one step: who has the file before it open goes on reading. Raises StorageUnavailable."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with private(unfinished) as connection:
-            make_views(connection, storage, found)
+        with private(unfinished) as connection, storage.explained(), transaction(connection):
+            storage.register(connection)
+            for statement in views(storage, found):
+                rows(connection, statement)
         unfinished.replace(path)
     finally:
         for suffix in ("", ".wal"):

@@ -212,8 +212,7 @@ def _run_cells(run: output.Run) -> tuple[str, ...]:
 def _fleet(settings: Settings, now: dt.datetime, *, is_json: bool) -> int:
     storage = lake_storage(settings)
     by_shard = dict.fromkeys(settings.shards) | manifests(storage)
-    found = [each for each in by_shard.values() if each]
-    accounts = msgspec.convert(fleet(storage, found), list[output.FleetAccount]) if found else []
+    accounts = msgspec.convert(fleet(filter(None, by_shard.values())), list[output.FleetAccount])
     document = output.Fleet(accounts, list(problems(by_shard, now)))
     if is_json:
         emit(document)

@@ -65,6 +65,19 @@ def test_the_statements_alone_make_the_same_views(command: Command, published: P
         assert connection.execute("select account from fleet.accounts").fetchall() == [("main",)]
 
 
+def test_a_shard_that_lacks_files_is_left_out_of_the_views_and_said(
+    command: Command, published: Path, place: Path, tmp_path: Path
+) -> None:
+    next(place.glob("shards/main/*/source.managers.*.parquet")).unlink()
+    ran = command("lake", "--to", str(tmp_path / "all.duckdb"))
+    assert (ran.code, ran.err) == (1, "")
+    assert "shard main: 1 files are missing or cut" in ran.out
+    assert "views over 0 shards" in ran.out
+    ran = command("lake", "--sql")
+    assert (ran.code, "read_parquet" in ran.out) == (1, False)
+    assert "shard main: 1 files are missing or cut" in ran.err
+
+
 def test_the_fleet_is_displayed_and_printed_as_a_document(command: Command, published: Path) -> None:
     (account,) = json.loads(command("status", "--fleet", "--json").out)["accounts"]
     assert (account["account"], account["shard"], account["contacts"], account["data_as_of"]) == (

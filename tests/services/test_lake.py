@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from tests.warehouse.test_lake import NOW, all_of, folders, publish
+from tests.warehouse.test_lake import NOW, all_of, exported, folders, publish
 from warehouse import lake
 from warehouse.storage import Storage
 
@@ -23,15 +23,13 @@ def test_shards_are_queried_where_they_stand_and_old_versions_go(bucket: str, tm
         ("NORTH", 4),
         ("SOUTH", 4),
     ]
-    assert [
-        row["account"] for row in lake.fleet(storage, filter(None, lake.manifests(storage).values()))
-    ] == ["a", "a"]
+    assert [row["account"] for row in lake.fleet(exported(storage))] == ["a", "a"]
 
 
 def test_a_file_of_views_names_addresses_of_the_object_storage(bucket: str, tmp_path: Path) -> None:
     storage, file = Storage(bucket), tmp_path / "all.duckdb"
     lake.export(publish(tmp_path / "home"), storage, "NORTH", NOW)
-    lake.write_views(file, storage, filter(None, lake.manifests(storage).values()))
+    lake.write_views(file, storage, exported(storage))
     with duckdb.connect(str(file), read_only=True) as connection:
         ((sql,),) = connection.execute(
             "select sql from duckdb_views() where schema_name = 'source' and view_name = 'contacts'"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -15,6 +16,7 @@ import pytest
 
 from tests.warehouse.counting_storage import CountingStorage
 from warehouse import lake
+from warehouse.connection import STORAGE_VERSION
 from warehouse.errors import ForeignFolder, NothingPublished, StorageUnavailable
 from warehouse.policies import PersonalData
 from warehouse.publish import published_path
@@ -62,14 +64,21 @@ def publish(
 
 @pytest.fixture
 def storage(tmp_path: Path) -> Storage:
-    return Storage(str(tmp_path / "lake"))
+    return Storage(str(tmp_path / "the team's lake [1]"))
 
 
 def all_of(storage: Storage, sql: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect() as connection:
-        connection.execute("set timezone = 'UTC'")
-        lake.make_views(connection, storage, [each for each in lake.manifests(storage).values() if each])
-        return connection.execute(sql).fetchall()
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "all.duckdb")
+        lake.write_views(file, storage, exported(storage))
+        with duckdb.connect(str(file), read_only=True) as connection:
+            connection.execute("set timezone = 'UTC'")
+            storage.register(connection)
+            return connection.execute(sql).fetchall()
+
+
+def exported(storage: Storage) -> list[lake.Manifest]:
+    return [each for each in lake.manifests(storage).values() if each]
 
 
 def folders(storage: Storage, shard: str) -> set[str]:
@@ -110,6 +119,50 @@ def test_shards_may_lack_columns_and_tables_that_others_have(storage: Storage, t
         ("OLD", 3, 0),
     ]
     assert all_of(storage, "select shard from source.lists") == [("NEW",)]
+
+
+def test_types_that_differ_are_read_as_one_that_holds_both(storage: Storage, tmp_path: Path) -> None:
+    lake.export(publish(tmp_path / "new"), storage, "NEW", NOW)
+    text = "alter table source.contacts alter list_id type varchar using 'x'"
+    lake.export(publish(tmp_path / "old", more=text), storage, "OLD", NOW)
+    assert all_of(storage, "select distinct shard, list_id from source.contacts order by all") == [
+        ("NEW", "1"),
+        ("OLD", "x"),
+    ]
+
+
+def test_the_file_of_views_is_of_a_version_that_duckdb_1_5_reads(storage: Storage, tmp_path: Path) -> None:
+    lake.export(publish(tmp_path / "home"), storage, "N", NOW)
+    assert all_of(storage, "select tags['storage_version'] from duckdb_databases() where not internal") == [
+        (f"{STORAGE_VERSION}+",)
+    ]
+
+
+@pytest.mark.parametrize("where", ["shard = 'NORTH'", "shard in fleet.shards_of('a')"])
+def test_a_query_of_one_shard_opens_the_files_of_no_other(
+    storage: Storage, tmp_path: Path, where: str
+) -> None:
+    lake.export(publish(tmp_path / "home"), storage, "NORTH", NOW)
+    other = "update source.contacts set account = 'b'; update sync.coverage set account = 'b'"
+    south = lake.export(publish(tmp_path / "south", more=other), storage, "SOUTH", NOW)
+    for name in south.files:
+        storage.write(name, b"cannot be read")
+    assert all_of(storage, f"select shard, count(*) from source.contacts where {where} group by all") == [
+        ("NORTH", 3)
+    ]
+    with pytest.raises(duckdb.Error, match="SOUTH"):
+        all_of(storage, "select count(*) from source.contacts")
+
+
+def test_the_fleet_is_known_from_the_manifests_alone(storage: Storage, tmp_path: Path) -> None:
+    current = lake.export(publish(tmp_path / "home"), storage, "N", NOW)
+    for name in current.files:
+        storage.write(name, b"cannot be read")
+    assert all_of(storage, "select shard, published_at, personal_data from fleet.shards") == [
+        ("N", NOW, "keep")
+    ]
+    assert all_of(storage, "select fleet.shards_of('a'), fleet.shards_of('b')") == [(["N"], [])]
+    assert [(each["account"], each["contacts"]) for each in lake.fleet(exported(storage))] == [("a", 3)]
 
 
 def test_the_fleet_has_a_row_per_account(storage: Storage, tmp_path: Path) -> None:
@@ -226,7 +279,8 @@ def test_what_is_the_matter_with_a_shard_is_said(
 ) -> None:
     lake.export(publish(tmp_path / "home"), storage, "N", NOW)
     change(storage)
-    found = list(lake.problems(lake.manifests(storage), NOW + dt.timedelta(days), storage.names()))
+    lacking = lake.missing(storage, exported(storage))
+    found = list(lake.problems(lake.manifests(storage), NOW + dt.timedelta(days), lacking))
     assert len(found) == bool(said)
     assert not said or said in found[0]
 
@@ -257,7 +311,7 @@ def test_a_reader_of_an_old_view_file_is_never_disturbed(storage: Storage, tmp_p
     home = publish(tmp_path / "home", contacts=1000)
     lake.export(home, storage, "N", NOW)
     file = tmp_path / "all.duckdb"
-    lake.write_views(file, storage, [each for each in lake.manifests(storage).values() if each])
+    lake.write_views(file, storage, exported(storage))
     with subprocess.Popen(
         [sys.executable, "-c", _READER, str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as reader:
@@ -267,7 +321,7 @@ def test_a_reader_of_an_old_view_file_is_never_disturbed(storage: Storage, tmp_p
             moment = NOW + n * lake.GRACE / 51
             lake.export(publish(home, moment, contacts=1000 + n), storage, "N", moment)
         assert reader.communicate()[0] == "True {(1000, 499500)}\n"
-    lake.write_views(file, storage, [each for each in lake.manifests(storage).values() if each])
+    lake.write_views(file, storage, exported(storage))
     with duckdb.connect(str(file), read_only=True) as connection:
         assert connection.execute("select count(*) from source.contacts").fetchall() == [(1050,)]
 

@@ -34,8 +34,6 @@ DEADLINE_S = 300.0
 MEMORY_LIMIT = "400MB"
 #: Seconds between two tries, at random, so that several who wait do not keep meeting.
 _POLL = (0.02, 0.2)
-#: Of files that others open: analysts' tools lag behind, and DuckDB 1.5 is supported until March 2027.
-STORAGE_VERSION = "v1.5.0"
 #: Taking turns is normal; a person wants to know about it when it lasts longer than this.
 _WORTH_REPORTING_S = 1.0
 
@@ -138,12 +136,13 @@ def connect(
 def private(
     path: Path | None = None, *, read_only: bool = False, spill: Path | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """An instance of one's own: of a file that no load or model shares, or of memory. Files that it makes are
-    of STORAGE_VERSION. `spill`: of large queries, where what does not fit into their memory may stand."""
+    """An instance of one's own: of a file that no load or model shares, or of memory. DuckDB 1.5 can
+    read the files that it makes. `spill`: of large queries, where what does not fit into their memory may
+    stand."""
     limits = {"memory_limit": MEMORY_LIMIT, "temp_directory": str(spill)} if spill else {}
     config: dict[str, Any] = {
         "autoinstall_known_extensions": False,
-        "storage_compatibility_version": STORAGE_VERSION,
+        "storage_compatibility_version": "v1.5.0",  # analysts' tools lag: it is supported until March 2027
         **limits,
     }
     with duckdb.connect(str(path or ":memory:"), read_only=read_only, config=config) as connection:

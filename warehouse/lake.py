@@ -9,7 +9,6 @@ for `GRACE`, for whoever is reading it, unless it shows more of people. Not here
 (`publish`), the storage (`storage`)."""
 
 import datetime as dt
-import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from itertools import groupby, starmap
 from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -116,7 +116,8 @@ def export(
         if before and before.version == version:
             current = before
         else:
-            current = Manifest(shard, version, published, [], home_id=home_id)
+            accounts = records(connection, query("fleet_accounts"))
+            current = Manifest(shard, version, published, [], home_id=home_id, accounts=accounts)
             if before and keep_earlier:
                 before.earlier[before.version] = Superseded(now, before.published)
                 current.earlier = {
@@ -132,7 +133,6 @@ def export(
                 if there.get(place) != table.bytes:
                     storage.upload(path, place)
                 current.tables.append(table)
-            current.accounts = records(connection, query("fleet_accounts"))
             storage.write(f"{_SHARDS}/{shard}/{_MANIFEST}", msgspec.json.encode(current))
         _sweep(storage, current)
     return current
@@ -245,18 +245,19 @@ def views(storage: Storage, found: Sequence[Manifest]) -> Iterator[str]:
     yield _fleet(found)
 
 
-def _scan(columns: Iterable[tuple[str, str]], files: Iterable[tuple[Any, ...]]) -> str:
+def _scan(columns: Sequence[tuple[str, str]], files: Iterable[tuple[Any, ...]]) -> str:
     """Of files with the same columns. DuckDB evaluates what a query wants of `shard` on the names of the
-    files, and opens those that are left."""
+    files, and opens those that are left; 1.5 does where their column has its usual name."""
     kinds = ", ".join(
         f"{literal(name)}: {{name: {literal(name)}, type: {literal(kind)}, default_value: null}}"
         for name, kind in columns
         if name != "shard"
     )
+    file = "shard" if "filename" in dict(columns) else "filename"
     return (
-        "select split_part(shard, '/', -3) as shard, * exclude (shard) from read_parquet("
+        f"select split_part({file}, '/', -3) as shard, * exclude ({file}) from read_parquet("
         f"[{', '.join(literal(address) for *_, address in files)}],\n"
-        f"    schema = map {{{kinds}}}, filename = 'shard')"
+        f"    schema = map {{{kinds}}}, filename = '{file}')"
     )
 
 
@@ -274,16 +275,13 @@ def fleet(found: Iterable[Manifest]) -> list[dict[str, Any]]:
 
 def write_views(path: Path, storage: Storage, found: Sequence[Manifest]) -> None:
     """In one step: who has the file before it open goes on reading. Raises StorageUnavailable."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        unfinished = Path(folder, path.name)
         with private(unfinished) as connection, storage.explained(), transaction(connection):
             storage.register(connection)
             for statement in views(storage, found):
                 rows(connection, statement)
         unfinished.replace(path)
-    finally:
-        for suffix in ("", ".wal"):
-            Path(f"{unfinished}{suffix}").unlink(missing_ok=True)
 
 
 # ---- a folder of the user's, for other engines: FOLDER/SCHEMA/TABLE/account=…/*.parquet. It is a symbolic

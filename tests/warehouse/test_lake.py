@@ -16,7 +16,6 @@ import pytest
 
 from tests.warehouse.counting_storage import CountingStorage
 from warehouse import lake
-from warehouse.connection import STORAGE_VERSION
 from warehouse.errors import ForeignFolder, NothingPublished, StorageUnavailable
 from warehouse.policies import PersonalData
 from warehouse.publish import published_path
@@ -131,10 +130,20 @@ def test_types_that_differ_are_read_as_one_that_holds_both(storage: Storage, tmp
     ]
 
 
+def test_models_of_the_users_own_may_call_columns_as_the_views_do(storage: Storage, tmp_path: Path) -> None:
+    own = (
+        "create schema own; create table own.a as select 'x' as shard, 1 as n; "
+        "create table own.b as select 'x' as filename, 1 as n"
+    )
+    lake.export(publish(tmp_path / "home", more=own), storage, "N", NOW)
+    assert all_of(storage, "from own.a") == [("N", 1)]
+    assert all_of(storage, "from own.b where shard = 'N'") == [("N", "x", 1)]
+
+
 def test_the_file_of_views_is_of_a_version_that_duckdb_1_5_reads(storage: Storage, tmp_path: Path) -> None:
     lake.export(publish(tmp_path / "home"), storage, "N", NOW)
     assert all_of(storage, "select tags['storage_version'] from duckdb_databases() where not internal") == [
-        (f"{STORAGE_VERSION}+",)
+        ("v1.5.0+",)
     ]
 
 

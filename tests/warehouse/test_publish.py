@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from tests.waiting import HANGS_S
-from warehouse.connection import STORAGE_VERSION, connect
+from warehouse.connection import connect
 from warehouse.errors import NotPublished, NoWarehouse, PublishedLocked
 from warehouse.masking import INTERNAL_TABLES, Masking, internal_columns, personal_key
 from warehouse.policies import PersonalData
@@ -142,7 +142,7 @@ def test_the_file_is_of_a_version_that_duckdb_1_5_reads(filled: Path) -> None:
     publish(filled)
     assert ask(
         published_path(filled), "select tags['storage_version'] from duckdb_databases() where not internal"
-    ) == [(f"{STORAGE_VERSION}+",)]
+    ) == [("v1.5.0+",)]
 
 
 def test_what_looks_at_the_clock_goes_on_ageing_whatever_the_file_is_called(

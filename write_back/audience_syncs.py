@@ -364,10 +364,9 @@ def difference(
     order = Order(
         kinds_that(EffectKind.JOINS)[0] if sync.list else _TAGS[0],
         audience.account,
-        options=Options(send_all=resync),
+        options=Options(send_all=resync, is_standing=True),
         reject_limit=reject_limit,
         verify=sync.verify,
-        is_standing=True,
     )
     planned = plan_push(settings, order, _rows(audience, taken))
     changing = _changing(audience.claims, now)

@@ -33,7 +33,9 @@ class Options:
     """What people may choose about a plan. `mapping`: our column → the input's. `ignore`: columns of the
     input that are left out. `send_all`: send what is known to be so already, too (never activities again).
     `clear_empty`: an empty cell empties its custom field. `max_rows`: an input with more is not used.
-    `resubscribe`: a status may make somebody active who is not (`consent`)."""
+    `resubscribe`: a status may make somebody active who is not (`consent`). `is_standing`: it says again and
+    again how everything should be (an audience sync); of rows that are so, and of those that were rejected
+    before, nothing is kept, told or sent again."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
@@ -41,6 +43,7 @@ class Options:
     clear_empty: bool = False
     max_rows: int | None = None
     resubscribe: bool = False
+    is_standing: bool = False
 
 
 class EffectKind(StrEnum):
@@ -171,9 +174,14 @@ class Plan:
         return sum(each.open_count + each.look_ups for each in self.earlier)
 
     @cached_property
+    def bad_count(self) -> int:
+        """Rows that our own checks reject."""
+        return sum(not row.by_service for row in self.bad)
+
+    @property
     def bad_share(self) -> float:
-        """Share of the rows that our own checks reject, 0 to 1."""
-        return sum(not row.by_service for row in self.bad) / self.row_count if self.row_count else 0.0
+        """Share of the rows, 0 to 1."""
+        return self.bad_count / self.row_count if self.row_count else 0.0
 
 
 class Past(NamedTuple):

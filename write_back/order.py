@@ -12,12 +12,13 @@ from write_back.input.rows import Rows
 from write_back.item import Options, Plan
 from write_back.kinds import Kind
 
+#: Of fewer rows a share says nothing, where nobody is there to correct them: their limit is that of so many.
+_FEW = 100
+
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be pushed, from where (`file` or `query`), and how. `is_standing`: it says again and again
-    how everything should be (an audience sync); of rows that are so, and of those that were rejected before,
-    nothing is kept or told again."""
+    """What is to be pushed, from where (`file` or `query`), and how."""
 
     kind: Kind
     account: str
@@ -26,7 +27,6 @@ class Order:
     options: Options = field(default_factory=Options)
     reject_limit: float = 0.05
     verify: str = "sample"
-    is_standing: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,20 @@ class Planned:
     rate: float
 
     @property
+    def limit(self) -> float:
+        """How many rows may be bad."""
+        of = max(self.plan.row_count, _FEW if self.order.options.is_standing else 0)
+        return round(self.order.reject_limit * of, 6)
+
+    @property
     def refusal(self) -> str | None:
         """Why nothing is sent, in words; None unless too many rows are bad."""
-        limit, share = self.order.reject_limit, self.plan.bad_share
         words = (
-            f"{100 * share:.1f} % of the rows are not valid, more than the {100 * limit:g} % of the limit:"
+            f"{100 * self.plan.bad_share:.1f} % of the rows are not valid, more than the "
+            f"{100 * self.order.reject_limit:g} % of the limit:"
             " correct them, or allow more with --reject-limit (in the launchpad: reject_limit)"
         )
-        return words if share > limit else None
+        return words if self.plan.bad_count > self.limit else None
 
 
 @dataclass

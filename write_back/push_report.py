@@ -153,9 +153,7 @@ def plan_lines(planned: Planned, *, is_discreet: bool = False) -> list[str]:
     """What a push would do. `is_discreet`: without addresses and values, for logs and Dagster."""
     plan = planned.plan
     whole = plan.changed_count + (plan.new_count if KINDS[plan.kind].samples_new else 0)
-    return lines(
-        "plan", plan, list(_plan_counts(plan, planned.order.reject_limit)), planned.rate, whole, is_discreet
-    )
+    return lines("plan", plan, list(_plan_counts(plan, planned.limit)), planned.rate, whole, is_discreet)
 
 
 def result_lines(result: PushResult) -> list[str]:
@@ -270,15 +268,16 @@ def _texts() -> Any:
     return made.from_string(_TEXTS.read_text(encoding="utf-8")).module
 
 
-def _plan_counts(plan: Plan, reject_limit: float) -> Iterator[tuple[str, int, str]]:
-    checked = sum(not bad.by_service for bad in plan.bad)
+def _plan_counts(plan: Plan, limit: float) -> Iterator[tuple[str, int, str]]:
+    checked = plan.bad_count
     yield "new", plan.new_count, ""
     yield "changed", plan.changed_count, ""
     for each in grouped(plan.idle):
         yield each.reason, len(each.rows), "nothing to send"
     if not plan.idle:
         yield "unchanged", 0, ""
-    share = f"{100 * plan.bad_share:.1f} % of the rows; more than {100 * reject_limit:g} % stop the push"
+    allowed = plural(int(limit), "row")
+    share = f"{100 * plan.bad_share:.1f} % of the rows; more than {allowed} stop the push"
     yield "invalid", checked, share if checked else ""
     if refused := len(plan.bad) - checked + len(plan.told):
         yield (

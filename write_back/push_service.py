@@ -103,7 +103,7 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
         order.options, ignore=(*order.options.ignore, *(name for name in INFORMATION if name in rows.columns))
     )
     plan = make_plan(order.kind, rows, load_known(settings, order.account), outbox, options)
-    if order.is_standing:
+    if options.is_standing:
         plan = without_told(plan, rows, outbox.rejected_by_check(order.account, rows.source.name))
     plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
     return Planned(order, rows, plan, revision, estimated_rate(settings, order.account))
@@ -124,7 +124,7 @@ def enqueue(settings: Settings, planned: Planned, *, run: str, claims: Claims | 
         if planned.refusal:
             raise InputError(f"nothing was sent: {planned.refusal}")
         plan, rows = planned.plan, planned.rows
-        if order.is_standing:
+        if order.options.is_standing:
             plan = replace(plan, idle=(), row_count=plan.new_count + plan.changed_count + len(plan.bad))
         wanted = {row for several in (plan.items, plan.bad) for each in several for row in each.rows}
         typed = [f"{ours}={theirs}" for ours, theirs in order.options.mapping.items()]

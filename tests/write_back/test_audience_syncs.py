@@ -300,10 +300,12 @@ def test_a_rejected_row_is_told_once_and_never_counts_again(
     push: Push, segment: Segment, service: Sandbox, home: Path
 ) -> None:
     segment(3, extra="union all select 'nobody'")
-    said, _ = push(entry("vip"), code=2)
+    said, operations = push(entry("vip"), words=("--reject-limit", "0"), code=2)
     assert "25.0 % of the rows are not valid" in said
     assert "allow more with --reject-limit" in said
-    push(entry("vip"), words=("--reject-limit", "50%"), code=1)
+    said, operations = push(entry("vip"), code=1)
+    assert "25.0 % of the rows; more than 5 rows stop the push" in said
+    assert operations == ["addtag"] * 3, "of so few rows a share says nothing"
     segment(4, extra="union all select 'nobody'")
     said, operations = push(entry("vip"))
     assert operations == ["addtag"]

@@ -221,7 +221,9 @@ class ContactsPlanning(Planning):
         content = Content(_CODES.get(status or ""), part.fields, row.ip).text
         if past is None or past.content != content:
             return content
-        if not past.is_refused_still(self.known.as_of.get(part.list_id)):
+        # what says so again and again does not send what the service was seen not to keep
+        as_of = None if self.options.is_standing else self.known.as_of.get(part.list_id)
+        if not past.is_refused_still(as_of):
             return content
         self.reject_as_before(row.number, past)
         return None
@@ -281,17 +283,23 @@ class ContactsPlanning(Planning):
             SYNCCONTACT.name,
             params,
             tuple(Effect(row.subject(list_id), content) for list_id in lists),
-            {"fields": fields, "lists": lists, **self._expected(row, status, parts)},
+            {"fields": fields, "lists": lists, **self._expected(row, content, status, parts)},
             row.email,
         )
 
-    def _expected(self, row: Row, status: str | None, parts: list[_Part]) -> dict[str, Any]:
+    def _is_repeated(self, row: Row, content: str, parts: list[_Part]) -> bool:
+        """Whether the service took the same before, and shows otherwise."""
+        pasts = [self._past.get(row.subject(part.list_id)) for part in parts if not part.is_same]
+        return any(past is not None and past.state in DONE and past.content == content for past in pasts)
+
+    def _expected(self, row: Row, content: str, status: str | None, parts: list[_Part]) -> dict[str, Any]:
         said = {
             "status": status,
             "look_up": [part.list_id for part in parts if self._is_unsure(status, part)],
             "held": {str(part.list_id): part.held for part in parts if part.held is not None},
             "left": [part.list_id for part in parts if part.decision.is_left],
             "may_raise": self._may_raise(row),
+            "again": self._is_repeated(row, content, parts),
         }
         return {name: value for name, value in said.items() if value}
 
@@ -413,11 +421,14 @@ def _form(entry: Entry) -> tuple[frozenset[str], bool]:
 
 def sample(entries: list[Entry], how: str) -> list[Entry]:
     """A function of the items, so that a push that is resumed reads the same ones; it has one of each
-    form."""
+    form, and each that was sent before without effect."""
     chosen = {
         entry.item_id: entry
         for entry in entries
-        if entry.state is State.UNKNOWN or entry.drift or (how != "none" and entry.attempts > 1)
+        if entry.state is State.UNKNOWN
+        or entry.drift
+        or entry.expected.get("again")
+        or (how != "none" and entry.attempts > 1)
     }
     rest = sorted(
         (entry for entry in entries if entry.item_id not in chosen),
@@ -470,7 +481,8 @@ class Contacts(Kind):
     """Effects: `address|list id`, with what the sync says. Expected: `{"status": word, "fields": {id: value},
     "lists": [list id]}`, and of whom it could subscribe: `look_up`, lists where they are looked up; `held`,
     list → a status other than active that is known of them; `left`, lists where they keep their status though
-    another one was wanted; `statuses`, list → the one that they keep; `may_raise`."""
+    another one was wanted; `statuses`, list → the one that they keep; `may_raise`; and `again`, where the
+    same was sent before."""
 
     name = "contacts"
     columns = Spec(

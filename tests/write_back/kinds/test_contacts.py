@@ -281,8 +281,21 @@ def test_what_was_read_back_otherwise_is_not_done_until_a_later_reading_tells(pl
         2: "sent",
         3: "sent",
     }
+    assert "sent" not in fates(plan(*rows, is_standing=True)).values()
     plan.read_again()
     assert set(fates(plan(*rows)).values()) == {"sent"}
+    standing = plan(*rows, is_standing=True)
+    assert [(bad.rows[0], bad.by_service) for bad in standing.bad] == [(2, True), (3, True), (4, True)]
+    other = row("ann@example.com", city="Bonn")
+    assert fates(plan(other, is_standing=True)) == {2: "sent"}, "until it says something else"
+
+
+def test_what_is_not_so_though_it_was_sent_is_sent_once_more_and_read_back(plan: Planner) -> None:
+    rows = (row("ann@example.com", city="Rom"), row("di@example.com", city="Pisa"))
+    plan.sent(rows[0])
+    plan.read_again()
+    repeated, first = plan(*rows, is_standing=True).items
+    assert (repeated.expected.get("again"), first.expected.get("again")) == (True, None)
 
 
 @pytest.mark.parametrize("state", [State.PLANNED, State.SENDING, State.UNKNOWN])

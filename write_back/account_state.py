@@ -92,11 +92,11 @@ class Lists:
             )
         # a name may have a comma or semicolon in it, so the longest piece that is a name counts
         for pieces in (text.split(";"), text.replace(",", ";").split(";")):
-            found = {word: self._find(word) for piece in pieces if (word := piece.strip())}
-            if not found:
-                raise BadValue(f"{what} is missing")
-            if all(found.values()):
-                return tuple(dict.fromkeys(list_id for list_id in found.values() if list_id))
+            found = {word: self._find(word) for word in filter(None, map(str.strip, pieces))}
+            if found and all(found.values()):
+                return tuple(dict.fromkeys(filter(None, found.values())))
+        if not found:
+            raise BadValue(f"{what} is missing")
         unknown = next(word for word, list_id in found.items() if not list_id)
         raise BadValue(f"there is no list {shown(unknown)}{near(unknown, self.names.values())}")
 

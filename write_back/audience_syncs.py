@@ -7,6 +7,7 @@
 Belongs here: the file, whose people want what, what nobody wants any more. Not here: how a push works
 (`push_service`), the step of a night (`push_jobs`)."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -20,9 +21,9 @@ from home.output import PushResult
 from home.settings import Settings, SettingsError, account_of
 from marketing_api.address import normal_form
 from warehouse.forgetting import is_pseudonym
-from write_back.account_state import load_known
+from write_back.account_state import Lists, load_known
 from write_back.input import values
-from write_back.input.columns import fold
+from write_back.input.columns import fold, pick
 from write_back.input.query import read_query
 from write_back.input.rows import Cell, InputError, Rows, shown, text_of
 from write_back.input.values import BadValue
@@ -93,29 +94,32 @@ def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Subjects (`who|tag`) that entries of an account want. `covered`: of addresses whose contacts are wanted
-    by id; `addresses`: contact id → address, of those that are known."""
+    """Subjects (`who|tag`) that entries of an account want, in lower case: what differs in nothing else may
+    be one tag at the service. `covered`: of addresses whose contacts are wanted by id; `addresses`: contact
+    id → address, of those that are known."""
 
     said: Collection[str] = frozenset()
     covered: Collection[str] = frozenset()
     addresses: Mapping[str, str] = field(default_factory=dict)
 
     def __contains__(self, subject: str) -> bool:
-        by_address = _by_address(subject, self.addresses)
-        return subject in self.said or subject in self.covered or by_address in self.said
+        folded, by_address = subject.casefold(), _by_address(subject, self.addresses)
+        return folded in self.said or folded in self.covered or by_address in self.said
 
 
 @dataclass(frozen=True)
 class Audience:
     """An entry with everybody in its result, each once. `who`: their names in claims (an address in normal
-    form, or a contact id); `cells`: the columns of the push; `faults`: place → why it cannot be sent;
-    `claims`: what it wanted when it was pushed last. An entry that `is_gone` from the file has nobody.
-    `problem`: why nothing is pushed of it; what it claimed stands."""
+    form, or a contact id); `cells`: the columns of the push; `says`: list id and field → title and cells of
+    its column; `faults`: place → why it cannot be sent; `claims`: what it wanted when it was pushed last. An
+    entry that `is_gone` from the file has nobody. `problem`: why nothing is pushed of it; what it claimed
+    stands."""
 
     sync: AudienceSync
     account: str
     who: Sequence[str] = field(default=(), repr=False)
     cells: Mapping[str, list[Cell]] = field(default_factory=dict, repr=False)
+    says: Mapping[tuple[int, str], tuple[str, list[Cell]]] = field(default_factory=dict, repr=False)
     faults: Mapping[int, str] = field(default_factory=dict, repr=False)
     tags: Sequence[str] = ()
     claims: dict[str, Claim] = field(default_factory=dict, repr=False)
@@ -166,8 +170,10 @@ def _read(settings: Settings, audience: Audience, accept_shrink: bool) -> Audien
     if audience.problem is not None:
         return audience
     try:
-        zone = load_known(settings, audience.account).zone.key
-        found = replace(audience, **_people(audience.sync, read_query(settings, audience.sync.query, zone)))
+        known = load_known(settings, audience.account)
+        found = _found(audience, read_query(settings, audience.sync.query, known.zone.key))
+        if audience.sync.list:
+            found = replace(found, says=_says(found, known.lists))
         if not accept_shrink:
             _check_shrink(settings, found)
     except Exception as problem:
@@ -190,25 +196,26 @@ def _account(settings: Settings, sync: AudienceSync) -> str:
         raise InputError(f"{FILE}, [activations.{sync.name}]: {text}") from None
 
 
-def _people(sync: AudienceSync, people: Rows) -> dict[str, Any]:
-    """Each person of the result once; not those who asked to be forgotten. Whoever has rows that disagree is
-    rejected."""
-    title = _who_column(sync, people)
-    more = [name for name in people.columns if sync.list and name != title and fold(name) not in _NOT_SENT]
+def _found(audience: Audience, people: Rows) -> Audience:
+    """With each person of the result once; not those who asked to be forgotten. Whoever has rows that
+    disagree is rejected."""
+    sync, (title, *more) = audience.sync, _columns(audience.sync, people)
     keys = [normal_form(text_of(cell) or "") for cell in people.cells[title]]
     places: dict[str, int] = {}
     for place, key in enumerate(keys):
         if not is_pseudonym(key, is_id=True):
             places.setdefault(key, place)
     faults = _unread(people, keys, (title, *more)) | _disagreeing(people, keys, places, more)
-    left = {name: [people.cells[name][place] for place in places.values()] for name in (title, *more)}
-    listed = left | {"list_id": [sync.list] * len(places)}
-    return {
-        "who": list(places),
-        "cells": _of_tags((name, sync.tag, ADD) for name in left[title]) if sync.tag else listed,
-        "faults": {place: faults[key] for place, key in enumerate(places) if key in faults},
-        "tags": _tags_of(sync),
-    }
+    left = people.at(places.values()).cells
+    return replace(
+        audience,
+        who=list(places),
+        cells=_of_tags((name, sync.tag, ADD) for name in left[title])
+        if sync.tag
+        else {name: left[name] for name in (title, *more)} | {"list_id": [sync.list] * len(places)},
+        faults={place: faults[key] for place, key in enumerate(places) if key in faults},
+        tags=_tags_of(sync),
+    )
 
 
 def _unread(people: Rows, keys: Sequence[str], names: Iterable[str]) -> dict[str, str]:
@@ -243,13 +250,16 @@ def _tags_of(sync: AudienceSync) -> Sequence[str]:
 _NOT_SENT = ("list", "listid", "contactid")
 
 
-def _who_column(sync: AudienceSync, people: Rows) -> str:
-    """The column that says who it is: an address, or for tags a contact id."""
+def _columns(sync: AudienceSync, people: Rows) -> list[str]:
+    """The column that says who it is, an address or for tags a contact id; then what is said on a list."""
     there = {fold(column): column for column in reversed(people.columns)}
     names = {"email": "email", "contactid": "contact_id"} if sync.tag else {"email": "email"}
-    if found := [there[name] for name in names if name in there]:
-        return found[0]
-    raise InputError(f"its query has no column {' or '.join(names.values())}")
+    found = [there[name] for name in names if name in there][:1]
+    if not found:
+        raise InputError(f"its query has no column {' or '.join(names.values())}")
+    if sync.list:
+        found += [name for name in people.columns if name not in found and fold(name) not in _NOT_SENT]
+    return found
 
 
 def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[Cell]]:
@@ -263,22 +273,36 @@ def _of_tags(wanted: Iterable[tuple[Cell, str | None, str]]) -> dict[str, list[C
     return columns
 
 
+def _says(audience: Audience, lists: Lists) -> dict[tuple[int, str], tuple[str, list[Cell]]]:
+    """What its columns are. InputError when there is no such list, or two columns name one field."""
+    picked = pick(_rows(audience, ()), _LISTS.columns, Options(), lists.field_names())
+    also = {name: picked.cells[name] for name in ("status", "ip_address") if name in picked.cells}
+    try:
+        names = {one: lists.columns_of(one, picked.fields) for one in lists.several(audience.sync.list)}
+    except BadValue as problem:
+        raise InputError(str(problem)) from None
+    return {
+        (list_id, ids.get(title, title)): (title, cells)
+        for list_id, ids in names.items()
+        for title, cells in {**picked.fields, **also}.items()
+    }
+
+
 def _agreed(audiences: Sequence[Audience]) -> list[Audience]:
     """Entries that put the same people on a list with other values would undo each other every time: what
     they say of those is rejected in all of them."""
     faults = [dict(each.faults) for each in audiences]
-    lists = [(each.account, fold(each.sync.list or "")) for each in audiences]
-    said: dict[tuple[str, ...], tuple[Cell, int, int]] = {}
+    shared = Counter((each.account, thing) for each in audiences for thing in each.says)
+    said: dict[tuple[str, tuple[int, str], str], tuple[str, int, int]] = {}
     for one, audience in enumerate(audiences):
-        is_shared = audience.sync.list and lists.count(lists[one]) > 1
-        for title, cells in audience.cells.items() if is_shared else ():
-            if fold(title) in ("email", "listid"):
+        for thing, (title, cells) in audience.says.items():
+            if shared[audience.account, thing] == 1:
                 continue
-            for place, (who, cell) in enumerate(zip(audience.who, cells, strict=True)):
-                if cell is None:
+            for place, (who, text) in enumerate(zip(audience.who, map(text_of, cells), strict=True)):
+                if text is None:
                     continue
-                value, other, there = said.setdefault((*lists[one], who, fold(title)), (cell, one, place))
-                if value != cell:
+                value, other, there = said.setdefault((audience.account, thing, who), (text, one, place))
+                if value != text:
                     words = f"activation {{}} says something else about {shown(title)} of this person"
                     faults[one][place] = words.format(audiences[other].sync.name)
                     faults[other][there] = words.format(audience.sync.name)
@@ -295,13 +319,14 @@ def _wanted(settings: Settings, account: str, audiences: Iterable[Audience]) -> 
         if not each.is_gone:
             said |= each.subjects if each.tags else dict.fromkeys(each.claimed)
     addresses = _addresses(settings, account, chain(said, *(each.claims for each in theirs)))
-    return Wanted(said, {_by_address(subject, addresses) for subject in said}, addresses)
+    covered = {_by_address(subject, addresses) for subject in said}
+    return Wanted(set(map(str.casefold, said)), covered, addresses)
 
 
 def _by_address(subject: str, addresses: Mapping[str, str]) -> str:
-    """The same about the contact's address, where it is known."""
+    """The same about the contact's address, where it is known, in lower case."""
     who, bar, tag = subject.partition("|")
-    return f"{addresses.get(who, who)}{bar}{tag}"
+    return f"{addresses.get(who, who)}{bar}{tag}".casefold()
 
 
 def _addresses(settings: Settings, account: str, subjects: Iterable[str]) -> dict[str, str]:
@@ -350,27 +375,33 @@ def difference(
     OutboxError."""
     if audience.problem is not None:
         raise audience.problem
-    sync, wants = audience.sync, audience.subjects
-    gone = [subject for subject in audience.claims if subject not in wants]
-    held = [subject for subject in gone if subject in audience.wanted]
-    with open_outbox(settings.home) as outbox:
-        past = outbox.last(audience.account, set(gone).difference(held), *_TAGS)
-    given = [one for one, last in past.items() if last.content == ADD and last.is_in_force]
-    # what was refused may be tried again, and what is under way be cancelled
-    there = [one for one, last in past.items() if last.content == ADD or not last.is_done]
-    taken, left = (given, [*held, *there]) if sync.untag_when_gone else ([], [])
-    now = dict.fromkeys(left, Claim(takes_away=True, is_wanted=False))
-    now |= dict.fromkeys(wants, Claim(sync.untag_when_gone, is_wanted=True))
+    sync = audience.sync
+    given, left = _unwanted(settings, audience)
+    taken = given if sync.untag_when_gone else []
+    now = dict.fromkeys(left if sync.untag_when_gone else [], Claim(takes_away=True, is_wanted=False))
+    now |= dict.fromkeys(audience.subjects, Claim(sync.untag_when_gone, is_wanted=True))
     order = Order(
-        kinds_that(EffectKind.JOINS)[0] if sync.list else _TAGS[0],
+        _LISTS if sync.list else _TAGS[0],
         audience.account,
         options=Options(send_all=resync, is_standing=True),
         reject_limit=reject_limit,
         verify=sync.verify,
     )
     planned = plan_push(settings, order, _rows(audience, taken))
-    changing = _changing(audience.claims, now)
-    return Difference(audience, planned, changing, len(taken), len(given) - len(taken))
+    return Difference(audience, planned, _changing(audience.claims, now), len(taken), len(given) - len(taken))
+
+
+def _unwanted(settings: Settings, audience: Audience) -> tuple[list[str], list[str]]:
+    """What it claims and does not want any more: tags that were given and that nobody wants, and of what a
+    tag may have to be taken away later."""
+    wants = audience.subjects
+    gone = [subject for subject in audience.claims if subject not in wants]
+    held = [subject for subject in gone if subject in audience.wanted]
+    with open_outbox(settings.home) as outbox:
+        past = outbox.last(audience.account, set(gone).difference(held), *_TAGS)
+    given = [one for one, last in past.items() if last.content == ADD and last.is_in_force]
+    # what was refused may be tried again, and what is under way be cancelled
+    return given, [*held, *(one for one, last in past.items() if last.content == ADD or not last.is_done)]
 
 
 def _changing(before: Mapping[str, Claim], now: Mapping[str, Claim]) -> dict[str, Claim | None]:
@@ -378,8 +409,8 @@ def _changing(before: Mapping[str, Claim], now: Mapping[str, Claim]) -> dict[str
     return {one: now.get(one) for one in {**now, **before} if now.get(one) != before.get(one)}
 
 
-#: Kinds of push that change tags.
-_TAGS = kinds_that(EffectKind.TAGS)
+#: Kinds of push that change tags, and the one that puts people on lists.
+_TAGS, _LISTS = kinds_that(EffectKind.TAGS), kinds_that(EffectKind.JOINS)[0]
 
 
 def _rows(audience: Audience, taken: Sequence[str]) -> Rows:

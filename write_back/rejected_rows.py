@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from home.door import pushes_of
 from warehouse.archive.disk import create, make_folder
 from write_back.input.rows import FORMULA_SIGNS, Rows, kept_text, text_of
+from write_back.input.values import proposal
 from write_back.item import Plan, Reason, Source, State
 from write_back.outbox.outbox import Entry, Outbox
 
@@ -128,7 +129,11 @@ def write_csv(stream: IO[str], rejected: RejectedRows) -> None:
     writer = csv.writer(stream)
     writer.writerow([*INFORMATION, *map(defused, rejected.columns)])
     for each in rejected.rows:
-        writer.writerow([*each.why.rows, defused(each.why.reason), each.push_id, *map(defused, each.cells)])
+        reason = each.why.reason
+        # an address stands in this file alone, since reasons are logged, too
+        proposed = next(filter(None, (proposal(cell, reason) for cell in each.cells)), "")
+        reason = f"{reason}: {proposed}" if proposed else reason
+        writer.writerow([*each.why.rows, defused(reason), each.push_id, *map(defused, each.cells)])
 
 
 def write_planned(home: Path, plan: Plan, rows: Rows) -> Path | None:

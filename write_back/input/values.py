@@ -35,6 +35,8 @@ class BadValue(Exception):
 #: what shows nothing; and the beginning of a link, a blank within one.
 _AROUND = " \t\r\n\xa0'\"`´“”„‟‘’‚‛‹›«»<>()[]{};,:*\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 _LINK, _BLANK = "mailto:", "%20"
+#: How a reason ends that is about no more than that.
+_TAKE_AWAY = "take that away"
 #: What a local part and a label of a domain may be, with letters of any script.
 _LOCAL = re.compile(r"[^\x00-\x20\x7f\"(),.:;<>@\[\\\]]+(?:\.[^\x00-\x20\x7f\"(),.:;<>@\[\\\]]+)*")
 _LABEL = re.compile(r"(?!-)[^\x00-\x2c\x2e\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]{1,63}(?<!-)")
@@ -48,10 +50,10 @@ def address(cell: Cell) -> str:
     _check_bare(text)
     if text.endswith(">") and " <" in text:
         raise BadValue("a name stands beside the e-mail address: leave only what is between < and >")
-    if " " in text or not text.isprintable():
-        raise BadValue("the e-mail address has a blank or an invisible character in it")
     if text.count("@") > 1:
         raise BadValue("the cell has more than one @: write one e-mail address per row")
+    if " " in text or not text.isprintable():
+        raise BadValue("the e-mail address has a blank or an invisible character in it")
     local, _, domain = text.partition("@")
     if not _is_domain(domain) or _LOCAL.fullmatch(local) is None:
         raise BadValue("this is not an e-mail address: it looks like name@example.com")
@@ -70,17 +72,32 @@ def _is_domain(text: str) -> bool:
 
 def _check_bare(text: str) -> None:
     """BadValue that says what to take away, where the rest is an address."""
-    inner, before = text, ""
-    while inner != before:
-        before = inner
-        inner = inner.strip(_AROUND).rstrip(".").removesuffix(_BLANK).removeprefix(_BLANK)
-        inner = inner[len(_LINK) :] if inner[: len(_LINK)].lower() == _LINK else inner
-    if inner == text or "@" not in inner:
+    inner = _bare(text)
+    if inner == text or "@" not in inner or " <" in inner:
         return
     address(inner)
     begin, _, end = text.partition(inner)
     junk = [f"{_named(part)} {where}" for part, where in ((begin, "in front"), (end, "behind")) if part]
-    raise BadValue(f"the e-mail address has {' and '.join(junk)}: take that away")
+    raise BadValue(f"the e-mail address has {' and '.join(junk)}: {_TAKE_AWAY}")
+
+
+def proposal(text: str, reason: str) -> str:
+    """The address without what stands around it, where that is the reason why it is refused; else empty."""
+    if reason.endswith(_TAKE_AWAY):
+        try:
+            address(text)
+        except BadValue as problem:
+            return _bare(text) if str(problem) == reason else ""
+    return ""
+
+
+def _bare(text: str) -> str:
+    before = ""
+    while text != before:
+        before = text
+        text = text.strip(_AROUND).rstrip(".").removesuffix(_BLANK).removeprefix(_BLANK)
+        text = text[len(_LINK) :] if text[: len(_LINK)].lower() == _LINK else text
+    return text
 
 
 def _named(junk: str) -> str:

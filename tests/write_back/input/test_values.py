@@ -108,6 +108,13 @@ def test_what_stands_around_an_address_is_named_and_the_address_is_not(text: str
     assert str(refusal.value) == f"the e-mail address has {junk}: take that away"
 
 
+def test_what_is_more_than_an_address_is_said() -> None:
+    with pytest.raises(BadValue, match="a name stands beside"):
+        address("Ann <ann@example.com>")
+    with pytest.raises(BadValue, match="more than one @"):
+        address("ann@example.com, bo@example.com")
+
+
 @pytest.mark.parametrize(
     "text", ["ann@example.com", "o'brien@example.com", "a%20b@example.com", "_a@exämple.de"]
 )

@@ -218,6 +218,13 @@ REJECT_LIMIT = Option(
     0.05,
     "SHARE",
 )
+IF_PLAN = Option(
+    "if_plan",
+    "send nothing unless it is still this plan, by the id that the dry run displays",
+    list,
+    metavar="ID",
+    in_ui="nothing: the UI has no plan that waits to be sent",
+)
 PUSH = (
     Option(
         "map",
@@ -228,6 +235,7 @@ PUSH = (
     ),
     Option("ignore", "columns of the input to leave out", list, metavar="COLUMN"),
     APPLY,
+    IF_PLAN,
     Option(
         "dry_run", "only show what would be sent", default=True, in_command="--apply, which is its opposite"
     ),
@@ -274,6 +282,7 @@ PUSH_OPTIONS: Mapping[str, PushOptions] = {
             "'active' as status from source.lists where name = 'Newsletter'"
         ),
         Option("clear_empty", "an empty cell empties its custom field (default: leaves it)"),
+        Option("fill_only", "send custom fields only where they are empty, as of the last sync"),
         Option(
             "resubscribe",
             "a column status may make people active who are unsubscribed, bounced or unconfirmed (default: "
@@ -333,6 +342,7 @@ ACTIVATIONS = (
         "accept_shrink",
         "accept a result that is empty or has lost most of its contacts (overrides the shrink check)",
     ),
+    IF_PLAN,
     Option("resync", "send everything again, also what was sent before"),
     REJECT_LIMIT,
 )

@@ -329,6 +329,8 @@ class PushPlan(Struct):
     seconds: float
     refusal: str | None
     """why nothing is sent however it is asked for"""
+    plan_id: str = ""
+    """what `--if-plan` takes"""
 
 
 class PushResult(Struct):

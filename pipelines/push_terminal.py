@@ -161,7 +161,8 @@ def _audience_syncs(arguments: SimpleNamespace, settings: Settings, stop: interr
 def _audience_sync(
     arguments: SimpleNamespace, settings: Settings, stop: interrupts.Stop, audience: Audience
 ) -> int:
-    found = difference(settings, audience, resync=arguments.resync, reject_limit=arguments.reject_limit)
+    chosen = {name: getattr(arguments, name) for name in ("resync", "reject_limit", "if_plan")}
+    found = difference(settings, audience, **chosen)
     say([*report.lines("difference", found), *report.plan_lines(found.planned)])
     if found.planned.refusal:
         raise InputError(f"nothing was sent: {found.planned.refusal}")

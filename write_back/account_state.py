@@ -412,6 +412,10 @@ class ListReader:
         value = now.fields.get(field_id)
         return value == text if value is not None else not text and field_id in self._shown
 
+    def empty(self, now: Present, fields: Mapping[str, str]) -> dict[str, str]:
+        """Of these, those that are known to have no value yet."""
+        return {field_id: text for field_id, text in fields.items() if self.is_so(now, field_id, "")}
+
     def _read(self, members: list[Member]) -> tuple[int | None, dict[str, str]]:
         """Status and fields that all the contacts have alike (a sync changes every contact with the address
         on the list)."""

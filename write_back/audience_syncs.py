@@ -43,14 +43,15 @@ class AudienceSync:
     (an id or a name).
 
     `untag_when_gone`: a tag that no entry wants any more for somebody is taken away again. Columns of the
-    query beside `email` or `contact_id` are the status and custom fields of the list. `account` None: the
-    only one there is."""
+    query beside `email` or `contact_id` are the status and custom fields of the list, with `fill_only` sent
+    where they are empty. `account` None: the only one there is."""
 
     name: str
     query: str
     tag: str | None = None
     untag_when_gone: bool = False
     list: str | None = None
+    fill_only: bool = False
     account: str | None = None
     enabled: bool = True
     verify: str = "sample"
@@ -86,6 +87,8 @@ def _audience_sync(name: str, table: Mapping[str, Any]) -> AudienceSync:
         raise SettingsError(f"{where}: exactly one of tag and list is needed")
     if table.get("untag_when_gone") and not table.get("tag"):
         raise SettingsError(f"{where}: untag_when_gone needs tag")
+    if table.get("fill_only") and not table.get("list"):
+        raise SettingsError(f"{where}: fill_only needs list")
     return AudienceSync(name, **table)
 
 
@@ -369,7 +372,12 @@ class Difference:
 
 
 def difference(
-    settings: Settings, audience: Audience, *, resync: bool = False, reject_limit: float = 0.05
+    settings: Settings,
+    audience: Audience,
+    *,
+    resync: bool = False,
+    reject_limit: float = 0.05,
+    if_plan: Sequence[str] = (),
 ) -> Difference:
     """What is not yet as the entry says. No request. Raises its `problem`, InputError, WarehouseError,
     OutboxError."""
@@ -383,7 +391,7 @@ def difference(
     order = Order(
         _LISTS if sync.list else _TAGS[0],
         audience.account,
-        options=Options(send_all=resync, is_standing=True),
+        options=Options(send_all=resync, is_standing=True, fill_only=sync.fill_only, if_plan=if_plan),
         reject_limit=reject_limit,
         verify=sync.verify,
     )

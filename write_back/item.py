@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from hashlib import blake2b
+from itertools import chain
 from typing import Any, NamedTuple
 
 
@@ -35,7 +37,8 @@ class Options:
     `clear_empty`: an empty cell empties its custom field. `max_rows`: an input with more is not used.
     `resubscribe`: a status may make somebody active who is not (`consent`). `is_standing`: it says again and
     again how everything should be (an audience sync); of rows that are so, and of those that were rejected
-    before, nothing is kept, told or sent again."""
+    before, nothing is kept, told or sent again. `fill_only`: custom fields are sent where they are empty.
+    `if_plan`: the only plans (`plan_id`) that are sent, if any are named."""
 
     mapping: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
@@ -44,6 +47,8 @@ class Options:
     max_rows: int | None = None
     resubscribe: bool = False
     is_standing: bool = False
+    fill_only: bool = False
+    if_plan: Sequence[str] = ()
 
 
 class EffectKind(StrEnum):
@@ -172,6 +177,14 @@ class Plan:
     @property
     def earlier_count(self) -> int:
         return sum(each.open_count + each.look_ups for each in self.earlier)
+
+    @cached_property
+    def plan_id(self) -> str:
+        """Tells it from a plan that would send something else, in whatever order."""
+        ids = (repr((item.operation, item.contact_id, dict(item.params))) for item in self.items)
+        whole = repr((self.account, self.kind, self.earlier))
+        digests = (blake2b(part.encode(), digest_size=6).digest() for part in chain(ids, [whole]))
+        return f"{sum(map(int.from_bytes, digests)) % 2**48:012x}"
 
     @cached_property
     def bad_count(self) -> int:

@@ -233,6 +233,7 @@ def plan_document(planned: Planned) -> output.PushPlan:
         requests=plan.request_count,
         seconds=plan.request_count / planned.rate,
         refusal=planned.refusal,
+        plan_id=plan.plan_id,
     )
 
 

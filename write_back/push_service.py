@@ -106,6 +106,11 @@ def _plan(settings: Settings, order: Order, rows: Rows, outbox: Outbox) -> Plann
     if options.is_standing:
         plan = without_told(plan, rows, outbox.rejected_by_check(order.account, rows.source.name))
     plan = replace(plan, earlier=tuple(outbox.open_by_push(order.account)))
+    if options.if_plan and plan.request_count and plan.plan_id not in options.if_plan:
+        raise InputError(
+            f"nothing was sent: it is not plan {' or '.join(options.if_plan)} any more, but plan "
+            f"{plan.plan_id}: look at that without --apply and --if-plan, then send it"
+        )
     return Planned(order, rows, plan, revision, estimated_rate(settings, order.account))
 
 

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 INFORMATION = ROW, REASON, PUSH = "rejected row", "rejected because", "rejected in push"
 
 #: What was chosen of a push, and is chosen again for its corrected rows.
-_REPEATED = ("map", "ignore", "clear_empty")
+_REPEATED = ("map", "ignore", "clear_empty", "fill_only")
 
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
 _ENDS_CELL = ("\t", "\r", "\n")

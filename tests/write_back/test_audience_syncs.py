@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ tag = "vip"
 untag_when_gone = true
 """
 
+PLAN = re.compile(r"^plan (\w+):", re.MULTILINE)
 #: Who is in the segment from now on: so many of the active people, from a place in their order on.
 Segment = Callable[..., None]
 
@@ -79,6 +81,7 @@ def claimed(home: Path) -> int:
             '[activations.vip]\nquery = "select 1"\nlist = "y"\nuntag_when_gone = true',
             "untag_when_gone needs tag",
         ),
+        ('[activations.vip]\nquery = "select 1"\ntag = "y"\nfill_only = true', "fill_only needs list"),
         ('[activations.vip]\nquery = "select 1"\ntag = 7', "tag is a text in quotation marks"),
         ('[activations.vip]\nquery = "select 1"\ntag = "x"\nenabled = "yes"', "enabled is true or false"),
         ('[activations.vip]\nquery = "select 1"\ntag = "x"\nverify = "some"', "verify is one of"),
@@ -292,6 +295,34 @@ def test_resync_sends_everything_again(push: Push, segment: Segment) -> None:
     push(entry("vip"))
     assert push(entry("vip"))[1] == []
     assert push(entry("vip"), words=("--resync",))[1] == ["addtag"] * 2
+
+
+def test_only_the_plan_that_was_looked_at_is_sent(
+    command: Command, segment: Segment, service: Sandbox
+) -> None:
+    segment(2)
+    (seen,) = PLAN.findall(command("push", "activations", sandbox=service).out)
+    segment(3)
+    refused = command("push", "activations", "--apply", "--if-plan", seen, sandbox=service)
+    assert refused.code == 2
+    assert f"nothing was sent: it is not plan {seen} any more, but plan " in refused.err
+    assert service.count == 0
+    segment(2)
+    sent_now = command("push", "activations", "--apply", "--if-plan", seen, sandbox=service)
+    assert (sent_now.code, tagged(service)) == (0, 2)
+
+
+def test_a_value_that_is_there_is_left_by_an_entry_that_only_fills(
+    push: Push, segment: Segment, service: Sandbox
+) -> None:
+    segment(1, columns="'ann@example.com' as email, 'Rome' as city")
+    query = '"from source.segment"\nlist = "Corporate catering"\nfill_only = true'
+    at_city = f"[activations.at]\nquery = {query}"
+    assert "synccontact" in push(at_city)[1]
+    segment(1, columns="'ann@example.com' as email, 'Oslo' as city")
+    assert push(at_city)[1] == []
+    (contact,) = service.control("written")["contacts"].values()
+    assert "Rome" in contact["values"].values()
 
 
 def test_a_changed_value_follows_by_itself(push: Push, segment: Segment, service: Sandbox) -> None:

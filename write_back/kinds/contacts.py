@@ -183,6 +183,8 @@ class ContactsPlanning(Planning):
         now = reader.present(there, past, self.known.as_of.get(list_id), self._removal(row, list_id, there))
         ids = self._fields_of(list_id)
         fields = {ids[title]: text for title, text in row.values.items() if title in ids}
+        if self.options.fill_only and now.exists:
+            fields = reader.empty(now, fields)
         differing = [field_id for field_id, text in fields.items() if not reader.is_so(now, field_id, text)]
         present = self._statuses(row, list_id, now, there)
         if now.exists and not present:  # who is looked up later

@@ -290,6 +290,22 @@ def test_what_was_read_back_otherwise_is_not_done_until_a_later_reading_tells(pl
     assert fates(plan(other, is_standing=True)) == {2: "sent"}, "until it says something else"
 
 
+def test_a_field_that_has_a_value_is_left_where_only_empty_ones_are_filled(plan: Planner) -> None:
+    rows = [row("ann@example.com", city="Rom", **{"Home Phone": "030"}), row("new@example.com", city="Rom")]
+    ann, new = (item.params for item in plan(*rows, fill_only=True).items)
+    assert [each for each in ann if each.startswith("fields")] == ["fields[12]"]
+    assert new["fields[11]"] == "Rom"
+    assert fates(plan(row("di@example.com", city="Bonn"), fill_only=True)) == {2: "idle: unchanged"}
+
+
+def test_a_plan_is_known_by_what_it_would_send(plan: Planner) -> None:
+    one, other = row("ann@example.com", city="Rom"), row("di@example.com", city="Bonn")
+    assert plan(one, other).plan_id == plan(other, one).plan_id
+    assert (
+        len({plan(*rows).plan_id for rows in ([one], [other], [one, other], [{**one, "city": "Bonn"}])}) == 4
+    )
+
+
 def test_what_is_not_so_though_it_was_sent_is_sent_once_more_and_read_back(plan: Planner) -> None:
     rows = (row("ann@example.com", city="Rom"), row("di@example.com", city="Pisa"))
     plan.sent(rows[0])

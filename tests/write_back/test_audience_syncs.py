@@ -370,6 +370,9 @@ def test_what_the_service_refused_is_told_once(push: Push, segment: Segment) -> 
     assert "rejected by the service" in said
     said, operations = push(entry("vip"))
     assert ("rejected before" in said, operations) == (True, [])
+    assert push(entry("vip", "gold", "false"), words=("--accept-shrink",))[1] == ["removetag"], (
+        "what was refused is not there to be taken"
+    )
 
 
 def test_rows_of_one_person_that_disagree_are_rejected(

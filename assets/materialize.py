@@ -75,7 +75,7 @@ def read_step(partitions: dg.DailyPartitionsDefinition) -> dg.AssetsDefinition:
         ],
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
-        required_resource_keys={"reader"},
+        required_resource_keys={"reader", "settings"},
         description="Reads the chosen tables of all accounts at once, under each account's limit.",
     )
     def step(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any] | dg.AssetCheckResult]:
@@ -112,6 +112,12 @@ def failures_of(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
     """Why a run failed, see `failures_in`."""
     logged = instance.all_logs(run_id, of_type={dg.DagsterEventType.STEP_FAILURE})
     return failures_in(entry.get_dagster_event() for entry in logged)
+
+
+def failures_behind(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
+    """The same of the steps behind the one that reads, whose assets have results of their own."""
+    own = {READ_STEP, *SOURCE_ASSETS}
+    return {name: reason for name, reason in failures_of(instance, run_id).items() if name not in own}
 
 
 def failures_in(events: Iterable[dg.DagsterEvent]) -> dict[str, str]:

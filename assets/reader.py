@@ -8,7 +8,9 @@ goes first, its requests and its loads. Not here: what is fetched (`sources`), h
 import datetime as dt
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from assets.account_session import AccountSession
 from assets.checkpoint import Checkpoints
@@ -18,7 +20,7 @@ from assets.result import AccountResult, Batch
 from assets.sources import SourceAsset
 from marketing_api.clock import Clock, SteadyClock, utc_now
 from marketing_api.errors import BudgetSpent, MarketingApiError, OtherBusiness, Stopped
-from warehouse.bookkeeping import PUBLISHING, Run, load_requests, write_plan, write_run
+from warehouse.bookkeeping import PUBLISHING, Run, load_requests, write_deaths, write_plan, write_run
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import Load, LoadReport
 from warehouse.warehouse import Warehouse
@@ -154,11 +156,21 @@ class Reader:
         for thread in list(self._threads):
             thread.join(_STOP_SECONDS)
 
-    def note_run(self, run_id: str, job: str, *, is_publishing: bool = False) -> None:
+    def note_begun(self, run_id: str, job: str, running: Sequence[str]) -> None:
+        """Write that the run has begun, and that those have died which had, and are not `running`."""
+        with suppress(WarehouseError), self.warehouse.writing() as connection:  # loads say what is wrong
+            write_deaths(connection, running)
+            write_run(connection, Run(run_id, job, self.began_at, None, None, 0, 0.0, ""))
+
+    def note_run(
+        self, run_id: str, job: str, failed: Mapping[str, str] = {}, *, is_publishing: bool = False
+    ) -> None:
         """Write the run, its plans and requests into the `sync` tables: ahead of publishing, so that the copy
-        has them, and in the end."""
+        has them, and in the end. `failed`: steps behind the reading, with the reasons."""
         is_cut_short = self._is_cut_short()
         run = self._run(run_id, job, is_publishing=is_publishing, is_cut_short=is_cut_short)
+        if failed:
+            run = _failed(run, failed)
         self.warehouse.archive.seal()
         if not is_publishing:
             through = [
@@ -345,3 +357,8 @@ class Reader:
         """How many assets cannot begin before this one is loaded: its loads go first."""
         direct = [other for other in self._chosen.values() if asset in (*other.after, *other.informed_by)]
         return len(direct) + sum(self._waiting_for(other) for other in direct)
+
+
+def _failed(run: Run, failed: Mapping[str, str]) -> Run:
+    lines = [run.message, *(f"{step}: {reason}" for step, reason in failed.items())]
+    return replace(run, outcome="failed", message="\n".join(filter(None, lines)))

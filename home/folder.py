@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -23,7 +24,7 @@ from home.failures import HomeError
 from home.machines import claim
 from home.settings import Settings
 from home.versions import VERSIONS, check_not_newer, complete, noted_versions
-from warehouse.archive.disk import RESTORING, no_folder, sweep, write_file
+from warehouse.archive.disk import RESTORING, Workspace, no_folder, sweep, write_file
 from warehouse.connection import DEADLINE_S
 from warehouse.schema import is_current
 from warehouse.sql import rows
@@ -71,6 +72,22 @@ def prepare_home(home: Path, lock_seconds: float = DEADLINE_S, *, completes: boo
             f"the home {home} cannot be written ({problem.strerror}); set MARKETING_HOME to a folder of yours"
         ) from None
     return home
+
+
+@cache  # each of a run's steps may ask for its settings anew
+def note_running(home: Path, run_id: str) -> None:
+    """Note that this process executes the run, for as long as it lives: a lock of the system, which ends with
+    it, and not before the run's last event is stored."""
+    _runs(home, run_id).folder()
+
+
+def running(home: Path) -> list[str]:
+    """The runs that a process executes now, also one of another container on this machine."""
+    return _runs(home).sweep()
+
+
+def _runs(home: Path, run_id: str = "") -> Workspace:
+    return Workspace(home / "tmp" / "runs", run_id)
 
 
 @contextmanager

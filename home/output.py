@@ -61,7 +61,7 @@ class Run(Struct):
     ended_at: Moment
     job: str
     outcome: str | None
-    """null: it runs, or died"""
+    """null: it runs"""
     request_count: int
     waited_s: float | None
     message: str | None

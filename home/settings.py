@@ -213,6 +213,11 @@ class Settings:
         return self
 
     @property
+    def homes(self) -> dict[str, Path]:
+        """By shard; one without a name where there are none."""
+        return {shard: self.home / shard for shard in self.shards} or {self.shard: self.home}
+
+    @property
     def own_models(self) -> Path:
         return self.folder / self.models.expanduser() if self.models else self.home / "models"
 

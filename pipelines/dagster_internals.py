@@ -8,6 +8,7 @@ import datetime as dt
 import logging
 import os
 import sqlite3
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import closing, contextmanager, suppress
@@ -21,14 +22,20 @@ from dagster._core.remote_origin import RemoteRepositoryOrigin
 from dagster._core.storage.dagster_run import FINISHED_STATUSES
 from dagster._core.storage.event_log import SqlEventLogStorage, SqliteEventLogStorage
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable, SqlEventLogStorageTable
-from dagster._core.storage.tags import REPOSITORY_LABEL_TAG
+from dagster._core.storage.tags import (
+    MAX_RETRIES_TAG,
+    REPOSITORY_LABEL_TAG,
+    RETRY_ON_ASSET_OR_OP_FAILURE_TAG,
+)
 from dagster._core.workspace.load import location_origin_from_module_name
 from dagster._serdes import ConfigurableClassData
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Dialect, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool
 from starlette.types import ASGIApp
 
 from home.failures import HomeError
+from home.folder import running
+from home.settings import SHARD_TAG
 from pipelines import CODE_LOCATION, CODE_MODULE
 from warehouse.archive.disk import set_aside
 
@@ -46,8 +53,19 @@ _MOST_PRUNED = 500  # at a time
 _CODE_LOCATION = RemoteRepositoryOrigin(
     location_origin_from_module_name(CODE_MODULE, None, None, CODE_LOCATION), "__repository__"
 )
-#: What the UI shows as whoever launched a run, instead of "Manually launched".
-BY_THE_COMMAND = {"user": "marketing-sync sync"}
+_OURS = {REPOSITORY_LABEL_TAG: _CODE_LOCATION.get_label()}
+#: What the UI shows as whoever launched a run, instead of "Manually launched". The daemon leaves it alone.
+BY_THE_COMMAND = {"user": "marketing-sync sync", MAX_RETRIES_TAG: "0"}
+
+#: Within so many seconds of its start a run has noted its process.
+_NOTED_S = 60.0
+_DEAD = (
+    "the process of this run is gone: it was killed, ran out of memory, or its machine or container was "
+    "stopped. What it received is kept, and the next attempt resumes from there"
+)
+#: Classes of errors by which a run's step fails when Dagster's database goes away.
+_OUTAGE = {"OperationalError", "InterfaceError", "DagsterPostgresException"}
+_OUTAGE_S = 100.0  # for each of Dagster's six attempts
 
 
 def set_damaged_history_aside(dagster_home: Path) -> list[str]:
@@ -162,14 +180,56 @@ def note_partitions(instance: dg.DagsterInstance, key: dg.AssetKey, partitions: 
             connection.execute(events.insert(), copies)
 
 
+def end_dead_runs(instance: dg.DagsterInstance, homes: Mapping[str, Path]) -> int:
+    """Fail our started runs in these homes (by shard) that no process executes, so that Dagster tries them
+    again; how many. Dagster's default launcher cannot look: only the code server that started a process sees
+    it end. A home that is not there is on another machine, whose launcher looks."""
+    started = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED], tags=_OURS)
+    count, until = 0, time.time() - _NOTED_S
+    for record in instance.get_run_records(started):
+        run, home = record.dagster_run, homes.get(record.dagster_run.tags.get(SHARD_TAG, ""))
+        is_noted = record.start_time is not None and record.start_time < until
+        if not (home and home.is_dir() and is_noted) or run.run_id in running(home):
+            continue
+        now = instance.get_run_by_id(run.run_id)  # it may have ended since, and its process with it
+        if now and now.status is dg.DagsterRunStatus.STARTED:
+            instance.report_run_failed(run, _DEAD)
+            count += 1
+    return count
+
+
+@event.listens_for(Engine, "do_connect")
+def _connect(dialect: Dialect, _: object, words: list[Any], named: dict[str, Any]) -> Any:
+    """Wait for a PostgreSQL that was there before: Dagster connects for each event, and gives up after six
+    seconds."""
+    until = time.monotonic() + _OUTAGE_S
+    while True:
+        try:
+            return dialect.connect(*words, **named)
+        except Exception:
+            is_known = dialect.name == "postgresql" and dialect.server_version_info
+            if not is_known or time.monotonic() > until:
+                raise
+        time.sleep(1)
+
+
+def retry_after_outage(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Have Dagster try a run again of which a step failed by its database: otherwise it leaves alone what a
+    step refused (`retry_on_asset_or_op_failure`). To be called before the run ends."""
+    for entry in instance.all_logs(run_id, of_type=dg.DagsterEventType.STEP_FAILURE):
+        error = entry.get_dagster_event().step_failure_data.error
+        while error and error.cls_name not in _OUTAGE:
+            error = error.cause
+        if error:
+            instance.add_run_tags(run_id, {RETRY_ON_ASSET_OR_OP_FAILURE_TAG: "true"})
+
+
 def prune_runs(before: dt.datetime) -> int:
     """Delete our ended runs from before then, with their logs; how many. Dagster has no such setting, and
     gives no room back."""
     with dg.DagsterInstance.get() as instance:
-        ours = {REPOSITORY_LABEL_TAG: _CODE_LOCATION.get_label()}
-        runs = instance.get_runs(
-            dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=ours), limit=_MOST_PRUNED
-        )
+        ended = dg.RunsFilter(statuses=FINISHED_STATUSES, created_before=before, tags=_OURS)
+        runs = instance.get_runs(ended, limit=_MOST_PRUNED)
         events = instance.event_log_storage
         for run in runs:  # events first: a run whose events are gone is found again
             events.delete_events(run.run_id)

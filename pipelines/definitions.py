@@ -9,7 +9,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets.materialize import asset_key, daily_partitions, read_step
+from assets.materialize import asset_key, daily_partitions, failures_behind, read_step
 from assets.models import model_assets
 from assets.published import (
     OWN_MODELS,
@@ -41,7 +41,7 @@ from pipelines.push_jobs import AudienceSyncs, push_jobs, standing_order
 from pipelines.report.mail import Reports
 from pipelines.resources import Reads, RunReader, SettingsOfRun
 from pipelines.schedules import ALL_DUE, DAYS_TAG, nightly, shard_tags
-from pipelines.sensors import failure_alerts, watched_folder
+from pipelines.sensors import dead_runs, failure_alerts, watched_folder
 
 #: Of a clone; a wheel has none.
 _NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -95,7 +95,11 @@ def build_definitions(
         assets=list(dg.map_asset_specs(partial(_shown, settings), assets)),
         jobs=jobs,
         schedules=[nightly(settings)],
-        sensors=[*failure_alerts(settings), *([watched_folder(settings, now)] if has_models else [])],
+        sensors=[
+            dead_runs(settings),
+            *failure_alerts(settings),
+            *([watched_folder(settings, now)] if has_models else []),
+        ],
         resources={"settings": of_run, "reader": Reads(settings=of_run, now=now)} | resources,
         executor=_EXECUTOR,
     )
@@ -110,7 +114,7 @@ def _shown(settings: Settings, spec: dg.AssetSpec) -> dg.AssetSpec:
     if SERVES_REPORT in os.environ:
         lines += [
             f"[Open the report{f' of {shard}' if shard else ''}]({report_address(shard)})"
-            for shard in settings.shards or (settings.shard,)
+            for shard in settings.homes
         ]
     lines.append(f"The page: `{report_of(settings.home / ('SHARD' if settings.shards else ''))}`")
     if _NOTEBOOKS.is_dir():
@@ -131,8 +135,8 @@ def run_in_dagster(
     reader: Reader,
     following: Following,
     has_models: bool,
-) -> str:
-    """Returns the run's id."""
+) -> tuple[str, dict[str, str]]:
+    """Returns the run's id, and which steps behind the reading failed, with the reasons."""
     tags = {DAYS_TAG: str(reader.days_of_run() or ALL_DUE)} | shard_tags(settings, settings.shard)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -140,10 +144,11 @@ def run_in_dagster(
             settings, following, has_models=has_models, reader=RunReader(settings, reader=reader)
         )
         with instance_of_the_ui(settings.home) as instance:
-            return execute_here(
+            run_id = execute_here(
                 definitions.resolve_job_def("nightly_sync"),
                 instance,
                 [] if has_models else [asset_key(table) for asset in reader.chosen for table in asset.tables],
                 tags=tags | BY_THE_COMMAND,
                 config=_QUIET | (standing_order(settings) if has_models else {}),
             )
+            return run_id, failures_behind(instance, run_id)

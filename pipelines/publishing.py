@@ -10,7 +10,7 @@ from functools import partial
 
 from home import output
 from home.door import open_tables, open_warehouse, waits
-from home.folder import in_use
+from home.folder import in_use, note_running
 from home.freshness import ago
 from home.identity import identity_of
 from home.progress import advance, stage
@@ -146,6 +146,7 @@ def publish_home(settings: Settings, *, only_own: bool = False) -> Published:
 def noted(settings: Settings, run_id: str, job: str) -> Iterator[None]:
     """A run that publishes and reads nothing, in `sync.runs`: before, so that the copy holds it, and with its
     outcome after."""
+    note_running(settings.home, run_id)
     run = Run(run_id, job, utc_now(), None, PUBLISHING, 0, 0.0, "")
     _note(settings, run)
     try:

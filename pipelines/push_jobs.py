@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import dagster as dg
+from sqlalchemy.exc import SQLAlchemyError
 
 from home.failures import explain
 from home.folder import prepare_home
@@ -21,6 +22,7 @@ from home.options import ACTIVATIONS, CONFIRM, CONFIRM_WORD, FOLDER, PUSH_OPTION
 from home.output import PushResult
 from home.progress import Progress, stage
 from home.settings import Settings
+from marketing_api.errors import LimitNotShared
 from marketing_api.redaction import markdown_block, without_addresses
 from pipelines.launchpad import check_confirmed, config_class, values
 from upkeep.backups import back_up_push
@@ -31,6 +33,8 @@ from write_back.outbox.outbox import open_outbox
 from write_back.push_report import headline, plan_lines, problem, rejected_now, result_lines
 from write_back.push_service import PushRun, conclude, enqueue, order_of, plan_push
 from write_back.watched_folder import JOB, Dropped, push_files
+
+_RETRIES, _RETRY_AFTER_S = 8, 30.0
 
 _Activations = config_class("Activations", ACTIVATIONS)
 _Folder = config_class("Folder", FOLDER)
@@ -81,7 +85,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
         config: config_of_kind,  # type: ignore[valid-type]
     ) -> Iterator[dg.Output[Any]]:
         settings: Settings = context.resources.settings
-        with _explained():
+        with explained():
             picked = values(kind.all_options, config)
             if not picked["dry_run"]:
                 check_confirmed(picked)
@@ -102,7 +106,7 @@ def _plan_op(kind: Kind) -> dg.OpDefinition:
             )
             return
         ran = Ran(context.job_name, planned.order.account, run=context.run_id)
-        with _explained():
+        with explained():
             ran.push_id = enqueue(settings, planned, run=ran.run)
         yield dg.Output(ran, "push", metadata={"push": ran.push_id})
 
@@ -155,7 +159,7 @@ def report_push(context: dg.OpExecutionContext, begun: Ran) -> None:
 def _run_of(context: dg.OpExecutionContext, begun: Ran) -> Iterator[PushRun]:
     """One step of the push, of this attempt's run."""
     settings: Settings = context.resources.settings
-    with _explained(), open_outbox(settings.home) as outbox:
+    with explained(), open_outbox(settings.home) as outbox:
         yield PushRun(settings, outbox, replace(begun, run=context.run_id))
 
 
@@ -179,12 +183,15 @@ def _failure(text: str, metadata: Mapping[str, Any] | None = None) -> dg.Failure
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
-    """Whatever goes wrong is one sentence in the UI."""
+def explained() -> Iterator[None]:
+    """Whatever goes wrong is one sentence in the UI. Without the Redis of the rate limit the step waits and
+    is tried again."""
     try:
         yield
-    except (dg.Failure, dg.DagsterExecutionInterruptedError):
+    except (dg.Failure, dg.DagsterExecutionInterruptedError, SQLAlchemyError):  # the last: Dagster's own
         raise
+    except LimitNotShared as problem:
+        raise dg.RetryRequested(_RETRIES, _RETRY_AFTER_S) from _failure(str(problem))
     except Exception as problem:
         raise _failure(without_addresses(explain(problem)[0])) from None
 
@@ -203,7 +210,7 @@ def push_dropped_files(
 ) -> list[str]:
     settings: Settings = context.resources.settings
     done: list[Dropped] = []
-    with _explained():
+    with explained():
         check_confirmed(values(FOLDER, config))
         prepare_home(settings.home, settings.lock_seconds)
         for each in push_files(settings, Progress):
@@ -320,7 +327,7 @@ class AudienceSyncs:
             context: dg.AssetExecutionContext,
             config: _Activations,  # type: ignore[valid-type]
         ) -> dg.MaterializeResult[None]:
-            with _explained():
+            with explained():
                 picked = values(ACTIVATIONS, config)
                 check_confirmed(picked)
             sandbox_url, settings = context.resources.reader.sandbox_url, context.resources.settings

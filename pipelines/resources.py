@@ -8,18 +8,22 @@ from typing import Any
 
 import dagster as dg
 
-from assets.materialize import asset_key, chosen_assets, failures_of
+from assets.materialize import asset_key, chosen_assets, failures_behind, failures_of
 from assets.reader import Reader
 from assets.sources import SOURCE_ASSETS
-from home.failures import explain
-from home.folder import prepare_home
+from home.folder import note_running, prepare_home, running
 from home.logs import start_logging
 from home.options import SYNC
-from home.settings import Settings, SettingsError
+from home.settings import Settings
 from marketing_api.clock import Clock, utc_now
-from pipelines.dagster_internals import note_partitions
+from pipelines.dagster_internals import (
+    end_dead_runs,
+    note_partitions,
+    retry_after_outage,
+)
 from pipelines.launchpad import config_class, values
 from pipelines.publishing import noted
+from pipelines.push_jobs import explained
 from pipelines.reading import open_reader
 from pipelines.schedules import chosen_days
 from warehouse.tables import Table
@@ -39,11 +43,9 @@ class RunReader:
 
     def of(self, context: dg.AssetExecutionContext) -> Reader:
         """The run's reader, which begins all chosen assets together. dg.Failure when it cannot be opened."""
-        if self.reader is None:
-            try:
-                self.reader = self._open(context)
-            except Exception as problem:
-                raise dg.Failure(explain(problem)[0]) from None
+        with explained():
+            self.reader = self.reader or self._open(context)
+            self.reader.note_begun(context.run.run_id, context.run.job_name, running(self.settings.home))
         return self.reader
 
     def note_days(self, instance: dg.DagsterInstance, tables: Iterable[Table], days: Set[str]) -> None:
@@ -58,6 +60,11 @@ class RunReader:
             self.reader.note_run(*run, is_publishing=True)
         else:
             self.stack.enter_context(noted(self.settings, *run))
+
+    @staticmethod
+    def _note_ended(reader: Reader, context: dg.AssetExecutionContext) -> None:
+        run = context.run
+        reader.note_run(run.run_id, run.job_name, failures_behind(context.instance, run.run_id))
 
     @property
     def sandbox_url(self) -> str | None:
@@ -78,7 +85,7 @@ class RunReader:
         opened = open_reader(self.settings, chosen, options, chosen_days=days, now=self.now)
         reader = self.stack.enter_context(opened)
         self.stack.callback(try_to_export, self.settings)
-        self.stack.callback(reader.note_run, context.run.run_id, context.run.job_name)
+        self.stack.callback(self._note_ended, reader, context)
         failed = _failed_before(context)
         reader.begin({asset.name for asset in chosen} - failed if failed else ())
         return reader
@@ -99,14 +106,20 @@ class SettingsOfRun(dg.ConfigurableResource[Settings]):
 
     at_start: dg.ResourceDependency[Settings]
 
-    def create_resource(self, context: dg.InitResourceContext) -> Settings:
-        try:
-            found = self.at_start.of_run(context.run.tags if context.run else {})
-        except SettingsError as problem:
-            raise dg.Failure(str(problem), allow_retries=False) from None
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator[Settings]:
+        run, instance = context.run, context.instance
+        with explained():
+            found = self.at_start.of_run(run.tags if run else {})
+            if run:
+                note_running(found.home, run.run_id)
         if found is not self.at_start:
             start_logging(found, "dagster")  # in its own home, and without its keys
-        return found
+        if instance:
+            end_dead_runs(instance, found.homes)
+        yield found
+        if run and instance:
+            retry_after_outage(instance, run.run_id)
 
 
 class _Reads(dg.ConfigurableResource[RunReader]):

@@ -70,7 +70,7 @@ def nightly(settings: Settings) -> dg.ScheduleDefinition:
                 standing_order(settings),
                 {DAYS_TAG: ALL_DUE, NIGHT_TAG: night} | shard_tags(settings, shard),
             )
-            for shard in settings.shards or (settings.shard,)
+            for shard in settings.homes
         ]
 
     return schedule

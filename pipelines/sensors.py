@@ -1,4 +1,5 @@
-"""What reacts: an alert to a webhook address when a run fails, a run when files were dropped."""
+"""What reacts: an alert to a webhook address when a run fails, its end when its process is gone, a run when
+files were dropped."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from assets.materialize import failures_of
 from home import alerts
 from home.settings import SHARD_TAG, Settings
 from marketing_api.clock import Clock, utc_now
+from pipelines.dagster_internals import end_dead_runs
 from pipelines.push_jobs import confirmed, push_dropped_files, report_files, report_push
 from pipelines.schedules import NIGHT_TAG, shard_tags
 from write_back.watched_folder import JOB, dropped
@@ -16,6 +18,21 @@ from write_back.watched_folder import JOB, dropped
 _NO_ADDRESS = dg.SkipReason("MARKETING_ALERT_URL is not set")
 #: Of a run that failed: another attempt is to come; the attempt, once there is one.
 _WILL_RETRY, _RETRY = "dagster/will_retry", "dagster/auto_retry_run_id"
+
+
+def dead_runs(settings: Settings) -> dg.SensorDefinition:
+    """It looks where the code server runs, which has the homes where runs are its processes."""
+
+    @dg.sensor(
+        name="dead_runs",
+        description="Ends runs whose process is gone, so that they are tried again.",
+        minimum_interval_seconds=30,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def look(context: dg.SensorEvaluationContext) -> dg.SkipReason:
+        return dg.SkipReason(f"{end_dead_runs(context.instance, settings.homes)} runs were dead")
+
+    return look
 
 
 def failure_alerts(settings: Settings) -> list[dg.SensorDefinition]:
@@ -122,7 +139,7 @@ def watched_folder(settings: Settings, now: Clock = utc_now) -> dg.SensorDefinit
         for run in context.instance.get_runs(dg.RunsFilter(job_name=JOB), limit=1):
             if not run.is_finished:
                 return dg.SkipReason(f"run {run.run_id} has not ended")
-        tags = [shard_tags(settings, shard) for shard in settings.shards or (settings.shard,)]
+        tags = [shard_tags(settings, shard) for shard in settings.homes]
         waiting = [(each, files) for each in tags if (files := dropped(settings.of_run(each)))]
         if not waiting:
             return dg.SkipReason("no file waits")

@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.archive import Archive
-from warehouse.sql import query, quoted, rows, transaction, value
+from warehouse.sql import literal, query, quoted, rows, transaction, value
 from warehouse.tables import REQUESTS, WRITEBACKS
 
 
@@ -58,6 +58,19 @@ def write_run(connection: duckdb.DuckDBPyConnection, run: Run) -> None:
     with transaction(connection):
         rows(connection, "delete from sync.runs where run_id = ?", [run.run_id])
         rows(connection, "insert into sync.runs by name select unnest($row)", {"row": asdict(run)})
+
+
+def died(running: Sequence[str]) -> str:
+    """The condition of a run that ended without being recorded; `running` are those that a process
+    executes."""
+    known = ", ".join(map(literal, ["", *running]))
+    return f"ended_at is null and outcome is distinct from 'failed' and run_id not in ({known})"
+
+
+def write_deaths(connection: duckdb.DuckDBPyConnection, running: Sequence[str]) -> None:
+    """Write of the runs that died that they failed; when is not known."""
+    death = "outcome = 'failed', message = 'its process was killed'"
+    rows(connection, f"update sync.runs set {death} where {died(running)}")
 
 
 #: How each kind of call finds its contacts: (their column in sync.contact_coverage, what that is of a key of

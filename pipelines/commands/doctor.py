@@ -16,7 +16,7 @@ from home import exits
 from home.accounts import connections
 from home.door import open_warehouse
 from home.failures import HomeError
-from home.folder import prepare_home, unfinished_erasure
+from home.folder import prepare_home, running, unfinished_erasure
 from home.formatting import plural
 from home.freshness import ago, standstill
 from home.identity import Recognition, check_kind, identity_of
@@ -33,6 +33,7 @@ from pipelines.publishing import what_is_published
 from upkeep.backups import backup_storage
 from warehouse.archive.disk import write_file
 from warehouse.backup import read_manifest
+from warehouse.bookkeeping import died
 from warehouse.errors import WarehouseError, WarehouseLocked
 from warehouse.lake import LATE
 from warehouse.publish import published_path
@@ -45,15 +46,6 @@ _COPIES = 3
 _WAIT_S = 2
 #: Reading, loading and Dagster, beside what the models may take.
 _LEAST_MEMORY = 700_000_000
-#: Runs that have not ended within a day, and no later one made up for: the longest night ends before the next
-#: one begins.
-_DEAD = """
-    select started_at from sync.runs
-    where ended_at is null and started_at < now() - interval 24 hours
-        and started_at > coalesce(
-            (select max(started_at) from sync.runs where ended_at is not null), '-infinity'
-        )
-"""
 
 
 @command(
@@ -163,7 +155,8 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         with open_warehouse(replace(settings, lock_seconds=_WAIT_S), read_only=True) as connection:
             rows(connection, "set timezone = 'UTC'")
             newest = rows(connection, "select max(as_of) from sync.coverage")[0][0]
-            dead = rows(connection, _DEAD)
+            is_dead = died(running(settings.home))
+            dead = rows(connection, f"from sync.runs select started_at where {is_dead}")
     except WarehouseLocked as problem:
         yield Finding("warehouse", True, f"in use by {problem.holder}, which others wait for")
         return

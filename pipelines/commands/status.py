@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from home import exits, interrupts, output
-from home.folder import reading, unfinished_erasure
+from home.folder import reading, running, unfinished_erasure
 from home.freshness import ago, due, is_to_come, standstill
 from home.identity import identity_of
 from home.options import JSON, Option
@@ -28,6 +28,7 @@ from marketing_api.clock import utc_now
 from marketing_api.redaction import plain
 from pipelines.commands import Arguments, command
 from pipelines.publishing import lake_storage, published_document, what_is_published
+from warehouse.bookkeeping import died
 from warehouse.lake import fleet, manifests, problems
 from warehouse.retention import sizes
 from warehouse.sql import literal, records, statements
@@ -74,7 +75,11 @@ def _show(arguments: Arguments, settings: Settings) -> int:
             print(nothing)
         return exits.DONE
     with reading(settings) as connection:
-        queries = {**_QUERIES, "tables": _QUERIES["tables"].format(counted=_counted(connection))}
+        queries = {
+            **_QUERIES,
+            "tables": _QUERIES["tables"].format(counted=_counted(connection)),
+            "runs": _QUERIES["runs"].format(died=died(running(settings.home))),
+        }
         read = {name: records(connection, sql) for name, sql in queries.items()}
     found = msgspec.convert(read, Status)
     found.home, found.holds = list(_parts(settings, read["sizes"])), plain(str(identity_of(settings.home)))

@@ -29,7 +29,7 @@ select account, question, max(planned_at) as planned_at, sum(planned_count)::big
 from lines group by account, question order by account, question;
 
 -- runs
-select started_at, ended_at, job, outcome, request_count, waited_s, message
+select started_at, ended_at, job, if({died}, 'failed', outcome) as outcome, request_count, waited_s, message
 from sync.runs order by started_at desc limit 5;
 
 -- sizes

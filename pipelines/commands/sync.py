@@ -57,10 +57,10 @@ def _sync(arguments: Arguments, settings: Settings, stop: interrupts.Stop) -> in
 
             following = Following(settings)
             stop.check()
-            run_id = run_in_dagster(settings, reader, following, has_models)
+            run_id, failed = run_in_dagster(settings, reader, following, has_models)
             if not stop.is_set:
                 reader.finish()
-            reader.note_run(run_id, "nightly_sync")
+            reader.note_run(run_id, "nightly_sync", failed)
             try_to_export(settings)
         result = result_of(reader, settings, following)
         code = _exit_code(reader, result, has_models=has_models)

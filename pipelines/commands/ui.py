@@ -93,9 +93,7 @@ def listening(port: int) -> socket.socket:
 
 def _pages(settings: Settings) -> dict[str, Path]:
     """The report of the home, or of every shard."""
-    if not settings.shards:
-        return {report_address(settings.shard): report_of(settings.home)}
-    return {report_address(shard): report_of(settings.home / shard) for shard in settings.shards}
+    return {report_address(shard): report_of(home) for shard, home in settings.homes.items()}
 
 
 def _guarded(application: Any, port: int, pages: Mapping[str, Path]) -> Any:

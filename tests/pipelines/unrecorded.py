@@ -14,7 +14,7 @@ from pipelines import cli
 @contextmanager
 def unrecorded() -> Iterator[None]:
     with (
-        patch("pipelines.definitions.run_in_dagster", lambda *_: uuid.uuid4().hex),
+        patch("pipelines.definitions.run_in_dagster", lambda *_: (uuid.uuid4().hex, {})),
         patch("assets.reader.RETRIES", 0),
     ):
         yield

@@ -146,11 +146,11 @@ def room_for(path: Path) -> Iterator[None]:
 
 
 class Workspace:
-    """A folder of this process for work in progress, made when first needed; those of dead processes can be
-    swept."""
+    """A folder of this process for work in progress, made when first needed, which has a `name` that nobody
+    else has; those of dead processes can be swept."""
 
-    def __init__(self, parent: Path) -> None:
-        self._parent = parent
+    def __init__(self, parent: Path, name: str = "") -> None:
+        self._parent, self._name = parent, name
         self._folder: Path | None = None
         self._claim: int | None = None
         self._lock = threading.Lock()
@@ -159,7 +159,7 @@ class Workspace:
         """Where this process may write."""
         with self._lock:
             while self._folder is None:
-                folder = make_folder(self._parent / new_name())
+                folder = make_folder(self._parent / (self._name or new_name()))
                 if (claimed := claim(folder)) is not None:
                     self._folder, self._claim = folder, claimed
             return self._folder
@@ -171,12 +171,16 @@ class Workspace:
         path.unlink(missing_ok=True)
         return path
 
-    def sweep(self) -> None:
-        """Remove what dead processes left."""
+    def sweep(self) -> list[str]:
+        """Remove what dead processes left; the names of what others still have."""
+        kept = []
         for folder in self._parent.iterdir() if self._parent.is_dir() else ():
-            if (claimed := claim(folder)) is not None:
+            if (claimed := claim(folder)) is None:
+                kept.append(folder.name)
+            else:
                 remove(folder)
                 os.close(claimed)
+        return kept
 
     def close(self) -> None:
         """Remove the folder with everything in it."""

@@ -12,6 +12,8 @@ import psycopg2
 import pytest
 
 from home.settings import SHARD_TAG
+from marketing_api.clock import utc_now
+from pipelines.dagster_internals import instance_of_the_ui, prune_runs
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
@@ -57,4 +59,23 @@ def test_a_run_that_died_is_noticed_and_what_a_step_refused_is_not_retried(
     instance: dg.DagsterInstance,
 ) -> None:
     assert (instance.run_monitoring_enabled, instance.run_monitoring_start_timeout_seconds) == (True, 900)
+    assert instance.run_monitoring_max_runtime_seconds == 86_400
     assert (instance.run_retries_max_retries, instance.run_retries_retry_on_asset_or_op_failure) == (1, False)
+
+
+def test_old_runs_go(instance: dg.DagsterInstance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+
+    @dg.op
+    def nothing() -> None:
+        """Nothing."""
+
+    @dg.job
+    def a_job() -> None:
+        nothing()
+
+    with instance_of_the_ui(tmp_path) as ours:
+        run_id = a_job.execute_in_process(instance=ours).run_id
+    assert instance.all_logs(run_id)
+    assert prune_runs(utc_now()) == 1
+    assert (instance.get_runs_count(), instance.all_logs(run_id)) == (0, [])

@@ -41,7 +41,7 @@ _PUSH = {
             "config": {
                 "sql": f"select email, 'killed' as tag, 'add' as action from source.contacts "
                 f"where email is not null and _deleted_at is null order by contact_id limit {TAGGED}",
-                "reject_limit": 50,
+                "reject_limit": 0.5,
                 "dry_run": False,
                 "confirm": "send",
             }

@@ -178,6 +178,15 @@ def test_runs_are_monitored_and_retried_as_on_one_server() -> None:
     }  # else the chart writes the same key a second time
 
 
+def test_a_database_that_is_gone_is_noticed_as_on_one_server_and_reached_by_tls() -> None:
+    server = DAGSTER["storage"]["postgres"]["postgres_db"]
+    assert VALUES["postgresql"]["postgresqlParams"] == server["params"] | {"sslmode": "require"}
+    assert (
+        VALUES["dagsterDaemon"]["runMonitoring"]["maxRuntimeSeconds"]
+        == (DAGSTER["run_monitoring"]["max_runtime_seconds"])
+    )
+
+
 def test_no_pod_runs_as_root_or_writes_into_its_image() -> None:
     parts = [VALUES["dagsterWebserver"], VALUES["dagsterDaemon"], CODE]
     pods = [part["podSecurityContext"] for part in parts] + [

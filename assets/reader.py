@@ -23,6 +23,7 @@ from marketing_api.errors import BudgetSpent, MarketingApiError, OtherBusiness, 
 from warehouse.bookkeeping import PUBLISHING, Run, load_requests, write_deaths, write_plan, write_run
 from warehouse.errors import WarehouseError
 from warehouse.loads.load import Load, LoadReport
+from warehouse.status_file import write_status
 from warehouse.warehouse import Warehouse
 
 log = logging.getLogger(__name__)
@@ -183,6 +184,7 @@ class Reader:
                 if (planned := session.planner.planned()) is not None:
                     write_plan(connection, run_id, planned)
             load_requests(connection, self.warehouse.archive)
+            write_status(connection, self.warehouse.path.parent, run)
         if is_publishing:
             return
         if not is_cut_short:

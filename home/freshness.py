@@ -23,9 +23,10 @@ def is_to_come(moment: dt.datetime, now: dt.datetime) -> bool:
     return moment - now > TOLERANCE
 
 
-def standstill(newest: dt.datetime | None, now: dt.datetime) -> str:
-    """The warning when a night has passed and nothing was read since `newest`; empty while all is well."""
-    if newest is None or now - newest <= FRESH_FOR:
+def standstill(newest: dt.datetime | None, now: dt.datetime, within: dt.timedelta = FRESH_FOR) -> str:
+    """The warning when nothing was read since `newest`, which is longer ago than `within`; empty while all is
+    well."""
+    if newest is None or now - newest <= within:
         return ""
     moment = newest.astimezone(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"nothing was read since {moment} ({ago(newest, now)}), and it is due every night"

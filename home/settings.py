@@ -116,6 +116,9 @@ class Settings:
     alert_url: str = setting(
         str, "", "webhook address that failed runs, pushes that need a person, and unusual days are posted to"
     )
+    alert_after_hours: int = setting(
+        read.count, 30, "hours after which an account is reported of which nothing was read completely"
+    )
     owner: str = setting(
         read.owner,
         "team:marketing-data",
@@ -216,6 +219,10 @@ class Settings:
     def homes(self) -> dict[str, Path]:
         """By shard; one without a name where there are none."""
         return {shard: self.home / shard for shard in self.shards} or {self.shard: self.home}
+
+    @property
+    def alert_after(self) -> dt.timedelta:
+        return dt.timedelta(hours=self.alert_after_hours)
 
     @property
     def own_models(self) -> Path:

@@ -19,8 +19,20 @@ from pipelines.usage import WithExamples, verbose
 
 #: In the order of use.
 COMMANDS = (
-    *("init", "doctor", "check", "config", "accounts", "sync", "push", "plan", "status", "logs", "models"),
-    *("publish", "lake", "report", "query", "tables", "mcp", "person", "forget", "rebuild", "backup"),
+    *("init", "doctor", "check", "config", "accounts", "sync", "push", "plan", "status", "metrics", "logs"),
+    *(
+        "models",
+        "publish",
+        "lake",
+        "report",
+        "query",
+        "tables",
+        "mcp",
+        "person",
+        "forget",
+        "rebuild",
+        "backup",
+    ),
     *("restore", "ui", "call", "sandbox"),
 )
 _FOLDER = Path(__file__).with_name("commands")

@@ -5,10 +5,11 @@ A browser lets every page send requests to 127.0.0.1, and Dagster's web server e
 launch in the address of an `<img>` included. Not a log-in: a program on this machine may do what the UI may,
 and needs no browser's headers for it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.responses import FileResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -115,12 +116,9 @@ class Guard:
 
 
 class WithPages:
-    """The ASGI application `app` and, beside it, a file at each address of `pages`, read-only, whether there
-    is one by now or not.
+    """The ASGI application `app` and, beside it, what `pages` give at each address, read-only."""
 
-    It is shown as a page of no address, without scripts: whatever got into it can ask nothing of the UI."""
-
-    def __init__(self, app: ASGIApp, pages: Mapping[str, Path]) -> None:
+    def __init__(self, app: ASGIApp, pages: Mapping[str, Callable[[], Response]]) -> None:
         self._app, self._pages = app, pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -128,14 +126,19 @@ class WithPages:
         if page is None:
             await self._app(scope, receive, send)
             return
-        response: Response = FileResponse(page, headers=_PAGE)
-        if scope["method"] not in ("GET", "HEAD"):
+        if scope["method"] in ("GET", "HEAD"):
+            response = await run_in_threadpool(page)
+        else:
             response = PlainTextResponse("This page is read only.\n", _NOT_ALLOWED)
-        elif not page.is_file():
-            response = PlainTextResponse(
-                "There is no report yet: the first sync writes it.\n", _NOT_FOUND, headers=_PAGE
-            )
         await response(scope, receive, send)
+
+
+def report_page(path: Path) -> Response:
+    """The report, as a page of no address and without scripts: whatever got into it can ask nothing of the
+    UI."""
+    if path.is_file():
+        return FileResponse(path, headers=_PAGE)
+    return PlainTextResponse("There is no report yet: the first sync writes it.\n", _NOT_FOUND, headers=_PAGE)
 
 
 def _with_headers(send: Send) -> Send:

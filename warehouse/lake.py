@@ -116,7 +116,7 @@ def export(
         if before and before.version == version:
             current = before
         else:
-            accounts = records(connection, query("fleet_accounts"))
+            accounts = records(connection, query("fleet_accounts"), {"at": published.published_at})
             current = Manifest(shard, version, published, [], home_id=home_id, accounts=accounts)
             if before and keep_earlier:
                 before.earlier[before.version] = Superseded(now, before.published)

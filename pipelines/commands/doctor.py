@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -29,6 +29,7 @@ from marketing_api.redaction import plain
 from pipelines.commands import Arguments, command, print_error, says_yes
 from pipelines.commands.check import IDENTITY, greeting
 from pipelines.commands.probe import MOST_REQUESTS, Probe
+from pipelines.fleet import shards, silent
 from pipelines.publishing import what_is_published
 from upkeep.backups import backup_storage
 from warehouse.archive.disk import write_file
@@ -39,6 +40,7 @@ from warehouse.lake import LATE
 from warehouse.publish import published_path
 from warehouse.sql import rows
 
+Look = Callable[[Settings], Iterator[Finding]]
 #: What a night needs beside the warehouse, of which publishing makes two copies for a moment.
 _LEAST_DISK = 1_000_000_000
 _COPIES = 3
@@ -50,19 +52,26 @@ _LEAST_MEMORY = 700_000_000
 
 @command(
     JSON,
+    Option("fleet", "instead: every account of every shard, whether it is read in time; for cron"),
     Option(
         "probe",
         "instead: call each read operation once, and report where the service differs from what is expected",
     ),
     Option("yes", "with --probe: do not ask"),
+    is_for_all_shards=True,
 )
 def doctor(arguments: Arguments, settings: Settings) -> int:
     """Exit code 1 when a line is not `ok`, 2 when the home holds data of another business than
     the settings name."""
-    if arguments.probe:
-        return _probe(arguments, settings)
+    if arguments.fleet:
+        return _report(arguments, settings, _fleet)
+    settings = settings.of_one_shard()
+    return _probe(arguments, settings) if arguments.probe else _report(arguments, settings, *_LOOKS)
+
+
+def _report(arguments: Arguments, settings: Settings, *looks: Look) -> int:
     findings = []
-    for look in _LOOKS:
+    for look in looks:
         for finding in look(settings):
             findings.append(finding)
             if not arguments.json:
@@ -99,6 +108,24 @@ def _probe(arguments: Arguments, settings: Settings) -> int:
             for each in sorted(probe.deviations):
                 print(f"  {each.operation}, {each.place}: expected {each.expected}, found {each.found}")
     return exits.INCOMPLETE if any(probe.deviations for probe in probes) else exits.DONE
+
+
+def _fleet(settings: Settings) -> Iterator[Finding]:
+    """Each shard, by the note of its home here or by its manifest in the lake."""
+    now = utc_now()
+    for name, shard in shards(settings).items():
+        late = silent(settings, shard, now)
+        what, read_at = name or "accounts", [each.read_at for each in shard.accounts if each.read_at]
+        if not shard.is_known:
+            nothing = (
+                "there is neither a home of it here nor an export of it in the lake (MARKETING_LAKE_URL)"
+            )
+            yield Finding(what, False, f"{nothing}: `marketing-sync sync` makes both")
+        elif late:
+            for account, words in late.items():
+                yield Finding(what, False, f"account {account}: {words}: is the schedule on?")
+        else:
+            yield Finding(what, True, f"{plural(len(read_at), 'account')}, read {ago(min(read_at), now)}")
 
 
 def _programs(settings: Settings) -> Iterator[Finding]:
@@ -165,7 +192,7 @@ def _warehouse(settings: Settings) -> Iterator[Finding]:
         return
     now = utc_now()
     read = f"read {ago(newest, now)}" if newest else "nothing has been read yet"
-    if late := standstill(newest, now):
+    if late := standstill(newest, now, settings.alert_after):
         read = f"{late}: is the schedule on? `marketing-sync sync` reads now"
     yield Finding("warehouse", not late, read)
     for (started,) in dead:

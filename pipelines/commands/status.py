@@ -85,7 +85,7 @@ def _show(arguments: Arguments, settings: Settings) -> int:
     found.home, found.holds = list(_parts(settings, read["sizes"])), plain(str(identity_of(settings.home)))
     unread = [] if found.tables else ["nothing was read yet; run `marketing-sync sync`"]
     left = filter(None, [unfinished_erasure(settings.home)])
-    found.notices = [*unread, *_standstills(found.tables, now), *left]
+    found.notices = [*unread, *_standstills(found.tables, now, settings.alert_after), *left]
     if arguments.json:
         found.published = published_document(settings)
         emit(found)
@@ -160,7 +160,7 @@ def _home_cells(parts: list[output.Part]) -> Iterator[tuple[str, ...]]:
         yield part.part, f"{part.bytes / 1e6:,.1f}", growth
 
 
-def _standstills(tables: list[output.Table], now: dt.datetime) -> Iterator[str]:
+def _standstills(tables: list[output.Table], now: dt.datetime, within: dt.timedelta) -> Iterator[str]:
     """The accounts that are not read any more, first thing to be seen."""
     dated = sorted((table.newest, table.account) for table in tables if table.newest)
     ahead = {account: moment for moment, account in dated if is_to_come(moment, now)}
@@ -171,7 +171,7 @@ def _standstills(tables: list[output.Table], now: dt.datetime) -> Iterator[str]:
         )
     newest = {account: moment for moment, account in dated if not is_to_come(moment, now)}
     for account, moment in newest.items():
-        if words := standstill(moment, now):
+        if words := standstill(moment, now, within):
             yield (
                 f"account {account}: {words}. Is the schedule on (`marketing-sync ui`)? `marketing-sync "
                 "sync` reads now"

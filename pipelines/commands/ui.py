@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from home.options import Option
 from home.settings import Settings, SettingsError
 from pipelines import CODE_LOCATION, CODE_MODULE, SERVES_REPORT, report_address
 from pipelines.commands import Arguments, command, print_error
+from warehouse.errors import WarehouseError
 
 _HOST, PORT = "127.0.0.1", 3000
 _PACKAGES = Path(__file__).parents[2]
@@ -31,6 +32,7 @@ _WORKSPACE = 'load_from: [{{grpc_server: {{host: localhost, socket: "{socket}", 
 #: What Dagster warns of at each start, and what nobody here can change.
 _IDLE_WARNINGS = "ignore:Parameter `owners` of initializer `SensorDefinition"
 _REFRESH_MS = 2000
+_UNAVAILABLE = 503
 #: How long requests under way hold up the end.
 _LAST_REQUESTS_S = 2
 
@@ -66,7 +68,7 @@ def ui(arguments: Arguments, settings: Settings) -> int:
             flush=True,
         )
         with tempfile.TemporaryDirectory() as folder, Keeper() as programs:
-            guarded = partial(_guarded, port=arguments.port, pages=_pages(settings))
+            guarded = partial(_guarded, port=arguments.port, settings=settings)
             is_elsewhere = not dagster.is_relative_to(home)
             _serve(listener, programs, Path(folder), guarded, has_own_dagster=is_elsewhere)
     return print_error(
@@ -91,15 +93,24 @@ def listening(port: int) -> socket.socket:
     return listener
 
 
-def _pages(settings: Settings) -> dict[str, Path]:
-    """The report of the home, or of every shard."""
-    return {report_address(shard): report_of(home) for shard, home in settings.homes.items()}
+def _guarded(application: Any, port: int, settings: Settings) -> Any:
+    """With the report of every home, and the metrics."""
+    from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+    from starlette.responses import PlainTextResponse, Response
 
+    from pipelines.metrics import metrics
+    from pipelines.web_guard import Guard, WithPages, report_page
 
-def _guarded(application: Any, port: int, pages: Mapping[str, Path]) -> Any:
-    from pipelines.web_guard import Guard, WithPages
+    def metrics_page() -> Response:
+        try:
+            return PlainTextResponse(metrics(settings), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+        except WarehouseError as problem:  # the lake's, of shards that are not here
+            return PlainTextResponse(f"{problem}\n", _UNAVAILABLE)
 
-    return Guard(WithPages(application, pages), port)
+    pages: dict[str, Callable[[], Response]] = {
+        report_address(shard): partial(report_page, report_of(home)) for shard, home in settings.homes.items()
+    }
+    return Guard(WithPages(application, pages | {"/metrics": metrics_page}), port)
 
 
 def _serve(

@@ -33,7 +33,7 @@ _TABLES = """
     create table source.campaigns as select 'a' as account, 1 as campaign_id, null::timestamptz as _deleted_at;
     create table sync.coverage as select 'a' as account, timestamptz '2026-03-20 02:00+00' as as_of, true as is_complete;
     create table sync.rejected_records as select 'a' as account where false;
-    create table sync.requests as select 'a' as account, timestamptz '2026-03-20 01:00+00' - interval (day) day as requested_at
+    create table sync.requests as select 'a' as account, 200 as http_status, timestamptz '2026-03-20 01:00+00' - interval (day) day as requested_at
         from range(3) as t(day);
     create table sync.runs as select 'r' as run_id, 'failed' as outcome, timestamptz '2026-03-19' as started_at;
     create table sync.published as select ?::timestamptz as published_at, ?::timestamptz as data_as_of, ? as personal_data, 5 as group_min,

@@ -1,9 +1,10 @@
--- What a shard's manifest tells of its accounts. Growth and requests count back from the moment of
--- publishing; runs are of the whole shard, since one run reads all its accounts. Times are texts, as in JSON.
--- One row per account.
-with published as (select published_at from sync.published),
+-- What a shard's manifest and a home's status file tell of its accounts. Growth and requests count back from
+-- `at`, when it was published or its run ended; runs are of the whole shard, since one run reads all its
+-- accounts. Times are texts, as in JSON. One row per account.
+with published as (select $at as published_at),
 coverage as (
-    select account, max(as_of) as data_as_of, count(*) filter (not is_complete) as incomplete_parts
+    select account, max(as_of) as data_as_of, max(as_of) filter (is_complete) as read_at,
+        count(*) filter (not is_complete) as incomplete_parts
     from sync.coverage group by all
 ),
 contacts as (
@@ -22,6 +23,7 @@ rejected as (select account, count(*) as rejected_records from sync.rejected_rec
 requests as (
     select account,
         count(*) filter (requested_at > published_at - interval 24 hour) as requests_last_night,
+        count(*) filter (requested_at > published_at - interval 24 hour and http_status = 429) as rate_limited_last_night,
         count(*) as requests_30_days
     from sync.requests, published where requested_at > published_at - interval 30 day group by all
 ),
@@ -31,9 +33,11 @@ runs as (
 )
 select account, coalesce(contacts, 0) as contacts, coalesce(contacts_7_days, 0) as contacts_7_days,
     coalesce(contacts_30_days, 0) as contacts_30_days, coalesce(events, 0) as events,
-    coalesce(campaigns, 0) as campaigns, strftime(data_as_of, '%Y-%m-%dT%H:%M:%SZ') as data_as_of, failed_runs_7_days,
+    coalesce(campaigns, 0) as campaigns, strftime(data_as_of, '%Y-%m-%dT%H:%M:%SZ') as data_as_of,
+    strftime(read_at, '%Y-%m-%dT%H:%M:%SZ') as read_at, failed_runs_7_days,
     coalesce(rejected_records, 0) as rejected_records, incomplete_parts,
-    coalesce(requests_last_night, 0) as requests_last_night, coalesce(requests_30_days, 0) as requests_30_days
+    coalesce(requests_last_night, 0) as requests_last_night,
+    coalesce(rate_limited_last_night, 0) as rate_limited_last_night, coalesce(requests_30_days, 0) as requests_30_days
 from coverage
 cross join runs
 left join sized using (account)

@@ -253,6 +253,10 @@ class Outbox(Store, AbstractContextManager["Outbox"]):
         named."""
         return self._entries("open", account=account)
 
+    def open_counts(self) -> list[tuple[str, int]]:
+        """How much that is, by account."""
+        return self.rows("open_counts")
+
     def open_by_push(self, account: str) -> list[Earlier]:
         """What pushes have left open, in the order in which it is sent."""
         return [Earlier(*row) for row in self.rows("open_by_push", account=account)]

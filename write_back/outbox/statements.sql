@@ -40,6 +40,9 @@ select * from entry
 where state in ('planned', 'sending', 'unknown') and (:account is null or account = :account)
 order by item_id;
 
+-- open_counts
+select account, count(*) from entry where state in ('planned', 'sending', 'unknown') group by account;
+
 -- open_by_push
 select
     push_id, source, kind, count(*),
